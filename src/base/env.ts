@@ -1,0 +1,2 @@
+/** Environment variables as handed in by a main; nothing else reads the process. */
+export type Env = Readonly<Record<string, string | undefined>>;

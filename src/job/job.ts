@@ -1,0 +1,32 @@
+import type { DataSource, Environment, Resources, Scalar, Train } from './spec.ts';
+
+/** One training to be brought to one valid result: a spec with its parameters filled in. */
+export interface Job {
+  /** `0000`, `0001` …: unique in the run, used in folder names. */
+  id: string;
+  parameters: Record<string, Scalar>;
+  train: Train;
+}
+
+/**
+ * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
+ * attempt runs. It never holds a token, only the path of a token's file.
+ */
+export interface Order {
+  version: 1;
+  run: string;
+  job: Job;
+  /** From 1. */
+  attempt: number;
+  data: DataSource[];
+  environment: Environment;
+  resources: Resources;
+  /** Folder that holds `train.files`. */
+  filesFrom: string;
+  /** Folder in which the attempt makes its own scratch folder, and leaves nothing. */
+  scratchParent: string;
+  /** Folder in which the outputs appear, all at once. */
+  resultsTo: string;
+  /** The attempt's own folder: journal, claim and logs are written here under the names of `layout.ts`. */
+  attemptFolder: string;
+}

@@ -1,0 +1,34 @@
+import path from 'node:path';
+
+/** Every file and folder name that both towers use. Nobody else spells them. */
+export const jobFileNames = ['updraft.toml', 'updraft.yaml', 'updraft.yml'] as const;
+export const runsFolder = 'runs';
+
+export const runFiles = {
+  plan: 'plan.json',
+  journal: 'journal.jsonl',
+  /** Copies of `train.files`, so that editing them later does not change a run. */
+  files: 'files',
+  jobs: 'jobs',
+  results: 'results',
+  /** Who supervises the run on the local pool. */
+  supervisor: 'supervisor.json',
+  supervisorLog: 'supervisor.log',
+} as const;
+
+export const attemptFiles = {
+  order: 'order.json',
+  journal: 'agent.jsonl',
+  /** Made exclusively by whoever decides the attempt's fate: the agent that runs it, or the pool that voids it. */
+  claim: 'claim',
+  out: 'out.log',
+  err: 'err.log',
+} as const;
+
+export const jobId = (index: number): string => String(index).padStart(4, '0');
+
+export const attemptFolder = (runFolder: string, job: string, attempt: number): string =>
+  path.join(runFolder, runFiles.jobs, job, `attempt-${attempt}`);
+
+export const resultsFolder = (runFolder: string, job: string): string =>
+  path.join(runFolder, runFiles.results, job);

@@ -1,0 +1,77 @@
+/** The user's file, read and resolved: every unit a number, every default filled in. Pure data. */
+export interface Spec {
+  name: string;
+  train: Train;
+  data: DataSource[];
+  environment: Environment;
+  resources: Resources;
+  run: RunOptions;
+}
+
+export interface Train {
+  /** Run by `/bin/sh -c` in the attempt's work folder. `{name}` stands for a parameter of the job. */
+  command: string;
+  /** Files and folders beside the job file that are sent along. */
+  files: string[];
+  /** Must exist, be newer than the attempt's start and not empty; a job without them has failed. */
+  outputs: string[];
+  /** Says by its exit status whether the result is valid. */
+  check?: string;
+  /** Folder kept across attempts, from which the training resumes. */
+  checkpoint?: string;
+  env: Record<string, string>;
+  /** No output and no progress for so long: the attempt hangs. */
+  quietLimitSeconds?: number;
+}
+
+export const unpackModes = ['auto', 'none', 'nested', 'tar', 'tar.gz', 'tar.zst', 'tar.xz', 'zip'] as const;
+/** `auto` goes by the object's name; `nested` is a tar of tars, a folder per inner tar. */
+export type UnpackMode = (typeof unpackModes)[number];
+
+export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream'] as const;
+export type DataMethod = (typeof dataMethods)[number];
+
+export interface DataSource {
+  name: string;
+  url: string;
+  /** Folder in the work folder in which the data appears, only when whole. */
+  into: string;
+  unpack: UnpackMode;
+  method: DataMethod;
+  expect: { files?: number; bytes?: number };
+  sha256?: string;
+  /** Where the manifest of chunk hashes is: a URL or a path beside the job file. */
+  manifest?: string;
+  /** Path of a file with the bearer token; otherwise the usual search order applies. */
+  tokenFile?: string;
+}
+
+export interface Environment {
+  /** Apptainer/Singularity image; without one the worker's own software is used. */
+  image?: string;
+  /** Python modules the training imports: an interpreter that has them is looked for before data moves. */
+  python: string[];
+}
+
+export interface Resources {
+  cpus: number;
+  gpus: number;
+  memoryBytes: number;
+  /** `auto`: computed from the data and the method. */
+  diskBytes: number | 'auto';
+  timeSeconds?: number;
+}
+
+export const pools = ['local', 'condor', 'slurm'] as const;
+export type PoolName = (typeof pools)[number];
+
+export type Scalar = string | number | boolean;
+
+export interface RunOptions {
+  jobs: number;
+  /** Every combination is one job (times `jobs`). */
+  matrix: Record<string, Scalar[]>;
+  pool: PoolName;
+  /** Most attempts a job gets. */
+  attempts: number;
+}

@@ -1,0 +1,105 @@
+import type { FaultKind } from '../fault/kinds.ts';
+
+/** What an attempt is doing. `queued` is between attempts, before an agent speaks. */
+export const phases = [
+  'queued',
+  'preparing',
+  'fetching',
+  'unpacking',
+  'training',
+  'saving',
+  'returning',
+  'cleaning',
+] as const;
+export type Phase = (typeof phases)[number];
+
+/** How an attempt ended. */
+export type Outcome = 'success' | 'wrong-output' | 'failed' | 'evicted' | 'stopped' | 'lost';
+
+export interface FaultRecord {
+  kind: FaultKind;
+  message: string;
+  fix?: string;
+  about?: string;
+}
+
+/** How far the bytes were proven. */
+export type Verified = 'manifest' | 'digest' | 'size' | 'none';
+
+/** Entries of the access point, in `journal.jsonl` of the run. */
+export type RunBody =
+  | {
+      kind: 'run-created';
+      run: string;
+      name: string;
+      pool: string;
+      jobs: string[];
+      planHash: string;
+      version: string;
+    }
+  | { kind: 'attempt-started'; job: string; attempt: number; why: string }
+  | {
+      kind: 'attempt-ended';
+      job: string;
+      attempt: number;
+      outcome: Outcome;
+      /** The agent's exit code, or null when it ended by a signal or was lost. */
+      exit: number | null;
+      fault?: FaultRecord;
+    }
+  | { kind: 'job-ended'; job: string; outcome: Outcome; results?: string }
+  | { kind: 'stop-requested'; jobs: string[] | 'all' }
+  | { kind: 'run-ended'; succeeded: number; failed: number };
+
+/** Entries of the execution point, in the attempt's `agent.jsonl`. */
+export type AgentBody =
+  | {
+      kind: 'agent-started';
+      version: string;
+      host: string;
+      pid: number;
+      site?: string;
+      gpus: string[];
+      python?: string;
+    }
+  | { kind: 'phase'; phase: Phase }
+  | { kind: 'fetch-progress'; object: string; bytes: number; total?: number; rate: number; server: string }
+  | { kind: 'fetch-setback'; object: string; server: string; fault: FaultRecord }
+  | {
+      kind: 'fetched';
+      object: string;
+      bytes: number;
+      seconds: number;
+      verified: Verified;
+      servers: { server: string; bytes: number }[];
+    }
+  | { kind: 'unpacked'; object: string; files: number; bytes: number; proven: boolean }
+  | { kind: 'training-started'; pid: number; command: string }
+  | {
+      kind: 'progress';
+      epoch?: number;
+      epochs?: number;
+      step?: number;
+      steps?: number;
+      loss?: number;
+      accuracy?: number;
+    }
+  | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
+  | { kind: 'training-ended'; status: number | null; signal?: string }
+  | { kind: 'output'; path: string; bytes: number; sha256: string }
+  | { kind: 'fault'; fault: FaultRecord }
+  | { kind: 'cleaned'; bytes: number }
+  | { kind: 'agent-ended'; outcome: Outcome; exit: number };
+
+interface Envelope {
+  /** Version of the format. */
+  v: 1;
+  /** ISO 8601 UTC with milliseconds: for reading and for durations on one machine, never for ordering two. */
+  t: string;
+  /** From 0, without gaps, per file. */
+  seq: number;
+}
+
+export type RunEntry = Envelope & RunBody;
+export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
+export type Entry = RunEntry | AgentEntry;
