@@ -1,0 +1,26 @@
+import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
+
+/** The world as a command sees it: handed in by `main.ts`, and by tests. */
+export interface Cli {
+  env: Env;
+  cwd: string;
+  clock: Clock;
+  version: string;
+  /** Data goes to stdout, talk goes to stderr. Both write the text as it is; callers end their lines. */
+  out(text: string): void;
+  err(text: string): void;
+  outIsTerminal: boolean;
+  errIsTerminal: boolean;
+  columns: number;
+  rows: number;
+  color: boolean;
+  /** Aborts on SIGINT or SIGTERM. */
+  signal: AbortSignal;
+  /** Asks on a terminal; undefined when nobody can answer. */
+  ask: ((question: string) => Promise<string>) | undefined;
+  /** How to start this program again: executable and leading arguments. */
+  self: string[];
+  uid: number;
+  pid: number;
+}

@@ -1,0 +1,81 @@
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import readline from 'node:readline/promises';
+import { Command, CommanderError } from 'commander';
+import { systemClock } from '../base/clock.ts';
+import { asFault, Fault } from '../fault/fault.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Cli } from './cli.ts';
+import { commands } from './commands.ts';
+import { showFault } from './show-fault.ts';
+
+function world(): Cli {
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const)
+    process.on(name, () => stop.abort(new Fault('interrupted', 'stopped by the user')));
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    clock: systemClock,
+    version: packageJson.version,
+    out: (text) => void process.stdout.write(text),
+    err: (text) => void process.stderr.write(text),
+    outIsTerminal: process.stdout.isTTY,
+    errIsTerminal: process.stderr.isTTY,
+    columns: process.stdout.columns,
+    rows: process.stdout.rows,
+    color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb',
+    signal: stop.signal,
+    ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
+    self: [process.execPath, path.join(import.meta.dirname, 'main.ts')],
+    uid: os.userInfo().uid,
+    pid: process.pid,
+  };
+}
+
+async function ask(question: string): Promise<string> {
+  const terminal = readline.createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } finally {
+    terminal.close();
+  }
+}
+
+async function program(cli: Cli, name: string | undefined): Promise<Command> {
+  const root = new Command('updraft')
+    .description('Train PyTorch models on high-throughput pools and lose none of it.')
+    .version(cli.version)
+    .showHelpAfterError('(add --help for what this command takes)')
+    .showSuggestionAfterError()
+    .exitOverride();
+  for (const [known, entry] of Object.entries(commands)) {
+    const command = root.command(known).summary(entry.summary).description(entry.summary).exitOverride();
+    if (known === name) (await entry.load()).configure(command, cli);
+  }
+  return root;
+}
+
+/** Runs one command line; the only place that turns a failure into a message and an exit code. */
+async function main(argv: string[]): Promise<number> {
+  const cli = world();
+  try {
+    const root = await program(
+      cli,
+      argv.find((word) => !word.startsWith('-')),
+    );
+    if (argv.length === 0) root.outputHelp();
+    else await root.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    const fault = asFault(thrown);
+    showFault(cli, fault, argv.includes('--json'));
+    return fault.info.exit;
+  }
+}
+
+// A reader that went away (`updraft status | head`) is not an error of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.exitCode = await main(process.argv.slice(2));

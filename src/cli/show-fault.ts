@@ -1,0 +1,19 @@
+import type { Fault } from '../fault/fault.ts';
+import type { Cli } from './cli.ts';
+
+/** Prints what went wrong and what to do; with `--json`, as one object on stdout. */
+export function showFault(cli: Cli, fault: Fault, json: boolean): void {
+  if (json) {
+    const { kind, message, fix, about } = fault;
+    cli.out(`${JSON.stringify({ error: { kind, message, fix, about, exit: fault.info.exit } })}\n`);
+    return;
+  }
+  cli.err(`updraft: ${fault.message}\n`);
+  if (fault.fix !== undefined) cli.err(`  fix: ${fault.fix}\n`);
+  if (fault.kind !== 'internal') return;
+  cli.err(
+    '  This is a mistake in Updraft. Set UPDRAFT_DEBUG=1 and run it again for the details to report.\n',
+  );
+  const detail = fault.cause instanceof Error ? fault.cause.stack : fault.stack;
+  if (cli.env['UPDRAFT_DEBUG'] !== undefined) cli.err(`${detail ?? ''}\n`);
+}

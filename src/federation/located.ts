@@ -1,0 +1,43 @@
+/** One server that the director (or the URL itself) names for an object. */
+export interface ObjectServer {
+  /** Full URL of the object at this server; its path need not equal the object's path. */
+  url: string;
+  /** `host:port`, for journals and messages. */
+  host: string;
+  kind: 'cache' | 'origin' | 'plain';
+}
+
+/** An object and where it can be had. */
+export interface Located {
+  /** The URL as the user wrote it, without credentials. */
+  url: string;
+  /** In the order to try them. */
+  servers: ObjectServer[];
+  namespace?: string;
+  requireToken: boolean;
+  /** Where the collection can be listed (WebDAV), if anywhere. */
+  collectionsUrl?: string;
+  /**
+   * Request headers for this server, asked anew before every request: the token is re-read when its file has
+   * changed, and is given only to the federation's own servers, over https, where the namespace asks for one.
+   */
+  headers(server: ObjectServer): Promise<Record<string, string>>;
+}
+
+export interface LocateOptions {
+  verb?: 'GET' | 'PUT';
+  /** Ask the director again instead of using what it said a while ago. */
+  fresh?: boolean;
+  /** Ask for the origin instead of caches. */
+  direct?: boolean;
+  /** File with the bearer token to use instead of the usual search order. */
+  tokenFile?: string;
+  signal?: AbortSignal;
+}
+
+/** Finds objects: the one thing `transfer` needs to know of a federation. */
+export interface Locator {
+  locate(url: string, options?: LocateOptions): Promise<Located>;
+  /** Certificate authorities to trust, for raw connections; undefined means the built-in ones. */
+  readonly ca: string[] | undefined;
+}

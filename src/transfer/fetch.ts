@@ -1,0 +1,29 @@
+import type { Clock } from '../base/clock.ts';
+import type { Fault } from '../fault/fault.ts';
+import type { Locator } from '../federation/located.ts';
+
+/** How far the bytes were proven: by chunk hashes, by a whole-object digest, by their number, or not at all. */
+export type Verified = 'manifest' | 'digest' | 'size' | 'none';
+
+export type FetchEvent =
+  | { kind: 'progress'; bytes: number; total: number | undefined; rate: number; server: string }
+  | { kind: 'setback'; server: string; fault: Fault };
+
+export interface FetchOptions {
+  locator: Locator;
+  clock?: Clock;
+  signal?: AbortSignal;
+  tokenFile?: string;
+  /** Hex SHA-256 of the whole object, where the user knows it. */
+  sha256?: string;
+  /** Size the user expects, in bytes. */
+  bytes?: number;
+  onEvent?: (event: FetchEvent) => void;
+}
+
+export interface Fetched {
+  bytes: number;
+  seconds: number;
+  verified: Verified;
+  servers: { server: string; bytes: number }[];
+}
