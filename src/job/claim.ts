@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createExclusive } from '../base/create-exclusive.ts';
+import type { ProcessIdentity } from '../base/process-identity.ts';
+import { attemptFiles } from './layout.ts';
+
+/**
+ * Who decides an attempt's fate: the agent that runs it, or nobody any more (`void` says why). It is made once
+ * and never changes, so an attempt cannot run twice, nor run after it was given up.
+ */
+export type Claim = ProcessIdentity | { void: string };
+
+/** True for the one caller that made the claim; false when the attempt has one already. */
+export function makeClaim(attemptFolder: string, claim: Claim): Promise<boolean> {
+  return createExclusive(path.join(attemptFolder, attemptFiles.claim), `${JSON.stringify(claim)}\n`);
+}
+
+/** The attempt's claim, or undefined while nobody has claimed it. */
+export async function readClaim(attemptFolder: string): Promise<Claim | undefined> {
+  try {
+    return JSON.parse(await readFile(path.join(attemptFolder, attemptFiles.claim), 'utf8')) as Claim;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
