@@ -1,0 +1,98 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from './clock.ts';
+import { createExclusive } from './create-exclusive.ts';
+import { livenessOf, type ProcessIdentity } from './process-identity.ts';
+
+/** Held by one process at a time; the death of its holder frees it. */
+export interface Lease {
+  release(): Promise<void>;
+}
+
+interface Generation {
+  number: number;
+  /** Undefined once released. */
+  holder: ProcessIdentity | undefined;
+}
+
+/** Old generations stay for a while, so that one reading the folder meanwhile cannot miss all of them. */
+const kept = 8;
+const waitMs = 20;
+
+/**
+ * Takes the lease of a folder, or gives undefined when a living process has it. Each holder is a numbered file
+ * made exclusively after the highest one, and the highest is never removed: of many that find a dead holder,
+ * one makes the next number and the others see it.
+ */
+export async function acquireLease(folder: string, self: ProcessIdentity): Promise<Lease | undefined> {
+  await mkdir(folder, { recursive: true });
+  for (;;) {
+    const top = await topGeneration(folder);
+    if (top?.holder !== undefined && livenessOf(top.holder) !== 'dead') return undefined;
+    const mine = (top?.number ?? 0) + 1;
+    if (!(await createExclusive(fileOf(folder, mine), JSON.stringify({ holder: self })))) continue;
+    // Whoever slept between looking and making may have made a number that was used and removed long ago.
+    if (Math.max(...(await numbers(folder))) !== mine) {
+      await rm(fileOf(folder, mine), { force: true });
+      continue;
+    }
+    await removeBefore(folder, mine - kept);
+    return { release: async () => void (await createExclusive(fileOf(folder, mine + 1), '{}')) };
+  }
+}
+
+/** Runs `action` while holding the folder's lease, waiting for it as long as another living process has it. */
+export async function withLease<T>(
+  folder: string,
+  self: ProcessIdentity,
+  clock: Clock,
+  action: () => Promise<T>,
+): Promise<T> {
+  let lease = await acquireLease(folder, self);
+  while (lease === undefined) {
+    await clock.sleep(waitMs);
+    lease = await acquireLease(folder, self);
+  }
+  try {
+    return await action();
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Who holds or last held the lease; undefined when it was released or never taken. */
+export async function leaseHolder(folder: string): Promise<ProcessIdentity | undefined> {
+  return (await topGeneration(folder))?.holder;
+}
+
+async function topGeneration(folder: string): Promise<Generation | undefined> {
+  for (;;) {
+    const all = await numbers(folder);
+    if (all.length === 0) return undefined;
+    const number = Math.max(...all);
+    try {
+      const text = await readFile(fileOf(folder, number), 'utf8');
+      return { number, holder: (JSON.parse(text) as { holder?: ProcessIdentity }).holder };
+    } catch (error) {
+      // Superseded and removed since the folder was read.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    }
+  }
+}
+
+async function numbers(folder: string): Promise<number[]> {
+  try {
+    const names = await readdir(folder);
+    return names.filter((name) => /^\d+\.json$/.test(name)).map((name) => Number.parseInt(name, 10));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+async function removeBefore(folder: string, limit: number): Promise<void> {
+  for (const number of await numbers(folder))
+    if (number < limit) await rm(fileOf(folder, number), { force: true });
+}
+
+const fileOf = (folder: string, number: number): string => path.join(folder, `${number}.json`);
