@@ -11,10 +11,19 @@ export default tseslint.config(
       'no-console': 'error',
       eqeqeq: 'error',
       '@typescript-eslint/consistent-type-imports': 'error',
-      '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
-      '@typescript-eslint/no-unnecessary-condition': ['error', { allowConstantLoopConditions: 'only-allowed-literals' }],
+      '@typescript-eslint/no-unnecessary-condition': [
+        'error',
+        { allowConstantLoopConditions: 'only-allowed-literals' },
+      ],
     },
   },
   {
@@ -22,8 +31,14 @@ export default tseslint.config(
     files: ['src/**/*.ts'],
     ignores: ['src/cli/main.ts', 'src/agent/main.ts', 'src/**/*.test.ts'],
     rules: {
-      'no-restricted-globals': ['error', { name: 'process', message: 'Only cli/main.ts and agent/main.ts touch process.' }],
-      'no-restricted-imports': ['error', { paths: [{ name: 'node:process', message: 'Only the mains touch process.' }] }],
+      'no-restricted-globals': [
+        'error',
+        { name: 'process', message: 'Only cli/main.ts and agent/main.ts touch process.' },
+      ],
+      'no-restricted-imports': [
+        'error',
+        { paths: [{ name: 'node:process', message: 'Only the mains touch process.' }] },
+      ],
     },
   },
   {
@@ -31,7 +46,14 @@ export default tseslint.config(
     rules: {
       'max-lines-per-function': 'off',
       'max-lines': 'off',
-      '@typescript-eslint/no-floating-promises': ['error', { allowForKnownSafeCalls: [{ from: 'package', package: 'node:test', name: ['test', 'it', 'describe', 'suite'] }] }],
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', package: 'node:test', name: ['test', 'it', 'describe', 'suite'] },
+          ],
+        },
+      ],
       '@typescript-eslint/no-non-null-assertion': 'off',
     },
   },

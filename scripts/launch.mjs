@@ -1,0 +1,79 @@
+// Plain JavaScript for whatever Node started us (20 or newer): installs what is missing, once, and hands over
+// to the pinned Node 24, which runs the TypeScript sources as they are.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const lockFile = path.join(root, 'package-lock.json');
+const stampFile = path.join(root, 'node_modules', '.updraft-installed');
+
+const entries = {
+  cli: ['src/cli/main.ts'],
+  demo: ['src/cli/main.ts', 'demo'],
+  test: ['scripts/test.ts'],
+  check: ['scripts/check.ts'],
+  'build-agent': ['scripts/build-agent.ts'],
+  schema: ['scripts/write-schema.ts'],
+};
+
+/** Runs one of the project's programs and returns its exit code. */
+export async function launch(name, args) {
+  const entry = entries[name];
+  if (entry === undefined) return fail(`unknown program "${name}"`);
+  const problem = install();
+  if (problem !== undefined) return fail(problem);
+  const node = pinnedNode();
+  if (node === undefined)
+    return fail(
+      `there is no Node 24 for ${process.platform}-${process.arch}; install Node 24 or newer yourself`,
+    );
+  return await run(node, [path.join(root, entry[0]), ...entry.slice(1), ...args]);
+}
+
+function fail(message) {
+  process.stderr.write(`updraft: ${message}\n`);
+  return 4;
+}
+
+/** What is installed is right when it was installed from this lock file for this kind of machine. */
+function stamp() {
+  const hash = createHash('sha256').update(readFileSync(lockFile)).digest('hex');
+  return `${hash} ${process.platform}-${process.arch}\n`;
+}
+
+function install() {
+  if (!existsSync(lockFile)) return undefined; // an installed package: npm has brought everything
+  const wanted = stamp();
+  if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === wanted) return undefined;
+  process.stderr.write('updraft: installing dependencies and Node 24 (once) ...\n');
+  const npm = process.env.npm_execpath;
+  const command = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
+  // Nothing we depend on needs an install script, so none gets to run.
+  const flags = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  const done = spawnSync(command[0], [...command.slice(1), ...flags], { cwd: root, stdio: ['ignore', 2, 2] });
+  if (done.error !== undefined) return `npm could not be started: ${done.error.message}`;
+  if (done.status !== 0) return `npm ci failed; run it by hand in ${root} to see why`;
+  writeFileSync(stampFile, wanted);
+  return undefined;
+}
+
+function pinnedNode() {
+  const pinned = path.join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  if (existsSync(pinned)) return pinned;
+  return Number(process.versions.node.split('.')[0]) >= 24 ? process.execPath : undefined;
+}
+
+function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { stdio: 'inherit' });
+    // Ctrl-C reaches the child by itself; we only have to outlive it. Other signals are handed on.
+    process.on('SIGINT', () => undefined);
+    for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+    child.on('error', (error) => resolve(fail(`cannot start ${command}: ${error.message}`)));
+    child.on('exit', (code, signal) => resolve(code ?? 128 + (constants.signals[signal] ?? 0)));
+  });
+}

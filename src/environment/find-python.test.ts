@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { findPython } from './find-python.ts';
+
+test('an interpreter that lacks a module is passed over for one that has it', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const poor = path.join(folder, 'python3');
+  await writeFile(poor, '#!/bin/sh\necho "torch (No module named torch)" >&2\nexit 1\n');
+  await chmod(poor, 0o755);
+  const search = await findPython(['json'], { PATH: `${folder}:/usr/bin:/bin` });
+  if (search.found === undefined) {
+    t.skip('this machine has no python3');
+    return;
+  }
+  assert.notEqual(search.found, poor);
+  assert.deepEqual(search.tried[0], { path: poor, lacks: 'torch (No module named torch)' });
+});
+
+test('when no interpreter has the module, each one tried is named with what it lacks', async () => {
+  const search = await findPython(['no_such_module_anywhere'], { PATH: '/usr/bin:/bin' });
+  assert.equal(search.found, undefined);
+  for (const { path: python, lacks } of search.tried)
+    assert.match(`${python} ${lacks}`, /python3? no_such_module_anywhere/);
+});
