@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from './clock.ts';
 import { createExclusive } from './create-exclusive.ts';
+import { isGone } from './is-gone.ts';
 import { livenessOf, type ProcessIdentity } from './process-identity.ts';
 
 /** Held by one process at a time; the death of its holder frees it. */
@@ -37,7 +38,11 @@ export async function acquireLease(folder: string, self: ProcessIdentity): Promi
       continue;
     }
     await removeBefore(folder, mine - kept);
-    return { release: async () => void (await createExclusive(fileOf(folder, mine + 1), '{}')) };
+    return {
+      async release() {
+        await createExclusive(fileOf(folder, mine + 1), '{}');
+      },
+    };
   }
 }
 
@@ -75,7 +80,7 @@ async function topGeneration(folder: string): Promise<Generation | undefined> {
       return { number, holder: (JSON.parse(text) as { holder?: ProcessIdentity }).holder };
     } catch (error) {
       // Superseded and removed since the folder was read.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      if (!isGone(error)) throw error;
     }
   }
 }
@@ -85,7 +90,7 @@ async function numbers(folder: string): Promise<number[]> {
     const names = await readdir(folder);
     return names.filter((name) => /^\d+\.json$/.test(name)).map((name) => Number.parseInt(name, 10));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if (isGone(error)) return [];
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createExclusive } from '../base/create-exclusive.ts';
+import { isGone } from '../base/is-gone.ts';
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import { attemptFiles } from './layout.ts';
 
@@ -20,7 +21,7 @@ export async function readClaim(attemptFolder: string): Promise<Claim | undefine
   try {
     return JSON.parse(await readFile(path.join(attemptFolder, attemptFiles.claim), 'utf8')) as Claim;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if (isGone(error)) return undefined;
     throw error;
   }
 }

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
+import type { Clock } from '../../base/clock.ts';
+import { withLease } from '../../base/lease.ts';
+import { livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { makeClaim, readClaim } from '../../job/claim.ts';
+import type { Resources } from '../../job/spec.ts';
+import type { Machine } from './machine.ts';
+
+/** What one attempt holds of the machine. */
+export interface Share {
+  attemptFolder: string;
+  cpus: number;
+  memoryBytes: number;
+  gpus: string[];
+}
+
+interface Held extends Share {
+  /** The supervisor that took it. */
+  owner: ProcessIdentity;
+}
+
+/**
+ * How all runs of a user share one machine: a file per attempt in `folder`, changed only under its lease. A
+ * share outlives its supervisor as long as the attempt's agent lives, and not a moment longer.
+ */
+export class Shares {
+  readonly #folder: string;
+  readonly #machine: Machine;
+  readonly #self: ProcessIdentity;
+  readonly #clock: Clock;
+
+  constructor(folder: string, machine: Machine, self: ProcessIdentity, clock: Clock) {
+    this.#folder = folder;
+    this.#machine = machine;
+    this.#self = self;
+    this.#clock = clock;
+  }
+
+  /** Takes what an attempt asks for, or gives undefined while others hold too much of the machine. */
+  async take(attemptFolder: string, want: Resources): Promise<Share | undefined> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    return withLease(path.join(this.#folder, 'lease'), this.#self, this.#clock, async () => {
+      const free = this.#free(await this.#living());
+      if (want.cpus > free.cpus || want.memoryBytes > free.memoryBytes || want.gpus > free.gpus.length)
+        return undefined;
+      const { cpus, memoryBytes } = want;
+      const share: Share = { attemptFolder, cpus, memoryBytes, gpus: free.gpus.slice(0, want.gpus) };
+      const held: Held = { ...share, owner: this.#self };
+      await writeFile(this.#fileOf(attemptFolder), `${JSON.stringify(held)}\n`);
+      return share;
+    });
+  }
+
+  /** Gives an attempt's share back; harmless when there is none. */
+  async release(attemptFolder: string): Promise<void> {
+    await rm(this.#fileOf(attemptFolder), { force: true });
+  }
+
+  #free(held: Held[]): Machine {
+    const taken = new Set(held.flatMap((share) => share.gpus));
+    return {
+      cpus: this.#machine.cpus - sum(held.map((share) => share.cpus)),
+      memoryBytes: this.#machine.memoryBytes - sum(held.map((share) => share.memoryBytes)),
+      gpus: this.#machine.gpus.filter((gpu) => !taken.has(gpu)),
+    };
+  }
+
+  async #living(): Promise<Held[]> {
+    const living: Held[] = [];
+    for (const name of await readdir(this.#folder)) {
+      if (!name.endsWith('.share')) continue;
+      const file = path.join(this.#folder, name);
+      const held = await readHeld(file);
+      if (held !== undefined && (await isLiving(held))) living.push(held);
+      else await rm(file, { force: true });
+    }
+    return living;
+  }
+
+  #fileOf(attemptFolder: string): string {
+    const name = createHash('sha256').update(attemptFolder).digest('hex').slice(0, 32);
+    return path.join(this.#folder, `${name}.share`);
+  }
+}
+
+async function readHeld(file: string): Promise<Held | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Held;
+  } catch (error) {
+    // Given back meanwhile, or its writer died in the middle: then no agent was started for it.
+    if (isGone(error) || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+async function isLiving({ owner, attemptFolder }: Held): Promise<boolean> {
+  if (livenessOf(owner) === 'alive') return true;
+  // Nobody looks after this attempt. If its agent has not come up yet it must never do so, or it would work
+  // without a share.
+  await makeClaim(attemptFolder, { void: 'its supervisor died before the agent came up' }).catch(unlessGone);
+  const claim = await readClaim(attemptFolder);
+  return claim !== undefined && !('void' in claim) && livenessOf(claim) === 'alive';
+}
+
+function unlessGone(error: unknown): false {
+  if (isGone(error)) return false;
+  throw error;
+}
+
+const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);
