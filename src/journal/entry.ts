@@ -13,8 +13,9 @@ export const phases = [
 ] as const;
 export type Phase = (typeof phases)[number];
 
-/** How an attempt ended. */
-export type Outcome = 'success' | 'wrong-output' | 'failed' | 'evicted' | 'stopped' | 'lost';
+export const outcomes = ['success', 'wrong-output', 'failed', 'evicted', 'stopped', 'lost'] as const;
+/** How an attempt ended; for a job, how its last attempt did. */
+export type Outcome = (typeof outcomes)[number];
 
 export interface FaultRecord {
   kind: FaultKind;
@@ -96,7 +97,10 @@ interface Envelope {
   v: 1;
   /** ISO 8601 UTC with milliseconds: for reading and for durations on one machine, never for ordering two. */
   t: string;
-  /** From 0, without gaps, per file. */
+  /**
+   * From 0, per file. Two processes that append in the same instant may write the same number; then the order of
+   * the lines decides.
+   */
   seq: number;
 }
 

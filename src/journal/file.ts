@@ -1,0 +1,128 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import nodePath from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
+import { decode, encode } from './codec.ts';
+import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
+import { JournalTail } from './tail.ts';
+
+/** A journal open for writing. Other processes may append to the same file at the same time. */
+export interface Journal<Body> {
+  /** Resolves when the entry is on the disk; entries get there in the order of the calls. */
+  append(body: Body): Promise<void>;
+  /** Waits for what was appended. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Opens the journal of a run, and makes it if it is not there. */
+export async function openJournal(path: string, clock: Clock): Promise<Journal<RunBody>> {
+  const now = () => new Date(clock.now()).toISOString();
+  return openFile<RunBody>(path, (body, seq) => ({ v: 1, t: now(), seq, ...body }) satisfies RunEntry);
+}
+
+/** Opens the journal of one attempt, and makes it if it is not there. */
+export async function openAgentJournal(
+  path: string,
+  { job, attempt }: { job: string; attempt: number },
+  clock: Clock,
+): Promise<Journal<AgentBody>> {
+  const now = () => new Date(clock.now()).toISOString();
+  return openFile<AgentBody>(
+    path,
+    (body, seq) => ({ v: 1, t: now(), seq, job, attempt, ...body }) satisfies AgentEntry,
+  );
+}
+
+async function openFile<Body>(
+  path: string,
+  stamp: (body: Body, seq: number) => Entry,
+): Promise<Journal<Body>> {
+  const file = await open(path, 'a').catch((error: unknown) => {
+    throw writeFault(path, error);
+  });
+  const writer = new Writer(path, file);
+  let last: Promise<void> = syncFolder(path);
+  const close = async () => {
+    await last.catch(() => undefined);
+    await file.close();
+  };
+  return {
+    append(body) {
+      // A failed entry was reported to whoever appended it; those behind it still get their turn.
+      const turn = last.catch(() => undefined).then(() => writer.write((seq) => stamp(body, seq)));
+      last = turn;
+      return turn;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+class Writer {
+  readonly #path: string;
+  readonly #file: FileHandle;
+  readonly #tail: JournalTail;
+  #next = 0;
+
+  constructor(path: string, file: FileHandle) {
+    this.#path = path;
+    this.#file = file;
+    this.#tail = new JournalTail(path);
+  }
+
+  async write(make: (seq: number) => Entry): Promise<void> {
+    try {
+      await this.#catchUp();
+      // Nothing is ever cut off a journal: a writer that died in mid-line leaves a line that readers count and
+      // skip, and cutting it could hit the line that another process is writing now.
+      const start = this.#tail.unfinished === undefined ? '' : '\n';
+      const bytes = Buffer.from(`${start}${encode(make(this.#next))}\n`);
+      const { bytesWritten } = await this.#file.write(bytes);
+      if (bytesWritten < bytes.length) throw Object.assign(new Error('short write'), { code: 'ENOSPC' });
+      await this.#file.datasync().catch(ignoreUnsyncable);
+    } catch (error) {
+      throw writeFault(this.#path, error);
+    }
+  }
+
+  /** Reads what this and other processes appended, for the next number and for how the file ends. */
+  async #catchUp(): Promise<void> {
+    const { entries, restarted } = await this.#tail.read();
+    if (restarted) this.#next = 0;
+    const unfinished = decode(this.#tail.unfinished ?? '');
+    for (const entry of typeof unfinished === 'string' ? entries : [...entries, unfinished])
+      this.#next = Math.max(this.#next, entry.seq + 1);
+  }
+}
+
+/** So that the file itself, not only its bytes, outlives a crash of the machine. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(nodePath.dirname(path), 'r');
+  try {
+    await folder.sync().catch(ignoreUnsyncable);
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Some network file systems and devices cannot sync; their bytes are as safe as they get. */
+function ignoreUnsyncable(error: NodeJS.ErrnoException): void {
+  if (!['EINVAL', 'ENOTSUP', 'ENOSYS'].includes(error.code ?? '')) throw error;
+}
+
+function writeFault(path: string, error: unknown): Fault {
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'ENOSPC' || code === 'EDQUOT')
+    return new Fault('disk-full', `cannot write to ${path}: no room left on its disk`, {
+      about: path,
+      fix: 'free some space (or quota) there and run the same command again: the journal is whole up to now',
+      cause: error,
+    });
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Fault('scratch-unusable', `cannot write to ${path}: ${reason}`, {
+    about: path,
+    fix: `make ${nodePath.dirname(path)} a folder you can write in`,
+    cause: error,
+  });
+}

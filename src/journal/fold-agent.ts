@@ -1,0 +1,117 @@
+import { phases, type AgentEntry, type Phase } from './entry.ts';
+import type { AgentState, FetchState, TrainingState } from './state.ts';
+
+/**
+ * One attempt's state after one more entry of its agent. Pure.
+ *
+ *   agent-started        phase            phase                    agent-ended
+ *        |                 |                |                           |
+ *        v   preparing     v    fetching    v   unpacking … cleaning    v
+ *        o----------------->---------------->-------------------------->o   outcome, exit
+ *        ^                                              |
+ *        '---------- agent-started again ---------------'   the gap is `unknown`
+ *
+ * The time between two entries belongs to the phase that was open. Where the journal stops, the account stops.
+ */
+export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
+  const state = advance(before ?? fresh(entry), entry);
+  switch (entry.kind) {
+    case 'agent-started': {
+      const { version, host, site, gpus, python } = entry;
+      return { ...state, version, host, gpus, phase: 'preparing', ...defined({ site, python }) };
+    }
+    case 'phase':
+      return { ...state, phase: entry.phase };
+    case 'fetch-progress':
+    case 'fetch-setback':
+    case 'fetched':
+    case 'unpacked':
+      return { ...state, fetches: changeFetch(state.fetches, entry) };
+    case 'training-started':
+    case 'progress':
+    case 'training-ended':
+      return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
+    case 'heartbeat':
+      return { ...state, memoryBytes: entry.memoryBytes, quietSeconds: entry.quietSeconds };
+    case 'output': {
+      const { path, bytes, sha256 } = entry;
+      return { ...state, outputs: [...state.outputs, { path, bytes, sha256 }] };
+    }
+    case 'fault':
+      return { ...state, faults: [...state.faults, entry.fault] };
+    case 'cleaned':
+      return state;
+    case 'agent-ended':
+      return { ...state, outcome: entry.outcome, exit: entry.exit };
+  }
+}
+
+function fresh(entry: AgentEntry): AgentState {
+  return {
+    version: '',
+    host: '',
+    gpus: [],
+    startedAt: entry.t,
+    lastAt: entry.t,
+    phase: 'preparing',
+    millis: Object.fromEntries([...phases, 'unknown'].map((phase) => [phase, 0])) as AgentState['millis'],
+    fetches: [],
+    outputs: [],
+    faults: [],
+  };
+}
+
+/** Gives the time since the last entry to the open phase. A clock that was set back adds nothing. */
+function advance(state: AgentState, entry: AgentEntry): AgentState {
+  const passed = Date.parse(entry.t) - Date.parse(state.lastAt);
+  if (passed <= 0) return state;
+  const open: Phase | 'unknown' = entry.kind === 'agent-started' ? 'unknown' : state.phase;
+  return { ...state, lastAt: entry.t, millis: { ...state.millis, [open]: state.millis[open] + passed } };
+}
+
+type FetchEntry = Extract<AgentEntry, { object: string }>;
+
+function changeFetch(fetches: readonly FetchState[], entry: FetchEntry): FetchState[] {
+  const found = fetches.find(({ object }) => object === entry.object);
+  const old = found ?? { object: entry.object, bytes: 0, rate: 0, server: '', setbacks: [], done: false };
+  const next = { ...old, ...fetchChange(old, entry) };
+  return found === undefined ? [...fetches, next] : fetches.map((fetch) => (fetch === found ? next : fetch));
+}
+
+function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
+  switch (entry.kind) {
+    case 'fetch-progress': {
+      const { bytes, rate, server, total } = entry;
+      return { bytes, rate, server, done: false, ...defined({ total }) };
+    }
+    case 'fetch-setback':
+      return { setbacks: [...old.setbacks, { server: entry.server, fault: entry.fault }] };
+    case 'fetched': {
+      const { bytes, seconds, verified, servers } = entry;
+      const most = servers.toSorted((a, b) => b.bytes - a.bytes)[0]?.server ?? old.server;
+      return { bytes, total: bytes, seconds, verified, rate: 0, done: true, server: most };
+    }
+    case 'unpacked':
+      return { unpackedFiles: entry.files };
+  }
+}
+
+type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'progress' | 'training-ended' }>;
+
+function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
+  switch (entry.kind) {
+    case 'training-started':
+      return { command: entry.command };
+    case 'progress': {
+      const { epoch, epochs, step, steps, loss, accuracy } = entry;
+      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy }) };
+    }
+    case 'training-ended':
+      return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
+  }
+}
+
+/** Only the fields that have a value: what an entry does not say does not erase what an earlier one said. */
+function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,156 @@
+import { isAgentEntry } from './codec.ts';
+import { outcomes, type AgentEntry, type Entry, type Outcome, type RunEntry } from './entry.ts';
+import { foldAgent } from './fold-agent.ts';
+import type { AttemptState, JobState, RunState, Tally } from './state.ts';
+
+/** The state of a run from all its entries, in the order of `merge`. Pure. */
+export function fold(entries: Iterable<Entry>): RunState {
+  const folding = new RunFold();
+  for (const entry of entries) folding.add(entry);
+  return folding.state();
+}
+
+/**
+ * The fold, an entry at a time, for those who follow a run.
+ *
+ *   job:      waiting --attempt-started--> running --attempt-ended--> waiting --job-ended--> ended
+ *                ^                            '----------job-ended---------------------------^ |
+ *                '--------------------------- attempt-started (a retry) -----------------------'
+ *   attempt:  queued --agent-started--> preparing … cleaning --agent-ended--> (the agent's word)
+ *                '----------------------------attempt-ended-----------------> (the access point's word)
+ *   run:      created --every job ended--> ended --attempt-started (a retry)--> created
+ *
+ * The access point's word on an outcome is final; the agent's is kept beside it. Entries of the two journals may
+ * come in any order between them, as long as each journal's own order holds: a follower sees them as they arrive.
+ */
+export class RunFold {
+  #run: Pick<RunState, 'run' | 'name' | 'pool' | 'version' | 'stopRequested'> & { createdAt?: string } = {
+    run: '',
+    name: '',
+    pool: '',
+    version: '',
+    stopRequested: false,
+  };
+  /** Values are replaced, never changed: a state given out stays as it was. */
+  readonly #jobs = new Map<string, JobState>();
+
+  add(entry: Entry): void {
+    if (isAgentEntry(entry)) this.#addAgent(entry);
+    else this.#addRun(entry);
+  }
+
+  /** Forgets what the attempt's agent said: its journal was replaced and is read anew. */
+  forgetAgent(job: string, attempt: number): void {
+    this.#changeAttempt(job, attempt, (old) => {
+      const next: AttemptState = { ...old, phase: 'queued' };
+      delete next.agent;
+      return next;
+    });
+  }
+
+  /** Notes when the agent's journal last grew, by the clock of the access point's file system. */
+  heard(job: string, attempt: number, heardAt: number): void {
+    this.#changeAttempt(job, attempt, (old) => ({ ...old, heardAt }));
+  }
+
+  state(garbled = 0): RunState {
+    const jobs = [...this.#jobs.values()];
+    const ended = jobs.length > 0 && jobs.every(({ status }) => status === 'ended');
+    const endedAt = ended ? jobs.map((job) => job.endedAt ?? '').reduce((a, b) => (a > b ? a : b)) : '';
+    return { ...this.#run, ...(ended ? { endedAt } : {}), jobs, tally: tally(jobs), garbled };
+  }
+
+  #addAgent(entry: AgentEntry): void {
+    this.#changeAttempt(entry.job, entry.attempt, (old) => {
+      const agent = foldAgent(old.agent, entry);
+      return { ...old, agent, phase: agent.phase };
+    });
+  }
+
+  #addRun(entry: RunEntry): void {
+    switch (entry.kind) {
+      case 'run-created': {
+        const { run, name, pool, version } = entry;
+        this.#run = { ...this.#run, run, name, pool, version, createdAt: entry.t };
+        for (const id of entry.jobs) this.#changeJob(id, (job) => job);
+        return;
+      }
+      case 'attempt-started':
+        this.#startAttempt(entry);
+        return;
+      case 'attempt-ended': {
+        const { job, attempt, outcome, exit, fault, t } = entry;
+        this.#changeAttempt(job, attempt, (old) => ({
+          ...old,
+          endedAt: t,
+          outcome,
+          exit,
+          ...(fault === undefined ? {} : { fault }),
+        }));
+        this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
+        return;
+      }
+      case 'job-ended': {
+        const { job, outcome, results, t } = entry;
+        this.#changeJob(job, (old) => ({
+          ...old,
+          status: 'ended',
+          outcome,
+          endedAt: t,
+          ...(results === undefined ? {} : { results }),
+        }));
+        return;
+      }
+      case 'stop-requested':
+        if (entry.jobs === 'all') this.#run = { ...this.#run, stopRequested: true };
+        for (const id of this.#jobs.keys())
+          if (entry.jobs === 'all' || entry.jobs.includes(id))
+            this.#changeJob(id, (old) => ({ ...old, stopRequested: true }));
+        return;
+      case 'run-ended':
+        // Every job has said so itself.
+        return;
+    }
+  }
+
+  #startAttempt({ job, attempt, why, t }: Extract<RunEntry, { kind: 'attempt-started' }>): void {
+    const before = this.#jobs.get(job)?.attempts.findLast((one) => one.attempt < attempt);
+    const waitingSince = before === undefined ? this.#run.createdAt : before.endedAt;
+    this.#changeAttempt(job, attempt, (old) => ({
+      ...old,
+      why,
+      startedAt: t,
+      ...(waitingSince === undefined ? {} : { waitingSince }),
+    }));
+    this.#changeJob(job, (old) => {
+      const next: JobState = { ...old, status: 'running' };
+      delete next.outcome;
+      delete next.endedAt;
+      return next;
+    });
+  }
+
+  #changeJob(id: string, change: (old: JobState) => JobState): void {
+    const old = this.#jobs.get(id) ?? { id, status: 'waiting', stopRequested: false, attempts: [] };
+    this.#jobs.set(id, change(old));
+  }
+
+  #changeAttempt(id: string, attempt: number, change: (old: AttemptState) => AttemptState): void {
+    this.#changeJob(id, (job) => {
+      const found = job.attempts.find((one) => one.attempt === attempt);
+      const next = change(found ?? { job: id, attempt, why: '', phase: 'queued' });
+      const attempts =
+        found === undefined
+          ? [...job.attempts, next].sort((a, b) => a.attempt - b.attempt)
+          : job.attempts.map((one) => (one === found ? next : one));
+      return { ...job, attempts };
+    });
+  }
+}
+
+function tally(jobs: readonly JobState[]): Tally {
+  const counts = Object.fromEntries(outcomes.map((outcome) => [outcome, 0])) as Record<Outcome, number>;
+  const sum: Tally = { total: jobs.length, waiting: 0, running: 0, ...counts };
+  for (const job of jobs) sum[job.status === 'ended' ? (job.outcome ?? 'lost') : job.status] += 1;
+  return sum;
+}

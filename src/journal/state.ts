@@ -1,0 +1,107 @@
+import type { FaultRecord, Outcome, Phase, Verified } from './entry.ts';
+
+/** A run as its journals tell it. Plain data: it goes into `--json` as it is. */
+export interface RunState {
+  /** The run's id; empty when the journal's first entry was lost. */
+  run: string;
+  name: string;
+  pool: string;
+  version: string;
+  createdAt?: string;
+  /** Set while every job has ended. */
+  endedAt?: string;
+  stopRequested: boolean;
+  jobs: JobState[];
+  tally: Tally;
+  /** Journal lines that could not be understood. */
+  garbled: number;
+}
+
+/** Jobs by how they stand; the parts add up to `total`. */
+export interface Tally extends Record<Outcome, number> {
+  total: number;
+  /** No attempt yet, or between two. */
+  waiting: number;
+  running: number;
+}
+
+export interface JobState {
+  id: string;
+  status: 'waiting' | 'running' | 'ended';
+  outcome?: Outcome;
+  /** Folder with the valid outputs. */
+  results?: string;
+  endedAt?: string;
+  stopRequested: boolean;
+  attempts: AttemptState[];
+}
+
+/** One attempt: what the access point knows of it, and what its agent said. */
+export interface AttemptState {
+  job: string;
+  attempt: number;
+  why: string;
+  /** By the access point's clock: when the job began to wait for this attempt, when it began and ended. */
+  waitingSince?: string;
+  startedAt?: string;
+  endedAt?: string;
+  outcome?: Outcome;
+  exit?: number | null;
+  fault?: FaultRecord;
+  /** `queued` until the agent speaks. */
+  phase: Phase;
+  /** What the agent said; undefined until it speaks. */
+  agent?: AgentState;
+  /** When the agent's journal last grew, by the access point's file system, in milliseconds. */
+  heardAt?: number;
+}
+
+/** One attempt as its agent tells it. Every time is by the agent's own clock. */
+export interface AgentState {
+  version: string;
+  host: string;
+  site?: string;
+  gpus: string[];
+  python?: string;
+  startedAt: string;
+  /** The last entry's time: what came after is unknown. */
+  lastAt: string;
+  phase: Phase;
+  /** Milliseconds per phase up to `lastAt`; `unknown` is the gap before an agent that was started again. */
+  millis: Record<Phase | 'unknown', number>;
+  fetches: FetchState[];
+  training?: TrainingState;
+  memoryBytes?: number;
+  quietSeconds?: number;
+  outputs: { path: string; bytes: number; sha256: string }[];
+  faults: FaultRecord[];
+  outcome?: Outcome;
+  exit?: number;
+}
+
+export interface FetchState {
+  object: string;
+  bytes: number;
+  total?: number;
+  /** Bytes per second; 0 once it is done. */
+  rate: number;
+  server: string;
+  setbacks: { server: string; fault: FaultRecord }[];
+  done: boolean;
+  verified?: Verified;
+  seconds?: number;
+  unpackedFiles?: number;
+}
+
+export interface TrainingState {
+  command: string;
+  epoch?: number;
+  epochs?: number;
+  step?: number;
+  steps?: number;
+  loss?: number;
+  accuracy?: number;
+  /** Exit status; null after a signal; undefined while it runs. */
+  status?: number | null;
+  signal?: string;
+}

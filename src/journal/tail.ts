@@ -1,0 +1,108 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { decode } from './codec.ts';
+import type { Entry } from './entry.ts';
+
+const chunkBytes = 1 << 20;
+/** No entry comes near this; a "line" that does is not ours, and must not fill the memory. */
+const longestLine = 1 << 20;
+const newline = 0x0a;
+
+/** What a journal gained since it was last read. */
+export interface Grown {
+  entries: Entry[];
+  /** Lines that are no entry we understand. */
+  garbled: number;
+  /** The file became shorter or was replaced: everything read before is void. */
+  restarted: boolean;
+}
+
+/** Reads a growing journal: each call gives the whole lines that are new. A journal that is not there is empty. */
+export class JournalTail {
+  readonly path: string;
+  #offset = 0;
+  #inode = 0;
+  #changedAt: number | undefined;
+  /** Bytes of a line whose end has not been seen. */
+  #rest: Buffer = Buffer.alloc(0);
+  #skipping = false;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** When the file last changed, by its file system's clock, in milliseconds. */
+  get changedAt(): number | undefined {
+    return this.#changedAt;
+  }
+
+  /** The last line, if it lacks its line end: the torn end of a write, or a write under way. */
+  get unfinished(): string | undefined {
+    if (this.#skipping) return '';
+    return this.#rest.length === 0 ? undefined : this.#rest.toString('utf8');
+  }
+
+  async read(): Promise<Grown> {
+    const grown: Grown = { entries: [], garbled: 0, restarted: false };
+    const file = await openIfThere(this.path);
+    if (file === undefined) return grown;
+    try {
+      const { size, ino, mtimeMs } = await file.stat();
+      if (size < this.#offset || (this.#inode !== 0 && ino !== this.#inode)) {
+        grown.restarted = true;
+        this.#offset = 0;
+        this.#rest = Buffer.alloc(0);
+        this.#skipping = false;
+      }
+      this.#inode = ino;
+      this.#changedAt = mtimeMs;
+      await this.#readTo(file, size, grown);
+    } finally {
+      await file.close();
+    }
+    return grown;
+  }
+
+  async #readTo(file: FileHandle, end: number, grown: Grown): Promise<void> {
+    while (this.#offset < end) {
+      const want = Math.min(chunkBytes, end - this.#offset);
+      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(want), 0, want, this.#offset);
+      if (bytesRead === 0) return;
+      this.#offset += bytesRead;
+      this.#take(buffer.subarray(0, bytesRead), grown);
+    }
+  }
+
+  #take(bytes: Buffer, grown: Grown): void {
+    let start = 0;
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      const line = Buffer.concat([this.#rest, bytes.subarray(start, end)]);
+      this.#rest = Buffer.alloc(0);
+      start = end + 1;
+      if (this.#skipping) this.#skipping = false;
+      else addLine(line.toString('utf8'), grown);
+    }
+    if (this.#skipping) return;
+    this.#rest = Buffer.concat([this.#rest, bytes.subarray(start)]);
+    if (this.#rest.length <= longestLine) return;
+    this.#rest = Buffer.alloc(0);
+    this.#skipping = true;
+    grown.garbled += 1;
+  }
+}
+
+function addLine(line: string, grown: Grown): void {
+  // Whoever appends after a torn line starts a new one; after a whole line that leaves an empty line.
+  if (line.trim() === '') return;
+  const entry = decode(line);
+  if (typeof entry === 'string') grown.garbled += 1;
+  else grown.entries.push(entry);
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
