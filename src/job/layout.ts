@@ -11,8 +11,8 @@ export const runFiles = {
   files: 'files',
   jobs: 'jobs',
   results: 'results',
-  /** Who supervises the run on the local pool. */
-  supervisor: 'supervisor.json',
+  /** Folder with the lease of the process that supervises the run on the local pool. */
+  supervisor: 'supervisor',
   supervisorLog: 'supervisor.log',
 } as const;
 
@@ -23,6 +23,8 @@ export const attemptFiles = {
   claim: 'claim',
   out: 'out.log',
   err: 'err.log',
+  /** What the agent itself had to say outside its journal. */
+  log: 'agent.log',
 } as const;
 
 export const jobId = (index: number): string => String(index).padStart(4, '0');
