@@ -15,28 +15,30 @@ export interface Journal<Body> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+type Stamp = { v: 1; t: string; seq: number };
+
 /** Opens the journal of a run, and makes it if it is not there. */
-export async function openJournal(path: string, clock: Clock): Promise<Journal<RunBody>> {
-  const now = () => new Date(clock.now()).toISOString();
-  return openFile<RunBody>(path, (body, seq) => ({ v: 1, t: now(), seq, ...body }) satisfies RunEntry);
+export function openJournal(path: string, clock: Clock): Promise<Journal<RunBody>> {
+  return openFile<RunBody>(path, clock, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
 }
 
 /** Opens the journal of one attempt, and makes it if it is not there. */
-export async function openAgentJournal(
+export function openAgentJournal(
   path: string,
   { job, attempt }: { job: string; attempt: number },
   clock: Clock,
 ): Promise<Journal<AgentBody>> {
-  const now = () => new Date(clock.now()).toISOString();
   return openFile<AgentBody>(
     path,
-    (body, seq) => ({ v: 1, t: now(), seq, job, attempt, ...body }) satisfies AgentEntry,
+    clock,
+    (body, stamp) => ({ ...stamp, job, attempt, ...body }) satisfies AgentEntry,
   );
 }
 
 async function openFile<Body>(
   path: string,
-  stamp: (body: Body, seq: number) => Entry,
+  clock: Clock,
+  make: (body: Body, stamp: Stamp) => Entry,
 ): Promise<Journal<Body>> {
   const file = await open(path, 'a').catch((error: unknown) => {
     throw writeFault(path, error);
@@ -49,8 +51,11 @@ async function openFile<Body>(
   };
   return {
     append(body) {
+      const t = new Date(clock.now()).toISOString();
       // A failed entry was reported to whoever appended it; those behind it still get their turn.
-      const turn = last.catch(() => undefined).then(() => writer.write((seq) => stamp(body, seq)));
+      const turn = last
+        .catch(() => undefined)
+        .then(() => writer.write((seq) => make(body, { v: 1, t, seq })));
       last = turn;
       return turn;
     },

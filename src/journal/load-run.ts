@@ -1,30 +1,33 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { mapLimited } from '../base/map-limited.ts';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
-import type { AgentEntry, RunEntry } from './entry.ts';
+import type { RunEntry } from './entry.ts';
 import { RunFold } from './fold.ts';
 import { merge } from './merge.ts';
 import { readJournal } from './read-journal.ts';
 import type { RunState } from './state.ts';
 
+/** Journals read at once: runs can have more attempts than a process may have files open. */
+const readAtOnce = 64;
+
 /** The state of the run in a folder, from its journals alone. */
 export async function loadRun(runFolder: string): Promise<RunState> {
   await assertRunFolder(runFolder);
   const run = await readJournal(path.join(runFolder, runFiles.journal));
-  const agents: AgentEntry[][] = [];
-  const folding = new RunFold();
-  let garbled = run.garbled;
-  for (const { job, attempt, path: file } of await agentJournals(runFolder)) {
-    const journal = await readJournal(file);
-    garbled += journal.garbled;
-    agents.push(journal.entries.filter(isAgentEntry));
-    if (journal.changedAt !== undefined) folding.heard(job, attempt, journal.changedAt);
-  }
+  const attempts = await mapLimited(await agentJournals(runFolder), readAtOnce, async (attempt) => ({
+    ...attempt,
+    journal: await readJournal(attempt.path),
+  }));
+  const agents = attempts.map(({ journal }) => journal.entries.filter(isAgentEntry));
   const runEntries = run.entries.filter((entry): entry is RunEntry => !isAgentEntry(entry));
+  const folding = new RunFold();
   for (const entry of merge(runEntries, agents)) folding.add(entry);
-  return folding.state(garbled);
+  for (const { job, attempt, journal } of attempts)
+    if (journal.changedAt !== undefined) folding.heard(job, attempt, journal.changedAt);
+  return folding.state(attempts.reduce((sum, { journal }) => sum + journal.garbled, run.garbled));
 }
 
 /** Throws a Fault unless the folder is that of a run. */
@@ -42,18 +45,15 @@ export async function agentJournals(
   runFolder: string,
 ): Promise<{ job: string; attempt: number; path: string }[]> {
   const jobs = path.join(runFolder, runFiles.jobs);
-  const found: { job: string; attempt: number; path: string }[] = [];
-  for (const job of await namesIn(jobs))
-    for (const name of await namesIn(path.join(jobs, job))) {
-      const attempt = /^attempt-(\d+)$/.exec(name)?.[1];
-      if (attempt === undefined) continue;
-      found.push({
-        job,
-        attempt: Number(attempt),
-        path: path.join(jobs, job, name, attemptFiles.journal),
-      });
-    }
-  return found;
+  const perJob = await mapLimited(await namesIn(jobs), readAtOnce, async (job) => {
+    const names = await namesIn(path.join(jobs, job));
+    return names.flatMap((name) => {
+      const attempt = Number(/^attempt-(\d+)$/.exec(name)?.[1]);
+      if (Number.isNaN(attempt)) return [];
+      return [{ job, attempt, path: path.join(jobs, job, name, attemptFiles.journal) }];
+    });
+  });
+  return perJob.flat();
 }
 
 async function namesIn(folder: string): Promise<string[]> {
