@@ -1,0 +1,22 @@
+import type { DataMethod, DataSource, PoolName } from './spec.ts';
+
+/** Decides how a data source reaches the job, and says why. */
+export function chooseMethod(
+  source: DataSource,
+  pool: PoolName,
+): { method: Exclude<DataMethod, 'auto'>; why: string } {
+  const { method, unpack } = source;
+  if (method === 'osdf' && pool !== 'condor')
+    return {
+      method: 'stream',
+      why: `only HTCondor has transfer plugins; on the pool "${pool}" the agent fetches it in the job`,
+    };
+  if (method !== 'auto') return { method, why: 'the job file says so' };
+  if (/^https?:/.test(source.url))
+    return { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
+  const saving = unpack === 'none' ? '' : ' and unpacks it as it arrives, so no second copy needs disk';
+  return {
+    method: 'stream',
+    why: `the agent fetches it in the job through the caches, changes cache when one stalls${saving}`,
+  };
+}

@@ -1,0 +1,39 @@
+import type { DataSource } from './spec.ts';
+import { formatSize } from './units.ts';
+
+/** Room for logs, outputs and checkpoints, whose size nobody declares. */
+const headroom = 1e9;
+/** Taken for an object whose size the job file does not say. */
+const unknownObject = 10e9;
+
+/** Disk that one job needs, and how the figure comes about. */
+export function estimateDisk(
+  asked: number | 'auto',
+  data: readonly DataSource[],
+  sentBytes: number,
+): { bytes: number; why: string } {
+  if (asked !== 'auto') return { bytes: asked, why: 'the job file says so' };
+  const parts = [`${formatSize(headroom)} for outputs and logs`];
+  if (sentBytes > 0) parts.push(`${formatSize(sentBytes)} of files`);
+  let bytes = headroom + sentBytes;
+  for (const source of data) {
+    const need = onDisk(source);
+    bytes += need.bytes;
+    parts.push(`${formatSize(need.bytes)} for data.${source.name} (${need.why})`);
+  }
+  return { bytes, why: parts.join(' + ') };
+}
+
+function onDisk({ expect, unpack, method, url }: DataSource): { bytes: number; why: string } {
+  const packed = expect.bytes ?? unknownObject;
+  const known = expect.bytes === undefined ? 'size not declared: set expect.bytes' : formatSize(packed);
+  if (unpack === 'none') return { bytes: packed, why: known };
+  const growth = /\.(tgz|gz|zst|xz|zip)$/i.test(url) || /gz|zst|xz|zip/.test(unpack) ? 3 : 1;
+  // A stream never lies on the disk as an archive; the plugin's file does until it is unpacked.
+  const archive = method === 'osdf' || method === 'native' ? packed : 0;
+  const unpacked = growth === 1 ? 'unpacked' : `unpacked, taken as ${growth} times as large`;
+  return {
+    bytes: packed * growth + archive,
+    why: `${known}, ${unpacked}${archive > 0 ? ', beside its archive' : ''}`,
+  };
+}

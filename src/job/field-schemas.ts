@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { isInside } from './inside.ts';
+import { durationPattern, parseDuration, parseSize, sizePattern } from './units.ts';
+
+type ErrorMap = (issue: { input?: unknown }) => string;
+
+/** Says what was found and what was expected. */
+const expected =
+  (what: string): ErrorMap =>
+  ({ input }) =>
+    input === undefined ? `is missing; expected ${what}` : `is ${show(input)}; expected ${what}`;
+
+export const entry = (what: string): { error: ErrorMap } => ({ error: expected(what) });
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  if (value instanceof Date) return 'a date';
+  if (value !== null && typeof value === 'object') return 'a table';
+  const shown = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return shown.length > 60 ? `${shown.slice(0, 59)}…` : shown;
+}
+
+/** No byte that an operating system refuses in arguments, variables and paths. */
+const withoutNul = (value: string): boolean => !value.includes('\0');
+
+export const text = (what: string) =>
+  z.string(entry(what)).refine((value) => value.trim() !== '' && withoutNul(value), entry(what));
+
+export const path = (what: string) =>
+  text(what).refine(isInside, {
+    error: ({ input }) =>
+      `is ${show(input)}; expected a relative path without "..": nothing outside the job's folder is touched`,
+  });
+
+export const paths = (what: string) => z.array(path('the path of a file or folder'), entry(what));
+
+export const count = (what: string, min: number, max = Number.MAX_SAFE_INTEGER) => {
+  const range = entry(`${what}, ${max === Number.MAX_SAFE_INTEGER ? `${min} or more` : `${min} to ${max}`}`);
+  return z.number(range).int(range).min(min, range).max(max, range);
+};
+
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  z.enum(values, entry(`one of ${values.map((value) => `"${value}"`).join(', ')}`));
+
+/** Keys of a table that the user names. */
+export const names = (what: string, pattern: RegExp) =>
+  z
+    .string()
+    .regex(pattern, { error: `is not a name for ${what}; expected one that matches ${pattern.source}` });
+
+export const scalar = () =>
+  z
+    .union([z.string(), z.number(), z.boolean()], entry('a text, a number, true or false'))
+    .refine((value) => typeof value !== 'string' || withoutNul(value), { error: 'holds a NUL character' });
+
+const sizeWords = 'a size with a unit, like "16 GB" or "512 MiB"';
+
+/** Bytes; `word` is a text that is taken as it is. */
+export function size<Word extends string = never>(word?: Word) {
+  const what = word === undefined ? sizeWords : `"${word}" or ${sizeWords}`;
+  return z
+    .string({
+      error: ({ input }) =>
+        typeof input === 'number' ? withoutUnit(input, what) : expected(what)({ input }),
+    })
+    .transform((value, context): number | Word => {
+      if (value === word) return value as Word;
+      const bytes = parseSize(value);
+      if (bytes !== undefined && bytes > 0) return bytes;
+      context.addIssue(
+        /^\s*[\d.]+\s*$/.test(value) ? withoutUnit(value.trim(), what) : expected(what)({ input: value }),
+      );
+      return z.NEVER;
+    })
+    .meta({ pattern: word === undefined ? sizePattern : `^${word}$|${sizePattern}`, examples: ['16 GB'] });
+}
+
+const withoutUnit = (found: number | string, what: string): string =>
+  `is ${found} without a unit; add a unit: expected ${what} (did you mean "${found} GB"?)`;
+
+/** Seconds. */
+export function duration() {
+  const what = 'a duration with a unit, like "90s", "1h30m" or "2d"';
+  return z
+    .string({
+      error: ({ input }) => `${expected(what)({ input })}${typeof input === 'number' ? `; add a unit` : ''}`,
+    })
+    .transform((value, context): number => {
+      const seconds = parseDuration(value);
+      if (seconds !== undefined && seconds > 0) return seconds;
+      context.addIssue(expected(what)({ input: value }));
+      return z.NEVER;
+    })
+    .meta({ pattern: durationPattern, examples: ['10h'] });
+}
+
+const schemes = ['osdf:', 'pelican:', 'https:', 'http:'];
+
+/** URL of an object. Credentials do not belong in it: it is written to journals and shown. */
+export const url = () =>
+  text('a URL, like "osdf:///ospool/uc-shared/public/data.tar.gz"').check((payload) => {
+    const complain = (message: string): void =>
+      void payload.issues.push({ code: 'custom', input: payload.value, message });
+    const parsed = URL.parse(payload.value);
+    // Pelican allows a credential's name before the scheme: igwn+osdf://.
+    if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
+      complain(
+        `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https:// or http://`,
+      );
+    else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
+      complain('holds a credential; put the token into a file and name it in token_file');
+    else if (parsed.pathname.length < 2) complain('names no object; expected a path after the host');
+  });

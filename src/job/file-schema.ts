@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { dataMethods, pools, unpackModes } from './spec.ts';
+import {
+  count,
+  duration,
+  entry,
+  names,
+  oneOf,
+  path,
+  paths,
+  scalar,
+  size,
+  text,
+  url,
+} from './field-schemas.ts';
+
+const train = z
+  .strictObject(
+    {
+      command: text('the command that trains, like "python3 train.py --epochs 5"').describe(
+        'Run by /bin/sh in the work folder of the attempt. {name} stands for a parameter of [run.matrix], {job} and {index} for the job; {{ and }} are braces.',
+      ),
+      files: paths('a list of files and folders beside this file, like ["train.py"]')
+        .default([])
+        .describe('Files and folders beside this file that are sent with the job.'),
+      outputs: paths(
+        'a list of the files a valid result consists of, like ["model.pt"]: without them a job cannot prove its success',
+      )
+        .min(1, {
+          error:
+            'is empty; name at least one file, like ["model.pt"]: a job without outputs cannot prove its success',
+        })
+        .describe('A job without these files, new and not empty, has failed, whatever its exit code.'),
+      check: text('a command, like "python3 check.py"')
+        .optional()
+        .describe('Run after the training; the result is valid only if it exits with 0.'),
+      checkpoint: path('a folder in the work folder, like "checkpoints"')
+        .optional()
+        .describe('Folder kept across attempts, so that training can resume from it.'),
+      quiet_limit: duration()
+        .optional()
+        .describe('No output and no progress for so long: the attempt hangs and is ended.'),
+      env: z
+        .record(
+          names('an environment variable', /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/),
+          scalar(),
+          entry('a table of texts'),
+        )
+        .default({})
+        .describe('Environment variables of the training. Names that begin with UPDRAFT_ are taken.'),
+    },
+    entry('a table that says what to run'),
+  )
+  .describe('What to run, and what a valid result looks like.');
+
+const data = z
+  .strictObject(
+    {
+      url: url().describe('Where the object is: osdf://, pelican://, https:// or http://.'),
+      into: path('a folder in the work folder, like "data"')
+        .default('data')
+        .describe('Folder in which the data appears, only when it is whole.'),
+      unpack: oneOf(unpackModes)
+        .default('auto')
+        .describe(
+          'auto goes by the name of the object; nested is a tar of tars, a folder for each inner tar.',
+        ),
+      method: oneOf(dataMethods)
+        .default('auto')
+        .describe('How the data gets to the job; updraft plan says what auto chooses, and why.'),
+      expect: z
+        .strictObject(
+          {
+            files: count('a number of files', 1).optional().describe('How many files unpacking must give.'),
+            bytes: count('a number of bytes', 1).optional().describe('Size of the object in bytes.'),
+          },
+          entry('a table like { files = 10, bytes = 2048 }'),
+        )
+        .default({})
+        .describe('What must be there, or the data is refused.'),
+      sha256: text('64 hexadecimal digits')
+        .regex(/^[0-9a-fA-F]{64}$/, { error: 'is not a SHA-256; expected 64 hexadecimal digits' })
+        .optional()
+        .describe('SHA-256 of the object, in hexadecimal.'),
+      manifest: text('a URL, or a file beside this one')
+        .optional()
+        .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
+      token_file: text('the path of a file with the token')
+        .optional()
+        .describe('File with the bearer token. The token itself never stands here.'),
+    },
+    entry('a table like [data.train]'),
+  )
+  .describe('One object that is fetched, verified and unpacked before training starts.');
+
+const environment = z
+  .strictObject(
+    {
+      image: text('an Apptainer image: a URL or a path')
+        .optional()
+        .describe("Apptainer image; without one the worker's own software is used."),
+      python: z
+        .array(
+          text('the name of a Python module, like "torch"').regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, {
+            error: 'is not the name of a Python module; expected a name like "torch"',
+          }),
+          entry('a list of Python modules, like ["torch"]'),
+        )
+        .default([])
+        .describe('Python modules the training imports; looked for before any data moves.'),
+    },
+    entry('a table'),
+  )
+  .describe('The software in which the training runs.');
+
+const resources = z
+  .strictObject(
+    {
+      cpus: count('a whole number of CPUs', 1, 4096).default(1).describe('CPU cores of one job.'),
+      gpus: count('a whole number of GPUs', 0, 64).default(0).describe('GPUs of one job.'),
+      memory: size().prefault('2 GB').describe('Memory of one job.'),
+      disk: size('auto')
+        .prefault('auto')
+        .describe('Disk of one job; auto computes it from the data and the method.'),
+      time: duration().optional().describe('Longest time one attempt may take.'),
+    },
+    entry('a table'),
+  )
+  .describe('What one job needs.');
+
+const run = z
+  .strictObject(
+    {
+      jobs: count('a whole number of jobs', 1, 100_000)
+        .default(1)
+        .describe('How many jobs; with a matrix, how many of each combination.'),
+      matrix: z
+        .record(
+          names('a parameter', /^[A-Za-z_][A-Za-z0-9_]*$/),
+          z
+            .array(scalar(), entry('a list of values, like [0.1, 0.01]'))
+            .min(1, { error: 'is empty; a parameter needs at least one value' }),
+          entry('a table of lists, like { lr = [0.1, 0.01] }'),
+        )
+        .default({})
+        .describe('Parameters and their values: every combination is a job.'),
+      pool: oneOf(pools).default('local').describe('Where the jobs run.'),
+      attempts: count('a whole number of attempts', 1, 100).default(3).describe('Most attempts a job gets.'),
+    },
+    entry('a table'),
+  )
+  .describe('How many jobs, and where.');
+
+/** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */
+export const fileSchema = z
+  .strictObject(
+    {
+      name: text('a name for the run, like "cifar10"')
+        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+          error:
+            'cannot name a folder; expected up to 64 letters, digits, ".", "_" and "-", a letter or digit first',
+        })
+        .describe('Name of the run and of its folders.'),
+      train,
+      data: z
+        .record(
+          names('a data set', /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
+          data,
+          entry('tables like [data.train]'),
+        )
+        .default({})
+        .describe('The data, by name.'),
+      environment: environment.prefault({}),
+      resources: resources.prefault({}),
+      run: run.prefault({}),
+    },
+    entry('tables and keys'),
+  )
+  .meta({
+    title: 'Updraft job file',
+    description:
+      'What to run, on what data, in what software, with what resources, and what a valid result looks like.',
+  });
+
+export type FileContent = z.output<typeof fileSchema>;

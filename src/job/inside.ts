@@ -1,0 +1,17 @@
+/** Whether a path stays in its folder and names something in it: relative, without `..`, not the folder itself. */
+export function isInside(path: string): boolean {
+  if (path.startsWith('/') || path.startsWith('~') || /[\0\n\r]/.test(path)) return false;
+  const steps = path.split('/').filter((step) => step !== '' && step !== '.');
+  return steps.length > 0 && !steps.includes('..');
+}
+
+/** The same path in its plainest form: `./a//b/` is `a/b`. */
+export const plainPath = (path: string): string =>
+  path
+    .split('/')
+    .filter((step) => step !== '' && step !== '.')
+    .join('/');
+
+/** Whether one of two plain paths is the other or lies in it. */
+export const overlap = (a: string, b: string): boolean =>
+  `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir, realpath, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { PlannedFile } from './plan.ts';
+
+/** Why an entry of `train.files` cannot be sent. */
+export class FileProblem extends Error {}
+
+/**
+ * The files that an entry stands for: itself, or all in its folder, in a fixed order. Throws a `FileProblem` for
+ * what is missing, unreadable, no file at all, or leads out of the folder by a link.
+ */
+export async function listFiles(folder: string, entry: string): Promise<PlannedFile[]> {
+  const root = await realpath(folder);
+  return walk(root, entry, []);
+}
+
+async function walk(root: string, entry: string, above: readonly string[]): Promise<PlannedFile[]> {
+  const real = await realpath(path.join(root, entry)).catch((error: unknown) => {
+    throw new FileProblem(explain(root, entry, error));
+  });
+  if (!`${real}/`.startsWith(`${root}/`))
+    throw new FileProblem(`"${entry}" is a link to ${real}, outside the folder; copy the file into ${root}`);
+  if (above.includes(real))
+    throw new FileProblem(`"${entry}" is a link to a folder that holds it; remove the link`);
+  const info = await stat(real);
+  if (info.isFile()) return [{ path: entry, bytes: info.size, sha256: await hashFile(real, entry) }];
+  if (!info.isDirectory()) throw new FileProblem(`"${entry}" is neither a file nor a folder`);
+  const names = await readdir(real);
+  const found: PlannedFile[] = [];
+  for (const name of names.sort()) found.push(...(await walk(root, `${entry}/${name}`, [...above, real])));
+  return found;
+}
+
+async function hashFile(file: string, entry: string): Promise<string> {
+  const hash = createHash('sha256');
+  try {
+    await pipeline(createReadStream(file), hash);
+  } catch (error) {
+    throw new FileProblem(`"${entry}" cannot be read (${error instanceof Error ? error.message : ''})`);
+  }
+  return hash.digest('hex');
+}
+
+function explain(root: string, entry: string, error: unknown): string {
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') return `"${entry}" cannot be read (${code ?? String(error)})`;
+  const wildcard = /[*?[]/.test(entry) ? '; wildcards are not expanded, name the files or their folder' : '';
+  return `"${entry}" is not there: ${path.join(root, entry)} does not exist${wildcard}`;
+}

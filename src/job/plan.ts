@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { stableJson } from '../base/stable-json.ts';
+import { chooseMethod } from './choose-method.ts';
+import { estimateDisk } from './estimate-disk.ts';
+import { expandJobs } from './expand.ts';
+import type { Job } from './job.ts';
+import type { DataMethod, DataSource, Spec } from './spec.ts';
+
+/** A file that is sent with every job. */
+export interface PlannedFile {
+  /** Relative to the job file's folder, with `/`. */
+  path: string;
+  bytes: number;
+  sha256: string;
+}
+
+/** A data source whose method is decided. */
+export interface PlannedData extends DataSource {
+  method: Exclude<DataMethod, 'auto'>;
+  why: string;
+}
+
+/** All that will be sent and run, and why. Pure data: the same in `plan.json`. */
+export interface Plan {
+  version: 1;
+  /** Absolute path of the user's file. */
+  file: string;
+  /** Absolute path of its folder, in which `files` are. */
+  folder: string;
+  /** Equal for equal content, wherever it lies and in whatever order its keys stand. */
+  planHash: string;
+  spec: Spec;
+  jobs: Job[];
+  files: PlannedFile[];
+  data: PlannedData[];
+  disk: { bytes: number; why: string };
+}
+
+export interface PlanInput {
+  spec: Spec;
+  file: string;
+  folder: string;
+  files: PlannedFile[];
+  /** The data sources with paths made absolute; by default as in the spec. */
+  data?: DataSource[];
+}
+
+export function makePlan({ spec, file, folder, files, data = spec.data }: PlanInput): Plan {
+  const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
+  const sent = files.reduce((sum, one) => sum + one.bytes, 0);
+  return {
+    version: 1,
+    file,
+    folder,
+    planHash: planHash(spec, files),
+    spec,
+    jobs: expandJobs(spec),
+    files,
+    data: planned,
+    disk: estimateDisk(spec.resources.diskBytes, planned, sent),
+  };
+}
+
+function planHash(spec: Spec, files: PlannedFile[]): string {
+  const data = spec.data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  // The order of the parameters decides which job gets which number, so it counts.
+  const order = Object.keys(spec.run.matrix);
+  return createHash('sha256')
+    .update(stableJson({ spec: { ...spec, data }, order, files }))
+    .digest('hex');
+}

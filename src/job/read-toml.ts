@@ -1,0 +1,83 @@
+import { getStaticTOMLValue, ParseError, parseTOML, type AST } from 'toml-eslint-parser';
+import { placeKey, type KeyPath, type Place, type SourceFile, type SpecProblem } from './source-file.ts';
+
+/** Reads TOML into values and their places; what is not TOML becomes located problems. */
+export function readToml(text: string, file: string): SourceFile {
+  const problems: SpecProblem[] = [];
+  const tree = parse(text, file, problems);
+  const places: SourceFile['places'] = new Map();
+  if (tree === undefined) return { file, value: undefined, places, problems };
+  for (const node of tree.body[0].body) notePlaces(node, [], places);
+  const proto = [...places].find(([path]) => path.includes('"__proto__"'));
+  if (proto !== undefined) {
+    problems.push({ file, ...proto[1].key, key: '__proto__', message: 'this name cannot be used as a key' });
+    return { file, value: undefined, places, problems };
+  }
+  return { file, value: getStaticTOMLValue(tree), places, problems };
+}
+
+/**
+ * The parser stops at its first complaint. A key that is there twice is harmless to the rest of the file, so its
+ * line is taken out and the rest is read too: the user sees every problem at once.
+ */
+function parse(text: string, file: string, problems: SpecProblem[]): AST.TOMLProgram | undefined {
+  const lines = text.split('\n');
+  for (;;)
+    try {
+      return parseTOML(lines.join('\n'), { filePath: file });
+    } catch (error) {
+      if (!(error instanceof ParseError)) throw error;
+      const line = lines[error.lineNumber - 1] ?? '';
+      const repeated = error.message.startsWith('Defining a key multiple times');
+      if (!repeated && problems.length > 0) return undefined;
+      problems.push(syntaxProblem(error, lines, file, repeated));
+      if (!repeated || /^\s*\[/.test(line)) return undefined;
+      lines[error.lineNumber - 1] = '';
+    }
+}
+
+function syntaxProblem(error: ParseError, lines: string[], file: string, repeated: boolean): SpecProblem {
+  let [row, column] = [error.lineNumber, error.column];
+  // What is missing at the end of a line is reported by the parser at the start of the next.
+  while (column === 0 && row > 1 && !repeated) [row, column] = [row - 1, (lines[row - 2] ?? '').length];
+  const place = { file, line: row, column: column + 1 };
+  const line = lines[row - 1] ?? '';
+  if (repeated) {
+    const key = /^["']?([^"'\s=.\]]+)/.exec(line.slice(column))?.[1] ?? '';
+    return { ...place, key, message: 'is there twice; remove one of the two' };
+  }
+  const key = /^\s*([\w.-]+)\s*=/.exec(line)?.[1] ?? '';
+  const bare = /=\s*[A-Za-z_./~{]/.test(line) && !/=\s*(true|false|\{)/.test(line);
+  const hint = bare ? '; a text stands in quotes, like key = "text"' : '';
+  return { ...place, key, message: `this is not valid TOML (${lowerFirst(error.message)})${hint}` };
+}
+
+const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
+
+function notePlaces(
+  node: AST.TOMLKeyValue | AST.TOMLTable,
+  above: KeyPath,
+  places: SourceFile['places'],
+): void {
+  const path: PropertyKey[] = [...above];
+  for (const part of node.key.keys) {
+    path.push(part.type === 'TOMLBare' ? part.name : part.value);
+    const key = start(part);
+    if (!places.has(placeKey(path))) places.set(placeKey(path), { key, value: key });
+  }
+  if (node.type === 'TOMLTable') for (const inner of node.body) notePlaces(inner, node.resolvedKey, places);
+  else noteValue(node.value, path, places);
+}
+
+function noteValue(node: AST.TOMLContentNode, path: KeyPath, places: SourceFile['places']): void {
+  const value = start(node);
+  places.set(placeKey(path), { key: places.get(placeKey(path))?.key ?? value, value });
+  if (node.type === 'TOMLInlineTable') for (const inner of node.body) notePlaces(inner, path, places);
+  if (node.type !== 'TOMLArray') return;
+  for (const [index, element] of node.elements.entries()) noteValue(element, [...path, index], places);
+}
+
+const start = (node: AST.TOMLNode): Place => ({
+  line: node.loc.start.line,
+  column: node.loc.start.column + 1,
+});

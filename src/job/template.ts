@@ -1,0 +1,26 @@
+/** A text cut at its `{name}` placeholders. */
+export type Part = { literal: string } | { name: string };
+
+/** Stands for every job beside the run's own parameters. */
+export const builtinNames = ['job', 'index'] as const;
+
+const piece = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
+
+/**
+ * Cuts a text at `{name}`; `{{` and `}}` stand for braces, and the shell's own `${NAME}` stays as it is. A brace
+ * that is none of these is a problem rather than a guess.
+ */
+export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
+  const parts: Part[] = [];
+  for (const [whole, literal, doubled, name] of text.matchAll(piece)) {
+    if (name !== undefined) parts.push({ name });
+    else if (literal !== undefined || doubled !== undefined)
+      parts.push({ literal: literal ?? whole.slice(1) });
+    else
+      return {
+        parts,
+        problem: `a lone "${whole}"; write "${whole}${whole}" for a brace, {name} for a parameter`,
+      };
+  }
+  return { parts };
+}
