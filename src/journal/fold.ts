@@ -114,8 +114,11 @@ export class RunFold {
   }
 
   #startAttempt({ job, attempt, why, t }: Extract<RunEntry, { kind: 'attempt-started' }>): void {
-    const before = this.#jobs.get(job)?.attempts.findLast((one) => one.attempt < attempt);
-    const waitingSince = before === undefined ? this.#run.createdAt : before.endedAt;
+    const known = this.#jobs.get(job);
+    const before = known?.attempts.findLast((one) => one.attempt < attempt);
+    // A job that had ended waited for nobody until it was retried.
+    const waited = known?.status !== 'ended';
+    const waitingSince = !waited ? undefined : before === undefined ? this.#run.createdAt : before.endedAt;
     this.#changeAttempt(job, attempt, (old) => ({
       ...old,
       why,

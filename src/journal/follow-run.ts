@@ -99,6 +99,7 @@ class Follower {
     if (restarted) this.#fold.forgetAgent(job, attempt);
     for (const entry of entries) this.#fold.add(entry);
     if (entries.length > 0 && tail.changedAt !== undefined) this.#fold.heard(job, attempt, tail.changedAt);
+    if (entries.some(({ kind }) => kind === 'agent-ended')) followed.silent = true;
     return entries.length > 0 || restarted;
   }
 

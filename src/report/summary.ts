@@ -1,0 +1,123 @@
+import type { JobState, RunState } from '../journal/state.ts';
+import { columns, ledger, type Column, type LedgerRow, type Millis } from './ledger.ts';
+
+/**
+ * A run's report as data: what `report --json` prints. The keys are stable; new ones may be added.
+ * Times are seconds; shares are between 0 and 1, and null where there is nothing to divide by.
+ */
+export interface Summary {
+  format: 1;
+  run: string;
+  name: string;
+  pool: string;
+  createdAt: string | null;
+  endedAt: string | null;
+  /** `removed` were stopped by the user; `held` is always 0 where the pool knows no hold. */
+  jobs: {
+    total: number;
+    success: number;
+    wrongOutput: number;
+    failed: number;
+    evicted: number;
+    lost: number;
+    held: number;
+    removed: number;
+    running: number;
+    waiting: number;
+  };
+  slotSeconds: Record<Column, number>;
+  /** Training of successful attempts, of all time on slots (the queue is not on a slot). */
+  usefulShare: number | null;
+  /** From a job's first start to its valid result. */
+  completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
+  /** Ended jobs without a valid result, by cause; the shares add up to 1. */
+  failures: { cause: string; jobs: number; share: number }[];
+  attempts: AttemptSummary[];
+  garbledLines: number;
+}
+
+export interface AttemptSummary {
+  job: string;
+  attempt: number;
+  outcome: LedgerRow['outcome'];
+  host: string;
+  site: string;
+  seconds: Record<Column, number>;
+  totalSeconds: number;
+}
+
+export function summary(state: RunState): Summary {
+  const { rows, sum, slot, useful } = ledger(state);
+  const { tally } = state;
+  return {
+    format: 1,
+    run: state.run,
+    name: state.name,
+    pool: state.pool,
+    createdAt: state.createdAt ?? null,
+    endedAt: state.endedAt ?? null,
+    jobs: {
+      total: tally.total,
+      success: tally.success,
+      wrongOutput: tally['wrong-output'],
+      failed: tally.failed,
+      evicted: tally.evicted,
+      lost: tally.lost,
+      held: 0,
+      removed: tally.stopped,
+      running: tally.running,
+      waiting: tally.waiting,
+    },
+    slotSeconds: inSeconds(sum),
+    usefulShare: slot === 0 ? null : useful / slot,
+    completion: completion(state.jobs),
+    failures: failures(state.jobs),
+    attempts: rows.map(({ millis, total, ...row }) => ({
+      ...row,
+      seconds: inSeconds(millis),
+      totalSeconds: total / 1000,
+    })),
+    garbledLines: state.garbled,
+  };
+}
+
+function inSeconds(millis: Millis): Record<Column, number> {
+  return Object.fromEntries(columns.map((column) => [column, millis[column] / 1000])) as Record<
+    Column,
+    number
+  >;
+}
+
+function completion(jobs: readonly JobState[]): Summary['completion'] {
+  const spans = jobs.flatMap(completionSeconds).sort((a, b) => a - b);
+  const mean = spans.reduce((sum, span) => sum + span, 0) / spans.length;
+  return {
+    meanSeconds: spans.length === 0 ? null : mean,
+    medianSeconds: quantile(spans, 0.5),
+    p95Seconds: quantile(spans, 0.95),
+  };
+}
+
+function completionSeconds(job: JobState): number[] {
+  const from = job.attempts[0]?.startedAt;
+  if (job.outcome !== 'success' || from === undefined || job.endedAt === undefined) return [];
+  return [Math.max(0, Date.parse(job.endedAt) - Date.parse(from)) / 1000];
+}
+
+/** Between the two nearest values in proportion, as NumPy and R do by default. */
+function quantile(sorted: readonly number[], share: number): number | null {
+  const place = (sorted.length - 1) * share;
+  const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
+  if (low === undefined || high === undefined) return null;
+  return low + (high - low) * (place - Math.floor(place));
+}
+
+function failures(jobs: readonly JobState[]): Summary['failures'] {
+  const failed = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const causes = Map.groupBy(failed, causeOf);
+  return [...causes]
+    .map(([cause, same]) => ({ cause, jobs: same.length, share: same.length / failed.length }))
+    .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));
+}
+
+const causeOf = (job: JobState): string => job.attempts.at(-1)?.fault?.kind ?? job.outcome ?? 'lost';
