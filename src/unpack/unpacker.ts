@@ -1,7 +1,19 @@
+import type { ArchiveKind } from './archive-kind.ts';
+
 /** What came out of an archive. */
 export interface Unpacked {
+  /** Regular files, each hard link counted as one; folders and symbolic links are not counted. */
   files: number;
+  /** Bytes in those files. */
   bytes: number;
+  /** What the archive turned out to be, whatever its name says. */
+  kind: ArchiveKind;
+  /**
+   * Whether the archive said that it was over. A tar cut exactly between two entries looks like one whose
+   * writer left the end blocks out, and a zeroed tail looks like the end blocks: only a digest or a manifest
+   * can tell.
+   */
+  ended: 'end-blocks' | 'no-end-blocks';
 }
 
 /**

@@ -1,0 +1,102 @@
+import { Fault } from '../fault/fault.ts';
+import type { Limits } from './limits.ts';
+
+/** What the user says the archive holds: files, and bytes in those files. */
+export interface Expected {
+  files?: number;
+  bytes?: number;
+}
+
+/** Counts what comes out of an archive and stops it as soon as it is more than expected, allowed or possible. */
+export class Budget {
+  files = 0;
+  bytes = 0;
+  #entries = 0;
+  /** Bytes that take room; a hard link takes none. */
+  #written = 0;
+  readonly #archive: string;
+  readonly #expect: Expected;
+  readonly #limits: Limits;
+  readonly #free: number;
+
+  constructor(archive: string, expect: Expected, limits: Limits, free = Infinity) {
+    this.#archive = archive;
+    this.#expect = expect;
+    this.#limits = limits;
+    this.#free = free;
+  }
+
+  addEntry(): void {
+    this.#entries++;
+    if (this.#entries > this.#limits.entries)
+      throw new Fault(
+        'archive-unsafe',
+        `${this.#archive}: holds more than ${this.#limits.entries.toLocaleString('en-US')} entries`,
+        { about: this.#archive },
+      );
+  }
+
+  /** A file whose size may be known ahead: it is refused before its bytes are written. */
+  addFile(size = 0): void {
+    this.addEntry();
+    this.files++;
+    this.#check(size);
+  }
+
+  addBytes(bytes: number): void {
+    this.bytes += bytes;
+    this.#written += bytes;
+    this.#check(0);
+  }
+
+  addHardlink(size: number): void {
+    this.addEntry();
+    this.files++;
+    this.bytes += size;
+    this.#check(0);
+  }
+
+  /** An entry was replaced by a later one. */
+  removeFile(size: number): void {
+    this.files--;
+    this.bytes -= size;
+    this.#written -= size;
+  }
+
+  /** The archive is over: what came out must be exactly what was expected. */
+  settle(): void {
+    this.#compare('files', this.files);
+    this.#compare('bytes', this.bytes);
+  }
+
+  #compare(what: 'files' | 'bytes', found: number): void {
+    const expected = this.#expect[what];
+    if (expected === undefined || expected === found) return;
+    throw this.#unexpected(what, expected, found.toLocaleString('en-US'));
+  }
+
+  #check(ahead: number): void {
+    const { files, bytes } = this.#expect;
+    if (files !== undefined && this.files > files)
+      throw this.#unexpected('files', files, `at least ${this.files.toLocaleString('en-US')}`);
+    const sure = this.bytes + ahead;
+    if (bytes !== undefined && sure > bytes)
+      throw this.#unexpected('bytes', bytes, `at least ${sure.toLocaleString('en-US')}`);
+    const needed = this.#written + ahead;
+    if (needed > this.#free)
+      throw new Fault(
+        'disk-full',
+        `${this.#archive}: needs at least ${needed.toLocaleString('en-US')} bytes unpacked, ` +
+          `and the disk had ${this.#free.toLocaleString('en-US')} free`,
+        { about: this.#archive, fix: 'Ask for more disk for this job.' },
+      );
+  }
+
+  #unexpected(what: string, expected: number, found: string): Fault {
+    return new Fault(
+      'data-unexpected',
+      `${this.#archive}: holds ${found} ${what} where ${expected.toLocaleString('en-US')} are expected`,
+      { about: this.#archive, fix: 'If the data changed on purpose, change `expect` in the job file.' },
+    );
+  }
+}

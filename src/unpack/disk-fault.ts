@@ -1,0 +1,46 @@
+import { statfsSync } from 'node:fs';
+import { Fault } from '../fault/fault.ts';
+
+/** A failed file operation as a Fault that says what the disk's trouble is. */
+export function diskFault(error: unknown, folder: string, written: number): unknown {
+  if (error instanceof Fault || !isErrno(error)) return error;
+  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') return diskFull(error, folder, written);
+  if (error.code === 'ENAMETOOLONG')
+    return new Fault('archive-unsafe', `A name in the archive is too long for ${folder}: ${error.message}`, {
+      about: folder,
+      cause: error,
+    });
+  return new Fault('scratch-unusable', `Cannot write to ${folder}: ${error.message}`, {
+    about: folder,
+    cause: error,
+  });
+}
+
+/** Bytes a user may still write there; nothing where the file system does not tell. */
+export function freeBytes(folder: string): number | undefined {
+  try {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}
+
+export function errorCode(error: unknown): string | undefined {
+  return isErrno(error) ? error.code : undefined;
+}
+
+function diskFull(error: NodeJS.ErrnoException, folder: string, written: number): Fault {
+  const free = freeBytes(folder);
+  const left = free === undefined ? '' : `, ${free.toLocaleString('en-US')} bytes are free`;
+  const what = error.code === 'EDQUOT' ? 'The quota is used up' : 'The disk is full';
+  return new Fault(
+    'disk-full',
+    `${what}: unpacked ${written.toLocaleString('en-US')} bytes into ${folder}${left}`,
+    { about: folder, fix: 'Ask for more disk for this job.', cause: error },
+  );
+}
+
+function isErrno(error: unknown): error is NodeJS.ErrnoException & { code: string } {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && 'syscall' in error;
+}

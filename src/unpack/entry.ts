@@ -1,0 +1,42 @@
+import type { Waiting } from './byte-sink.ts';
+import type { SafePath } from './safe-path.ts';
+
+export interface FileEntry {
+  type: 'file';
+  path: SafePath;
+  mode: number;
+  /** Seconds since the epoch. */
+  mtime: number;
+  /** Absent where the archive tells it only after the data. */
+  size?: number;
+}
+
+export interface FolderEntry {
+  type: 'folder';
+  path: SafePath;
+  mode: number;
+  mtime: number;
+}
+
+export interface SymlinkEntry {
+  type: 'symlink';
+  path: SafePath;
+  /** As written in the archive; whoever makes the link checks where it leads. */
+  target: string;
+}
+
+export interface HardlinkEntry {
+  type: 'hardlink';
+  path: SafePath;
+  target: SafePath;
+}
+
+/** Takes the entries of an archive in their order. */
+export interface EntrySink {
+  /** A file begins; its bytes follow through `data` until `end`. */
+  begin(entry: FileEntry): void;
+  data(piece: Buffer): Waiting;
+  end(): Waiting;
+  /** Something without bytes. */
+  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void;
+}

@@ -1,0 +1,210 @@
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  futimesSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeSync,
+} from 'node:fs';
+import path from 'node:path';
+import { Fault } from '../fault/fault.ts';
+import type { Budget } from './budget.ts';
+import { diskFault, errorCode } from './disk-fault.ts';
+import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
+import { whatIsWrongWithLink } from './safe-link.ts';
+import { parentOf, quoted, type SafePath } from './safe-path.ts';
+
+const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** File systems that cannot make a hard link say one of these; a copy serves as well. */
+const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
+
+/**
+ * Writes entries below one folder that nobody else uses. Symbolic links are made last, so that while files are
+ * written there is no link in that folder to write through. Calls are synchronous on purpose: for files of
+ * ordinary size they cost a fraction of the asynchronous ones.
+ */
+export class FileWriter implements EntrySink {
+  readonly #root: string;
+  readonly #archive: string;
+  readonly #budget: Budget;
+  readonly #folders = new Set<string>(['']);
+  readonly #folderTimes = new Map<SafePath, number>();
+  readonly #links = new Map<SafePath, string>();
+  #fd: number | undefined;
+  #mtime = 0;
+  #abandoned = false;
+
+  constructor(root: string, archive: string, budget: Budget) {
+    this.#root = root;
+    this.#archive = archive;
+    this.#budget = budget;
+  }
+
+  begin(entry: FileEntry): void {
+    this.#guarded(() => {
+      this.#links.delete(entry.path);
+      this.#makeFolder(parentOf(entry.path));
+      this.#fd = this.#create(entry.path, (entry.mode & 0o777) | 0o600);
+      this.#mtime = entry.mtime;
+    });
+    this.#budget.addFile(entry.size);
+  }
+
+  data(piece: Buffer): void {
+    const fd = this.#fd;
+    if (fd === undefined) return;
+    this.#guarded(() => {
+      for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at, piece.length - at);
+    });
+    this.#budget.addBytes(piece.length);
+  }
+
+  end(): void {
+    const fd = this.#fd;
+    if (fd === undefined) return;
+    this.#guarded(() => futimesSync(fd, this.#mtime, this.#mtime));
+    this.#close();
+  }
+
+  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
+    this.#guarded(() => {
+      switch (entry.type) {
+        case 'folder':
+          this.#makeFolder(entry.path, (entry.mode & 0o777) | 0o700);
+          this.#folderTimes.set(entry.path, entry.mtime);
+          return;
+        case 'symlink': {
+          this.#keepLink(entry);
+          return;
+        }
+        case 'hardlink': {
+          this.#hardlink(entry);
+          return;
+        }
+      }
+    });
+  }
+
+  /** Makes the links and sets the folders' times: the tree is complete. */
+  finish(): void {
+    this.#guarded(() => {
+      for (const [link, target] of this.#links) {
+        const wrong = whatIsWrongWithLink(link, this.#links);
+        if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
+        symlinkSync(target, this.#full(link));
+      }
+      for (const [folder, mtime] of this.#folderTimes) utimesSync(this.#full(folder), mtime, mtime);
+    });
+  }
+
+  /** Closes the file being written and writes nothing any more. */
+  abandon(): void {
+    this.#close();
+    this.#abandoned = true;
+  }
+
+  #close(): void {
+    const fd = this.#fd;
+    this.#fd = undefined;
+    if (fd !== undefined) this.#guarded(() => closeSync(fd));
+  }
+
+  #full(relative: SafePath): string {
+    return relative === '' ? this.#root : `${this.#root}/${relative}`;
+  }
+
+  #create(file: SafePath, mode: number): number {
+    try {
+      return openSync(this.#full(file), createNew, mode);
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+      this.#removeEarlier(file);
+      return openSync(this.#full(file), createNew, mode);
+    }
+  }
+
+  /** A later entry of the same name replaces the earlier one, as with tar; removing it first spares its hard links. */
+  #removeEarlier(file: SafePath): void {
+    const full = this.#full(file);
+    const stat = lstatSync(full, { throwIfNoEntry: false });
+    if (stat === undefined) return;
+    if (stat.isDirectory()) throw this.#unsafe(`${quoted(file)} is a folder and a file at once`);
+    // A file system that ignores case finds an entry whose name is another one.
+    if (path.basename(realpathSync.native(full)) !== path.posix.basename(file))
+      throw this.#unsafe(
+        `${quoted(file)} and another entry differ only in case, which this disk cannot hold`,
+      );
+    unlinkSync(full);
+    this.#budget.removeFile(stat.size);
+  }
+
+  #makeFolder(folder: SafePath, mode = 0o777): void {
+    if (this.#folders.has(folder)) return;
+    if (this.#links.has(folder))
+      throw this.#unsafe(`an entry would be written through the link ${quoted(folder)}`);
+    this.#makeFolder(parentOf(folder));
+    this.#budget.addEntry();
+    try {
+      mkdirSync(this.#full(folder), mode);
+    } catch (error) {
+      if (errorCode(error) !== 'EEXIST') throw error;
+      if (!lstatSync(this.#full(folder)).isDirectory())
+        throw this.#unsafe(`${quoted(folder)} is a file and a folder at once`);
+    }
+    this.#folders.add(folder);
+  }
+
+  #keepLink({ path: link, target }: SymlinkEntry): void {
+    this.#budget.addEntry();
+    this.#makeFolder(parentOf(link));
+    this.#removeEarlier(link);
+    this.#links.set(link, target);
+  }
+
+  #hardlink({ path: link, target }: HardlinkEntry): void {
+    // Two names of one symbolic link are two symbolic links.
+    const followed = this.#links.get(target);
+    if (followed !== undefined) {
+      this.#keepLink({ type: 'symlink', path: link, target: followed });
+      return;
+    }
+    if (link === target) return;
+    const stat = lstatSync(this.#full(target), { throwIfNoEntry: false });
+    if (!stat?.isFile())
+      throw new Fault(
+        'archive-damaged',
+        `${this.#archive}: the entry ${quoted(link)} is a link to the file ${quoted(target)}, which does not come before it`,
+        { about: this.#archive },
+      );
+    this.#makeFolder(parentOf(link));
+    this.#links.delete(link);
+    this.#removeEarlier(link);
+    try {
+      linkSync(this.#full(target), this.#full(link));
+    } catch (error) {
+      if (!cannotLink.has(errorCode(error) ?? '')) throw error;
+      copyFileSync(this.#full(target), this.#full(link), constants.COPYFILE_EXCL);
+    }
+    this.#budget.addHardlink(stat.size);
+  }
+
+  #guarded(act: () => void): void {
+    if (this.#abandoned) return;
+    try {
+      act();
+    } catch (error) {
+      throw diskFault(error, this.#root, this.#budget.bytes);
+    }
+  }
+
+  #unsafe(what: string): Fault {
+    return new Fault('archive-unsafe', `${this.#archive}: ${what}`, { about: this.#archive });
+  }
+}

@@ -1,0 +1,30 @@
+import { Fault } from '../fault/fault.ts';
+
+/** How much an archive may ask for before it is called hostile. */
+export interface Limits {
+  /** Files, folders and links together. */
+  entries: number;
+  /** Folders within each other. */
+  depth: number;
+  /** Bytes out for each byte in, once more than a gigabyte came out. */
+  ratio: number;
+}
+
+/** ImageNet-21k has 14 million files, and deflate cannot exceed 1032 to 1. */
+export const usualLimits: Limits = { entries: 20_000_000, depth: 64, ratio: 1100 };
+
+const alwaysFine = 2 ** 30;
+
+/** Throws once a compressed archive has grown beyond what data does. */
+export function checkRatio(archive: string, bytesIn: number, bytesOut: number, limits: Limits): void {
+  if (bytesOut <= alwaysFine || bytesOut <= bytesIn * limits.ratio) return;
+  throw new Fault(
+    'archive-unsafe',
+    `${archive}: ${bytesIn.toLocaleString('en-US')} compressed bytes became more than ` +
+      `${bytesOut.toLocaleString('en-US')}, over ${limits.ratio} to 1: this looks like a decompression bomb`,
+    {
+      about: archive,
+      fix: 'Look at the archive where it was made; pack data this repetitive in another way.',
+    },
+  );
+}

@@ -1,0 +1,88 @@
+import { splitArchiveName, type ArchiveKind } from './archive-kind.ts';
+import type { ByteSink, Waiting } from './byte-sink.ts';
+import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
+import { joinSafe, safePath, type SafePath } from './safe-path.ts';
+
+/** Opens a reader for an archive found inside another one. */
+export type OpenInner = (kind: ArchiveKind, name: string, sink: EntrySink) => ByteSink;
+
+/**
+ * Every archive in the archive becomes a folder of its name, unpacked while its bytes pass by; other files stay
+ * files. One level deep: archives in inner archives stay files.
+ */
+export class NestedSink implements EntrySink {
+  readonly #archive: string;
+  readonly #sink: EntrySink;
+  readonly #open: OpenInner;
+  #inner: ByteSink | undefined;
+
+  constructor(archive: string, sink: EntrySink, open: OpenInner) {
+    this.#archive = archive;
+    this.#sink = sink;
+    this.#open = open;
+  }
+
+  begin(entry: FileEntry): void {
+    const inner = splitArchiveName(entry.path);
+    if (inner === undefined) {
+      this.#sink.begin(entry);
+      return;
+    }
+    const folder = safePath(inner.stem, this.#archive, Infinity);
+    this.#sink.place({ type: 'folder', path: folder, mode: 0o777, mtime: entry.mtime });
+    this.#inner = this.#open(
+      inner.kind,
+      `${entry.path} in ${this.#archive}`,
+      new FolderSink(folder, this.#sink),
+    );
+  }
+
+  data(piece: Buffer): Waiting {
+    return this.#inner === undefined ? this.#sink.data(piece) : this.#inner.write(piece);
+  }
+
+  end(): Waiting {
+    const inner = this.#inner;
+    this.#inner = undefined;
+    return inner === undefined ? this.#sink.end() : inner.end();
+  }
+
+  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
+    this.#sink.place(entry);
+  }
+
+  /** Lets go of the inner archive being read, if any. */
+  destroy(): void {
+    this.#inner?.destroy();
+  }
+}
+
+/** Puts every entry below one folder. */
+class FolderSink implements EntrySink {
+  readonly #folder: SafePath;
+  readonly #sink: EntrySink;
+
+  constructor(folder: SafePath, sink: EntrySink) {
+    this.#folder = folder;
+    this.#sink = sink;
+  }
+
+  begin(entry: FileEntry): void {
+    this.#sink.begin({ ...entry, path: joinSafe(this.#folder, entry.path) });
+  }
+
+  data(piece: Buffer): Waiting {
+    return this.#sink.data(piece);
+  }
+
+  end(): Waiting {
+    return this.#sink.end();
+  }
+
+  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
+    const path = joinSafe(this.#folder, entry.path);
+    if (entry.type === 'hardlink')
+      this.#sink.place({ ...entry, path, target: joinSafe(this.#folder, entry.target) });
+    else this.#sink.place({ ...entry, path });
+  }
+}

@@ -1,0 +1,115 @@
+import { asFault, Fault } from '../fault/fault.ts';
+import type { ArchiveKind } from './archive-kind.ts';
+import { Budget, type Expected } from './budget.ts';
+import type { ByteSink, Waiting } from './byte-sink.ts';
+import { freeBytes } from './disk-fault.ts';
+import type { EntrySink } from './entry.ts';
+import { FileWriter } from './file-writer.ts';
+import { KindGate } from './kind-gate.ts';
+import { usualLimits, type Limits } from './limits.ts';
+import { NestedSink } from './nested-sink.ts';
+import { openReader, type Reader } from './open-reader.ts';
+import { Staging } from './staging.ts';
+import type { Unpacked, Unpacker } from './unpacker.ts';
+
+export interface UnpackerOptions {
+  /** The object's name, for messages. */
+  name: string;
+  /** A kind must be what the bytes are; `auto` takes any archive; `nested` is any archive of archives. */
+  mode: 'auto' | 'nested' | ArchiveKind;
+  /** The folder in which everything appears, only when whole. What it holds already is kept. */
+  into: string;
+  /** What must come out: files, and bytes in those files. */
+  expect?: Expected;
+  limits?: Partial<Limits>;
+}
+
+/** Opens the way from an archive's bytes to files in a folder. */
+export function openUnpacker(options: UnpackerOptions): Unpacker {
+  return new ArchiveUnpacker(options);
+}
+
+class ArchiveUnpacker implements Unpacker {
+  readonly #name: string;
+  readonly #staging: Staging;
+  readonly #budget: Budget;
+  readonly #writer: FileWriter;
+  readonly #gate: KindGate;
+  readonly #nested: NestedSink | undefined;
+  #opened: { kind: ArchiveKind; reader: Reader } | undefined;
+  #failure: Fault | undefined;
+
+  constructor({ name, mode, into, expect = {}, limits }: UnpackerOptions) {
+    const bounds = { ...usualLimits, ...limits };
+    this.#name = name;
+    this.#staging = new Staging(into);
+    this.#budget = new Budget(name, expect, bounds, freeBytes(this.#staging.folder));
+    this.#writer = new FileWriter(this.#staging.folder, name, this.#budget);
+    if (mode === 'nested') this.#nested = this.#openNested(bounds);
+    const sink = this.#nested ?? this.#writer;
+    const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
+    this.#gate = new KindGate(name, promised, (kind) => this.#openReader(kind, sink, bounds));
+  }
+
+  write(chunk: Buffer): Waiting {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      const waiting = this.#gate.write(chunk);
+      return waiting?.catch((error: unknown) => {
+        throw this.#fail(error);
+      });
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  async finish(): Promise<Unpacked> {
+    try {
+      if (this.#failure !== undefined) throw this.#failure;
+      await this.#gate.end();
+      this.#stillWanted();
+      this.#writer.finish();
+      this.#budget.settle();
+      this.#staging.publish();
+      await this.#staging.remove();
+    } catch (error) {
+      const fault = this.#fail(error);
+      await this.abort();
+      throw fault;
+    }
+    const { files, bytes } = this.#budget;
+    const { kind, reader } = this.#opened as { kind: ArchiveKind; reader: Reader };
+    return { files, bytes, kind, ended: reader.ended() ? 'end-blocks' : 'no-end-blocks' };
+  }
+
+  async abort(): Promise<void> {
+    this.#fail(new Fault('interrupted', `${this.#name}: unpacking was stopped`, { about: this.#name }));
+    this.#gate.destroy();
+    this.#nested?.destroy();
+    this.#writer.abandon();
+    await this.#staging.remove();
+  }
+
+  #openNested(limits: Limits): NestedSink {
+    return new NestedSink(
+      this.#name,
+      this.#writer,
+      (kind, name, sink) => openReader(kind, name, sink, limits).input,
+    );
+  }
+
+  #openReader(kind: ArchiveKind, sink: EntrySink, limits: Limits): ByteSink {
+    const reader = openReader(kind, this.#name, sink, limits);
+    this.#opened = { kind, reader };
+    return reader.input;
+  }
+
+  #stillWanted(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  /** The first failure is the one that is told, whatever is tried afterwards. */
+  #fail(error: unknown): Fault {
+    return (this.#failure ??= asFault(error));
+  }
+}

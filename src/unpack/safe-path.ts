@@ -1,0 +1,58 @@
+import { Fault } from '../fault/fault.ts';
+
+declare const safe: unique symbol;
+/**
+ * A relative path that stays inside whatever folder it is joined to: no `..`, no leading slash, no empty or
+ * oversized part. The empty path is that folder itself.
+ */
+export type SafePath = string & { readonly [safe]: true };
+
+/** Linux's limits, less the room the target folder's own path needs. */
+const mostBytesInName = 255;
+const mostBytesInPath = 3072;
+
+/** Names may hold line breaks and worse; messages show them on one line. */
+export const quoted = (name: string): string => JSON.stringify(name);
+
+/** Checks a name from an archive; `archive` is only for the message. */
+export function safePath(name: string, archive: string, mostDepth: number): SafePath {
+  const wrong = whatIsWrong(name);
+  if (wrong !== undefined) throw unsafe(archive, name, wrong);
+  const parts = name.split('/').filter((part) => part !== '' && part !== '.');
+  if (parts.length > mostDepth) throw unsafe(archive, name, `lies more than ${mostDepth} folders deep`);
+  for (const part of parts) {
+    if (part === '..') throw unsafe(archive, name, 'climbs out of its folder with ".."');
+    if (part.length * 3 > mostBytesInName && Buffer.byteLength(part) > mostBytesInName)
+      throw unsafe(archive, name, `has a part longer than ${mostBytesInName} bytes`);
+  }
+  return parts.join('/') as SafePath;
+}
+
+export function joinSafe(folder: SafePath, path: SafePath): SafePath {
+  if (folder === '') return path;
+  return (path === '' ? folder : `${folder}/${path}`) as SafePath;
+}
+
+/** The folder a path lies in; the root is its own parent. */
+export function parentOf(path: SafePath): SafePath {
+  const slash = path.lastIndexOf('/');
+  return (slash === -1 ? '' : path.slice(0, slash)) as SafePath;
+}
+
+function whatIsWrong(name: string): string | undefined {
+  if (name === '') return 'has no name';
+  if (name.startsWith('/')) return 'is an absolute path';
+  if (/^[A-Za-z]:(?:[\\/]|$)/.test(name)) return 'begins with a drive letter';
+  if (name.includes('\0')) return 'has a zero byte in its name';
+  if (name.length * 3 > mostBytesInPath && Buffer.byteLength(name) > mostBytesInPath)
+    return `is longer than ${mostBytesInPath} bytes`;
+  return undefined;
+}
+
+function unsafe(archive: string, name: string, wrong: string): Fault {
+  const shown = name.length > 200 ? `${name.slice(0, 200)}…` : name;
+  return new Fault('archive-unsafe', `${archive}: the entry ${quoted(shown)} ${wrong}`, {
+    about: archive,
+    fix: 'Pack it again with relative names, from inside the folder: tar -cf data.tar -C FOLDER .',
+  });
+}

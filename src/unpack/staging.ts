@@ -1,0 +1,79 @@
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../fault/fault.ts';
+import { diskFault, errorCode } from './disk-fault.ts';
+
+/**
+ * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
+ * target, so that publishing is a rename on one file system and taking it back leaves no trace.
+ */
+export class Staging {
+  /** Where the archive's tree grows: an ordinary folder in a private one. */
+  readonly folder: string;
+  readonly #hidden: string;
+  readonly #into: string;
+
+  constructor(into: string) {
+    try {
+      this.#into = path.resolve(into);
+      let nearest = this.#into;
+      while (!existsSync(nearest)) nearest = path.dirname(nearest);
+      if (nearest === this.#into) this.#into = nearest = realpathSync(nearest);
+      this.#hidden = mkdtempSync(path.join(nearest, '.updraft-unpack-'));
+      this.folder = path.join(this.#hidden, 'tree');
+      mkdirSync(this.folder);
+    } catch (error) {
+      throw diskFault(error, into, 0);
+    }
+  }
+
+  /** Everything appears in the target folder; what is there already stays, and is never overwritten. */
+  publish(): void {
+    const moved: [from: string, to: string][] = [];
+    try {
+      mkdirSync(path.dirname(this.#into), { recursive: true });
+      const moves = this.#plan(this.folder, this.#into);
+      for (const [from, to] of moves) {
+        renameSync(from, to);
+        moved.push([from, to]);
+      }
+    } catch (error) {
+      for (const [from, to] of moved.reverse()) renameSync(to, from);
+      throw diskFault(error, this.#into, 0);
+    }
+  }
+
+  async remove(): Promise<void> {
+    await rm(this.#hidden, { recursive: true, force: true });
+  }
+
+  /** Folders that exist on both sides are merged; nothing is moved before every name is known to be free. */
+  #plan(from: string, to: string): [from: string, to: string][] {
+    const there = statOf(to);
+    if (there === undefined) return [[from, to]];
+    if (!there.isDirectory() || !lstatSync(from).isDirectory())
+      throw new Fault('scratch-unusable', `${to} exists already and would be overwritten`, {
+        about: to,
+        fix: `Remove it, or unpack into another folder.`,
+      });
+    return readdirSync(from).flatMap((name) => this.#plan(path.join(from, name), path.join(to, name)));
+  }
+}
+
+function statOf(file: string): ReturnType<typeof lstatSync> {
+  try {
+    return lstatSync(file);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+import { isUtf8 } from 'node:buffer';
+
+export const blockSize = 512;
+
+/** One header block as it is written, before long names and pax records are applied. */
+export interface TarHeader {
+  name: string;
+  /** The type flag; an old header without one says '0'. */
+  type: string;
+  size: number;
+  mode: number;
+  mtime: number;
+  target: string;
+}
+
+/** What a block that is no header is instead. */
+export type NotHeader = 'zeros' | 'not-a-header' | 'bad-number' | 'bad-name';
+
+/** Reads the block at `at`: ustar, GNU and the older format without a magic. */
+export function parseTarHeader(block: Buffer, at: number): TarHeader | NotHeader {
+  const sum = blockSum(block, at);
+  if (sum.unsigned === 0x20 * 8 && block[at + 148] === 0 && isZero(block, at)) return 'zeros';
+  const stated = octal(block, at + 148, 8);
+  // Some old writers summed signed bytes.
+  if (stated !== sum.unsigned && stated !== sum.signed) return 'not-a-header';
+  const size = number(block, at + 124, 12);
+  const mode = number(block, at + 100, 8);
+  const mtime = number(block, at + 136, 12);
+  if (size === undefined || size < 0 || mode === undefined || mtime === undefined) return 'bad-number';
+  const name = fullName(block, at);
+  const target = text(block, at + 157, 100);
+  if (name === undefined || target === undefined) return 'bad-name';
+  const flag = block[at + 156] ?? 0;
+  return { name, type: flag === 0 ? '0' : String.fromCharCode(flag), size, mode, mtime, target };
+}
+
+/** A field up to its first zero byte; nothing if it is not UTF-8. */
+export function text(bytes: Buffer, at: number, length: number): string | undefined {
+  const zero = bytes.indexOf(0, at);
+  const end = zero === -1 || zero > at + length ? Math.min(at + length, bytes.length) : zero;
+  const decoded = bytes.toString('utf8', at, end);
+  if (decoded.includes('\ufffd') && !isUtf8(bytes.subarray(at, end))) return undefined;
+  return decoded;
+}
+
+function fullName(block: Buffer, at: number): string | undefined {
+  const name = text(block, at, 100);
+  // GNU's own magic ("ustar  ") keeps other things where POSIX has the prefix.
+  if (name === undefined || block.toString('latin1', at + 257, at + 263) !== 'ustar\0') return name;
+  const prefix = text(block, at + 345, 155);
+  if (prefix === undefined) return undefined;
+  return prefix === '' ? name : `${prefix}/${name}`;
+}
+
+function blockSum(block: Buffer, at: number): { unsigned: number; signed: number } {
+  let unsigned = 0x20 * 8;
+  let above = 0;
+  for (let i = 0; i < blockSize; i++) {
+    if (i >= 148 && i < 156) continue;
+    const byte = block[at + i] ?? 0;
+    unsigned += byte;
+    if (byte > 127) above++;
+  }
+  return { unsigned, signed: unsigned - 256 * above };
+}
+
+function isZero(block: Buffer, at: number): boolean {
+  for (let i = at + 148; i < at + 156; i++) if (block[i] !== 0) return false;
+  return true;
+}
+
+/** Octal, or GNU's base 256 when the first bit is set; nothing if it is neither. */
+function number(block: Buffer, at: number, length: number): number | undefined {
+  const first = block[at] ?? 0;
+  if (first < 0x80) return octal(block, at, length);
+  const negative = first === 0xff;
+  let value = negative ? -1 : first & 0x7f;
+  for (let i = at + 1; i < at + length; i++) value = value * 256 + (block[i] ?? 0);
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+function octal(block: Buffer, at: number, length: number): number | undefined {
+  const digits = block
+    .toString('latin1', at, at + length)
+    .replace(/\0[^]*$/, '')
+    .trim();
+  if (digits === '') return 0;
+  return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
+}
