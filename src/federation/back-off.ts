@@ -1,0 +1,40 @@
+import type { Clock } from '../base/clock.ts';
+
+interface Patience {
+  clock: Clock;
+  signal: AbortSignal | undefined;
+}
+
+/** What one try showed: an answer to keep, or a failure and whether waiting can mend it. */
+export type Try<T> = { done: T } | { failed: Error; again: boolean; afterMs?: number; patienceMs: number };
+
+const firstMs = 1_000;
+const longestMs = 30_000;
+
+/**
+ * Tries until done, until waiting cannot help, or until the failure's own patience is used up. Waits double from
+ * a second to half a minute, spread by up to a quarter so that a thousand jobs do not come back together, and
+ * are never shorter than the other side asked for.
+ */
+export async function withBackOff<T>(
+  { clock, signal }: Patience,
+  attempt: () => Promise<Try<T>>,
+): Promise<T> {
+  const start = clock.monotonic();
+  for (let wait = firstMs; ; wait = Math.min(wait * 2, longestMs)) {
+    const tried = await attempt();
+    if ('done' in tried) return tried.done;
+    const pause = Math.max(wait * (1 + Math.random() / 4), tried.afterMs ?? 0);
+    const spent = clock.monotonic() - start;
+    if (!tried.again || spent + pause > tried.patienceMs) throw tried.failed;
+    await clock.sleep(pause, signal);
+  }
+}
+
+/** `Retry-After` in milliseconds: seconds or a date; undefined when absent or unreadable. */
+export function retryAfterMs(header: string | undefined, now: number): number | undefined {
+  if (header === undefined || header.trim() === '') return undefined;
+  const seconds = Number(header);
+  const ms = Number.isNaN(seconds) ? Date.parse(header) - now : seconds * 1000;
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}

@@ -1,0 +1,134 @@
+import type { Clock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
+import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
+import { NoAnswer } from './no-answer.ts';
+import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
+import type { ControlAnswer, Request } from './request.ts';
+import { SharedWork } from './shared-work.ts';
+
+/** What a federation is made of, as far as a client cares. */
+export interface Federation {
+  /** Base URL of the host that was asked, which the federation's trust hangs on; never what the document claims. */
+  discoveryUrl: string;
+  /** Base URL of the director, without a slash at its end; undefined where the host itself serves the objects. */
+  directorUrl: string | undefined;
+}
+
+export interface Discovery {
+  /** Asks `host[:port]` what its federation is made of; throws `discovery-failed` naming the host. */
+  discover(host: string, signal?: AbortSignal): Promise<Federation>;
+}
+
+interface DiscoveryOptions {
+  request: Request;
+  clock: Clock;
+  plainHttp: PlainHttpRule;
+  userAgent: string;
+}
+
+const wellKnown = '/.well-known/pelican-configuration';
+/** A document with none of these describes something else. */
+const fields = ['director_endpoint', 'discovery_endpoint', 'namespace_registration_endpoint', 'jwks_uri'];
+const keepMs = 30 * 60_000;
+/** A failure is remembered just long enough that a hundred files of one job do not each wait for it. */
+const keepFailureMs = 10_000;
+const patienceMs = 30_000;
+
+type Remembered = { until: number } & ({ federation: Federation } | { failure: Fault });
+
+export function createDiscovery(options: DiscoveryOptions): Discovery {
+  const { clock } = options;
+  const remembered = new Map<string, Remembered>();
+  const shared = new SharedWork<Federation>();
+
+  async function ask(host: string, signal: AbortSignal): Promise<Federation> {
+    try {
+      const federation = await withBackOff({ clock, signal }, () => tryOnce(options, host, signal));
+      remembered.set(host, { until: clock.monotonic() + keepMs, federation });
+      return federation;
+    } catch (error) {
+      if (error instanceof Fault && error.kind === 'discovery-failed')
+        remembered.set(host, { until: clock.monotonic() + keepFailureMs, failure: error });
+      throw error;
+    }
+  }
+
+  return {
+    async discover(host, signal) {
+      const known = remembered.get(host);
+      if (known === undefined || known.until <= clock.monotonic())
+        return await shared.run(host, signal, (stop) => ask(host, stop));
+      if ('failure' in known) throw known.failure;
+      return known.federation;
+    },
+  };
+}
+
+async function tryOnce(
+  options: DiscoveryOptions,
+  host: string,
+  signal: AbortSignal,
+): Promise<Try<Federation>> {
+  const discoveryUrl = `${options.plainHttp(host) ? 'http' : 'https'}://${host}`;
+  try {
+    const headers = { 'User-Agent': options.userAgent, Accept: 'application/json' };
+    const url = discoveryUrl + wellKnown;
+    const answer = await options.request({ method: 'GET', url, headers, redirects: 3, signal });
+    if (answer.status === 200) return { done: readDocument(options, host, discoveryUrl, answer) };
+    return refused(options, host, answer);
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { failed: failed(host, error.message, error), again: error.mayPass, patienceMs };
+  }
+}
+
+function refused(options: DiscoveryOptions, host: string, answer: ControlAnswer): Try<Federation> {
+  const afterMs = retryAfterMs(answer.headers['retry-after'], options.clock.now());
+  return {
+    failed: failed(host, `it answers ${answer.status} where the description of a federation was expected`),
+    again: answer.status >= 500 || answer.status === 429,
+    patienceMs,
+    ...(afterMs === undefined ? {} : { afterMs }),
+  };
+}
+
+function readDocument(
+  options: DiscoveryOptions,
+  host: string,
+  discoveryUrl: string,
+  answer: ControlAnswer,
+): Federation {
+  const document = parseObject(answer.body);
+  if (document === undefined || !fields.some((field) => field in document))
+    throw failed(host, `expected JSON with a director_endpoint, got ${summary(answer)}`);
+  const endpoint = document['director_endpoint'] ?? '';
+  if (endpoint === '') return { discoveryUrl, directorUrl: undefined };
+  const url = typeof endpoint === 'string' ? URL.parse(endpoint) : null;
+  if (url === null || !isTrustworthy(url.href, options.plainHttp))
+    throw failed(host, `its director_endpoint is not an https URL: ${JSON.stringify(endpoint)}`);
+  return { discoveryUrl, directorUrl: (url.origin + url.pathname).replace(/\/+$/, '') };
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function summary(answer: ControlAnswer): string {
+  const type = answer.headers['content-type'] ?? 'no content type';
+  return `${type}, starting ${JSON.stringify(answer.body.slice(0, 40))}`;
+}
+
+function failed(host: string, why: string, cause?: unknown): Fault {
+  return new Fault('discovery-failed', `no federation was found at ${host}: ${why}`, {
+    about: host,
+    fix: `see if https://${host}${wellKnown} opens; for the OSDF write osdf:///PATH`,
+    cause,
+  });
+}

@@ -1,0 +1,189 @@
+import { Fault } from '../fault/fault.ts';
+import type { Director } from './director.ts';
+import { parseNamespaceHeaders, type DirectorAnswer } from './director-answer.ts';
+import type { Question } from './director-reply.ts';
+import type { Discovery } from './discovery.ts';
+import { unescapePath } from './escape-path.ts';
+import type { JobIdentity } from './job-identity.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import { NoAnswer } from './no-answer.ts';
+import type { FederatedUrl } from './object-url.ts';
+import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
+import type { Request } from './request.ts';
+import type { TokenChoice, Tokens } from './token.ts';
+import type { TokenUse } from './token-claims.ts';
+
+/** What finding an object in a federation takes. */
+export interface FederationParts {
+  request: Request;
+  plainHttp: PlainHttpRule;
+  identity: JobIdentity;
+  discovery: Discovery;
+  director: Director;
+  tokens: Tokens;
+}
+
+/** Caches answer 504 a second before this, so that we hear of a slow origin instead of hanging up on it. */
+const patienceHeader = '9.5s';
+
+/** Finds an object of a federation: asks what the federation is made of, then its director. */
+export async function locateFederated(
+  parts: FederationParts,
+  url: FederatedUrl,
+  options: LocateOptions,
+): Promise<Located> {
+  const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
+  const verb = options.verb ?? 'GET';
+  const choice = tokenChoice(url.credential, options);
+  const answer =
+    directorUrl === undefined
+      ? await askOnlyServer(parts, discoveryUrl + url.path, options.signal)
+      : await askDirector(
+          parts,
+          { directorUrl, verb, path: url.path, query: directorQuery(url, options) },
+          choice,
+          options,
+        );
+  const isOrigin = directorUrl === undefined || verb === 'PUT' || url.direct || options.direct === true;
+  const servers = usableServers(parts, url, answer, isOrigin);
+  const use = tokenUse(answer, url.path, verb);
+  return {
+    url: url.text,
+    servers,
+    requireToken: answer.requireToken,
+    ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
+    ...(answer.collectionsUrl === undefined ? {} : { collectionsUrl: answer.collectionsUrl }),
+    headers: async (server) => ({
+      ...dataHeaders(parts.identity, verb),
+      ...(isNamed(server.url, answer)
+        ? await authorization(parts, server.url, answer.requireToken, use, choice)
+        : {}),
+    }),
+  };
+}
+
+export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
+  return {
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...(credential === undefined ? {} : { credential }),
+  };
+}
+
+/**
+ * Asks without a token first, since only the answer tells whether the namespace wants one, then with it: a director
+ * that may look into the caches knows better who has the object. That second answer is a bonus, except for
+ * "nobody has it".
+ */
+async function askDirector(
+  parts: FederationParts,
+  question: Question,
+  choice: TokenChoice,
+  options: LocateOptions,
+): Promise<DirectorAnswer> {
+  const how = { fresh: options.fresh === true, signal: options.signal };
+  const first = await parts.director.ask(question, how);
+  if (!first.requireToken) return first;
+  try {
+    const token = await parts.tokens.find(tokenUse(first, question.path, question.verb), choice);
+    return await parts.director.ask({ ...question, token }, how);
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    if (error instanceof Fault && error.kind !== 'object-missing') return first;
+    throw error;
+  }
+}
+
+/** A federation of one server has no director: the server itself tells about the namespace. */
+async function askOnlyServer(
+  parts: FederationParts,
+  url: string,
+  signal: AbortSignal | undefined,
+): Promise<DirectorAnswer> {
+  const headers = { 'User-Agent': parts.identity.userAgent, 'X-Pelican-JobId': parts.identity.jobId };
+  try {
+    const answer = await parts.request({ method: 'HEAD', url, headers, signal });
+    return { servers: [url], ...parseNamespaceHeaders(answer.headers) };
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    throw new Fault('servers-unreachable', `the federation's only server gives no answer: ${error.message}`, {
+      about: error.host,
+      cause: error,
+    });
+  }
+}
+
+function directorQuery(url: FederatedUrl, options: LocateOptions): string {
+  if (options.direct !== true || url.direct) return url.directorQuery;
+  const kept = url.directorQuery
+    .split('&')
+    .filter((part) => part !== '' && part.split('=', 1)[0] !== 'prefercached');
+  return ['directread', ...kept].join('&');
+}
+
+/** Protected objects are read over https only. */
+function usableServers(
+  parts: FederationParts,
+  url: FederatedUrl,
+  answer: DirectorAnswer,
+  isOrigin: boolean,
+): ObjectServer[] {
+  const usable = answer.servers.filter(
+    (server) => !answer.requireToken || isTrustworthy(server, parts.plainHttp),
+  );
+  if (usable.length === 0)
+    throw new Fault(
+      'servers-unreachable',
+      `${url.text} needs a token, and all servers named for it speak plain http`,
+      {
+        about: url.text,
+        fix: 'ask whoever runs the federation to serve this namespace over https',
+      },
+    );
+  return usable.map((server) => {
+    const { host, origin } = new URL(server);
+    const isLister = answer.collectionsUrl !== undefined && new URL(answer.collectionsUrl).origin === origin;
+    return { url: server, host, kind: isOrigin || isLister ? 'origin' : 'cache' };
+  });
+}
+
+function tokenUse(answer: DirectorAnswer, path: string, verb: 'GET' | 'PUT'): TokenUse {
+  const { generation, issuers, namespace } = answer;
+  return {
+    verb,
+    path: unescapePath(path),
+    namespace: unescapePath(namespace ?? path),
+    issuers: generation === undefined ? issuers : [generation.issuer],
+    ...(generation?.basePath === undefined ? {} : { basePath: generation.basePath }),
+  };
+}
+
+function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
+  const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
+  if (verb === 'PUT') return headers;
+  return { ...headers, 'X-Pelican-Timeout': patienceHeader, 'X-Transfer-Status': 'true', TE: 'trailers' };
+}
+
+function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): boolean {
+  const { origin } = new URL(url);
+  return [...servers, collectionsUrl].some(
+    (named) => named !== undefined && new URL(named).origin === origin,
+  );
+}
+
+/** Uploads carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
+async function authorization(
+  parts: FederationParts,
+  url: string,
+  requireToken: boolean,
+  use: TokenUse,
+  choice: TokenChoice,
+): Promise<Record<string, string>> {
+  if (!isTrustworthy(url, parts.plainHttp) || (!requireToken && use.verb === 'GET')) return {};
+  try {
+    return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
+  } catch (error) {
+    const isOptional = !requireToken && error instanceof Fault && error.kind === 'token-missing';
+    if (isOptional) return {};
+    throw error;
+  }
+}

@@ -1,0 +1,80 @@
+import { pathToFileURL } from 'node:url';
+import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
+import { createDirector } from './director.ts';
+import { createDiscovery } from './discovery.ts';
+import { readJobIdentity } from './job-identity.ts';
+import { locateFederated, tokenChoice, type FederationParts } from './locate-federated.ts';
+import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
+import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
+import { isTrustworthy, plainHttpRule } from './plain-http.ts';
+import { createRequest, createWire, type Wire } from './request.ts';
+import { createTokens } from './token.ts';
+import type { TokenUse } from './token-claims.ts';
+import { readTrust } from './trust.ts';
+
+interface LocatorOptions {
+  env: Env;
+  cwd: string;
+  uid: number;
+  clock: Clock;
+  version: string;
+}
+
+/** A locator that also lends its connections, for the small requests about objects. */
+export interface FederationLocator extends Locator {
+  readonly wire: Wire;
+}
+
+/** Finds objects by `osdf:`, `stash:`, `pelican:`, `https:`, `http:` and `file:` URLs. */
+export function createLocator({ env, cwd, uid, clock, version }: LocatorOptions): FederationLocator {
+  const ca = readTrust(env);
+  const wire = createWire(clock, ca);
+  const request = createRequest(wire);
+  const plainHttp = plainHttpRule(env);
+  const identity = readJobIdentity(env, cwd, version);
+  const headers = { 'User-Agent': identity.userAgent, 'X-Pelican-JobId': identity.jobId };
+  const parts: FederationParts = {
+    request,
+    plainHttp,
+    identity,
+    discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent }),
+    director: createDirector({ request, clock, headers }),
+    tokens: createTokens({ env, cwd, uid, clock }),
+  };
+  return {
+    ca,
+    wire,
+    async locate(text, options = {}) {
+      const url = parseObjectUrl(text, env);
+      if (url.kind === 'federated') return await locateFederated(parts, url, options);
+      return url.kind === 'file' ? locateFile(url) : locatePlain(parts, url, options);
+    },
+  };
+}
+
+function locateFile(url: FileUrl): Located {
+  const server: ObjectServer = { url: pathToFileURL(url.file).href, host: 'localhost', kind: 'plain' };
+  return { url: url.text, servers: [server], requireToken: false, headers: () => Promise.resolve({}) };
+}
+
+/** A host no federation vouches for gets a token only if the user said which. */
+function locatePlain(parts: FederationParts, url: PlainUrl, options: LocateOptions): Located {
+  const { identity, tokens, plainHttp } = parts;
+  const choice = { ...tokenChoice(url.credential, options), onlyNamed: true };
+  const requireToken = choice.tokenFile !== undefined || choice.credential !== undefined;
+  const { host, pathname, origin } = new URL(url.href);
+  const server: ObjectServer = { url: url.href, host, kind: 'plain' };
+  const use: TokenUse = { verb: options.verb ?? 'GET', path: pathname, namespace: host, issuers: [] };
+  return {
+    url: url.text,
+    servers: [server],
+    requireToken,
+    async headers(asked) {
+      const headers = { 'User-Agent': identity.userAgent };
+      const mayHave = new URL(asked.url).origin === origin && isTrustworthy(asked.url, plainHttp);
+      if (!requireToken || !mayHave) return headers;
+      return { ...headers, Authorization: `Bearer ${await tokens.find(use, choice)}` };
+    },
+  };
+}

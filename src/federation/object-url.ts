@@ -1,0 +1,175 @@
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Env } from '../base/env.ts';
+import { nearest } from '../base/nearest.ts';
+import { Fault } from '../fault/fault.ts';
+import { escapePath, unescapePath } from './escape-path.ts';
+import { parseObjectQuery, type ObjectQuery } from './object-query.ts';
+
+interface Named {
+  /** What the user wrote, fit for logs: no password, no signature. */
+  text: string;
+  /** Name before the `+` of the scheme: which of HTCondor's credentials to use. */
+  credential?: string;
+}
+
+/** An object of a federation. */
+export interface FederatedUrl extends Named, ObjectQuery {
+  kind: 'federated';
+  /** `host[:port]` that tells what the federation is made of. */
+  discoveryHost: string;
+  /** Path in the federation, escaped, from `/`, without a slash at its end. */
+  path: string;
+}
+
+/** An object with one address and no federation around it. */
+export interface PlainUrl extends Named {
+  kind: 'plain';
+  href: string;
+}
+
+export interface FileUrl extends Named {
+  kind: 'file';
+  file: string;
+}
+
+export type ObjectUrl = FederatedUrl | PlainUrl | FileUrl;
+
+const schemes = ['osdf', 'stash', 'pelican', 'https', 'http', 'file'];
+const osdfHost = 'osg-htc.org';
+
+/**
+ * Understands the URL of an object, or throws a Fault that says what is wrong with it. In `osdf:`, `stash:` and
+ * `pelican:` URLs `?` starts the query, but `#` is part of the name: objects have no fragments.
+ */
+export function parseObjectUrl(url: string, env: Env): ObjectUrl {
+  const text = url.trim();
+  const [, prefixed, rest] = /^([A-Za-z][A-Za-z0-9+._-]*):(.*)$/s.exec(text) ?? [];
+  if (prefixed === undefined || rest === undefined) throw noScheme(text);
+  const { scheme, credential } = splitScheme(prefixed);
+  const named = { text: withoutSecrets(text), ...(credential === undefined ? {} : { credential }) };
+  switch (scheme) {
+    case 'osdf':
+    case 'stash':
+      return { kind: 'federated', ...named, discoveryHost: discoveryHostOfOsdf(env), ...ofOsdf(text, rest) };
+    case 'pelican':
+      return { kind: 'federated', ...named, ...ofPelican(text, rest) };
+    case 'https':
+    case 'http':
+      return { kind: 'plain', ...named, href: plainHref(text, `${scheme}:${rest}`) };
+    case 'file':
+      return { kind: 'file', ...named, file: localFile(text, rest) };
+    default:
+      throw unknownScheme(text, scheme, rest);
+  }
+}
+
+/** Everything before the last `+` names a credential; HTCondor writes its `.` as `_`, since schemes have no `_`. */
+function splitScheme(prefixed: string): { scheme: string; credential: string | undefined } {
+  const plus = prefixed.lastIndexOf('+');
+  const scheme = prefixed.slice(plus + 1).toLowerCase();
+  return { scheme, credential: plus < 1 ? undefined : prefixed.slice(0, plus).replaceAll('_', '.') };
+}
+
+/** `osdf://a/b` and `osdf:///a/b` are the same object: OSDF has no host to name. */
+function ofOsdf(text: string, rest: string): { path: string } & ObjectQuery {
+  const [pathname, query] = splitQuery(rest);
+  return { path: federationPath(text, pathname), ...parseObjectQuery(text, query) };
+}
+
+function ofPelican(text: string, rest: string): { discoveryHost: string; path: string } & ObjectQuery {
+  const [, host = '', tail = ''] = /^\/\/([^/?]*)(.*)$/s.exec(rest) ?? [];
+  if (host === '')
+    throw invalid(text, 'names no federation', 'write pelican://HOST/PATH, or osdf:///PATH for the OSDF');
+  const [pathname, query] = splitQuery(tail);
+  return {
+    discoveryHost: checkedHost(text, host),
+    path: federationPath(text, pathname),
+    ...parseObjectQuery(text, query),
+  };
+}
+
+function discoveryHostOfOsdf(env: Env): string {
+  const host = env['UPDRAFT_OSDF_HOST'];
+  if (host === undefined || host === '') return osdfHost;
+  return checkedHost(`UPDRAFT_OSDF_HOST=${host}`, host);
+}
+
+function checkedHost(text: string, host: string): string {
+  const parsed = URL.parse(`https://${host}/`);
+  if (parsed === null || parsed.pathname !== '/' || parsed.search !== '' || parsed.hash !== '')
+    throw invalid(
+      text,
+      `has no valid host and port: '${withoutSecrets(host)}'`,
+      'write HOST or HOST:PORT; IPv6 in brackets: [::1]:8444',
+    );
+  if (parsed.username !== '' || parsed.password !== '') throw passwordInUrl(text);
+  return parsed.host;
+}
+
+function federationPath(text: string, pathname: string): string {
+  const segments = escapePath(pathname)
+    .split('/')
+    .filter((segment) => segment !== '');
+  if (segments.includes('..') || segments.includes('.'))
+    throw invalid(text, "has a '.' or '..' in its path", 'write the path without them');
+  if (segments.some((segment) => segment.includes('%00'))) throw invalid(text, 'has a NUL byte in its path');
+  if (segments.length === 0) throw invalid(text, 'names no object', 'add the path of the object');
+  return `/${segments.join('/')}`;
+}
+
+function plainHref(text: string, address: string): string {
+  const parsed = URL.parse(address);
+  if (parsed === null || !/^https?:\/\/[^/]/i.test(address))
+    throw invalid(text, 'is not an address a browser could open', 'write https://HOST/PATH');
+  if (parsed.username !== '' || parsed.password !== '') throw passwordInUrl(text);
+  parsed.hash = '';
+  return parsed.href;
+}
+
+function localFile(text: string, rest: string): string {
+  const [, host = '', pathname = rest] = /^\/\/([^/]*)(.*)$/s.exec(rest) ?? [];
+  if ((host !== '' && host !== 'localhost') || !path.isAbsolute(unescapePath(pathname)))
+    throw invalid(text, 'names no file of this machine', 'write file:///ABSOLUTE/PATH');
+  return fileURLToPath(`file://${escapePath(pathname)}`);
+}
+
+function splitQuery(rest: string): [string, string] {
+  const mark = rest.indexOf('?');
+  return mark < 0 ? [rest, ''] : [rest.slice(0, mark), rest.slice(mark + 1)];
+}
+
+/** Passwords and signatures do not belong in messages and journals; the rest of the URL stays as written. */
+function withoutSecrets(text: string): string {
+  return text
+    .replace(/^([^/?#]*:\/\/)[^/?#]*@/, '$1')
+    .replace(
+      /([?&](?:authz|access_token|token|sig|[\w-]*signature|[\w-]*credential|x-amz-security-token)=)[^&#]*/gi,
+      '$1…',
+    );
+}
+
+function invalid(text: string, what: string, fix?: string): Fault {
+  const about = withoutSecrets(text);
+  return new Fault('url-invalid', `${about} ${what}`, { about, ...(fix === undefined ? {} : { fix }) });
+}
+
+function passwordInUrl(text: string): Fault {
+  return invalid(text, 'has a user name or password in it', 'take it out and put a token in a file instead');
+}
+
+function noScheme(text: string): Fault {
+  const fix = text.startsWith('/')
+    ? `write osdf://${text} or file://${text}`
+    : 'write osdf:///PATH, pelican://HOST/PATH or https://HOST/PATH';
+  return invalid(text === '' ? "''" : text, 'has no scheme', fix);
+}
+
+function unknownScheme(text: string, scheme: string, rest: string): Fault {
+  const meant = nearest(scheme, schemes);
+  const fix =
+    meant === undefined
+      ? `use one of ${schemes.map((s) => `${s}:`).join(' ')}`
+      : `did you mean ${meant}:${withoutSecrets(rest)}?`;
+  return invalid(text, `has the unknown scheme '${scheme}'`, fix);
+}

@@ -1,0 +1,119 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+
+/** Somewhere a token may be: in a variable, or in a file that a variable or custom names. */
+export type TokenPlace = { name: string; token: string } | { file: string; because?: string };
+
+interface PlacesWorld {
+  env: Env;
+  cwd: string;
+  uid: number;
+}
+
+interface Choice {
+  tokenFile?: string;
+  credential?: string;
+  onlyNamed?: boolean;
+}
+
+/**
+ * Where to look, in order: the file the user named; the credential the URL names; `BEARER_TOKEN`;
+ * `BEARER_TOKEN_FILE`; `$XDG_RUNTIME_DIR/bt_u<uid>`; `/tmp/bt_u<uid>`; the file `TOKEN` names; HTCondor's
+ * credentials (`scitokens.use`, then all others by name). A credential named in the URL goes before the
+ * environment because the user chose it for this very object.
+ */
+export async function tokenPlaces(world: PlacesWorld, choice: Choice): Promise<TokenPlace[]> {
+  const { env, cwd, uid } = world;
+  const inCwd = (file: string): string => path.resolve(cwd, file);
+  if (choice.tokenFile !== undefined) return [{ file: inCwd(choice.tokenFile) }];
+  const creds = inCwd(set(env['_CONDOR_CREDS']) ?? '.condor_creds');
+  const named = namedCredential(creds, choice.credential);
+  if (choice.onlyNamed === true) return named;
+  const runtime = set(env['XDG_RUNTIME_DIR']);
+  return [
+    ...named,
+    ...inVariable(env, 'BEARER_TOKEN'),
+    ...fromVariable(env, 'BEARER_TOKEN_FILE', inCwd),
+    ...(runtime === undefined ? [] : [{ file: path.join(runtime, `bt_u${uid}`) }]),
+    { file: `/tmp/bt_u${uid}` },
+    ...fromVariable(env, 'TOKEN', inCwd),
+    ...(await allCredentials(creds)),
+  ];
+}
+
+/** HTCondor stores `name.handle` as `name_handle.use`. */
+function namedCredential(creds: string, credential: string | undefined): TokenPlace[] {
+  if (credential === undefined) return [];
+  const names = new Set([credential, credential.replaceAll('.', '_')]);
+  return [...names].map((name) => ({ file: path.join(creds, `${path.basename(name)}.use`) }));
+}
+
+function inVariable(env: Env, name: string): TokenPlace[] {
+  const token = tokenIn(env[name] ?? '');
+  return token === undefined ? [] : [{ name, token }];
+}
+
+function fromVariable(env: Env, name: string, resolve: (file: string) => string): TokenPlace[] {
+  const file = set(env[name]);
+  return file === undefined ? [] : [{ file: resolve(file), because: name }];
+}
+
+async function allCredentials(creds: string): Promise<TokenPlace[]> {
+  const first = 'scitokens.use';
+  const entries = await readdir(creds, { withFileTypes: true }).catch(() => []);
+  const names = entries
+    .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
+    .map((entry) => entry.name);
+  const others = names.filter((name) => name !== first).sort();
+  return [first, ...others].map((name) => ({ file: path.join(creds, name) }));
+}
+
+function set(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}
+
+export interface TokenFiles {
+  /** The token in a file, or undefined where there is none; reads it again only when the file has changed. */
+  read(file: string): Promise<string | undefined>;
+}
+
+export function createTokenFiles(): TokenFiles {
+  const read = new Map<string, { version: string; token: string | undefined }>();
+  return {
+    async read(file) {
+      const version = await versionOf(file);
+      if (version === undefined) return undefined;
+      const known = read.get(file);
+      if (known?.version === version) return known.token;
+      const token = tokenIn(await readFile(file, 'utf8').catch(() => ''));
+      read.set(file, { version, token });
+      return token;
+    },
+  };
+}
+
+const largestToken = 1 << 16;
+
+async function versionOf(file: string): Promise<string | undefined> {
+  const info = await stat(file, { bigint: true }).catch(() => undefined);
+  if (info === undefined || !info.isFile() || info.size > largestToken) return undefined;
+  return [info.dev, info.ino, info.size, info.mtimeNs, info.ctimeNs].join(' ');
+}
+
+/** Raw text, or JSON with `access_token`. Anything that could not stand in a header is no token. */
+function tokenIn(text: string): string | undefined {
+  const trimmed = text.trim();
+  const token = trimmed.startsWith('{') ? accessToken(trimmed) : trimmed;
+  return token !== undefined && /^[\x21-\x7e]+$/.test(token) ? token : undefined;
+}
+
+function accessToken(json: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    const token = (value as { access_token?: unknown } | null)?.access_token;
+    return typeof token === 'string' ? token : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,68 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import tls from 'node:tls';
+import type { Env } from '../base/env.ts';
+import { Fault } from '../fault/fault.ts';
+
+const variables = ['SSL_CERT_FILE', 'X509_CERT_DIR', 'NODE_EXTRA_CA_CERTS'];
+const certificate = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TRUSTED )?CERTIFICATE-----/g;
+
+/**
+ * Certificate authorities to trust: the built-in ones and those that `SSL_CERT_FILE`, `X509_CERT_DIR` and
+ * `NODE_EXTRA_CA_CERTS` name (a file or a folder of PEM each). Undefined when none of the three is set, which
+ * leaves the runtime its own choice.
+ */
+export function readTrust(env: Env): string[] | undefined {
+  const extra = new Set<string>();
+  for (const variable of variables) {
+    const place = env[variable];
+    if (place === undefined || place === '') continue;
+    for (const pem of certificatesAt(variable, place)) extra.add(pem);
+  }
+  return extra.size === 0 ? undefined : [...new Set([...tls.getCACertificates('default'), ...extra])];
+}
+
+function certificatesAt(variable: string, place: string): string[] {
+  try {
+    const isFolder = fs.statSync(place).isDirectory();
+    const found = isFolder ? certificatesIn(place) : certificatesOf(place);
+    if (found.length === 0) throw noCertificate(variable, place);
+    return found;
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw unreadable(variable, place, error);
+  }
+}
+
+/** Grid folders mix certificates with revocation lists and policies, and hold dangling links: those are passed over. */
+function certificatesIn(folder: string): string[] {
+  const found: string[] = [];
+  for (const name of fs.readdirSync(folder).sort()) {
+    try {
+      found.push(...certificatesOf(path.join(folder, name)));
+    } catch {
+      continue;
+    }
+  }
+  return found;
+}
+
+function certificatesOf(file: string): string[] {
+  return fs.readFileSync(file, 'latin1').match(certificate) ?? [];
+}
+
+function noCertificate(variable: string, place: string): Fault {
+  return new Fault('file-invalid', `${variable}=${place} holds no certificate in PEM form`, {
+    about: place,
+    fix: `let ${variable} name PEM certificates of the authorities to trust, or unset it`,
+  });
+}
+
+function unreadable(variable: string, place: string, error: unknown): Fault {
+  const why = error instanceof Error ? error.message : String(error);
+  return new Fault('file-invalid', `${variable}=${place} cannot be read: ${why}`, {
+    about: place,
+    fix: `let ${variable} name a readable file or folder, or unset it`,
+    cause: error,
+  });
+}
