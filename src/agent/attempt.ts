@@ -1,0 +1,12 @@
+import type { Order } from '../job/job.ts';
+import type { Note } from './notes.ts';
+import type { Scratch } from './scratch.ts';
+import type { World } from './world.ts';
+
+/** One try at a job, as every phase sees it. */
+export interface Attempt {
+  order: Order;
+  scratch: Scratch;
+  world: World;
+  note: Note;
+}

@@ -1,0 +1,50 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** More than this between two looks is skipped: only the latest lines matter for progress. */
+const window = 64 * 1024;
+
+/** Gives the whole lines a growing text file gained since the last look; `\r` ends a line too. */
+export class LogTail {
+  readonly #file: string;
+  #offset = 0;
+  #rest = '';
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  /** `grown` tells a sign of life even where no line is complete yet. */
+  read(): { lines: string[]; grown: boolean } {
+    const text = this.#newText();
+    if (text === '') return { lines: [], grown: false };
+    const lines = (this.#rest + text).split(/[\r\n]+/);
+    this.#rest = (lines.pop() ?? '').slice(-window);
+    return { lines: lines.filter((line) => line !== ''), grown: true };
+  }
+
+  /** The last line may lack its end when the writer is gone. */
+  rest(): string {
+    return this.#rest;
+  }
+
+  #newText(): string {
+    let file: number;
+    try {
+      file = openSync(this.#file, 'r');
+    } catch {
+      return ''; // not there yet, or removed by the training
+    }
+    try {
+      const { size } = fstatSync(file);
+      if (size < this.#offset) this.#offset = 0;
+      const from = Math.max(this.#offset, size - window);
+      if (from > this.#offset) this.#rest = '';
+      const bytes = Buffer.allocUnsafe(size - from);
+      const read = readSync(file, bytes, 0, bytes.length, from);
+      this.#offset = from + read;
+      return bytes.toString('utf8', 0, read);
+    } finally {
+      closeSync(file);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import path from 'node:path';
+import process from 'node:process';
+import { systemClock } from '../base/clock.ts';
+import { identifyProcess } from '../base/process-identity.ts';
+import { asFault, Fault } from '../fault/fault.ts';
+import { makeClaim } from '../job/claim.ts';
+import { attemptFiles } from '../job/layout.ts';
+import { openAgentJournal } from '../journal/file.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+import { Notes } from './notes.ts';
+import { readOrder } from './order.ts';
+import { runAttempt } from './run-attempt.ts';
+import type { World } from './world.ts';
+
+const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
+
+  updraft-agent run ORDER.json   run the attempt the order describes
+  updraft-agent --version
+  updraft-agent --help
+
+Exit codes: 0 a valid result; 90 to 119 what the agent found wrong (see the journal, agent.jsonl);
+anything else is the training's own status, or 128 and the signal that ended it.
+`;
+
+function world(): World {
+  const stop = new AbortController();
+  const hurry = new AbortController();
+  const ask = (fault: Fault): void => (stop.signal.aborted ? hurry.abort() : stop.abort(fault));
+  process.on('SIGINT', () => ask(new Fault('interrupted', 'the attempt was stopped (SIGINT)')));
+  for (const name of ['SIGTERM', 'SIGHUP'] as const)
+    process.on(name, () => ask(new Fault('evicted', `the attempt was asked to leave the machine (${name})`)));
+  return {
+    env: process.env,
+    clock: systemClock,
+    version: packageJson.version,
+    pid: process.pid,
+    uid: process.getuid?.() ?? 0,
+    cwd: process.cwd(),
+    signal: stop.signal,
+    hurry: hurry.signal,
+    kill,
+  };
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function run(file: string): Promise<number> {
+  const ours = world();
+  const order = await readOrder(path.resolve(file));
+  const me = identifyProcess(ours.pid);
+  if (me === undefined) throw new Fault('self-test-failed', '/proc cannot be read', { fix: 'mount /proc' });
+  if (!(await makeClaim(order.attemptFolder, me)))
+    throw new Fault('order-invalid', `attempt ${order.attempt} of job ${order.job.id} is claimed already`, {
+      fix: 'start a new attempt: one that was claimed never runs again',
+      about: order.attemptFolder,
+    });
+  const journal = await openAgentJournal(
+    path.join(order.attemptFolder, attemptFiles.journal),
+    { job: order.job.id, attempt: order.attempt },
+    ours.clock,
+  );
+  const notes = new Notes(journal);
+  const { exit, fault } = await runAttempt(order, ours, notes.note);
+  if (fault !== undefined) show(fault);
+  if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
+  return exit;
+}
+
+async function main(words: string[]): Promise<number> {
+  const [word, file, ...more] = words;
+  if (word === '--version') process.stdout.write(`${packageJson.version}\n`);
+  else if (word === '--help') process.stdout.write(help);
+  else if (word === 'run' && file !== undefined && more.length === 0) return await run(file);
+  else
+    throw new Fault('usage', `cannot understand: ${words.join(' ')}`, {
+      fix: 'updraft-agent run ORDER.json',
+    });
+  return 0;
+}
+
+function show(fault: Fault): void {
+  process.stderr.write(`updraft-agent: ${fault.message}\n`);
+  if (fault.fix !== undefined) process.stderr.write(`  fix: ${fault.fix}\n`);
+}
+
+/** The end is the end: a socket or timer somebody forgot must not hold the slot. */
+async function end(): Promise<never> {
+  try {
+    process.exit(await main(process.argv.slice(2)));
+  } catch (thrown) {
+    const fault = asFault(thrown);
+    show(fault);
+    process.exit(fault.info.exit);
+  }
+}
+
+await end();

@@ -1,0 +1,73 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, statfsSync } from 'node:fs';
+import path from 'node:path';
+import { Fault } from '../fault/fault.ts';
+import type { Order } from '../job/job.ts';
+import { removeTree } from './remove-tree.ts';
+
+/** The attempt's own folder, of which nothing is left at its end. */
+export interface Scratch {
+  root: string;
+  /** Where the training runs; all the user's paths are taken in it. */
+  work: string;
+  /** First on the training's PATH. */
+  bin: string;
+  /** The training's TMPDIR. */
+  tmp: string;
+  /** Where data waits until it is whole; on the same file system as `work`. */
+  stage: string;
+  /** The file in which the training may tell its progress. */
+  progress: string;
+}
+
+/** Makes a folder of a new name that nobody else can read. */
+export function makeScratch(order: Order): Scratch {
+  const parent = order.scratchParent;
+  const name = `updraft-${order.run}-${order.job.id}-`.replace(/[^\w.-]+/g, '_').slice(-60);
+  let root: string;
+  try {
+    root = realpathSync(mkdtempSync(path.join(parent, name)));
+    chmodSync(root, 0o700);
+  } catch (error) {
+    throw unusable(parent, error);
+  }
+  try {
+    const [work, bin, tmp, stage] = ['work', 'bin', 'tmp', 'stage'].map((part) => {
+      const folder = path.join(root, part);
+      mkdirSync(folder, { mode: 0o700 });
+      return folder;
+    }) as [string, string, string, string];
+    return { root, work, bin, tmp, stage, progress: path.join(root, 'progress.jsonl') };
+  } catch (error) {
+    removeTree(root);
+    throw unusable(parent, error);
+  }
+}
+
+function unusable(parent: string, error: unknown): Fault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(parent, error);
+  return new Fault('scratch-unusable', `no scratch folder can be made in ${parent}: ${message}`, {
+    fix: `make sure that ${parent} exists and can be written`,
+    about: parent,
+    cause: error,
+  });
+}
+
+/** Says which disk is full, and how big it is. */
+export function diskFull(folder: string, cause: unknown): Fault {
+  return new Fault('disk-full', `the disk of ${folder} has no room left${roomOf(folder)}`, {
+    fix: 'ask for more disk in [resources], or free some on this machine',
+    about: folder,
+    cause,
+  });
+}
+
+function roomOf(folder: string): string {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(folder);
+    const megabytes = (count: number): string => ((count * bsize) / 1e6).toFixed(0);
+    return ` (${megabytes(bavail)} MB free of ${megabytes(blocks)} MB)`;
+  } catch {
+    return '';
+  }
+}

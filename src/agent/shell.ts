@@ -1,0 +1,71 @@
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import path from 'node:path';
+import { Fault } from '../fault/fault.ts';
+import { attemptFiles } from '../job/layout.ts';
+import type { Attempt } from './attempt.ts';
+import { graceMs } from './patience.ts';
+import { killProcesses } from './processes.ts';
+import { trainingEnv } from './training-env.ts';
+import type { World } from './world.ts';
+
+/** How a command ended: by its status, or by a signal. */
+export interface Ended {
+  status: number | null;
+  signal?: NodeJS.Signals;
+}
+
+export interface Shell {
+  /** Also the id of its process group and session. */
+  pid: number;
+  /** Resolves when the command has ended and nothing of its session is left. */
+  ended: Promise<Ended>;
+}
+
+/**
+ * Starts a command in the work folder, in a session of its own. The kernel appends its output to the attempt's
+ * logs, so that neither a slow nor a dead agent can block it.
+ */
+export async function startShell(command: string, { order, scratch, world }: Attempt): Promise<Shell> {
+  const out = openSync(path.join(order.attemptFolder, attemptFiles.out), 'a', 0o644);
+  const err = openSync(path.join(order.attemptFolder, attemptFiles.err), 'a', 0o644);
+  try {
+    const child = spawn('/bin/sh', ['-c', command], {
+      cwd: scratch.work,
+      env: trainingEnv(order, scratch, world.env),
+      detached: true,
+      stdio: ['ignore', out, err],
+    });
+    return await new Promise<Shell>((resolve, reject) => {
+      child.once('error', (error) => reject(notStarted(error)));
+      const ended = new Promise<Ended>((end) => {
+        child.once('exit', (status, signal) => {
+          killProcesses(scratch.root, world, child.pid);
+          end({ status, ...(signal === null ? {} : { signal }) });
+        });
+      });
+      child.once('spawn', () => resolve({ pid: child.pid ?? 0, ended }));
+    });
+  } finally {
+    closeSync(out);
+    closeSync(err);
+  }
+}
+
+/** Asks the whole group to end, and ends it by force when the grace has passed. */
+export async function stopShell(shell: Shell, { hurry, clock, kill }: World): Promise<Ended> {
+  const over = new AbortController();
+  void shell.ended.then(() => over.abort());
+  kill(-shell.pid, 'SIGTERM');
+  await clock.sleep(graceMs, AbortSignal.any([hurry, over.signal])).catch(() => undefined);
+  if (!over.signal.aborted) kill(-shell.pid, 'SIGKILL');
+  return await shell.ended;
+}
+
+function notStarted(error: NodeJS.ErrnoException): Fault {
+  return new Fault('command-missing', `/bin/sh cannot be started: ${error.message}`, {
+    fix: 'the machine needs a POSIX shell as /bin/sh',
+    about: '/bin/sh',
+    cause: error,
+  });
+}

@@ -1,0 +1,18 @@
+import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
+
+/** What the agent's main hands to everything else, so that nothing else touches the process. */
+export interface World {
+  env: Env;
+  clock: Clock;
+  version: string;
+  pid: number;
+  uid: number;
+  cwd: string;
+  /** Aborts when the attempt must end early; its reason is a Fault that says why. */
+  signal: AbortSignal;
+  /** Aborts when whoever asks us to end asks again: nobody is given time any more. */
+  hurry: AbortSignal;
+  /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
+  kill(pid: number, signal: NodeJS.Signals): void;
+}
