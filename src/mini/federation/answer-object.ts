@@ -1,0 +1,134 @@
+import { parseByteRange, type ByteRange } from './byte-range.ts';
+import { wantedDigests } from './digest.ts';
+import type { Exchange } from './exchange.ts';
+import { bodyTrouble, sendBody, type BodyTrouble } from './send-body.ts';
+import { changedObject, resizedObject, type StoredObject } from './stored-object.ts';
+
+type DigestSource = (
+  algorithms: ReturnType<typeof wantedDigests>,
+  object: StoredObject,
+) => Promise<string | undefined>;
+
+/** Answers GET or HEAD for an object that is there: conditions, ranges, digests, trailers and the bytes. */
+export async function answerObject(
+  exchange: Exchange,
+  stored: StoredObject,
+  digests: DigestSource,
+): Promise<void> {
+  const { request, response } = exchange;
+  const object = withTrouble(exchange, stored);
+  setObjectHeaders(exchange, object);
+  await setDigest(exchange, object, digests);
+  if (matchesEtag(request.headers['if-none-match'], object.etag)) {
+    response.writeHead(304).end();
+    return;
+  }
+  const range = chooseRange(exchange, object);
+  if (range === 'beyond') {
+    response.writeHead(416, { 'Content-Range': `bytes */${object.size}` }).end();
+    return;
+  }
+  const status = range === undefined ? 200 : 206;
+  const sent = range ?? { start: 0, end: object.size };
+  if (range !== undefined)
+    response.setHeader('Content-Range', `bytes ${range.start}-${range.end - 1}/${object.size}`);
+  if (exchange.method === 'HEAD') {
+    response.writeHead(status, { 'Content-Length': sent.end - sent.start }).end();
+    return;
+  }
+  await answerBody(exchange, object, status, sent);
+}
+
+async function answerBody(
+  exchange: Exchange,
+  object: StoredObject,
+  status: number,
+  range: ByteRange,
+): Promise<void> {
+  const { response } = exchange;
+  const trouble = bodyTrouble(exchange, range);
+  const framing = chooseFraming(exchange, trouble);
+  if (framing === 'length') response.setHeader('Content-Length', range.end - range.start);
+  if (framing === 'trailer') response.setHeader('Trailer', 'X-Transfer-Status');
+  response.writeHead(status);
+  response.flushHeaders();
+  let outcome = '200: OK';
+  try {
+    const whole = await sendBody(exchange, object, range, trouble);
+    if (!whole && trouble.cut?.kind !== 'truncate') return;
+    if (!whole) outcome = '500: unexpected EOF';
+  } catch (error) {
+    // Without a trailer nothing but a cut connection can tell the client.
+    if (framing !== 'trailer' || exchange.signal.aborted) throw error;
+    outcome = `500: ${error instanceof Error ? error.message : 'input/output error'}`;
+  }
+  if (framing === 'length' && outcome !== '200: OK') {
+    response.socket?.end();
+    return;
+  }
+  if (framing === 'trailer') response.addTrailers({ 'X-Transfer-Status': outcome });
+  response.end();
+}
+
+/** Chunks and a trailer for clients that ask for the trailer, a length for the others, unless a trouble says otherwise. */
+function chooseFraming({ request }: Exchange, { cut }: BodyTrouble): 'length' | 'trailer' | 'chunked' {
+  if (cut?.kind === 'truncate' && cut.end !== 'auto') return cut.end === 'no-trailer' ? 'chunked' : cut.end;
+  const accepts = /\btrailers\b/i.test(String(request.headers['te'] ?? ''));
+  return accepts && request.headers['x-transfer-status'] === 'true' ? 'trailer' : 'length';
+}
+
+function chooseRange(
+  { ground, server, path, request }: Exchange,
+  object: StoredObject,
+): ByteRange | 'beyond' | undefined {
+  const condition = request.headers['if-range'];
+  const stale =
+    condition !== undefined && condition !== object.etag && condition !== object.modified.toUTCString();
+  const range = parseByteRange(stale ? undefined : request.headers.range, object.size);
+  if (range === undefined || range === 'beyond') return range;
+  if (ground.trouble.pick('ignore-range', server.name, path) !== undefined) return undefined;
+  const by = ground.trouble.pick('wrong-offset', server.name, path)?.by ?? 0;
+  const start = Math.min(object.size - 1, Math.max(0, range.start + by));
+  return by === 0 ? range : { start, end: Math.min(object.size, start + range.end - range.start) };
+}
+
+function withTrouble({ ground, server, path }: Exchange, stored: StoredObject): StoredObject {
+  const changed = ground.trouble.pick('changed', server.name, path) !== undefined;
+  const object = changed ? changedObject(stored) : stored;
+  const resize = ground.trouble.pick('wrong-size', server.name, path);
+  return resize === undefined ? object : resizedObject(object, resize.by);
+}
+
+function setObjectHeaders({ response }: Exchange, object: StoredObject): void {
+  response.setHeader('Accept-Ranges', 'bytes');
+  response.setHeader('Content-Type', 'application/octet-stream');
+  response.setHeader('ETag', object.etag);
+  response.setHeader('Last-Modified', object.modified.toUTCString());
+  response.setHeader('Cache-Control', 'public, max-age=3600');
+  if (object.age !== undefined) response.setHeader('Age', object.age);
+}
+
+async function setDigest(exchange: Exchange, object: StoredObject, digests: DigestSource): Promise<void> {
+  const { ground, server, path, request, response, signal } = exchange;
+  const wanted = wantedDigests(request.headers['want-digest']);
+  if (wanted.length === 0 || ground.trouble.pick('digest-missing', server.name, path) !== undefined) return;
+  const slow = ground.trouble.pick('digest-slow', server.name, path);
+  if (slow !== undefined) await ground.clock.sleep(slow.ms, signal);
+  const value = await digests(wanted, object);
+  if (value === undefined) return;
+  const mislabelled = ground.trouble.pick('digest-mislabelled', server.name, path) !== undefined;
+  response.setHeader('Digest', mislabelled ? await mislabel(digests, object) : value);
+}
+
+/** An md5 (in hex) under the name of a crc32c, as some storage systems send it. */
+async function mislabel(digests: DigestSource, object: StoredObject): Promise<string> {
+  const md5 = (await digests(['md5'], object))?.slice('md5='.length) ?? '';
+  return `crc32c=${Buffer.from(md5, 'base64').toString('hex')}`;
+}
+
+function matchesEtag(header: string | undefined, etag: string): boolean {
+  return (
+    header !== undefined &&
+    header.split(',').some((each) => ['*', etag].includes(each.trim().replace(/^W\//, '')))
+  );
+}

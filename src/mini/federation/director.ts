@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { answerTrouble } from './answer-trouble.ts';
+import { readClaims } from './issuer.ts';
+import { answerJson, openExchange, type Exchange, type Ground } from './exchange.ts';
+import { depthBelow, encodePath, findNamespace, type Namespace } from './namespace.ts';
+import { WebServer } from './web-server.ts';
+
+/** Servers the director can name. */
+export interface Directory {
+  origin: WebServer;
+  caches: WebServer[];
+  /** Name public objects by their http addresses. */
+  http: boolean;
+}
+
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const mostServers = 6;
+
+/** Discovery host and director in one: says where objects can be had. */
+export function makeDirector(
+  ground: Ground,
+  tls: { cert: string; key: string },
+  directory: Directory,
+): WebServer {
+  const server: WebServer = new WebServer('director', tls, async (request, response) => {
+    const exchange = openExchange(ground, server, request, response);
+    if (exchange === undefined || (await answerTrouble(exchange)) || answerPages(exchange, directory)) return;
+    if (exchange.method === 'OPTIONS') {
+      response.writeHead(200, {
+        ...{ 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': 'Authorization, Range' },
+        ...{ 'Access-Control-Allow-Methods': 'GET, HEAD, PUT, PROPFIND, OPTIONS', 'Content-Length': 0 },
+      });
+      response.end();
+      return;
+    }
+    answerRedirect(exchange, directory);
+  });
+  return server;
+}
+
+function answerRedirect(exchange: Exchange, directory: Directory): void {
+  const { path, method, query, ground } = exchange;
+  const refusal = refuseClient(exchange);
+  if (refusal !== undefined) {
+    fail(exchange, 400, `Failed to validate incoming request: ${refusal}`);
+    return;
+  }
+  const [, route, rest] = /^\/api\/v1\.0\/director\/(object|origin)(\/.*)$/.exec(path) ?? [];
+  const objectPath = rest ?? path;
+  const fromOrigin = route === 'origin' || query.has('directread') || (method !== 'GET' && method !== 'HEAD');
+  const namespace = findNamespace(ground.namespaces, objectPath);
+  if (tokenHasExpired(exchange)) {
+    exchange.response.setHeader('WWW-Authenticate', 'Bearer error="invalid_token"');
+    fail(exchange, 401, 'bearer token has expired');
+  } else if (namespace === undefined)
+    fail(exchange, 404, `No sources found for the requested path: ${objectPath}`);
+  else if (!supports(namespace, method))
+    fail(exchange, 405, 'Discovered sources for the namespace, but none support the request: ' + method);
+  else
+    redirect(exchange, directory, namespace, objectPath, fromOrigin ? [directory.origin] : directory.caches);
+}
+
+function redirect(
+  exchange: Exchange,
+  directory: Directory,
+  namespace: Namespace,
+  objectPath: string,
+  servers: WebServer[],
+): void {
+  const { response, query, ground, server } = exchange;
+  const http = directory.http && namespace.public && exchange.method !== 'PUT';
+  const urls = servers
+    .slice(0, mostServers)
+    .map((each) => (http ? each.httpUrl : each.url) + encodePath(objectPath));
+  if (ground.trouble.pick('nonsense', server.name, objectPath) !== undefined) {
+    response
+      .writeHead(307, { Link: '<>; rel=; pri=one, <<', Location: 'nowhere:', 'X-Pelican-Namespace': '=' })
+      .end();
+    return;
+  }
+  const depth = depthBelow(namespace, objectPath);
+  const links = urls.map((url, index) => `<${url}>; rel="duplicate"; pri=${index + 1}; depth=${depth}`);
+  response.setHeader('Link', links.join(', '));
+  response.setHeader('X-Pelican-Namespace', namespaceHeader(namespace, directory));
+  if (namespace.issuer !== undefined) {
+    const issuer = `issuer=${namespace.issuer.url}`;
+    response.setHeader('X-Pelican-Authorization', issuer);
+    const generation = `${issuer}, max-scope-depth=3, strategy=OAuth2, base-path=${namespace.prefix}`;
+    response.setHeader('X-Pelican-Token-Generation', generation);
+  }
+  const asked = exchange.request.headers['x-pelican-jobid'];
+  response.setHeader('X-Pelican-JobId', typeof asked === 'string' && uuid.test(asked) ? asked : randomUUID());
+  if (query.get('redirect') === 'false') {
+    response.writeHead(200, { 'Content-Length': 0 }).end();
+    return;
+  }
+  const authz =
+    exchange.token === undefined ? '' : `?${new URLSearchParams({ authz: exchange.token }).toString()}`;
+  response.writeHead(307, { Location: `${urls[0] ?? ''}${authz}`, 'Content-Length': 0 }).end();
+}
+
+function namespaceHeader(namespace: Namespace, { origin }: Directory): string {
+  const listing = namespace.listings ? `, collections-url=${origin.url}` : '';
+  return `namespace=${namespace.prefix}, require-token=${!namespace.public}${listing}`;
+}
+
+function supports(namespace: Namespace, method: string): boolean {
+  if (method === 'PUT') return namespace.writable;
+  if (method === 'PROPFIND') return namespace.listings;
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** The director turns away Pelican's own programs by kind and age, and takes any other client. */
+function refuseClient({ request, query }: Exchange): string | undefined {
+  if (query.has('directread') && query.has('prefercached'))
+    return 'directread and prefercached exclude each other';
+  const agent = request.headers['user-agent'] ?? '';
+  const [, service, ...digits] = /^pelican-([A-Za-z]+)\/(\d+)\.(\d+)\.(\d+)/.exec(agent) ?? [];
+  if (agent.length > 50 || service === undefined) return undefined;
+  const oldest: Record<string, number[]> = { client: [7, 0, 0], origin: [7, 9, 0], cache: [7, 8, 2] };
+  const least = oldest[service];
+  if (least === undefined) return `service ${service} is not known`;
+  const version = digits.map(Number);
+  const differing = version.findIndex((part, index) => part !== least[index]);
+  const tooOld = differing !== -1 && (version[differing] ?? 0) < (least[differing] ?? 0);
+  return tooOld ? `${service} ${digits.join('.')} is older than ${least.join('.')}` : undefined;
+}
+
+/** Past its date, or so near it (ten seconds, or half of a shorter life) that a transfer would meet the end. */
+function tokenHasExpired({ token, ground }: Exchange): boolean {
+  const claims = token === undefined ? undefined : readClaims(token);
+  if (claims === undefined || token === undefined) return false;
+  const margin = Math.min(10, claims.iat === undefined ? 10 : (claims.exp - claims.iat) / 2);
+  if (claims.exp - margin <= ground.clock.now() / 1000) return true;
+  return ground.namespaces.some(({ issuer }) => issuer?.check(token) === 'token has expired');
+}
+
+/** Discovery document and the director's other pages; true when it was one of them. */
+function answerPages(exchange: Exchange, directory: Directory): boolean {
+  const { path, response, ground, server } = exchange;
+  const prefixRoute = '/api/v1.0/director/namespaces/prefix';
+  if (path === '/.well-known/pelican-configuration') answerDiscovery(exchange);
+  else if (path === '/.well-known/issuer.jwks') answerJson(response, 200, federationKeys(ground));
+  else if (path === '/api/v1.0/health') answerJson(response, 200, { message: 'Web Engine Running.' });
+  else if (path === '/api/v1.0/director/directors')
+    answerJson(response, 200, [{ name: 'director', directorEndpoint: server.url }]);
+  else if (path === '/api/v2.0/director/listNamespaces')
+    answerJson(
+      response,
+      200,
+      ground.namespaces.map((each) => describeNamespace(each, directory)),
+    );
+  else if (path.startsWith(`${prefixRoute}/`)) {
+    const found = findNamespace(ground.namespaces, path.slice(prefixRoute.length));
+    if (found === undefined) fail(exchange, 404, 'namespace not found');
+    else answerJson(response, 200, { prefix: found.prefix });
+  } else return false;
+  return true;
+}
+
+function answerDiscovery({ response, server }: Exchange): void {
+  const document = {
+    ...{
+      discovery_endpoint: server.url,
+      director_endpoint: server.url,
+      director_advertise_endpoints: [server.url],
+    },
+    ...{ namespace_registration_endpoint: server.url, broker_endpoint: server.url },
+    jwks_uri: `${server.url}/.well-known/issuer.jwks`,
+  };
+  answerJson(response, 200, document, {
+    'Content-Disposition': 'attachment; filename=pelican-configuration.json',
+  });
+}
+
+function federationKeys({ namespaces }: Ground): object {
+  return { keys: namespaces.flatMap(({ issuer }) => (issuer === undefined ? [] : issuer.jwks.keys)) };
+}
+
+function describeNamespace(namespace: Namespace, { origin }: Directory): object {
+  const { prefix, listings, writable, issuer } = namespace;
+  return {
+    ...{ path: prefix, requireToken: !namespace.public, collectionsURL: listings ? origin.url : '' },
+    capabilities: {
+      PublicReads: namespace.public,
+      Reads: true,
+      Writes: writable,
+      Listings: listings,
+      DirectReads: true,
+    },
+    tokenIssuers: issuer === undefined ? [] : [{ issuer: issuer.url, basePaths: [prefix] }],
+  };
+}
+
+function fail({ response }: Exchange, status: number, message: string): void {
+  answerJson(response, status, { status: 'error', msg: `${message}: Request ID: ${randomUUID()}` });
+}

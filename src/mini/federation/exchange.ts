@@ -1,0 +1,81 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../base/clock.ts';
+import { bearerToken } from './authorize.ts';
+import type { Counters } from './counters.ts';
+import { decodePath, type Namespace } from './namespace.ts';
+import type { Trouble } from './trouble.ts';
+import type { WebServer } from './web-server.ts';
+
+/** The version the servers give themselves; clients take a director without it for a proxy in front of one. */
+export const serverHeader = 'pelican/7.27.0';
+
+/** What all servers of one federation share. */
+export interface Ground {
+  clock: Clock;
+  trouble: Trouble;
+  counters: Counters;
+  namespaces: Namespace[];
+  /** Aborts when the federation stops. */
+  signal: AbortSignal;
+}
+
+/** One request and its answer at one server. */
+export interface Exchange {
+  ground: Ground;
+  server: WebServer;
+  request: IncomingMessage;
+  response: ServerResponse;
+  method: string;
+  /** The object path asked for, decoded; for a path that is none, the URL's own. */
+  path: string;
+  query: URLSearchParams;
+  token: string | undefined;
+  /** Aborts when the client goes away or the federation stops. */
+  signal: AbortSignal;
+}
+
+/** Takes a request in and counts it; undefined when its path was refused on the spot. */
+export function openExchange(
+  ground: Ground,
+  server: WebServer,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Exchange | undefined {
+  const url = new URL(`http://host${request.url?.startsWith('/') ? request.url : '/'}`);
+  const objectPath = decodePath(url.pathname);
+  const gone = new AbortController();
+  response.once('close', () => gone.abort(new Error('the client went away')));
+  response.setHeader('Server', serverHeader);
+  ground.counters.request(server.name, objectPath ?? url.pathname, response);
+  if (objectPath === undefined) {
+    answerJson(response, 400, { error: 'bad_request', detail: 'the path cannot be understood' });
+    return undefined;
+  }
+  return {
+    ...{ ground, server, request, response, path: objectPath, query: url.searchParams },
+    method: request.method ?? 'GET',
+    token: bearerToken(request, url.searchParams),
+    signal: AbortSignal.any([gone.signal, ground.signal]),
+  };
+}
+
+export function answerJson(
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Record<string, string> = {},
+): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(text),
+    ...headers,
+  });
+  response.end(response.req.method === 'HEAD' ? undefined : text);
+}
+
+/** An object server's error, as Pelican's servers write it. */
+export function answerError(exchange: Exchange, status: number, code: string, detail: string): void {
+  const challenge = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {};
+  answerJson(exchange.response, status, { error: code, detail }, challenge);
+}

@@ -1,0 +1,75 @@
+import path from 'node:path';
+import type { Issuer } from './issuer.ts';
+
+/** A folder to publish and how. */
+export interface NamespaceOptions {
+  /** Federation path, as in `/demo`. */
+  prefix: string;
+  folder: string;
+  /** Anyone may read; otherwise a token is asked for. */
+  public: boolean;
+  /** Objects may be uploaded, always with a token. */
+  writable?: boolean;
+  /** Folders may be listed; yes if not said. */
+  listings?: boolean;
+}
+
+export interface Namespace {
+  prefix: string;
+  folder: string;
+  public: boolean;
+  writable: boolean;
+  listings: boolean;
+  /** Who issues its tokens; none where no token is ever asked for. */
+  issuer: Issuer | undefined;
+}
+
+/** The namespace that holds this object path: the one with the longest prefix. */
+export function findNamespace(namespaces: Namespace[], objectPath: string): Namespace | undefined {
+  return namespaces
+    .filter(({ prefix }) => objectPath === prefix || objectPath.startsWith(`${prefix}/`))
+    .sort((a, b) => b.prefix.length - a.prefix.length)[0];
+}
+
+/** Number of path components below the namespace's prefix. */
+export function depthBelow(namespace: Namespace, objectPath: string): number {
+  return objectPath.slice(namespace.prefix.length).split('/').filter(Boolean).length;
+}
+
+/** The file of an object path that has been through `decodePath`. */
+export function fileOf(namespace: Namespace, objectPath: string): string {
+  return path.join(namespace.folder, ...objectPath.slice(namespace.prefix.length).split('/'));
+}
+
+/** A URL's path as an object path; undefined for one that is malformed or tries to climb out. */
+export function decodePath(urlPath: string): string | undefined {
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(urlPath);
+  } catch {
+    return undefined;
+  }
+  const parts = decoded.split('/');
+  if (!decoded.startsWith('/') || decoded.includes('\0') || parts.includes('..') || parts.includes('.'))
+    return undefined;
+  return `/${parts.filter(Boolean).join('/')}`;
+}
+
+/** An object path as part of a URL, escaping what Pelican's servers escape: commas and semicolons stay as they are. */
+export function encodePath(objectPath: string): string {
+  const kept = /%(24|26|2B|2C|3A|3B|3D|40)/g;
+  return encodeURI(objectPath)
+    .replaceAll('?', '%3F')
+    .replaceAll('#', '%23')
+    .replaceAll(kept, decodeURIComponent);
+}
+
+/** Checks and completes what the user asked to publish. */
+export function normalisePrefix(prefix: string): string {
+  const clean = decodePath(prefix);
+  const taken =
+    clean === '/' || clean?.startsWith('/api') === true || clean?.startsWith('/.well-known') === true;
+  if (clean === undefined || taken)
+    throw new Error(`'${prefix}' cannot be a namespace: write it as in /demo`);
+  return clean;
+}

@@ -1,0 +1,67 @@
+import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { encodePath } from './namespace.ts';
+
+/** The origin (or the way to it) did not give what a cache asked for. */
+export class UpstreamError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, detail: string) {
+    super(detail);
+    this.name = 'UpstreamError';
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** How a cache asks the origin. */
+export class OriginClient {
+  readonly #base: string;
+  readonly #agent = new http.Agent({ keepAlive: true });
+  readonly #signal: AbortSignal;
+
+  /** `signal` ends all that is under way. */
+  constructor(base: string, signal: AbortSignal) {
+    this.#base = base;
+    this.#signal = signal;
+  }
+
+  /** Gives the answer, whatever its status. */
+  ask(
+    method: string,
+    objectPath: string,
+    token: string | undefined,
+    headers: OutgoingHttpHeaders,
+  ): Promise<IncomingMessage> {
+    const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const request = http.request(`${this.#base}${encodePath(objectPath)}`, {
+      ...{ method, agent: this.#agent, signal: this.#signal },
+      headers: { 'User-Agent': 'pelican-cache/7.27.0', ...authorization, ...headers },
+    });
+    request.on('response', resolve);
+    request.on('error', (error) =>
+      reject(new UpstreamError(502, 'upstream_connection_error', error.message)),
+    );
+    request.end();
+    return promise;
+  }
+
+  /** Gives the answer if its status is one of these; otherwise throws what a cache tells its own client. */
+  async expect(statuses: number[], ...question: Parameters<OriginClient['ask']>): Promise<IncomingMessage> {
+    const answer = await this.ask(...question);
+    const status = answer.statusCode ?? 0;
+    if (statuses.includes(status)) return answer;
+    answer.resume();
+    const detail = `origin answered ${status} for ${question[1]}`;
+    if (status === 404) throw new UpstreamError(404, 'not_found', detail);
+    if (status === 401 || status === 403) throw new UpstreamError(403, 'authorization_denied', detail);
+    if (status === 405) throw new UpstreamError(409, 'is_directory', detail);
+    if (status === 429) throw new UpstreamError(429, 'origin_unresponsive', detail);
+    throw new UpstreamError(status === 504 ? 504 : 502, 'upstream_connection_error', detail);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}

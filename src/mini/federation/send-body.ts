@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http';
+import type { ByteRange } from './byte-range.ts';
+import type { Exchange } from './exchange.ts';
+import type { Pacer } from './pacer.ts';
+import type { StoredObject } from './stored-object.ts';
+import type { Action, ActionOf } from './trouble-rule.ts';
+
+/** What will go wrong while this body is sent; decided before the headers go out. */
+export interface BodyTrouble {
+  cut: ActionOf<'stall'> | ActionOf<'reset'> | ActionOf<'truncate'> | undefined;
+  corrupt: ActionOf<'corrupt'> | undefined;
+  expire: ActionOf<'expire-token'> | undefined;
+  pacers: Pacer[];
+}
+
+const bufferSize = 256 * 1024;
+
+/** Asks for the troubles of a body; those that this range would never reach are not used up. */
+export function bodyTrouble({ ground, server, path }: Exchange, range: ByteRange): BodyTrouble {
+  const { trouble } = ground;
+  const reached = (action: Action & { after: number }): boolean => action.after < range.end - range.start;
+  const touches = ({ at, length }: ActionOf<'corrupt'>): boolean =>
+    at < range.end && at + length > range.start;
+  return {
+    cut:
+      trouble.pick('stall', server.name, path, reached) ??
+      trouble.pick('reset', server.name, path, reached) ??
+      trouble.pick('truncate', server.name, path, reached),
+    corrupt: trouble.pick('corrupt', server.name, path, touches),
+    expire: trouble.pick('expire-token', server.name, path, reached),
+    pacers: trouble.pacers(server.name, path),
+  };
+}
+
+/**
+ * Sends this range of the object, reading ahead by one buffer while the other is on its way. Gives true when all of
+ * it went out; false when a trouble cut it, which has then ended (or left hanging) the connection by itself.
+ */
+export async function sendBody(
+  exchange: Exchange,
+  object: StoredObject,
+  range: ByteRange,
+  trouble: BodyTrouble,
+): Promise<boolean> {
+  const { response, ground, server, path } = exchange;
+  const limit = trouble.cut === undefined ? range.end : range.start + trouble.cut.after;
+  const pieceSize = Math.min(bufferSize, ...trouble.pacers.map((pacer) => pacer.pieceSize));
+  let [buffer, spare] = [Buffer.allocUnsafe(pieceSize), Buffer.allocUnsafe(pieceSize)];
+  const read = (into: Buffer, at: number): Promise<number> =>
+    at >= limit ? Promise.resolve(0) : object.read(into.subarray(0, Math.min(pieceSize, limit - at)), at);
+  let reading = read(buffer, range.start);
+  for (let position = range.start; position < limit;) {
+    const length = await reading;
+    if (length === 0) throw new Error('the object ended early');
+    reading = read(spare, position + length);
+    // A failure is met at the next turn of the loop; until then it is nobody's.
+    reading.catch(() => undefined);
+    for (const pacer of trouble.pacers) await pacer.pass(length, exchange.signal);
+    const piece = buffer.subarray(0, length);
+    if (trouble.corrupt !== undefined) corrupt(piece, position, trouble.corrupt);
+    await write(response, piece, exchange.signal);
+    ground.counters.bytes(server.name, path, length);
+    ground.trouble.sent(server.name, path, length);
+    position += length;
+    [buffer, spare] = [spare, buffer];
+    if (trouble.expire !== undefined && position - range.start >= trouble.expire.after) expireToken(exchange);
+  }
+  if (trouble.cut === undefined) return true;
+  await cutOff(exchange, trouble.cut);
+  return false;
+}
+
+function corrupt(piece: Buffer, position: number, { at, length }: ActionOf<'corrupt'>): void {
+  const from = Math.max(0, at - position);
+  const to = Math.min(piece.length, at + length - position);
+  for (let index = from; index < to; index += 1) piece[index] = (piece[index] ?? 0) ^ 0xff;
+}
+
+function expireToken({ ground, token }: Exchange): void {
+  if (token === undefined) return;
+  for (const { issuer } of ground.namespaces) issuer?.expire(token);
+}
+
+async function cutOff(
+  { response, server, signal }: Exchange,
+  cut: Exclude<BodyTrouble['cut'], undefined>,
+): Promise<void> {
+  if (cut.kind === 'reset') server.reset(response);
+  if (cut.kind !== 'stall') return;
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** Resolves when the bytes have left the buffer, so that it can be filled again. */
+function write(response: ServerResponse, piece: Buffer, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    response.write(piece, (error) => {
+      signal.removeEventListener('abort', abort);
+      if (error instanceof Error) reject(error);
+      else resolve();
+    });
+  });
+}

@@ -1,0 +1,47 @@
+/** An object as a server holds it, open for reading. */
+export interface StoredObject extends AsyncDisposable {
+  size: number;
+  etag: string;
+  modified: Date;
+  /** Seconds it has been in this cache; 0 on a miss, undefined at an origin. */
+  age: number | undefined;
+  /** Reads at most a buffer full from `position`; 0 only at the end. Waits where bytes are still on their way. */
+  read(buffer: Buffer, position: number): Promise<number>;
+}
+
+/** The same name, another object: as long, but each byte and the ETag differ. */
+export function changedObject(object: StoredObject): StoredObject {
+  return {
+    ...facade(object),
+    etag: object.etag.replace(/"$/, '-changed"'),
+    async read(buffer, position) {
+      const length = await object.read(buffer, position);
+      for (let index = 0; index < length; index += 1) buffer[index] = (buffer[index] ?? 0) ^ 0x5a;
+      return length;
+    },
+  };
+}
+
+/** The object as if it were `by` bytes longer (zeros) or shorter. */
+export function resizedObject(object: StoredObject, by: number): StoredObject {
+  const size = Math.max(0, object.size + by);
+  return {
+    ...facade(object),
+    size,
+    async read(buffer, position) {
+      const wanted = buffer.subarray(0, Math.max(0, Math.min(buffer.length, size - position)));
+      if (position < object.size) return object.read(wanted, position);
+      wanted.fill(0);
+      return wanted.length;
+    },
+  };
+}
+
+function facade(object: StoredObject): StoredObject {
+  const { size, etag, modified, age } = object;
+  return {
+    ...{ size, etag, modified, age },
+    read: (buffer, position) => object.read(buffer, position),
+    [Symbol.asyncDispose]: () => object[Symbol.asyncDispose](),
+  };
+}

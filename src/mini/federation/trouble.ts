@@ -1,0 +1,162 @@
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { parseTrouble } from './parse-trouble.ts';
+import { Pacer } from './pacer.ts';
+import { ruleCovers, type Action, type ActionOf, type TroubleRule } from './trouble-rule.ts';
+
+/** A rule as `list` shows it. */
+export interface TroubleStatus {
+  id: number;
+  rule: string;
+  /** Requests it could have hit. */
+  seen: number;
+  /** Times it happened. */
+  fired: number;
+}
+
+interface Active extends TroubleStatus {
+  parsed: TroubleRule;
+  since: number;
+  sent: number;
+  pacer: Pacer | undefined;
+  /** Ends what the rule started (a server that is down). */
+  end: AbortController;
+}
+
+/** The rules in force: servers ask it at each point where something can go wrong. */
+export class Trouble {
+  readonly #clock: Clock;
+  readonly #setDown: (server: string, down: boolean) => Promise<void>;
+  readonly #servers: () => string[];
+  #rules: Active[] = [];
+  #lastId = 0;
+
+  constructor(
+    clock: Clock,
+    servers: () => string[],
+    setDown: (server: string, down: boolean) => Promise<void>,
+  ) {
+    this.#clock = clock;
+    this.#servers = servers;
+    this.#setDown = setDown;
+  }
+
+  /** Puts a rule in force and gives its id; throws TroubleSyntaxError with the word that is wrong. */
+  async add(text: string): Promise<number> {
+    const parsed = parseTrouble(text);
+    const covered = this.#servers().filter((server) => ruleCovers(parsed, server));
+    if (covered.length === 0) throw new Error(`trouble '${text}': there is no server ${parsed.server}`);
+    const rule: Active = {
+      ...{ id: ++this.#lastId, rule: parsed.text, seen: 0, fired: 0, sent: 0, parsed },
+      since: this.#clock.monotonic(),
+      pacer: parsed.action.kind === 'limit' ? new Pacer(parsed.action.rate, this.#clock) : undefined,
+      end: new AbortController(),
+    };
+    this.#rules.push(rule);
+    if (parsed.action.kind === 'down' && parsed.onceSent === undefined) await this.#takeDown(rule);
+    return rule.id;
+  }
+
+  async remove(id: number): Promise<boolean> {
+    const rule = this.#rules.find((each) => each.id === id);
+    if (rule === undefined) return false;
+    this.#rules = this.#rules.filter((each) => each !== rule);
+    await this.#bringUp(rule);
+    return true;
+  }
+
+  async clear(): Promise<void> {
+    for (const { id } of [...this.#rules]) await this.remove(id);
+  }
+
+  list(): TroubleStatus[] {
+    return this.#rules.map(({ id, rule, seen, fired }) => ({ id, rule, seen, fired }));
+  }
+
+  /**
+   * The action of this kind that hits this request, if any, and counts it. `applies` says whether it can have an
+   * effect here, so that a probe of one byte does not use up `stall after 1MB first 1`.
+   */
+  pick<K extends Action['kind']>(
+    kind: K,
+    server: string,
+    object: string,
+    applies: (action: ActionOf<K>) => boolean = () => true,
+  ): ActionOf<K> | undefined {
+    return this.#pick(kind, server, object, applies)?.parsed.action as ActionOf<K> | undefined;
+  }
+
+  /** Pacers that every byte of this answer must pass: its own (`slow`) and the server's (`limit`). */
+  pacers(server: string, object: string): Pacer[] {
+    const slow = this.pick('slow', server, object);
+    const limit = this.#pick('limit', server, object, () => true);
+    return [
+      ...(slow === undefined ? [] : [new Pacer(slow.rate, this.#clock)]),
+      ...(limit?.pacer ? [limit.pacer] : []),
+    ];
+  }
+
+  /** Tells the rules that wait for it how much has been sent. */
+  sent(server: string, object: string, bytes: number): void {
+    for (const rule of this.#rules) {
+      const { onceSent } = rule.parsed;
+      if (onceSent === undefined || !ruleCovers(rule.parsed, server) || !matches(rule.parsed.glob, object))
+        continue;
+      const before = rule.sent;
+      rule.sent += bytes;
+      const reached = before < onceSent && rule.sent >= onceSent;
+      if (reached && rule.parsed.action.kind === 'down') void this.#takeDown(rule);
+    }
+  }
+
+  #pick<K extends Action['kind']>(
+    kind: K,
+    server: string,
+    object: string,
+    applies: (action: ActionOf<K>) => boolean,
+  ): Active | undefined {
+    return this.#rules.find((rule) => {
+      const { action, glob } = rule.parsed;
+      if (action.kind !== kind || !ruleCovers(rule.parsed, server) || !matches(glob, object)) return false;
+      return applies(action as ActionOf<K>) && this.#due(rule);
+    });
+  }
+
+  #due(rule: Active): boolean {
+    const { skip, first, every, forMs, onceSent } = rule.parsed;
+    if (forMs !== undefined && this.#clock.monotonic() - rule.since > forMs) return false;
+    if (onceSent !== undefined && rule.sent < onceSent) return false;
+    rule.seen += 1;
+    if (rule.seen <= skip || (rule.seen - skip) % every !== 0) return false;
+    if (first !== undefined && rule.fired >= first) return false;
+    rule.fired += 1;
+    return true;
+  }
+
+  async #takeDown(rule: Active): Promise<void> {
+    rule.fired += 1;
+    await this.#forServers(rule, true);
+    const { forMs } = rule.parsed;
+    if (forMs === undefined) return;
+    void this.#clock.sleep(forMs, rule.end.signal).then(
+      () => this.#bringUp(rule),
+      () => undefined,
+    );
+  }
+
+  async #bringUp(rule: Active): Promise<void> {
+    if (rule.end.signal.aborted || rule.parsed.action.kind !== 'down') return;
+    rule.end.abort();
+    if (rule.fired > 0) await this.#forServers(rule, false);
+  }
+
+  async #forServers(rule: Active, down: boolean): Promise<void> {
+    const covered = this.#servers().filter((server) => ruleCovers(rule.parsed, server));
+    await Promise.all(covered.map((server) => this.#setDown(server, down)));
+  }
+}
+
+function matches(glob: string | undefined, object: string): boolean {
+  if (glob === undefined) return true;
+  return path.posix.matchesGlob(glob.includes('/') ? object : path.posix.basename(object), glob);
+}

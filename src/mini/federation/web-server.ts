@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { AddressInfo, Server, Socket } from 'node:net';
+
+export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+interface Listener {
+  server: http.Server | https.Server;
+  port: number;
+}
+
+/** Where everything listens: nothing of a mini federation can be reached from another machine. */
+export const loopback = '127.0.0.1';
+
+/** One server on loopback, over https and http alike, that can go down and come back at the same addresses. */
+export class WebServer {
+  readonly name: string;
+  readonly #handler: Handler;
+  readonly #tls: { cert: string; key: string };
+  readonly #ports = { https: 0, http: 0 };
+  /** Connections as the kernel knows them, by the client's port: a reset needs what is beneath TLS. */
+  readonly #connections = new Map<number, Socket>();
+  #listeners: Listener[] = [];
+  /** Reasons to be down: it is up again when the last one ends. */
+  #downs = 0;
+  #stopped = false;
+
+  constructor(name: string, tls: { cert: string; key: string }, handler: Handler) {
+    this.name = name;
+    this.#tls = tls;
+    this.#handler = handler;
+  }
+
+  get url(): string {
+    return `https://${loopback}:${this.#ports.https}`;
+  }
+
+  get httpUrl(): string {
+    return `http://${loopback}:${this.#ports.http}`;
+  }
+
+  async start(): Promise<void> {
+    const secure = https.createServer(this.#tls, (request, response) => this.#serve(request, response));
+    const plain = http.createServer((request, response) => this.#serve(request, response));
+    this.#listeners = await Promise.all([
+      this.#listen(secure, this.#ports.https),
+      this.#listen(plain, this.#ports.http),
+    ]);
+    [this.#ports.https = 0, this.#ports.http = 0] = this.#listeners.map(({ port }) => port);
+  }
+
+  async setDown(down: boolean): Promise<void> {
+    this.#downs += down ? 1 : -1;
+    if (down && this.#downs === 1) await this.#close();
+    if (!down && this.#downs === 0 && !this.#stopped) await this.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#close();
+  }
+
+  /** Cuts the connection of this answer with a reset (RST) instead of an orderly end. */
+  reset(response: ServerResponse): void {
+    const port = response.socket?.remotePort;
+    if (port !== undefined) this.#connections.get(port)?.resetAndDestroy();
+  }
+
+  async #listen(server: http.Server | https.Server, port: number): Promise<Listener> {
+    server.requestTimeout = 0;
+    server.keepAliveTimeout = 60_000;
+    (server as Server).on('connection', (socket) => this.#remember(socket));
+    // Handshakes that a client gives up are the client's affair.
+    server.on('tlsClientError', () => undefined);
+    server.listen(port, loopback);
+    await once(server, 'listening');
+    return { server, port: (server.address() as AddressInfo).port };
+  }
+
+  #remember(socket: Socket): void {
+    const port = socket.remotePort;
+    if (port === undefined) return;
+    this.#connections.set(port, socket);
+    socket.once('close', () => this.#connections.delete(port));
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    response.on('error', () => undefined);
+    this.#handler(request, response).catch((error: unknown) => {
+      if (response.headersSent) {
+        response.destroy();
+        return;
+      }
+      const detail = error instanceof Error ? error.message : String(error);
+      response.writeHead(500, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify({ error: 'internal_error', detail }));
+    });
+  }
+
+  async #close(): Promise<void> {
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    await Promise.all(
+      listeners.map(async ({ server }) => {
+        const closed = once(server, 'close');
+        server.close();
+        server.closeAllConnections();
+        for (const socket of this.#connections.values()) socket.destroy();
+        await closed;
+      }),
+    );
+  }
+}

@@ -1,0 +1,117 @@
+import path from 'node:path';
+import { localName, type Site } from './sites.ts';
+
+/** Folders of a pool, all under one. */
+export interface PoolFolders {
+  home: string;
+  config: string;
+  log: string;
+  spool: string;
+  execute: string;
+  bin: string;
+}
+
+export const poolFolders = (home: string): PoolFolders => ({
+  home,
+  config: path.join(home, 'condor_config'),
+  log: path.join(home, 'log'),
+  spool: path.join(home, 'spool'),
+  execute: path.join(home, 'execute'),
+  bin: path.join(home, 'bin'),
+});
+
+/** Polls every second what a real pool polls every few minutes, so that a job starts within two seconds. */
+const fast = [
+  'UPDATE_INTERVAL',
+  'POLLING_INTERVAL',
+  'NEGOTIATOR_INTERVAL',
+  'NEGOTIATOR_MIN_INTERVAL',
+  'SCHEDD_INTERVAL',
+  'SCHEDD_MIN_INTERVAL',
+  'STARTER_UPDATE_INTERVAL',
+  'STARTER_INITIAL_UPDATE_INTERVAL',
+  'SHADOW_QUEUE_UPDATE_INTERVAL',
+];
+
+/** The pool's configuration: every daemon as one ordinary user, on loopback, on free ports. Pure. */
+export function condorConfig(folders: PoolFolders, sites: Site[], extra: string[] = []): string {
+  const names = sites.map((site) => `STARTD_${localName(site)}`);
+  return [
+    `LOCAL_DIR = ${folders.home}`,
+    'RELEASE_DIR = /usr',
+    'LIB = /usr/lib/condor',
+    'LIBEXEC = /usr/libexec/condor',
+    'SBIN = /usr/sbin',
+    `LOG = ${folders.log}`,
+    `SPOOL = ${folders.spool}`,
+    `EXECUTE = ${folders.execute}`,
+    'LOCK = $(LOCAL_DIR)/lock',
+    'RUN = $(LOCAL_DIR)/run',
+    'ETC = $(LOCAL_DIR)',
+    'SEC_PASSWORD_DIRECTORY = $(LOCAL_DIR)/passwords.d',
+    'SEC_TOKEN_SYSTEM_DIRECTORY = $(LOCAL_DIR)/tokens.d',
+    'SEC_TOKEN_DIRECTORY = $(LOCAL_DIR)/tokens.d',
+    'use security:user_based',
+    'CONDOR_HOST = 127.0.0.1',
+    'NETWORK_INTERFACE = 127.0.0.1',
+    'ENABLE_IPV6 = False',
+    'COLLECTOR_HOST = $(CONDOR_HOST):0',
+    'SHARED_PORT_PORT = 0',
+    `DAEMON_LIST = MASTER COLLECTOR NEGOTIATOR SCHEDD ${names.join(' ')}`,
+    ...sites.flatMap(siteConfig),
+    'STARTD_ATTRS = $(STARTD_ATTRS) GLIDEIN_ResourceName',
+    'MACHINE_RESOURCE_INVENTORY_GPUs = $(LOCAL_DIR)/gpus.sh $(ADVERTISED_GPUS:none)',
+    'SINGULARITY = /usr/bin/apptainer',
+    'DOCKER =',
+    // Debian's list has three Python plugins that cost seconds in every job with a URL.
+    'FILETRANSFER_PLUGINS = $(LIBEXEC)/curl_plugin',
+    'USE_PROCD = True',
+    'PROCD_ADDRESS = $(LOCAL_DIR)/run/procd_pipe',
+    'DISCARD_SESSION_KEYRING_ON_STARTUP = False',
+    'RUNBENCHMARKS = 0',
+    'MAIL = /bin/true',
+    ...fast.map((knob) => `${knob} = 1`),
+    'NEGOTIATOR_CYCLE_DELAY = 0',
+    'PERIODIC_EXPR_INTERVAL = 2',
+    'MachineMaxVacateTime = 5',
+    ...extra,
+    '',
+  ].join('\n');
+}
+
+function siteConfig(site: Site): string[] {
+  const name = localName(site);
+  const settings = {
+    STARTD_NAME: name,
+    STARTD_LOG: `$(LOG)/StartLog.${name}`,
+    EXECUTE: `$(LOCAL_DIR)/execute/${name}`,
+    STARTD_CLAIM_ID_FILE: `$(LOCAL_DIR)/run/claimid.${name}`,
+    STARTD_ADDRESS_FILE: `$(LOG)/.startd_address.${name}`,
+    STARTD_HISTORY: `$(LOG)/startd_history.${name}`,
+    NETWORK_HOSTNAME: site.hostname,
+    GLIDEIN_ResourceName: `"${site.name}"`,
+    NUM_CPUS: String(site.cpus),
+    MEMORY: String(site.memoryMegabytes),
+    ...(site.gpu === undefined ? {} : { ADVERTISED_GPUS: name }),
+  };
+  return [
+    `STARTD_${name} = $(SBIN)/condor_startd`,
+    `STARTD_${name}_ARGS = -f -local-name ${name}`,
+    // The starter does not see its startd's local name, so its log is named through the environment.
+    `STARTD_${name}_ENVIRONMENT = "_CONDOR_STARTER_LOG=$(LOG)/StarterLog.${name}"`,
+    ...Object.entries(settings).map(([key, value]) => `${name}.${key} = ${value}`),
+  ];
+}
+
+/** The script that tells a startd which GPUs it has, as `condor_gpu_discovery` would. */
+export function gpuScript(sites: Site[]): string {
+  const cases = sites.flatMap((site) => {
+    if (site.gpu === undefined) return [];
+    const { model, capability, memoryMegabytes, driver, count } = site.gpu;
+    const ids = Array.from({ length: count }, (_, index) => `GPU-${localName(site)}${index}`);
+    const common = `Capability=${capability.toFixed(1)}; DeviceName="${model}"; DriverVersion=${driver}; GlobalMemoryMb=${memoryMegabytes}; MaxSupportedVersion=${Math.round(driver * 10) * 100};`;
+    const each = ids.map((id) => `${id.replace('-', '_')}=[ id="${id}"; ]`);
+    return [`${localName(site)}) cat <<'END'`, `DetectedGPUs="${ids.join(', ')}"`, `Common=[ ${common} ]`, ...each, 'END', ';;'];
+  });
+  return ['#!/bin/sh', 'case "$1" in', ...cases, '*) echo "DetectedGPUs=0" ;;', 'esac', ''].join('\n');
+}

@@ -1,0 +1,41 @@
+import { poolUser } from './root-folder.ts';
+
+/**
+ * The script that turns a fresh user, mount and process namespace into the pool's machine. Not a chroot: inside
+ * one the starter cannot make its mounts and Apptainer gets no user namespace; after pivot_root both work. The
+ * caller, root or not, is mapped to one ordinary user, as HTCondor wants it for a personal pool. Folders
+ * outside Debian's own are shared, so that a submit file means the same inside and outside.
+ */
+export const enterRootScript = [
+  '#!/bin/sh',
+  'set -e',
+  'root=$1; shift',
+  'mount --make-rprivate /',
+  'mount --rbind "$root" "$root"',
+  'for folder in /*; do',
+  '  case $folder in /bin|/sbin|/lib*|/usr|/etc|/var|/proc|/sys|/dev|/run|/boot) continue ;; esac',
+  '  [ -d "$folder" ] && [ ! -L "$folder" ] || continue',
+  '  mkdir -p "$root$folder"',
+  '  mount --rbind "$folder" "$root$folder"',
+  'done',
+  'mount --rbind /sys "$root/sys"',
+  'mount --rbind /dev "$root/dev"',
+  'mount -t proc proc "$root/proc"',
+  'mkdir -p "$root/.outside"',
+  'cd "$root"',
+  'pivot_root . .outside',
+  'cd /',
+  'umount -l /.outside',
+  `exec unshare --user --map-user=${poolUser.uid} --map-group=${poolUser.uid} "$@"`,
+  '',
+].join('\n');
+
+/** A command line that runs inside the namespaces of the process `pid`, in the caller's folder. */
+export const insideScript = (pid: number, config: string, home: string): string =>
+  [
+    '#!/bin/sh',
+    `exec nsenter -t ${pid} --user --mount --pid --preserve-credentials -- \\`,
+    `  env -i PATH=/usr/sbin:/usr/bin HOME=${home} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${config} \\`,
+    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
+    '',
+  ].join('\n');
