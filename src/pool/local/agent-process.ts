@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { once } from 'node:events';
+import type { Env } from '../../base/env.ts';
+import { Fault } from '../../fault/fault.ts';
+
+/** How a process ended: one of the two is null. */
+export interface Exit {
+  code: number | null;
+  signal: string | null;
+}
+
+export interface AgentProcess {
+  pid: number;
+  exited: Promise<Exit>;
+}
+
+export interface AgentStart {
+  /** Executable and arguments. */
+  command: string[];
+  env: Env;
+  /** File that gets what the agent itself says. */
+  log: string;
+  cwd: string;
+}
+
+export type StartAgent = (start: AgentStart) => Promise<AgentProcess>;
+
+/** Starts an agent in a session of its own, so that neither a closed terminal nor our end reaches it. */
+export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
+  const [executable = '', ...words] = command;
+  const file = await open(log, 'a');
+  try {
+    const child = spawn(executable, words, {
+      detached: true,
+      stdio: ['ignore', file.fd, file.fd],
+      env: { ...env },
+      cwd,
+    });
+    const exited = once(child, 'exit').then(
+      ([code, signal]) => ({ code, signal }) as Exit,
+      () => ({ code: null, signal: null }),
+    );
+    await once(child, 'spawn').catch((error: unknown) => {
+      throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {
+        fix: 'set UPDRAFT_AGENT to an agent executable, or build one with `npm run build:agent`',
+        about: executable,
+        cause: error,
+      });
+    });
+    return { pid: child.pid ?? 0, exited };
+  } finally {
+    await file.close();
+  }
+};

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import type { Env } from '../../base/env.ts';
+import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { Fault } from '../../fault/fault.ts';
+import { makeClaim, readClaim } from '../../job/claim.ts';
+import type { Job, Order } from '../../job/job.ts';
+import { attemptFiles, attemptFolder } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+import type { Exit, StartAgent } from './agent-process.ts';
+import { attemptEnd, type AttemptEnd } from './attempt-end.ts';
+import { removeLeftovers, type Kill } from './leftovers.ts';
+import { renderOrder } from './order.ts';
+import type { Share } from './shares.ts';
+
+/** What starting and ending attempts needs of the world. */
+export interface AttemptWorld {
+  runFolder: string;
+  plan: Plan;
+  /** Executable and leading arguments of the agent. */
+  agent: string[];
+  /** Folder in which each attempt gets a scratch folder. */
+  scratchRoot: string;
+  env: Env;
+  clock: Clock;
+  kill: Kill;
+  startAgent: StartAgent;
+  /** Called when an agent that is our child has ended. */
+  onExit: () => void;
+  /** How long a stopped agent may take to end its training and clean up. */
+  stopGraceMs: number;
+}
+
+/** An attempt whose agent runs, or is gone and leaves it to us to find out how it ended. */
+export class Attempt {
+  readonly job: string;
+  readonly number: number;
+  readonly folder: string;
+  readonly #world: AttemptWorld;
+  readonly #agent: ProcessIdentity | undefined;
+  /** Whether the agent is a child of ours, so that its exit code will come. */
+  readonly #isChild: boolean;
+  #exit: Exit | undefined;
+  #stoppedAt: number | undefined;
+
+  private constructor(
+    world: AttemptWorld,
+    job: string,
+    number: number,
+    agent: ProcessIdentity | undefined,
+    exited?: Promise<Exit>,
+  ) {
+    this.#world = world;
+    this.job = job;
+    this.number = number;
+    this.folder = attemptFolder(world.runFolder, job, number);
+    this.#agent = agent;
+    this.#isChild = exited !== undefined;
+    void exited?.then((exit) => {
+      this.#exit = exit;
+      world.onExit();
+    });
+  }
+
+  /** Starts the agent of an attempt that the journal already knows. When it throws, no agent was started. */
+  static async start(world: AttemptWorld, job: Job, number: number, share: Share): Promise<Attempt> {
+    const folder = attemptFolder(world.runFolder, job.id, number);
+    const orderFile = path.join(folder, attemptFiles.order);
+    const scratch = path.join(world.scratchRoot, scratchName(world.runFolder, job.id, number));
+    const order = renderOrder(world.runFolder, world.plan, job, number, scratch);
+    try {
+      await mkdir(folder, { recursive: true });
+      // The order is there before the folder it names, so that whoever cleans up after us knows of it.
+      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`);
+      await mkdir(scratch, { mode: 0o700 });
+    } catch (error) {
+      throw cannotPrepare(error);
+    }
+    const { pid, exited } = await world.startAgent({
+      command: [...world.agent, 'run', orderFile],
+      env: agentEnvironment(world.env, share),
+      log: path.join(folder, attemptFiles.log),
+      cwd: scratch,
+    });
+    return new Attempt(world, job.id, number, identifyProcess(pid), exited);
+  }
+
+  /**
+   * Takes up an attempt that another supervisor started. One that nobody claimed is made void, so that an agent
+   * that comes late ends at once.
+   */
+  static async adopt(world: AttemptWorld, job: string, number: number): Promise<Attempt> {
+    const folder = attemptFolder(world.runFolder, job, number);
+    await mkdir(folder, { recursive: true });
+    await makeClaim(folder, { void: 'the supervisor died before the agent came up' });
+    const claim = await readClaim(folder);
+    return new Attempt(world, job, number, claim === undefined || 'void' in claim ? undefined : claim);
+  }
+
+  /** Whether the agent is gone, so that `finish` can tell how it ended. */
+  get isOver(): boolean {
+    if (this.#isChild) return this.#exit !== undefined;
+    return this.#agent === undefined || livenessOf(this.#agent) === 'dead';
+  }
+
+  /** Asks the agent to end, and forces it when that takes too long. To be called until it is over. */
+  stop(): void {
+    if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
+    const now = this.#world.clock.monotonic();
+    if (this.#stoppedAt === undefined) this.#world.kill(this.#agent.pid, 'SIGTERM');
+    else if (now - this.#stoppedAt >= this.#world.stopGraceMs) this.#world.kill(this.#agent.pid, 'SIGKILL');
+    this.#stoppedAt ??= now;
+  }
+
+  /** How it ended, after everything it left behind is gone. */
+  async finish(): Promise<AttemptEnd> {
+    await clearAttempt(this.#world, this.folder);
+    return attemptEnd(this.folder, this.#exit);
+  }
+}
+
+/** Removes all that an attempt left outside the run's folder: its scratch folder and its processes. */
+export async function clearAttempt(world: AttemptWorld, folder: string): Promise<void> {
+  const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => undefined);
+  if (text === undefined) return;
+  const { scratchParent } = JSON.parse(text) as Partial<Order>;
+  if (scratchParent !== undefined) await removeLeftovers(scratchParent, world.kill, world.clock);
+}
+
+function cannotPrepare(error: unknown): Fault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const full = code === 'ENOSPC' || code === 'EDQUOT';
+  return new Fault(full ? 'disk-full' : 'scratch-unusable', `the attempt cannot be prepared: ${message}`, {
+    fix: full ? 'free some space there' : 'name a folder you can write in with UPDRAFT_SCRATCH',
+    cause: error,
+  });
+}
+
+function scratchName(runFolder: string, job: string, number: number): string {
+  const run = path.basename(runFolder).slice(-40);
+  return `updraft-${run}-${job}-${number}-${randomBytes(4).toString('hex')}`;
+}
+
+function agentEnvironment(env: Env, share: Share): Env {
+  return {
+    ...env,
+    CUDA_VISIBLE_DEVICES: share.gpus.join(','),
+    // Numerical libraries take all cores of the machine unless told otherwise.
+    OMP_NUM_THREADS: env['OMP_NUM_THREADS'] ?? String(Math.max(1, Math.floor(share.cpus))),
+  };
+}

@@ -1,0 +1,27 @@
+import path from 'node:path';
+import type { Job, Order } from '../../job/job.ts';
+import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+
+/** What the agent of one attempt is told to do. */
+export function renderOrder(
+  runFolder: string,
+  { data, disk, spec }: Plan,
+  job: Job,
+  attempt: number,
+  scratch: string,
+): Order {
+  return {
+    version: 1,
+    run: path.basename(runFolder),
+    job,
+    attempt,
+    data,
+    environment: spec.environment,
+    resources: { ...spec.resources, diskBytes: disk.bytes },
+    filesFrom: path.join(runFolder, runFiles.files),
+    scratchParent: scratch,
+    resultsTo: resultsFolder(runFolder, job.id),
+    attemptFolder: attemptFolder(runFolder, job.id, attempt),
+  };
+}

@@ -1,0 +1,34 @@
+import path from 'node:path';
+import { acquireLease } from '../../base/lease.ts';
+import type { ProcessIdentity } from '../../base/process-identity.ts';
+import { runFiles } from '../../job/layout.ts';
+import { openJournal } from '../../journal/file.ts';
+import type { AttemptWorld } from './attempt.ts';
+import type { Machine } from './machine.ts';
+import { Shares } from './shares.ts';
+import { Supervisor } from './supervisor.ts';
+
+export interface SuperviseOptions extends Omit<AttemptWorld, 'onExit'> {
+  self: ProcessIdentity;
+  machine: Machine;
+  /** Folder in which all runs of the user account for what they use of the machine. */
+  poolFolder: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Supervises a run until it has ended, or until the signal aborts. `held` when another living process does so
+ * already: there are never two.
+ */
+export async function supervise(options: SuperviseOptions): Promise<'ended' | 'left' | 'held'> {
+  const { runFolder, self, machine, poolFolder, clock, signal } = options;
+  const lease = await acquireLease(path.join(runFolder, runFiles.supervisor), self);
+  if (lease === undefined) return 'held';
+  try {
+    await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
+    const shares = new Shares(poolFolder, machine, self, clock);
+    return await new Supervisor(options, journal, shares).work(signal);
+  } finally {
+    await lease.release();
+  }
+}

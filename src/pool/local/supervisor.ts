@@ -1,0 +1,161 @@
+import path from 'node:path';
+import { asFault, Fault } from '../../fault/fault.ts';
+import type { Job } from '../../job/job.ts';
+import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
+import { isAgentEntry } from '../../journal/codec.ts';
+import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
+import type { Journal } from '../../journal/file.ts';
+import { RunFold } from '../../journal/fold.ts';
+import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
+import { JournalTail } from '../../journal/tail.ts';
+import { decide, type EndedAttempt } from '../../recovery/decide.ts';
+import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
+import type { AttemptEnd } from './attempt-end.ts';
+import type { Shares } from './shares.ts';
+
+/** How often stop requests, room on the machine and adopted agents are looked for. */
+const lookEveryMs = 500;
+
+/**
+ * Brings every job of a run to its end. It knows nothing that is not in the journal: whoever comes after it reads
+ * the same entries and goes on. There must be one at a time (`supervise` sees to that).
+ *
+ *   read the journal -> for each job: [running?] finish or stop it : [decide] start, wait, end -> pause -> again
+ */
+export class Supervisor {
+  readonly #world: AttemptWorld;
+  readonly #jobs: Map<string, Job>;
+  readonly #journal: Journal<RunBody>;
+  readonly #shares: Shares;
+  readonly #tail: JournalTail;
+  readonly #fold = new RunFold();
+  readonly #running = new Map<string, Attempt>();
+  #runEnded = false;
+  #wake = new AbortController();
+
+  constructor(world: Omit<AttemptWorld, 'onExit'>, journal: Journal<RunBody>, shares: Shares) {
+    this.#world = { ...world, onExit: () => this.#wake.abort() };
+    this.#jobs = new Map(world.plan.jobs.map((job) => [job.id, job]));
+    this.#journal = journal;
+    this.#shares = shares;
+    this.#tail = new JournalTail(path.join(world.runFolder, runFiles.journal));
+  }
+
+  /** Works until every job has ended, or until the signal aborts: then the attempts go on without us. */
+  async work(signal: AbortSignal): Promise<'ended' | 'left'> {
+    for (const job of (await this.#read()).jobs) await this.#adopt(job);
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      let changed = false;
+      for (const job of (await this.#read()).jobs) changed = (await this.#step(job)) || changed;
+      const state = await this.#read();
+      if (state.endedAt !== undefined) return this.#end(state);
+      if (!changed) await this.#pause(signal);
+    }
+    return 'left';
+  }
+
+  async #read(): Promise<RunState> {
+    const { entries } = await this.#tail.read();
+    for (const entry of entries) {
+      this.#fold.add(entry);
+      if (isAgentEntry(entry)) continue;
+      if (entry.kind === 'run-ended') this.#runEnded = true;
+      if (entry.kind === 'attempt-started') this.#runEnded = false;
+    }
+    return this.#fold.state();
+  }
+
+  async #adopt(job: JobState): Promise<void> {
+    const last = job.attempts.at(-1);
+    if (last === undefined || last.outcome !== undefined) return;
+    this.#running.set(job.id, await Attempt.adopt(this.#world, job.id, last.attempt));
+  }
+
+  /** Takes one job one step further; true when something changed. */
+  async #step(job: JobState): Promise<boolean> {
+    const attempt = this.#running.get(job.id);
+    if (attempt !== undefined) {
+      if (attempt.isOver) return this.#finish(attempt, job.stopRequested);
+      if (job.stopRequested) attempt.stop();
+      return false;
+    }
+    if (job.status === 'ended') return false;
+    if (job.stopRequested && job.attempts.at(-1)?.outcome !== 'success')
+      return this.#endJob(job.id, 'stopped');
+    const decision = decide(
+      job.attempts.map(asEnded),
+      this.#world.plan.spec.run.attempts,
+      this.#world.clock.now(),
+    );
+    if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
+    return decision.do === 'start' && this.#start(job, decision.why);
+  }
+
+  async #start(job: JobState, why: string): Promise<boolean> {
+    const planned = this.#jobs.get(job.id);
+    if (planned === undefined)
+      throw new Fault('internal', `job ${job.id} is in the journal but not in the plan`);
+    const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
+    const folder = attemptFolder(this.#world.runFolder, job.id, number);
+    const share = await this.#shares.take(folder, this.#world.plan.spec.resources);
+    if (share === undefined) return false;
+    // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
+    await this.#journal.append({ kind: 'attempt-started', job: job.id, attempt: number, why });
+    try {
+      this.#running.set(job.id, await Attempt.start(this.#world, planned, number, share));
+    } catch (error) {
+      await this.#startFailed(job.id, number, error);
+    }
+    return true;
+  }
+
+  async #startFailed(job: string, number: number, error: unknown): Promise<void> {
+    const folder = attemptFolder(this.#world.runFolder, job, number);
+    await clearAttempt(this.#world, folder);
+    await this.#endAttempt(job, number, { outcome: 'failed', exit: null, fault: faultRecord(error) });
+  }
+
+  async #finish(attempt: Attempt, stopRequested: boolean): Promise<boolean> {
+    const end = await attempt.finish();
+    // An agent that was told to end cannot know who told it; we do.
+    const outcome = stopRequested && end.outcome !== 'success' ? 'stopped' : end.outcome;
+    await this.#endAttempt(attempt.job, attempt.number, { ...end, outcome });
+    this.#running.delete(attempt.job);
+    return true;
+  }
+
+  async #endAttempt(job: string, number: number, end: AttemptEnd): Promise<void> {
+    await this.#journal.append({ kind: 'attempt-ended', job, attempt: number, ...end });
+    await this.#shares.release(attemptFolder(this.#world.runFolder, job, number));
+  }
+
+  async #endJob(job: string, outcome: Outcome): Promise<boolean> {
+    const results = outcome === 'success' ? { results: resultsFolder(this.#world.runFolder, job) } : {};
+    await this.#journal.append({ kind: 'job-ended', job, outcome, ...results });
+    return true;
+  }
+
+  async #end({ tally }: RunState): Promise<'ended'> {
+    const { success, total } = tally;
+    if (!this.#runEnded)
+      await this.#journal.append({ kind: 'run-ended', succeeded: success, failed: total - success });
+    return 'ended';
+  }
+
+  async #pause(signal: AbortSignal): Promise<void> {
+    const woken = AbortSignal.any([signal, this.#wake.signal]);
+    await this.#world.clock.sleep(lookEveryMs, woken).catch((error: unknown) => {
+      if (!woken.aborted) throw error;
+    });
+  }
+}
+
+function asEnded({ outcome, fault, endedAt }: AttemptState): EndedAttempt {
+  return { outcome: outcome ?? 'lost', fault, endedAt: Date.parse(endedAt ?? '') };
+}
+
+function faultRecord(error: unknown): FaultRecord {
+  const { kind, message, fix, about } = asFault(error);
+  return { kind, message, ...(fix === undefined ? {} : { fix }), ...(about === undefined ? {} : { about }) };
+}

@@ -1,0 +1,17 @@
+import type { Plan } from '../job/plan.ts';
+
+/** What a pool makes of a plan, to be shown before anything happens. */
+export interface Rendering {
+  /** In a sentence, how the jobs will run. */
+  summary: string;
+  /** Files of the run's folder that the pool reads, by path in it. */
+  files: Record<string, string>;
+}
+
+/** Where attempts run. First it renders, then it acts. */
+export interface Pool {
+  /** Throws a Fault with figures when a job could never run there. */
+  render(plan: Plan): Promise<Rendering>;
+  /** Sees to it that the run in the folder is brought to its end; harmless when that is under way already. */
+  submit(runFolder: string): Promise<void>;
+}

@@ -1,0 +1,73 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
+import { runFiles, runsFolder } from '../job/layout.ts';
+import type { Plan } from '../job/plan.ts';
+import { openJournal } from '../journal/file.ts';
+
+/**
+ * Makes the folder of a new run, whole or not at all: the plan, copies of the files it sends, what the pool
+ * rendered, and a journal that says so. Gives its path.
+ */
+export async function createRun(
+  plan: Plan,
+  rendered: Record<string, string>,
+  version: string,
+  clock: Clock,
+): Promise<string> {
+  const runs = path.join(plan.folder, runsFolder);
+  const run = `${plan.spec.name}-${newId(clock)}`;
+  // Hidden, so that nobody takes it for a run before it is one.
+  const draft = path.join(runs, `.${run}.draft`);
+  try {
+    await mkdir(draft, { recursive: true });
+    await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`);
+    for (const [name, text] of Object.entries(rendered)) await writeFile(path.join(draft, name), text);
+    await copyFiles(plan, path.join(draft, runFiles.files));
+    await using journal = await openJournal(path.join(draft, runFiles.journal), clock);
+    const { planHash, spec } = plan;
+    const jobs = plan.jobs.map(({ id }) => id);
+    const { name } = spec;
+    await journal.append({ kind: 'run-created', run, name, pool: spec.run.pool, jobs, planHash, version });
+    await rename(draft, path.join(runs, run));
+    return path.join(runs, run);
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true });
+    throw error instanceof Fault ? error : cannotCreate(runs, error);
+  }
+}
+
+/** UTC date and time to sort by, and four hexadecimal digits to tell apart what was made in the same second. */
+function newId(clock: Clock): string {
+  const [date = '', time = ''] = new Date(clock.now()).toISOString().split(/[T.]/);
+  return `${date.replaceAll('-', '')}T${time.replaceAll(':', '')}_${randomBytes(2).toString('hex')}`;
+}
+
+async function copyFiles(plan: Plan, to: string): Promise<void> {
+  await mkdir(to);
+  for (const file of plan.files) {
+    const copy = path.join(to, file.path);
+    await mkdir(path.dirname(copy), { recursive: true });
+    await copyFile(path.join(plan.folder, file.path), copy);
+    const sha256 = createHash('sha256')
+      .update(await readFile(copy))
+      .digest('hex');
+    if (sha256 !== file.sha256)
+      throw new Fault('file-invalid', `${file.path} changed while the run was being made`, {
+        fix: 'run the same command again',
+        about: file.path,
+      });
+  }
+}
+
+function cannotCreate(runs: string, error: unknown): Fault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const full = code === 'ENOSPC' || code === 'EDQUOT';
+  return new Fault(full ? 'disk-full' : 'file-invalid', `no run can be made in ${runs}: ${message}`, {
+    fix: full ? 'free some space there' : `make ${runs} a folder you can write in`,
+    about: runs,
+    cause: error,
+  });
+}

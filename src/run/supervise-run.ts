@@ -1,0 +1,48 @@
+import path from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
+import { identifyProcess } from '../base/process-identity.ts';
+import { Fault } from '../fault/fault.ts';
+import { agentCommand } from '../pool/local/agent-command.ts';
+import { startAgent } from '../pool/local/agent-process.ts';
+import type { Kill } from '../pool/local/leftovers.ts';
+import { localPoolFolder } from '../pool/local/local-pool-folder.ts';
+import { detectMachine } from '../pool/local/machine.ts';
+import { supervise } from '../pool/local/supervise.ts';
+import { readPlan } from './read-plan.ts';
+
+/** What the supervisor's process hands in. */
+export interface SupervisorWorld {
+  env: Env;
+  clock: Clock;
+  signal: AbortSignal;
+  self: string[];
+  pid: number;
+  kill: Kill;
+}
+
+/** Long enough for an agent to end its training (it gives that ten seconds) and to clean up. */
+const stopGraceMs = 30_000;
+
+/** Brings a run on the local pool to its end; the whole of a supervisor's process. */
+export async function superviseRun(runFolder: string, world: SupervisorWorld): Promise<void> {
+  const { env, clock, signal, kill } = world;
+  const self = identifyProcess(world.pid);
+  if (self === undefined)
+    throw new Fault('pool-unreachable', 'the local pool needs Linux: there is no /proc on this machine');
+  await supervise({
+    runFolder: path.resolve(runFolder),
+    plan: await readPlan(runFolder),
+    agent: await agentCommand(env, world.self),
+    scratchRoot: path.resolve(env['UPDRAFT_SCRATCH'] ?? env['TMPDIR'] ?? '/tmp'),
+    poolFolder: localPoolFolder(env),
+    machine: await detectMachine(env),
+    startAgent,
+    stopGraceMs,
+    self,
+    env,
+    clock,
+    signal,
+    kill,
+  });
+}
