@@ -14,5 +14,5 @@ export interface World {
   /** Aborts when whoever asks us to end asks again: nobody is given time any more. */
   hurry: AbortSignal;
   /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
-  kill(pid: number, signal: NodeJS.Signals): void;
+  kill: (pid: number, signal: NodeJS.Signals) => void;
 }

@@ -1,0 +1,46 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Fault } from '../src/fault/fault.ts';
+import { bunFor, type Arch } from './bun.ts';
+
+const root = path.dirname(import.meta.dirname);
+
+interface AgentBundle {
+  /** All of the agent's code in one module. */
+  code: string;
+  /** The files it was made of, relative to the project. */
+  inputs: string[];
+  /** What it still imports when it runs. */
+  imports: string[];
+}
+
+interface Metafile {
+  inputs: Record<string, unknown>;
+  outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
+}
+
+/** Bundles the agent's sources with the pinned Bun. */
+export async function bundleAgent(): Promise<AgentBundle> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-bundle-'));
+  try {
+    const [bundle, metafile] = [path.join(folder, 'agent.js'), path.join(folder, 'meta.json')];
+    await runBun(['src/agent/main.ts', '--target=bun', `--outfile=${bundle}`, `--metafile=${metafile}`]);
+    const meta = JSON.parse(readFileSync(metafile, 'utf8')) as Metafile;
+    const imports = Object.values(meta.outputs).flatMap((output) => output.imports.map((one) => one.path));
+    return { code: readFileSync(bundle, 'utf8'), inputs: Object.keys(meta.inputs), imports };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs `bun build` of the pinned Bun, in the project's folder. */
+export async function runBun(args: string[]): Promise<void> {
+  const bun = await bunFor(process.arch as Arch);
+  // Nothing of the user's may steer the build either.
+  const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], TMPDIR: process.env['TMPDIR'] };
+  const done = spawnSync(bun, ['build', ...args], { cwd: root, env, encoding: 'utf8' });
+  if (done.status !== 0)
+    throw new Fault('internal', `bun build failed: ${done.error?.message ?? done.stderr}`);
+}

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { Fault } from '../src/fault/fault.ts';
+import { openUnpacker } from '../src/unpack/open-unpacker.ts';
+
+export const bunVersion = '1.4.4';
+
+/** The machines an agent can be built for, by the name Node gives them. `baseline` needs no AVX2 of the worker. */
+const packages = {
+  x64: {
+    name: '@oven/bun-linux-x64-baseline',
+    integrity:
+      'sha512-FBU6T21NT+i+rESbi0Z8A8G5xN51c+WZ0v6pIjI6szSzOlqVNv64nf7FPnwNIyxKD1M7Wg5cEobLC/QbzCeLtA==',
+  },
+  arm64: {
+    name: '@oven/bun-linux-aarch64',
+    integrity:
+      'sha512-ZTVtpf9zmHSBVPX1sBwe5agGb/rN34yPGg/Hby8e2Ax2uCUA2URZKlZH7qLntK7qaFJCMXh9v0GWNYN2zINz1w==',
+  },
+} as const;
+
+export type Arch = keyof typeof packages;
+export const archs = Object.keys(packages) as Arch[];
+
+const cacheFolder = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
+
+/** The path of the pinned Bun for a kind of machine; the first time it is fetched with npm and checked. */
+export async function bunFor(arch: Arch): Promise<string> {
+  const file = path.join(cacheFolder, `bun-${bunVersion}-linux-${arch}`);
+  if (existsSync(file)) return file;
+  mkdirSync(cacheFolder, { recursive: true });
+  const draft = mkdtempSync(path.join(cacheFolder, '.fetching-'));
+  try {
+    const packed = npmPack(arch, draft);
+    checkIntegrity(arch, packed);
+    const unpacker = openUnpacker({
+      name: packages[arch].name,
+      mode: 'tar.gz',
+      into: path.join(draft, 'out'),
+    });
+    await unpacker.write(packed);
+    await unpacker.finish();
+    const program = readFileSync(path.join(draft, 'out', 'package', 'bin', 'bun'));
+    writeFileSync(path.join(draft, 'bun'), program, { mode: 0o755 });
+    renameSync(path.join(draft, 'bun'), file);
+    return file;
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+function npmPack(arch: Arch, into: string): Buffer {
+  const wanted = `${packages[arch].name}@${bunVersion}`;
+  console.error(`fetching ${wanted} (once) ...`);
+  const npm = process.env['npm_execpath'];
+  const [command = 'npm', ...words] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
+  const args = [...words, 'pack', wanted, '--silent', '--ignore-scripts', '--pack-destination', into];
+  const done = spawnSync(command, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  if (done.error !== undefined || done.status !== 0)
+    throw new Fault(
+      'self-test-failed',
+      `npm could not fetch ${wanted}: ${done.error?.message ?? lastLine(done.stderr)}`,
+      {
+        fix: `the agent's runtime is fetched once; make sure that \`npm view ${wanted} version\` answers, then build again`,
+      },
+    );
+  return readFileSync(path.join(into, done.stdout.trim().split('\n').at(-1) ?? ''));
+}
+
+function checkIntegrity(arch: Arch, bytes: Buffer): void {
+  const { name, integrity } = packages[arch];
+  const found = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
+  if (found === integrity) return;
+  throw new Fault(
+    'data-corrupt',
+    `${name}@${bunVersion} is not what was published: ${found}, not ${integrity}`,
+    {
+      fix: 'ask whoever runs your npm mirror; nothing was kept',
+    },
+  );
+}
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? '';
