@@ -111,7 +111,14 @@ export function gpuScript(sites: Site[]): string {
     const ids = Array.from({ length: count }, (_, index) => `GPU-${localName(site)}${index}`);
     const common = `Capability=${capability.toFixed(1)}; DeviceName="${model}"; DriverVersion=${driver}; GlobalMemoryMb=${memoryMegabytes}; MaxSupportedVersion=${Math.round(driver * 10) * 100};`;
     const each = ids.map((id) => `${id.replace('-', '_')}=[ id="${id}"; ]`);
-    return [`${localName(site)}) cat <<'END'`, `DetectedGPUs="${ids.join(', ')}"`, `Common=[ ${common} ]`, ...each, 'END', ';;'];
+    return [
+      `${localName(site)}) cat <<'END'`,
+      `DetectedGPUs="${ids.join(', ')}"`,
+      `Common=[ ${common} ]`,
+      ...each,
+      'END',
+      ';;',
+    ];
   });
   return ['#!/bin/sh', 'case "$1" in', ...cases, '*) echo "DetectedGPUs=0" ;;', 'esac', ''].join('\n');
 }

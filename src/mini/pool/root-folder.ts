@@ -11,7 +11,15 @@ const suites = [
 ];
 
 /** What jobs find on every worker of the pool. */
-const forJobs = ['python3', 'python3-numpy', 'python3-torch', 'ca-certificates', 'procps', 'openssh-server', 'openssh-client'];
+const forJobs = [
+  'python3',
+  'python3-numpy',
+  'python3-torch',
+  'ca-certificates',
+  'procps',
+  'openssh-server',
+  'openssh-client',
+];
 
 /** The one user of the pool, whoever started it outside. */
 export const poolUser = { name: 'researcher', uid: 1000 };
@@ -24,7 +32,10 @@ interface Build {
 
 /** A Debian root folder with HTCondor and what jobs need: made once, then found again. */
 export async function rootFolder(build: Build): Promise<string> {
-  const recipe = createHash('sha256').update(JSON.stringify([suites, forJobs, poolUser])).digest('hex').slice(0, 12);
+  const recipe = createHash('sha256')
+    .update(JSON.stringify([suites, forJobs, poolUser]))
+    .digest('hex')
+    .slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
   if (await exists(folder)) return folder;
   await mkdir(build.cacheFolder, { recursive: true });
@@ -58,14 +69,22 @@ async function finish(folder: string): Promise<void> {
 async function debianMirror(): Promise<string> {
   for (const file of ['/etc/apt/sources.list.d/debian.sources', '/etc/apt/sources.list']) {
     const text = await readFile(file, 'utf8').catch(() => '');
-    const found = /^(?:URIs:\s*|deb\s+(?:\[[^\]]*\]\s*)?)(https?:\/\/\S+\/debian\/?)(?:\s|$)/m.exec(text)?.[1];
+    const found = /^(?:URIs:\s*|deb\s+(?:\[[^\]]*\]\s*)?)(https?:\/\/\S+\/debian\/?)(?:\s|$)/m.exec(
+      text,
+    )?.[1];
     if (found !== undefined) return found;
   }
-  throw new Error('no Debian mirror in this machine\'s apt sources');
+  throw new Error("no Debian mirror in this machine's apt sources");
 }
 
 /** Empty when it worked, else why not. */
-function mmdebstrap(build: Build, suite: string, packages: string[], folder: string, mirror: string): Promise<string> {
+function mmdebstrap(
+  build: Build,
+  suite: string,
+  packages: string[],
+  folder: string,
+  mirror: string,
+): Promise<string> {
   const args = [
     '--variant=apt',
     '--components=main',
@@ -83,7 +102,13 @@ function mmdebstrap(build: Build, suite: string, packages: string[], folder: str
     let last = '';
     child.stderr.on('data', (chunk: Buffer) => void (last = (last + chunk.toString()).slice(-1000)));
     child.on('error', (error) => (build.signal.aborted ? reject(error) : resolve(error.message)));
-    child.on('close', (code) => resolve(code === 0 ? '' : `mmdebstrap ended with ${code ?? 'a signal'}: ${last.trim().split('\n').at(-1) ?? ''}`));
+    child.on('close', (code) =>
+      resolve(
+        code === 0
+          ? ''
+          : `mmdebstrap ended with ${code ?? 'a signal'}: ${last.trim().split('\n').at(-1) ?? ''}`,
+      ),
+    );
   });
 }
 

@@ -1,0 +1,191 @@
+import { execFile, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { Clock } from '../../base/clock.ts';
+import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { condorConfig, gpuScript, poolFolders, type PoolFolders } from './condor-config.ts';
+import { enterRootScript, insideScript } from './enter-root.ts';
+import { localName, type Site } from './sites.ts';
+
+const run = promisify(execFile);
+
+/** What starting and stopping need of the world. */
+export interface PoolWorld {
+  clock: Clock;
+  kill: (pid: number, signal: NodeJS.Signals) => void;
+}
+
+export interface PoolOptions extends PoolWorld {
+  /** Debian root folder with HTCondor. */
+  root: string;
+  /** Where the pool keeps its configuration, logs, spool and execute folders. */
+  home: string;
+  sites: Site[];
+  signal: AbortSignal;
+  /** Further lines of configuration. */
+  config?: string[];
+}
+
+/** A pool that runs, as `state.json` remembers it. */
+export interface PoolState {
+  /** The process outside whose end takes every process of the pool with it. */
+  keeper: ProcessIdentity;
+  /** The master's process id, seen from outside. */
+  master: number;
+  root: string;
+  home: string;
+  sites: string[];
+  /** Put this first on the PATH: `condor_submit` and the others. */
+  bin: string;
+}
+
+const stateFile = (home: string): string => path.join(home, 'state.json');
+
+/** The pool of this folder; undefined when none runs. */
+export async function runningPool(home: string): Promise<PoolState | undefined> {
+  const text = await readFile(stateFile(home), 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
+  const state = JSON.parse(text) as PoolState;
+  return livenessOf(state.keeper) === 'alive' ? state : undefined;
+}
+
+/** Starts a real HTCondor with one startd per site and waits until every site offers its slots. */
+export async function startPool(options: PoolOptions): Promise<PoolState> {
+  const { home, sites } = options;
+  const folders = poolFolders(home);
+  await writeFiles(folders, options);
+  const keeper = await startMaster(options.root, folders);
+  const state = {
+    keeper,
+    master: await masterOf(keeper, options),
+    root: options.root,
+    home,
+    sites: sites.map((site) => site.name),
+    bin: folders.bin,
+  };
+  await writeTools(folders, state);
+  await writeFile(stateFile(home), JSON.stringify(state, undefined, 2));
+  try {
+    await waitForSites(state, options);
+  } catch (error) {
+    await stopPool(state, options);
+    throw error;
+  }
+  return state;
+}
+
+async function writeFiles(folders: PoolFolders, { sites, config }: PoolOptions): Promise<void> {
+  const { home, log, spool, execute } = folders;
+  const inside = ['lock', 'run'].map((name) => path.join(home, name));
+  for (const folder of [log, spool, ...inside, ...sites.map((site) => path.join(execute, localName(site)))])
+    await mkdir(folder, { recursive: true });
+  for (const secret of ['passwords.d', 'tokens.d'])
+    await mkdir(path.join(home, secret), { recursive: true, mode: 0o700 });
+  await writeFile(folders.config, condorConfig(folders, sites, config));
+  await writeProgram(path.join(home, 'gpus.sh'), gpuScript(sites));
+  await writeProgram(path.join(home, 'enter-root.sh'), enterRootScript);
+}
+
+async function writeProgram(file: string, text: string): Promise<void> {
+  await writeFile(file, text);
+  await chmod(file, 0o755);
+}
+
+/** In namespaces of its own, with a clean environment: daemons hand theirs on to jobs and plugins. */
+async function startMaster(root: string, folders: PoolFolders): Promise<ProcessIdentity> {
+  const out = openSync(path.join(folders.log, 'start.log'), 'w');
+  const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
+  const child = spawn(
+    'unshare',
+    [...namespaces, path.join(folders.home, 'enter-root.sh'), root, '/usr/sbin/condor_master', '-f'],
+    {
+      detached: true,
+      stdio: ['ignore', out, out],
+      env: {
+        PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+        HOME: folders.home,
+        LC_ALL: 'C.UTF-8',
+        CONDOR_CONFIG: folders.config,
+      },
+    },
+  );
+  closeSync(out);
+  await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
+  child.unref();
+  const identity = identifyProcess(child.pid ?? 0);
+  if (identity === undefined) throw new Error(await whyItEnded(folders));
+  return identity;
+}
+
+/** The keeper's only child, once it has become the master. */
+async function masterOf(keeper: ProcessIdentity, { clock, signal, home }: PoolOptions): Promise<number> {
+  while (livenessOf(keeper) === 'alive') {
+    const children = await readFile(`/proc/${keeper.pid}/task/${keeper.pid}/children`, 'utf8').catch(
+      () => '',
+    );
+    const pid = Number.parseInt(children, 10);
+    const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+    if (name.trim() === 'condor_master') return pid;
+    await clock.sleep(20, signal);
+  }
+  throw new Error(await whyItEnded(poolFolders(home)));
+}
+
+async function whyItEnded(folders: PoolFolders): Promise<string> {
+  const said = await readFile(path.join(folders.log, 'start.log'), 'utf8').catch(() => '');
+  return `HTCondor did not start: ${said.trim().split('\n').at(-1) ?? ''} (see ${folders.log})`;
+}
+
+/** One script under the names of all of HTCondor's commands: each enters the pool's namespaces and runs there. */
+async function writeTools(folders: PoolFolders, state: PoolState): Promise<void> {
+  await rm(folders.bin, { recursive: true, force: true });
+  await mkdir(folders.bin);
+  const inside = path.join(folders.bin, '.inside');
+  await writeProgram(inside, insideScript(state.master, folders.config, folders.home));
+  const names = await readdir(path.join(state.root, 'usr/bin'));
+  for (const name of names)
+    if (/^(condor_|htcondor$|apptainer$)/.test(name)) await symlink('.inside', path.join(folders.bin, name));
+}
+
+async function waitForSites(state: PoolState, { sites, clock, signal }: PoolOptions): Promise<void> {
+  const deadline = clock.monotonic() + 60_000;
+  const offered = async (): Promise<number> => {
+    const { stdout } = await run(path.join(state.bin, 'condor_status'), ['-af', 'GLIDEIN_ResourceName'], {
+      signal,
+      timeout: 10_000,
+    });
+    return new Set(stdout.trim().split('\n')).size;
+  };
+  const schedds = async (): Promise<number> => {
+    const { stdout } = await run(path.join(state.bin, 'condor_status'), ['-schedd', '-af', 'Name'], {
+      signal,
+      timeout: 10_000,
+    });
+    return stdout.trim().length;
+  };
+  for (;;) {
+    // Before the collector listens the tools fail: that is "not yet", until the deadline.
+    const ready = await Promise.all([offered(), schedds()]).then(
+      ([slots, queue]) => slots >= sites.length && queue > 0,
+      () => false,
+    );
+    signal.throwIfAborted();
+    if (ready) return;
+    if (clock.monotonic() > deadline)
+      throw new Error(`HTCondor's sites did not come up within a minute (see ${state.home}/log)`);
+    if (livenessOf(state.keeper) !== 'alive') throw new Error(await whyItEnded(poolFolders(state.home)));
+    await clock.sleep(200, signal);
+  }
+}
+
+/** Ends every process of the pool: the master is asked first, then its namespace is closed. */
+export async function stopPool(state: PoolState, { clock, kill }: PoolWorld): Promise<void> {
+  const patience = clock.monotonic() + 5000;
+  kill(state.master, 'SIGQUIT');
+  while (livenessOf(state.keeper) === 'alive' && clock.monotonic() < patience) await clock.sleep(50);
+  if (livenessOf(state.keeper) === 'alive') kill(state.keeper.pid, 'SIGKILL');
+  while (livenessOf(state.keeper) === 'alive') await clock.sleep(20);
+  await rm(stateFile(state.home), { force: true });
+}
