@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
+import type { Terminal } from './terminal.ts';
 
 /** The world as a command sees it: handed in by `main.ts`, and by tests. */
 export interface Cli {
@@ -12,6 +13,8 @@ export interface Cli {
   err(text: string): void;
   outIsTerminal: boolean;
   errIsTerminal: boolean;
+  /** Keys and size, for live views; undefined where stdout is no terminal. */
+  terminal?: Terminal | undefined;
   columns: number;
   rows: number;
   color: boolean;
@@ -23,4 +26,6 @@ export interface Cli {
   self: string[];
   uid: number;
   pid: number;
+  /** Sends a signal to a process; one that is gone already is no error. */
+  kill(pid: number, signal: NodeJS.Signals): void;
 }

@@ -3,9 +3,30 @@ import type { Cli } from './cli.ts';
 
 interface Entry {
   summary: string;
+  /** Not for people, and not on the help page. */
+  hidden?: true;
   /** Loaded when asked for, so that `updraft status` does not pay for the rest. */
   load: () => Promise<{ configure: (command: Command, cli: Cli) => void }>;
 }
 
 /** Every command, in the order of the help page. Each file of `commands/` exports `configure`. */
-export const commands: Record<string, Entry> = {};
+export const commands: Record<string, Entry> = {
+  init: { summary: 'write a commented job file to start from', load: () => import('./commands/init.ts') },
+  check: {
+    summary: 'say whether the job file is good, and all that is not',
+    load: () => import('./commands/check.ts'),
+  },
+  plan: { summary: 'show what would be sent and run, and why', load: () => import('./commands/plan.ts') },
+  submit: { summary: 'queue the jobs and return', load: () => import('./commands/submit.ts') },
+  run: { summary: 'queue the jobs and watch them', load: () => import('./commands/run.ts') },
+  status: { summary: 'show how each job of a run stands', load: () => import('./commands/status.ts') },
+  watch: { summary: 'see a run live, until it ends', load: () => import('./commands/watch.ts') },
+  logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },
+  report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
+  stop: { summary: 'stop a run, or some of its jobs', load: () => import('./commands/stop.ts') },
+  _supervise: {
+    summary: 'bring a run on the local pool to its end',
+    hidden: true,
+    load: () => import('./commands/supervise.ts'),
+  },
+};

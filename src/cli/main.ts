@@ -9,11 +9,13 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
 import { commands } from './commands.ts';
 import { showFault } from './show-fault.ts';
+import { terminalOf } from './terminal.ts';
 
 function world(): Cli {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.on(name, () => stop.abort(new Fault('interrupted', 'stopped by the user')));
+  const terminal = terminalOf(process.stdin, process.stdout);
   return {
     env: process.env,
     cwd: process.cwd(),
@@ -23,15 +25,25 @@ function world(): Cli {
     err: (text) => void process.stderr.write(text),
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,
-    columns: process.stdout.columns,
-    rows: process.stdout.rows,
+    terminal,
+    columns: terminal?.size().columns ?? 80,
+    rows: terminal?.size().rows ?? 24,
     color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb',
     signal: stop.signal,
     ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
     self: [process.execPath, path.join(import.meta.dirname, 'main.ts')],
     uid: os.userInfo().uid,
     pid: process.pid,
+    kill,
   };
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 async function ask(question: string): Promise<string> {
@@ -51,7 +63,8 @@ async function program(cli: Cli, name: string | undefined): Promise<Command> {
     .showSuggestionAfterError()
     .exitOverride();
   for (const [known, entry] of Object.entries(commands)) {
-    const command = root.command(known).summary(entry.summary).description(entry.summary).exitOverride();
+    const command = root.command(known, { hidden: entry.hidden ?? false });
+    command.summary(entry.summary).description(entry.summary).exitOverride();
     if (known === name) (await entry.load()).configure(command, cli);
   }
   return root;

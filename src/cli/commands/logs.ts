@@ -1,0 +1,83 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
+import { jobId } from '../../job/layout.ts';
+import { loadRun } from '../../journal/load-run.ts';
+import type { JobState, RunState } from '../../journal/state.ts';
+import type { Cli } from '../cli.ts';
+import { findRun, type FoundRun } from '../find-run.ts';
+import { nextCommands } from '../next-commands.ts';
+import { showLogs } from '../show-logs.ts';
+
+interface Options {
+  follow?: boolean;
+  err?: boolean;
+  attempt?: number;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .argument('[job]', 'a job of it, such as 0003 or 3 (default: its only job)')
+    .option('-f, --follow', 'go on as it grows, also into the next attempts, until the job ends')
+    .option('--err', 'what it printed on stderr, instead of stdout')
+    .option('--attempt <number>', 'of this attempt (default: the latest)', wholeNumber)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ updraft logs                    the only job of the latest run
+  $ updraft logs cifar10 3 -f       job 0003 of the latest run called cifar10, as it grows
+  $ updraft logs 0003 --err         job 0003 of the latest run, stderr
+
+Exit codes: 0 shown, 2 no such run, job or attempt, 5 interrupted while following.`,
+    )
+    .action((first: string | undefined, second: string | undefined, options: Options) =>
+      logs(cli, first, second, options),
+    );
+}
+
+async function logs(
+  cli: Cli,
+  first: string | undefined,
+  second: string | undefined,
+  { follow = false, err = false, attempt }: Options,
+): Promise<void> {
+  // A number alone is a job: runs are not called so.
+  const isJob = second === undefined && /^\d+$/.test(first ?? '');
+  const run = await findRun(cli.cwd, isJob ? undefined : first);
+  const state = await loadRun(run.folder);
+  const job = chooseJob(state, isJob ? first : second, run);
+  const number = attempt ?? job.attempts.at(-1)?.attempt;
+  if (attempt !== undefined && !job.attempts.some((one) => one.attempt === attempt))
+    throw new Fault('usage', `job ${job.id} has no attempt ${attempt}`, {
+      about: job.id,
+      fix: `leave --attempt out, or say one of ${job.attempts.map((one) => one.attempt).join(', ') || '(none yet)'}`,
+    });
+  if (number === undefined && !follow) cli.err(`job ${job.id} has not started yet\n`);
+  await showLogs(cli, { runFolder: run.folder, job: job.id, from: number, follow, err });
+  nextCommands(cli, [
+    ...(err ? [] : ([[`updraft logs ${run.argument} ${job.id} --err`, 'its stderr']] as const)),
+    [`updraft status ${run.argument}`, 'how each job stands'],
+  ]);
+}
+
+function chooseJob(state: RunState, word: string | undefined, run: FoundRun): JobState {
+  const [only, ...others] = state.jobs;
+  if (word === undefined && only !== undefined && others.length === 0) return only;
+  const id = /^\d+$/.test(word ?? '') ? jobId(Number(word)) : word;
+  const found = state.jobs.find((job) => job.id === word || job.id === id);
+  if (found !== undefined) return found;
+  const ids = state.jobs.slice(0, 6).map((job) => job.id);
+  const known = ids.join(', ') + (state.jobs.length > ids.length ? ' …' : '');
+  const example = `updraft logs ${run.argument} ${only?.id ?? '0000'}`;
+  if (word === undefined)
+    throw new Fault('usage', `the run has ${state.jobs.length} jobs: say which one`, {
+      fix: `for example: ${example} (jobs: ${known})`,
+    });
+  throw new Fault('usage', `the run has no job "${word}"`, { about: word, fix: `jobs: ${known}` });
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('it must be a whole number from 1.');
+  return Number(text);
+}

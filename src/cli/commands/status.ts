@@ -1,0 +1,96 @@
+import type { Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import { clip, textTable } from '../../base/text-table.ts';
+import { formatSize } from '../../job/units.ts';
+import { loadRun } from '../../journal/load-run.ts';
+import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
+import type { Cli } from '../cli.ts';
+import { findRun } from '../find-run.ts';
+import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
+import { jobDetail, jobWord, showLoss } from '../job-words.ts';
+import { nextCommands } from '../next-commands.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .option('--json', 'everything the journals tell, as one object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ updraft status                                  the latest run
+  $ updraft status cifar10 --json | jq .tally       counts of the latest run called cifar10
+
+Exit codes: 0 shown, 2 no such run.`,
+    )
+    .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
+      const run = await findRun(cli.cwd, word);
+      const state = await loadRun(run.folder);
+      if (json) {
+        cli.out(`${JSON.stringify({ folder: run.folder, ...state })}\n`);
+        return;
+      }
+      cli.out(`${statusText(state, cli.columns, cli.clock.now(), cli.outIsTerminal)}\n`);
+      nextCommands(cli, [
+        ...(state.endedAt === undefined
+          ? ([[`updraft watch ${run.argument}`, 'see it live']] as const)
+          : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
+        [`updraft logs ${run.argument} JOB`, 'what the training printed'],
+        ...(state.endedAt === undefined
+          ? ([[`updraft stop ${run.argument}`, 'stop it, and clean up']] as const)
+          : []),
+      ]);
+    });
+}
+
+/** A line per job, as wide as it must be; on a terminal, no wider than that. */
+function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
+  const right = (title: string) => ({ title, align: 'right' as const });
+  const columns = [
+    { title: 'JOB' },
+    right('TRY'),
+    { title: 'STATE' },
+    { title: 'WHERE' },
+    right('BYTES'),
+    right('RATE'),
+    right('EPOCH'),
+    right('LOSS'),
+    { title: 'DETAIL' },
+  ];
+  const table = textTable(
+    columns,
+    state.jobs.map((job) => row(job, now)),
+  );
+  const lines = onTerminal ? table.map((line) => clip(line, width)) : table;
+  return [`run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`, '', ...lines].join(
+    '\n',
+  );
+}
+
+function row(job: JobState, now: number): string[] {
+  const attempt = latestAttempt(job);
+  const fetches = attempt?.agent?.fetches ?? [];
+  const { bytes, rate } = bytesOf(fetches);
+  const training: TrainingState = attempt?.agent?.training ?? { command: '' };
+  return [
+    printable(job.id),
+    attempt === undefined ? '' : String(attempt.attempt),
+    jobWord(job),
+    clip(printable(placeOf(attempt)), 20),
+    fetches.length === 0 ? '' : formatSize(bytes),
+    rate > 0 ? `${formatSize(rate)}/s` : '',
+    training.epoch === undefined
+      ? ''
+      : `${training.epoch}${training.epochs === undefined ? '' : `/${training.epochs}`}`,
+    training.loss === undefined ? '' : showLoss(training.loss),
+    job.status === 'running' && attempt?.phase === 'training' ? '' : jobDetail(job, now),
+  ];
+}
+
+function totals({ tally, garbled }: RunState): string {
+  const { total, ...parts } = tally;
+  const counts = Object.entries(parts).filter(([, count]) => count > 0);
+  const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
+  const lost = garbled === 0 ? '' : ` (${garbled} garbled line(s) in the journals)`;
+  return `${total} job${total === 1 ? '' : 's'}${words === '' ? '' : `, ${words}`}${lost}`;
+}

@@ -1,0 +1,48 @@
+import type { Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
+import type { RunState } from '../../journal/state.ts';
+import type { Cli } from '../cli.ts';
+import { findRun } from '../find-run.ts';
+import { nextCommands } from '../next-commands.ts';
+import { watchRun } from '../watch-run.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .option('--json', 'an object per change, a line each')
+    .addHelpText(
+      'after',
+      `
+Ends when the run ends. Leaving the view (q, Ctrl-C) does not stop the run; the same command shows it again.
+
+Examples:
+  $ updraft watch                     the latest run
+  $ updraft watch cifar10 --json      the latest run called cifar10, for a program
+
+Exit codes: 0 every job has a valid result (or you left with q), 1 some have none, 2 no such run, 5 interrupted.`,
+    )
+    .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
+      const run = await findRun(cli.cwd, word);
+      const state = await watchRun(cli, run.folder, { json });
+      if (!json)
+        nextCommands(cli, [
+          ...(state.endedAt === undefined
+            ? ([[`updraft watch ${run.argument}`, 'look again: the run goes on']] as const)
+            : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
+          [`updraft logs ${run.argument}`, 'what the training printed'],
+        ]);
+      if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run goes on');
+      failUnlessValid(state, run.argument);
+    });
+}
+
+/** Throws when the run is over and a job of it has no valid result. */
+export function failUnlessValid(state: RunState, argument: string): void {
+  const bad = state.jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const [first] = bad;
+  if (state.endedAt === undefined || first === undefined) return;
+  throw new Fault('jobs-failed', `${bad.length} of ${state.jobs.length} jobs have no valid result`, {
+    about: state.run,
+    fix: `see why: updraft logs ${argument} ${first.id} --err`,
+  });
+}

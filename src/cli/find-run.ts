@@ -1,0 +1,112 @@
+import { open, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { printable } from '../base/printable.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { Fault } from '../fault/fault.ts';
+import { runFiles, runsFolder } from '../job/layout.ts';
+
+/** A run's folder, and how a command line names it. */
+export interface FoundRun {
+  folder: string;
+  /** Quoted for a shell. */
+  argument: string;
+}
+
+/**
+ * The run a user means: a folder, a folder's name under `runs/`, a run's id or the start of it, or a run's name (the
+ * latest of that name); without a word, the latest run. `runs/` is looked for here and in the folders above.
+ */
+export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
+  if (word !== undefined) {
+    const folder = path.resolve(cwd, word);
+    if (await isRun(folder)) return { folder, argument: shellQuote(word) };
+  }
+  const around = word === undefined ? await runAround(cwd) : undefined;
+  const folder = around ?? choose(await runsAbove(cwd), word, cwd);
+  return { folder, argument: shellQuote(path.basename(folder)) };
+}
+
+/** The run in whose folder the user stands. */
+async function runAround(cwd: string): Promise<string | undefined> {
+  for (const folder of upwards(cwd)) if (await isRun(folder)) return folder;
+  return undefined;
+}
+
+/** The runs of the nearest `runs/` that has any, the latest first. */
+async function runsAbove(cwd: string): Promise<string[]> {
+  for (const above of upwards(cwd)) {
+    const parent = path.join(above, runsFolder);
+    const names = await readdir(parent).catch(() => []);
+    const runs = names.map((name) => path.join(parent, name));
+    const found = (await Promise.all(runs.map(whenCreated))).filter((run) => run !== undefined);
+    found.sort((a, b) => b.created.localeCompare(a.created) || a.folder.localeCompare(b.folder));
+    if (found.length > 0) return found.map(({ folder }) => folder);
+  }
+  return [];
+}
+
+function choose(runs: string[], word: string | undefined, cwd: string): string {
+  const [latest] = runs;
+  if (latest === undefined) throw noRuns(cwd, word);
+  if (word === undefined) return latest;
+  const names = new Map(runs.map((folder) => [path.basename(folder), folder]));
+  const exact = names.get(word) ?? runs.find((folder) => nameOf(folder) === word || idOf(folder) === word);
+  if (exact !== undefined) return exact;
+  const starting = runs.filter(
+    (folder) => path.basename(folder).startsWith(word) || idOf(folder).startsWith(word),
+  );
+  const [only] = starting;
+  if (only !== undefined && starting.length === 1) return only;
+  const known = starting.length > 1 ? starting : runs;
+  throw new Fault(
+    'usage',
+    starting.length > 1 ? `several runs begin with "${printable(word)}"` : `no run "${printable(word)}"`,
+    { about: word, fix: `name one of them: ${listed(known)}` },
+  );
+}
+
+// Folders are called `<name>-<id>`; a name may hold hyphens, an id does not.
+const idOf = (folder: string): string => path.basename(folder).split('-').at(-1) ?? '';
+const nameOf = (folder: string): string => path.basename(folder).split('-').slice(0, -1).join('-');
+
+function noRuns(cwd: string, word: string | undefined): Fault {
+  const what = word === undefined ? 'no run' : `no run "${printable(word)}"`;
+  return new Fault('usage', `${what}: there is no ${runsFolder}/ folder with runs in ${cwd} or above it`, {
+    about: cwd,
+    fix: 'start one with `updraft run`, or go to the folder of your updraft.toml',
+  });
+}
+
+function listed(folders: string[]): string {
+  const names = folders.slice(0, 8).map((folder) => printable(path.basename(folder)));
+  return (
+    names.join(', ') + (folders.length > names.length ? ` and ${folders.length - names.length} more` : '')
+  );
+}
+
+function* upwards(from: string): Generator<string> {
+  for (let folder = path.resolve(from); ; folder = path.dirname(folder)) {
+    yield folder;
+    if (folder === path.dirname(folder)) return;
+  }
+}
+
+async function isRun(folder: string): Promise<boolean> {
+  const journal = await stat(path.join(folder, runFiles.journal)).catch(() => undefined);
+  return journal?.isFile() === true;
+}
+
+/** By the journal's first words, which a copy of the folder keeps; by the file's date where they are garbled. */
+async function whenCreated(folder: string): Promise<{ folder: string; created: string } | undefined> {
+  const file = await open(path.join(folder, runFiles.journal), 'r').catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(256), 0, 256, 0);
+    const written = /"t":"([^"]+)"/.exec(buffer.toString('utf8', 0, bytesRead))?.[1];
+    return { folder, created: written ?? (await file.stat()).mtime.toISOString() };
+  } catch {
+    return undefined;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,110 @@
+import { printable } from '../base/printable.ts';
+import { followRun } from '../journal/follow-run.ts';
+import { loadRun } from '../journal/load-run.ts';
+import type { JobState, RunState } from '../journal/state.ts';
+import type { Cli } from './cli.ts';
+import { glyphsFor } from './glyphs.ts';
+import { latestAttempt, placeOf } from './job-progress.ts';
+import { figures, jobDetail, jobWord } from './job-words.ts';
+import { liveView } from './live-view.ts';
+import { openScreen } from './screen.ts';
+import type { Terminal } from './terminal.ts';
+
+/**
+ * Shows a run until it ends, or until the user leaves: a screen on a terminal, a line per change elsewhere, with
+ * `json` an object per change. Gives the last state seen; without `endedAt` the user left and the run goes on.
+ */
+export async function watchRun(
+  cli: Cli,
+  runFolder: string,
+  { json = false }: { json?: boolean } = {},
+): Promise<RunState> {
+  if (json) return watchPlainly(cli, runFolder, jsonLines);
+  if (cli.terminal !== undefined && cli.env['TERM'] !== 'dumb')
+    return watchLive(cli, runFolder, cli.terminal);
+  return watchPlainly(cli, runFolder, textLines);
+}
+
+async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promise<RunState> {
+  const leave = new AbortController();
+  const signal = AbortSignal.any([cli.signal, leave.signal]);
+  let state: RunState | undefined;
+  const glyphs = glyphsFor(cli.env);
+  const frame = () => ({ ...terminal.size(), now: cli.clock.now(), color: cli.color, glyphs });
+  const screen = openScreen(cli, terminal, {
+    draw: () => (state === undefined ? [] : liveView(state, frame())),
+    onKey: (key) => {
+      if (['q', 'Q', '\x03', '\x1b'].includes(key)) leave.abort();
+    },
+  });
+  try {
+    for await (state of followRun(runFolder, { clock: cli.clock, signal })) screen.redraw();
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+  } finally {
+    screen.close();
+  }
+  if (state === undefined) return loadRun(runFolder);
+  const last = liveView(state, { ...frame(), rows: Math.max(frame().rows, 12) });
+  cli.out(`${last.join('\n')}\n`);
+  return state;
+}
+
+/** What to print when one state follows another. */
+type Lines = (before: RunState | undefined, now: RunState, at: number) => string[];
+
+async function watchPlainly(cli: Cli, runFolder: string, lines: Lines): Promise<RunState> {
+  let before: RunState | undefined;
+  try {
+    for await (const state of followRun(runFolder, { clock: cli.clock, signal: cli.signal })) {
+      for (const line of lines(before, state, cli.clock.now())) cli.out(`${line}\n`);
+      before = state;
+    }
+  } catch (thrown) {
+    if (!cli.signal.aborted) throw thrown;
+  }
+  return before ?? loadRun(runFolder);
+}
+
+/** The jobs that changed, whole, and how the run stands. */
+const jsonLines: Lines = (before, now, at) => {
+  const { run, tally, endedAt } = now;
+  const jobs = changedJobs(before, now);
+  return [JSON.stringify({ at: new Date(at).toISOString(), run, tally, endedAt: endedAt ?? null, jobs })];
+};
+
+const textLines: Lines = (before, now, at) => {
+  const known = new Map(before?.jobs.map((job) => [job.id, newsOf(job)]));
+  return changedJobs(before, now)
+    .filter((job) => known.get(job.id) !== newsOf(job))
+    .map((job) => textLine(job, at));
+};
+
+/** Jobs are replaced, never changed, so that those that are the same object are the same. */
+function changedJobs(before: RunState | undefined, now: RunState): JobState[] {
+  const known = new Set(before?.jobs);
+  return now.jobs.filter((job) => !known.has(job));
+}
+
+/** What is worth a new line: the figures in it that change all the time are not. */
+function newsOf(job: JobState): string {
+  const attempt = latestAttempt(job);
+  const training = attempt?.agent?.training;
+  const setbacks = attempt?.agent?.fetches.reduce((sum, fetch) => sum + fetch.setbacks.length, 0);
+  return [jobWord(job), attempt?.attempt, training?.epoch, setbacks, job.stopRequested].join(' ');
+}
+
+function textLine(job: JobState, at: number): string {
+  const attempt = latestAttempt(job);
+  const place = placeOf(attempt);
+  const time = new Date(at).toISOString().slice(0, 19);
+  const detail = jobDetail(job, at) || figures(attempt?.agent?.training ?? { command: '' }).join(', ');
+  return [
+    `${time}Z`,
+    printable(job.id),
+    ...(attempt === undefined ? [] : [`try ${attempt.attempt}`]),
+    jobWord(job),
+    ...(place === '' ? [] : [`at ${printable(place)}`]),
+    ...(detail === '' ? [] : [`(${detail})`]),
+  ].join(' ');
+}
