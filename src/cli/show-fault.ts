@@ -1,11 +1,14 @@
 import type { Fault } from '../fault/fault.ts';
+import { SpecFault } from '../job/spec-fault.ts';
 import type { Cli } from './cli.ts';
 
 /** Prints what went wrong and what to do; with `--json`, as one object on stdout. */
 export function showFault(cli: Cli, fault: Fault, json: boolean): void {
   if (json) {
     const { kind, message, fix, about } = fault;
-    cli.out(`${JSON.stringify({ error: { kind, message, fix, about, exit: fault.info.exit } })}\n`);
+    const problems = fault instanceof SpecFault ? fault.problems : undefined;
+    const error = { kind, message, fix, about, exit: fault.info.exit, problems };
+    cli.out(`${JSON.stringify({ error })}\n`);
     return;
   }
   cli.err(`updraft: ${fault.message}\n`);

@@ -25,15 +25,16 @@ export function estimateDisk(
 }
 
 function onDisk({ expect, unpack, method, url }: DataSource): { bytes: number; why: string } {
-  const packed = expect.bytes ?? unknownObject;
-  const known = expect.bytes === undefined ? 'size not declared: set expect.bytes' : formatSize(packed);
-  if (unpack === 'none') return { bytes: packed, why: known };
+  const packed = expect.bytes;
+  if (packed === undefined)
+    return { bytes: unknownObject, why: 'assumed; say its size with expect.bytes, or set resources.disk' };
+  if (unpack === 'none') return { bytes: packed, why: 'as it is' };
   const growth = /\.(tgz|gz|zst|xz|zip)$/i.test(url) || /gz|zst|xz|zip/.test(unpack) ? 3 : 1;
   // A stream never lies on the disk as an archive; the plugin's file does until it is unpacked.
   const archive = method === 'osdf' || method === 'native' ? packed : 0;
-  const unpacked = growth === 1 ? 'unpacked' : `unpacked, taken as ${growth} times as large`;
+  const unpacked = growth === 1 ? 'unpacked' : `unpacked, taken as ${growth} times ${formatSize(packed)}`;
   return {
     bytes: packed * growth + archive,
-    why: `${known}, ${unpacked}${archive > 0 ? ', beside its archive' : ''}`,
+    why: archive > 0 ? `${unpacked}, beside its archive` : unpacked,
   };
 }

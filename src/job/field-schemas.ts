@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nearest } from '../base/nearest.ts';
 import { isInside } from './inside.ts';
 import { durationPattern, parseDuration, parseSize, sizePattern } from './units.ts';
 
@@ -26,6 +27,11 @@ const withoutNul = (value: string): boolean => !value.includes('\0');
 export const text = (what: string) =>
   z.string(entry(what)).refine((value) => value.trim() !== '' && withoutNul(value), entry(what));
 
+export const matching = (what: string, pattern: RegExp) => text(what).regex(pattern, entry(what));
+
+export const urlOrPath = (what: string) =>
+  text(what).refine((value) => URL.canParse(value) || isInside(value), entry(what));
+
 export const path = (what: string) =>
   text(what).refine(isInside, {
     error: ({ input }) =>
@@ -39,14 +45,19 @@ export const count = (what: string, min: number, max = Number.MAX_SAFE_INTEGER) 
   return z.number(range).int(range).min(min, range).max(max, range);
 };
 
-export const oneOf = <const Values extends readonly string[]>(values: Values) =>
-  z.enum(values, entry(`one of ${values.map((value) => `"${value}"`).join(', ')}`));
+export function oneOf<const Values extends readonly string[]>(values: Values) {
+  const what = expected(`one of ${values.map((value) => `"${value}"`).join(', ')}`);
+  return z.enum(values, {
+    error: ({ input }) => {
+      const close = typeof input === 'string' ? nearest(input, values) : undefined;
+      return `${what({ input })}${close === undefined ? '' : ` (did you mean "${close}"?)`}`;
+    },
+  });
+}
 
 /** Keys of a table that the user names. */
 export const names = (what: string, pattern: RegExp) =>
-  z
-    .string()
-    .regex(pattern, { error: `is not a name for ${what}; expected one that matches ${pattern.source}` });
+  z.string().regex(pattern, { error: `this name cannot be used; expected a name for ${what}` });
 
 export const scalar = () =>
   z

@@ -4,6 +4,7 @@ import {
   count,
   duration,
   entry,
+  matching,
   names,
   oneOf,
   path,
@@ -12,6 +13,7 @@ import {
   size,
   text,
   url,
+  urlOrPath,
 } from './field-schemas.ts';
 
 const train = z
@@ -42,14 +44,17 @@ const train = z
         .describe('No output and no progress for so long: the attempt hangs and is ended.'),
       env: z
         .record(
-          names('an environment variable', /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/),
+          names(
+            'a variable: letters, digits and "_", no digit first, not UPDRAFT_…',
+            /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/,
+          ),
           scalar(),
           entry('a table of texts'),
         )
         .default({})
         .describe('Environment variables of the training. Names that begin with UPDRAFT_ are taken.'),
     },
-    entry('a table that says what to run'),
+    entry('the table [train] with command and outputs'),
   )
   .describe('What to run, and what a valid result looks like.');
 
@@ -78,11 +83,10 @@ const data = z
         )
         .default({})
         .describe('What must be there, or the data is refused.'),
-      sha256: text('64 hexadecimal digits')
-        .regex(/^[0-9a-fA-F]{64}$/, { error: 'is not a SHA-256; expected 64 hexadecimal digits' })
+      sha256: matching('a SHA-256: 64 hexadecimal digits', /^[0-9a-fA-F]{64}$/)
         .optional()
         .describe('SHA-256 of the object, in hexadecimal.'),
-      manifest: text('a URL, or a file beside this one')
+      manifest: urlOrPath('a URL, or a file beside this one')
         .optional()
         .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
       token_file: text('the path of a file with the token')
@@ -101,9 +105,7 @@ const environment = z
         .describe("Apptainer image; without one the worker's own software is used."),
       python: z
         .array(
-          text('the name of a Python module, like "torch"').regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, {
-            error: 'is not the name of a Python module; expected a name like "torch"',
-          }),
+          matching('the name of a Python module, like "torch"', /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/),
           entry('a list of Python modules, like ["torch"]'),
         )
         .default([])
@@ -136,7 +138,7 @@ const run = z
         .describe('How many jobs; with a matrix, how many of each combination.'),
       matrix: z
         .record(
-          names('a parameter', /^[A-Za-z_][A-Za-z0-9_]*$/),
+          names('a parameter: letters, digits and "_", no digit first', /^[A-Za-z_][A-Za-z0-9_]*$/),
           z
             .array(scalar(), entry('a list of values, like [0.1, 0.01]'))
             .min(1, { error: 'is empty; a parameter needs at least one value' }),
@@ -155,16 +157,14 @@ const run = z
 export const fileSchema = z
   .strictObject(
     {
-      name: text('a name for the run, like "cifar10"')
-        .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
-          error:
-            'cannot name a folder; expected up to 64 letters, digits, ".", "_" and "-", a letter or digit first',
-        })
-        .describe('Name of the run and of its folders.'),
+      name: matching(
+        'a name for the run, like "cifar10": up to 64 letters, digits, ".", "_" and "-", a letter or digit first',
+        /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+      ).describe('Name of the run and of its folders.'),
       train,
       data: z
         .record(
-          names('a data set', /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
+          names('a data set: up to 64 letters, digits, "_" and "-"', /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/),
           data,
           entry('tables like [data.train]'),
         )

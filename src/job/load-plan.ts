@@ -14,7 +14,7 @@ export interface LoadOptions {
   /** Paths are taken from here, and shown relative to it; by default the process's own folder. */
   cwd?: string;
   /** What `~` stands for in `token_file`. */
-  home?: string;
+  home?: string | undefined;
 }
 
 /** Reads a job file (or the one of a folder) and all it names; throws a `Fault` that says everything wrong. */

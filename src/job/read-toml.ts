@@ -42,15 +42,30 @@ function syntaxProblem(error: ParseError, lines: string[], file: string, repeate
   while (column === 0 && row > 1 && !repeated) [row, column] = [row - 1, (lines[row - 2] ?? '').length];
   const place = { file, line: row, column: column + 1 };
   const line = lines[row - 1] ?? '';
-  if (repeated) {
-    const key = /^["']?([^"'\s=.\]]+)/.exec(line.slice(column))?.[1] ?? '';
-    return { ...place, key, message: 'is there twice; remove one of the two' };
-  }
-  const key = /^\s*([\w.-]+)\s*=/.exec(line)?.[1] ?? '';
-  const bare = /=\s*[A-Za-z_./~{]/.test(line) && !/=\s*(true|false|\{)/.test(line);
+  const name = /^\s*["']?([\w.-]+)["']?\s*(=|\])/.exec(repeated ? line.slice(column) : line)?.[1];
+  const key = [tableAbove(lines, row), name].filter((part) => part !== undefined).join('.');
+  if (repeated) return { ...place, key, message: 'is there twice; remove one of the two' };
+  const bare = /=\s*[A-Za-z_./~]/.test(line) && !/=\s*(true|false|inf|nan)\b/.test(line);
   const hint = bare ? '; a text stands in quotes, like key = "text"' : '';
-  return { ...place, key, message: `this is not valid TOML (${lowerFirst(error.message)})${hint}` };
+  return {
+    ...place,
+    key,
+    message: `this is not valid TOML (${plainer[error.message] ?? lowerFirst(error.message)})${hint}`,
+  };
 }
+
+/** The `[table]` whose keys stand on a line. */
+function tableAbove(lines: string[], row: number): string | undefined {
+  const headers = lines.slice(0, row).map((line) => /^\s*\[\s*([^\]]+?)\s*\]/.exec(line)?.[1]);
+  return headers[row - 1] === undefined ? headers.findLast((header) => header !== undefined) : undefined;
+}
+
+/** The parser's words where they would not help a user. */
+const plainer: Record<string, string> = {
+  'Unspecified values are invalid': 'a value is missing here',
+  'Unterminated string constant': 'the closing quote is missing',
+  'Unterminated array': 'the closing "]" is missing',
+};
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 

@@ -9,25 +9,29 @@ export function readYaml(text: string, file: string): SourceFile {
     const { line, col } = lineCounter.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => ({
-    file,
-    ...placeOf(error.pos[0]),
-    key: '',
-    message:
-      error.code === 'DUPLICATE_KEY'
-        ? `"${text.slice(...error.pos)}" is there twice; remove one of the two`
-        : `this is not valid YAML (${error.message.charAt(0).toLowerCase()}${error.message.slice(1)})`,
-  }));
+  const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => {
+    const twice = error.code === 'DUPLICATE_KEY';
+    const message = twice ? 'is there twice; remove one of the two' : notYaml(error.message);
+    return {
+      file,
+      ...placeOf(error.pos[0]),
+      key: twice ? (/^[^:\n]*/.exec(text.slice(error.pos[0]))?.[0] ?? '') : '',
+      message,
+    };
+  });
   const places: SourceFile['places'] = new Map();
   notePlaces(document.contents, [], places, placeOf);
   const readable = document.errors.every((error) => error.code === 'DUPLICATE_KEY');
   try {
     return { file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems };
   } catch (error) {
-    const message = `this is not valid YAML (${error instanceof Error ? error.message : String(error)})`;
+    const message = notYaml(error instanceof Error ? error.message : String(error));
     return { file, value: undefined, places, problems: [{ file, line: 1, column: 1, key: '', message }] };
   }
 }
+
+const notYaml = (reason: string): string =>
+  `this is not valid YAML (${reason.charAt(0).toLowerCase()}${reason.slice(1)})`;
 
 function notePlaces(
   node: unknown,

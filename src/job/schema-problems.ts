@@ -1,6 +1,6 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
-import { fileSchema } from './file-schema.ts';
+import { fileJsonSchema } from './json-schema.ts';
 import {
   problemAt,
   problemAtKey,
@@ -43,7 +43,7 @@ export function schemaProblems(error: z.ZodError, source: SourceFile): SpecProbl
 function unknownKey(table: KeyPath, key: string): string {
   const known = keysAt(table);
   const where = table.length === 0 ? 'the top of the file' : `[${showKey(table)}]`;
-  const close = nearest(key, known) ?? otherWords[key] ?? elsewhere(table, key);
+  const close = nearest(key, known) ?? otherWords[key.toLowerCase()] ?? elsewhere(table, key);
   const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
   return `no such key; expected at ${where}: ${known.join(', ')}${hint}`;
 }
@@ -53,10 +53,8 @@ interface Node {
   additionalProperties?: Node | boolean;
 }
 
-const root = (): Node => z.toJSONSchema(fileSchema, { io: 'input' }) as Node;
-
 function nodeAt(table: KeyPath): Node | undefined {
-  let node: Node | undefined = root();
+  let node: Node | undefined = fileJsonSchema();
   for (const part of table) {
     const open: Node | boolean | undefined = node?.additionalProperties;
     node = node?.properties?.[String(part)] ?? (typeof open === 'object' ? open : undefined);

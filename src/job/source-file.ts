@@ -32,9 +32,11 @@ export function showKey(path: KeyPath): string {
   let shown = '';
   for (const part of path)
     if (typeof part === 'number') shown += `[${part}]`;
-    else shown += `${shown === '' ? '' : '.'}${String(part)}`;
+    else shown += `${shown === '' ? '' : '.'}${bareOrQuoted(String(part))}`;
   return shown;
 }
+
+const bareOrQuoted = (part: string): string => (/^[\w-]+$/.test(part) ? part : JSON.stringify(part));
 
 /** A problem of the value at `path`, or, where that is absent, of the nearest table that should hold it. */
 export function problemAt(source: SourceFile, path: KeyPath, message: string): SpecProblem {

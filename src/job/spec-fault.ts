@@ -1,3 +1,4 @@
+import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import type { SpecProblem } from './source-file.ts';
 
@@ -13,7 +14,7 @@ export class SpecFault extends Fault {
       problems.length === 1 ? lines : `${problems.length} problems in ${file}\n${lines}`,
       {
         about: file,
-        fix: `correct ${file}, then run: updraft check`,
+        fix: `correct it, then run: updraft check ${shellQuote(file)}`,
       },
     );
     this.problems = problems;

@@ -4,6 +4,8 @@ export type Part = { literal: string } | { name: string };
 /** Stands for every job beside the run's own parameters. */
 export const builtinNames = ['job', 'index'] as const;
 
+export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
+
 const piece = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
 
 /**

@@ -1,0 +1,127 @@
+import { constants } from 'node:fs';
+import { access, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Option, type Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
+import { jobFileNames } from '../../job/layout.ts';
+import { readSpec } from '../../job/read-spec.ts';
+import type { Cli } from '../cli.ts';
+import { jobFileWord } from '../job-file-argument.ts';
+import { jobTemplates, starterPlaces, templateText } from '../job-templates.ts';
+import { nextCommands } from '../next-commands.ts';
+
+interface InitOptions {
+  template?: string;
+  yaml?: true;
+  force?: true;
+}
+
+const names = Object.keys(jobTemplates);
+const list = Object.entries(jobTemplates).map(([name, what]) => `  ${name.padEnd(10)}${what}\n`);
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[folder]', 'where to write it', '.')
+    .addOption(new Option('-t, --template <name>', 'which job file to start from').choices(names))
+    .option('--yaml', 'write updraft.yaml instead of updraft.toml')
+    .option('--force', 'replace a job file that is already there')
+    .addHelpText(
+      'after',
+      `
+Writes a commented job file, and the script it names where the template brings one. Files of yours are kept.
+
+Templates:
+${list.join('')}
+Examples:
+  updraft init
+  updraft init --template cifar10 my-experiment
+
+Exit codes: 0 written, 2 no such template, 3 there is a job file already.`,
+    )
+    .action(async (folder: string, options: InitOptions) => {
+      const target = path.resolve(cli.cwd, folder);
+      const fileName = options.yaml ? 'updraft.yaml' : 'updraft.toml';
+      await refuseSecondFile(target, options.force ? fileName : undefined);
+      const template = options.template ?? (await chooseTemplate(cli));
+      const text = await templateText(template, fileName);
+      const missing = await writeAll(cli, { target, fileName, template, text });
+      for (const file of missing)
+        cli.err(`${file} is not there yet: put your own there, or change the job file\n`);
+      const here = jobFileWord(folder);
+      nextCommands(cli, [
+        [`updraft check${here}`, 'whether the job file is good'],
+        [`updraft plan${here}`, 'what would be sent and run, and why'],
+        [`updraft run${here}`, 'submit it and watch'],
+      ]);
+    });
+}
+
+async function refuseSecondFile(folder: string, mayReplace: string | undefined): Promise<void> {
+  const present = await readdir(folder).catch((): string[] => []);
+  const other = jobFileNames.find((name) => present.includes(name) && name !== mayReplace);
+  if (other === undefined) return;
+  throw new Fault('file-invalid', `${path.join(folder, other)} is already there`, {
+    about: other,
+    fix:
+      mayReplace === undefined
+        ? 'check it with updraft check, or replace it with updraft init --force'
+        : `remove ${other} first: a folder has one job file`,
+  });
+}
+
+async function chooseTemplate(cli: Cli): Promise<string> {
+  const [first = 'minimal'] = names;
+  if (cli.ask === undefined) {
+    cli.err(`template: ${first} (choose another with --template ${names.join('|')})\n`);
+    return first;
+  }
+  cli.err(list.join(''));
+  for (;;) {
+    const answer = (await cli.ask(`Which template? [${first}] `)).trim();
+    const chosen = answer === '' ? first : names.find((name) => name === answer.toLowerCase());
+    if (chosen !== undefined) return chosen;
+    cli.err(`There is no template "${answer}"; expected one of ${names.join(', ')}.\n`);
+  }
+}
+
+interface Start {
+  target: string;
+  fileName: string;
+  template: string;
+  text: string;
+}
+
+/** Writes the job file and the scripts it names, tells of each, and answers those that nobody has. */
+async function writeAll(cli: Cli, { target, fileName, template, text }: Start): Promise<string[]> {
+  const shown = (name: string): string => path.relative(cli.cwd, path.join(target, name));
+  const missing: string[] = [];
+  try {
+    await mkdir(target, { recursive: true });
+    await writeFile(path.join(target, fileName), text);
+    cli.out(`${shown(fileName)}\n`);
+    for (const name of readSpec(text, fileName).train.files) {
+      const result = await bring(starterPlaces(template, name), path.join(target, name));
+      if (result === 'copied') cli.out(`${shown(name)}\n`);
+      if (result === 'missing') missing.push(shown(name));
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Fault('file-invalid', `cannot write to ${target}: ${reason}`, { about: target, cause: error });
+  }
+  return missing;
+}
+
+async function bring(places: string[], target: string): Promise<'copied' | 'kept' | 'missing'> {
+  const exists = (file: string): Promise<boolean> =>
+    access(file).then(
+      () => true,
+      () => false,
+    );
+  if (await exists(target)) return 'kept';
+  for (const place of places)
+    if (await exists(place)) {
+      await copyFile(place, target, constants.COPYFILE_EXCL);
+      return 'copied';
+    }
+  return 'missing';
+}
