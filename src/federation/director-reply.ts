@@ -66,7 +66,7 @@ function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAns
   return { failed, again: false, patienceMs: 0 };
 }
 
-export function unreachable(question: Question, why: string, cause?: unknown): Fault {
+function unreachable(question: Question, why: string, cause?: unknown): Fault {
   const host = new URL(question.directorUrl).host;
   return new Fault('director-unreachable', `the director ${host} ${why}`, {
     about: host,

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { withBackOff } from './back-off.ts';
 import { answerFor, type DirectorAnswer } from './director-answer.ts';
-import { readDirectorReply, unreachable, type Question } from './director-reply.ts';
+import { readDirectorReply, type Question } from './director-reply.ts';
 import { unescapePath } from './escape-path.ts';
 import { NoAnswer } from './no-answer.ts';
 import { isUnder } from './path-prefix.ts';
@@ -42,57 +42,68 @@ export function createDirector(options: DirectorOptions): Director {
   const { clock } = options;
   /** By question less its object, then by namespace. */
   const known = new Map<string, Map<string, Known>>();
-  const shared = new SharedWork<undefined>();
+  const shared = new SharedWork<Known>();
 
-  async function learn(question: Question, signal: AbortSignal): Promise<undefined> {
+  async function learn(question: Question, signal: AbortSignal): Promise<Known> {
     const patience = recall(question) === undefined ? patienceMs.unknown : patienceMs.known;
     const answer = await withBackOff({ clock, signal }, async () =>
       readDirectorReply(question, await send(options, question, signal), clock.now(), patience),
     );
-    const of = keyOf(question);
-    const namespaces = known.get(of) ?? new Map<string, Known>();
-    known.set(
-      of,
-      namespaces.set(answer.namespace ?? question.path, {
-        answer,
-        path: question.path,
-        at: clock.monotonic(),
-      }),
-    );
+    const learnt = { answer, path: question.path, at: clock.monotonic() };
+    const namespaces = known.get(keyOf(question)) ?? new Map<string, Known>();
+    known.set(keyOf(question), namespaces.set(scopeOf(learnt), learnt));
+    return learnt;
   }
 
-  function recall(question: Question): { answer: DirectorAnswer; at: number } | undefined {
-    const namespaces = [...(known.get(keyOf(question)) ?? [])].filter(([prefix]) =>
-      isUnder(question.path, prefix),
-    );
-    const longest = namespaces.sort(([a], [b]) => b.length - a.length)[0]?.[1];
-    const answer = longest && answerFor(longest.answer, longest.path, question.path);
-    return answer && { answer, at: longest.at };
+  function recall(question: Question): Known | undefined {
+    const namespaces = known.get(keyOf(question))?.values() ?? [];
+    const fitting = [...namespaces].filter((one) => answerTo(question, one) !== undefined);
+    return fitting.sort((one, other) => scopeOf(other).length - scopeOf(one).length)[0];
+  }
+
+  /** Neighbours in one folder are nearly always in one namespace: the first one's answer serves the others. */
+  async function askWithNeighbours(
+    question: Question,
+    signal: AbortSignal | undefined,
+  ): Promise<DirectorAnswer> {
+    const folder = question.path.slice(0, question.path.lastIndexOf('/') + 1);
+    const ask = (key: string): Promise<Known> =>
+      shared.run(`${keyOf(question)} ${key}`, signal, (stop) => learn(question, stop));
+    try {
+      const answer = answerTo(question, await ask(folder));
+      if (answer !== undefined) return answer;
+    } catch (error) {
+      if (!isOfAnother(error, question)) throw error;
+    }
+    return (await ask(question.path)).answer;
   }
 
   return {
     async ask(question, { fresh, signal }) {
-      const asked = clock.monotonic();
-      const isGood = (at: number): boolean => (fresh ? at >= asked : at > clock.monotonic() - keepMs);
-      let before = recall(question);
-      if (before !== undefined && !fresh && isGood(before.at)) return before.answer;
-      // Neighbours in one folder are nearly always in one namespace: the first one's answer serves the others.
-      const folder = question.path.slice(0, question.path.lastIndexOf('/'));
-      for (const key of [`${keyOf(question)} ${folder}`, `${keyOf(question)} ${question.path}`]) {
-        try {
-          await shared.run(key, signal, (stop) => learn(question, stop));
-        } catch (error) {
-          before ??= recall(question);
-          if (error instanceof Fault && error.kind === 'director-unreachable' && before !== undefined)
-            return before.answer;
-          if (!isOfAnother(error, question)) throw error;
-        }
-        const after = recall(question);
-        if (after !== undefined && isGood(after.at)) return after.answer;
+      const before = recall(question);
+      const answer = before && answerTo(question, before);
+      if (answer !== undefined && !fresh && before !== undefined && before.at > clock.monotonic() - keepMs)
+        return answer;
+      try {
+        return await askWithNeighbours(question, signal);
+      } catch (error) {
+        const isDown = error instanceof Fault && error.kind === 'director-unreachable';
+        if (isDown && answer !== undefined) return answer;
+        throw error;
       }
-      throw unreachable(question, 'answers for another object than the one asked for');
     },
   };
+}
+
+/** What the answer holds for: its namespace, or only the object where it names none that has the object. */
+function scopeOf({ answer, path }: Known): string {
+  return answer.namespace !== undefined && isUnder(path, answer.namespace) ? answer.namespace : path;
+}
+
+function answerTo(question: Question, known: Known): DirectorAnswer | undefined {
+  return isUnder(question.path, scopeOf(known))
+    ? answerFor(known.answer, known.path, question.path)
+    : undefined;
 }
 
 /** A neighbour's missing object, found out while we waited for its answer, says nothing of ours. */

@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { jumpingClock } from '../../test/federation/jumping-clock.ts';
+import { signedToken } from '../../test/federation/signed-token.ts';
+import { Fault } from '../fault/fault.ts';
+import { createTokens, type TokenChoice } from './token.ts';
+import type { TokenUse } from './token-claims.ts';
+
+const use: TokenUse = {
+  verb: 'GET',
+  path: '/ns/dir/x',
+  namespace: '/ns',
+  issuers: ['https://issuer.example'],
+};
+/** A user no machine has, so that a token of whoever runs the tests is never found. */
+const uid = 4_000_000_001;
+const clock = jumpingClock();
+const inAnHour = clock.now() / 1000 + 3600;
+const anHourAgo = clock.now() / 1000 - 3600;
+
+function token(name: string, claims: Record<string, unknown> = {}): string {
+  return signedToken({
+    sub: name,
+    iss: 'https://issuer.example',
+    scope: 'storage.read:/dir',
+    exp: inAnHour,
+    ...claims,
+  });
+}
+
+async function world(t: TestContext, files: Record<string, string>, env: Record<string, string> = {}) {
+  const cwd = await mkdtemp(path.join(os.tmpdir(), 'updraft-token-'));
+  t.after(() => rm(cwd, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(cwd, name)), { recursive: true });
+    await writeFile(path.join(cwd, name), text);
+  }
+  const tokens = createTokens({ env, cwd, uid, clock });
+  return { cwd, find: (choice: TokenChoice = {}, wanted: TokenUse = use) => tokens.find(wanted, choice) };
+}
+
+async function failure(found: Promise<string>): Promise<Fault> {
+  try {
+    await found;
+  } catch (error) {
+    assert.ok(error instanceof Fault, String(error));
+    return error;
+  }
+  assert.fail('a token was found');
+}
+
+test('places are searched in the documented order', async (t) => {
+  const named = ['variable', 'file', 'runtime', 'TOKEN', 'scitokens', 'aaa'] as const;
+  const [variable, file, runtime, other, scitokens, aaa] = named.map((name) => token(name));
+  const files = {
+    file: file!,
+    [`run/bt_u${uid}`]: runtime!,
+    other: other!,
+    '.condor_creds/scitokens.use': scitokens!,
+    '.condor_creds/aaa.use': aaa!,
+  };
+  const all = await world(t, files);
+  const env: Record<string, string> = {
+    BEARER_TOKEN: variable!,
+    BEARER_TOKEN_FILE: 'file',
+    XDG_RUNTIME_DIR: path.join(all.cwd, 'run'),
+    TOKEN: 'other',
+  };
+  for (const [dropped, expected] of [
+    ['', variable],
+    ['BEARER_TOKEN', file],
+    ['BEARER_TOKEN_FILE', runtime],
+    ['XDG_RUNTIME_DIR', other],
+    ['TOKEN', scitokens],
+  ] as const) {
+    // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- one variable after the other goes away
+    delete env[dropped];
+    const tokens = createTokens({ env, cwd: all.cwd, uid, clock });
+    assert.equal(await tokens.find(use, {}), expected);
+  }
+  await rm(path.join(all.cwd, '.condor_creds/scitokens.use'));
+  assert.equal(await all.find(), aaa);
+  await rm(path.join(all.cwd, '.condor_creds/aaa.use'));
+  assert.equal((await failure(all.find())).kind, 'token-missing');
+});
+
+test('a file the user names counts alone; a credential the URL names goes first', async (t) => {
+  const mine = token('mine');
+  const igwn = token('igwn');
+  const env = { BEARER_TOKEN: token('environment'), _CONDOR_CREDS: 'creds' };
+  const { find, cwd } = await world(t, { mine, 'creds/igwn_ligo.use': igwn }, env);
+  assert.equal(await find({ tokenFile: 'mine' }), mine);
+  assert.equal(await find({ credential: 'igwn.ligo' }), igwn);
+  assert.equal(await find({ credential: 'unknown' }), env.BEARER_TOKEN);
+  const missing = await failure(find({ tokenFile: 'nothing-here' }));
+  assert.equal(missing.kind, 'token-missing');
+  assert.match(missing.message, new RegExp(path.join(cwd, 'nothing-here')));
+  assert.equal((await failure(find({ credential: 'unknown', onlyNamed: true }))).kind, 'token-missing');
+});
+
+test('files may be raw or JSON; rubbish and header-breaking text are no tokens', async (t) => {
+  const raw = token('raw');
+  const { find } = await world(t, {
+    raw: `\n${raw}\n`,
+    json: JSON.stringify({ access_token: raw, expires_in: 1 }),
+    bad: 'two\r\nlines',
+    broken: '{"access_token":',
+    empty: '',
+  });
+  assert.equal(await find({ tokenFile: 'raw' }), raw);
+  assert.equal(await find({ tokenFile: 'json' }), raw);
+  for (const tokenFile of ['bad', 'broken', 'empty', '.'])
+    assert.equal((await failure(find({ tokenFile }))).kind, 'token-missing');
+});
+
+test('the first token that is current, of the issuer and of the path wins over earlier ones', async (t) => {
+  const right = token('right');
+  const files = {
+    '.condor_creds/a.use': token('expired', { exp: anHourAgo }),
+    '.condor_creds/b.use': token('issuer', { iss: 'https://other.example' }),
+    '.condor_creds/c.use': token('path', { scope: 'storage.read:/di storage.read:/elsewhere' }),
+    '.condor_creds/d.use': token('verb', { scope: 'storage.create:/' }),
+    '.condor_creds/e.use': 'opaque-text',
+    '.condor_creds/f.use': right,
+    '.condor_creds/.hidden': token('hidden'),
+  };
+  const { find, cwd } = await world(t, files);
+  assert.equal(await find(), right);
+  await rm(path.join(cwd, '.condor_creds/f.use'));
+  assert.equal(await find(), files['.condor_creds/b.use'], 'the first current one is the last resort');
+});
+
+test('scopes of both token profiles cover by whole path components', async (t) => {
+  const last = token('last-resort-first', { scope: '' });
+  const chosen = async (
+    claims: Record<string, unknown>,
+    wanted: Partial<TokenUse> = {},
+  ): Promise<boolean> => {
+    const candidate = token('candidate', claims);
+    const { find } = await world(t, { '.condor_creds/a.use': last, '.condor_creds/b.use': candidate });
+    return (await find({}, { ...use, ...wanted })) === candidate;
+  };
+  assert.equal(await chosen({ scope: 'openid storage.read:/' }), true);
+  assert.equal(await chosen({ scope: 'storage.read:/dir/x' }), true);
+  assert.equal(await chosen({ scope: 'storage.read:/dir/' }), true);
+  assert.equal(await chosen({ scope: 'storage.read:/di' }), false);
+  assert.equal(await chosen({ scope: 'read:/dir', ver: 'scitokens:2.0', 'wlcg.ver': undefined }), true);
+  assert.equal(await chosen({ scope: 'write:/dir' }, { verb: 'PUT' }), true);
+  assert.equal(await chosen({ scope: 'storage.modify:/dir' }, { verb: 'PUT' }), true);
+  assert.equal(await chosen({ scope: 'storage.read:/dir' }, { verb: 'PUT' }), false);
+  assert.equal(await chosen({ scope: 'storage.read:/x' }, { basePath: '/ns/dir' }), true);
+  assert.equal(await chosen({ iss: 'https://issuer.example/' }), true);
+});
+
+test('a token that was replaced is read again', async (t) => {
+  const { find, cwd } = await world(t, { '.condor_creds/scitokens.use': token('old') });
+  await find();
+  const renewed = token('new');
+  await writeFile(path.join(cwd, '.condor_creds/scitokens.use'), renewed);
+  assert.equal(await find(), renewed);
+});
+
+test('an expired token is named by place and time, never shown', async (t) => {
+  const old = token('old', { exp: anHourAgo });
+  const { find, cwd } = await world(t, { old }, { BEARER_TOKEN_FILE: 'old' });
+  const fault = await failure(find());
+  assert.equal(fault.kind, 'token-expired');
+  assert.match(fault.message, /BEARER_TOKEN_FILE \(.*old\) expired at 2025-12-31T23:00:00\.000Z/);
+  assert.match(fault.message, new RegExp(cwd));
+  assert.ok(!`${fault.message} ${fault.fix} ${fault.about}`.includes(old.slice(0, 20)));
+});
+
+test('without any token the places looked at and the way to one are told', async (t) => {
+  const { find, cwd } = await world(t, {});
+  const fault = await failure(find());
+  assert.equal(fault.kind, 'token-missing');
+  assert.match(fault.message, new RegExp(`/tmp/bt_u${uid}`));
+  assert.match(fault.message, new RegExp(path.join(cwd, '.condor_creds', 'scitokens.use')));
+  assert.match(fault.fix ?? '', /storage\.read from https:\/\/issuer\.example.*BEARER_TOKEN_FILE/);
+});

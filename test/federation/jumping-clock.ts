@@ -1,0 +1,39 @@
+import type { Clock } from '../../src/base/clock.ts';
+
+interface JumpingClock extends Clock {
+  /** Every wait that was jumped over, in milliseconds. */
+  readonly slept: number[];
+  advance(ms: number): void;
+}
+
+/** Time limits of single requests: a test that does not ask for one never sees it pass. */
+const requestLimits = [10_000, 20_000, 30_000];
+
+/**
+ * A clock on which waiting costs nothing: a sleep moves the time and ends at once. Sleeps of the `held` lengths
+ * never end by themselves, so that time limits do not strike while a real server on loopback answers.
+ */
+export function jumpingClock(held: number[] = requestLimits): JumpingClock {
+  let time = Date.UTC(2026, 0, 1);
+  const slept: number[] = [];
+  return {
+    slept,
+    now: () => time,
+    monotonic: () => time,
+    advance: (ms) => void (time += ms),
+    async sleep(ms, signal) {
+      signal?.throwIfAborted();
+      if (held.includes(ms)) {
+        await untilAborted(signal);
+        return;
+      }
+      slept.push(ms);
+      time += ms;
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+async function untilAborted(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)));
+}
