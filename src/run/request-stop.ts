@@ -21,7 +21,9 @@ export async function requestStop(
       fix: `name jobs from ${state.jobs[0]?.id ?? ''} to ${state.jobs.at(-1)?.id ?? ''}`,
       about: unknown.join(', '),
     });
-  const meant = state.jobs.filter(({ id, status }) => status !== 'ended' && (jobs.length === 0 || jobs.includes(id)));
+  const meant = state.jobs.filter(
+    ({ id, status }) => status !== 'ended' && (jobs.length === 0 || jobs.includes(id)),
+  );
   if (meant.some(({ stopRequested }) => !stopRequested)) {
     await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
     const asked = jobs.length === 0 ? 'all' : meant.map(({ id }) => id);

@@ -31,7 +31,7 @@ export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions):
   if (same !== undefined && !options.isNew) {
     const { folder, state } = same;
     if (state.endedAt !== undefined)
-      return { folder, how: 'finished', why: 'nothing changed since it ended' };
+      return { folder, how: 'finished', why: 'nothing changed since it ended; --new starts another' };
     await pool.submit(folder);
     return { folder, how: 'continued', why: 'it has not ended and nothing changed' };
   }

@@ -37,10 +37,9 @@ export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
       env: { ...env },
       cwd,
     });
-    const exited = once(child, 'exit').then(
-      ([code, signal]) => ({ code, signal }) as Exit,
-      () => ({ code: null, signal: null }),
-    );
+    const exited = new Promise<Exit>((resolve) => {
+      child.once('exit', (code, signal) => resolve({ code, signal }));
+    });
     await once(child, 'spawn').catch((error: unknown) => {
       throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {
         fix: 'set UPDRAFT_AGENT to an agent executable, or build one with `npm run build:agent`',

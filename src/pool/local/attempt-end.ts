@@ -32,7 +32,7 @@ export async function attemptEnd(folder: string, exit: Exit | undefined): Promis
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: claim.void } };
   const said = await tailOf(path.join(folder, attemptFiles.log));
   if (typeof exit?.code !== 'number') {
-    const how = exit?.signal == null ? 'went away' : `was ended by ${exit.signal}`;
+    const how = typeof exit?.signal === 'string' ? `was ended by ${exit.signal}` : 'went away';
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
   }
   const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;

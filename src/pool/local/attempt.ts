@@ -105,11 +105,11 @@ export class Attempt {
     return this.#agent === undefined || livenessOf(this.#agent) === 'dead';
   }
 
-  /** Asks the agent to end, and forces it when that takes too long. To be called until it is over. */
+  /** Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long. To be called until it is over. */
   stop(): void {
     if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
     const now = this.#world.clock.monotonic();
-    if (this.#stoppedAt === undefined) this.#world.kill(this.#agent.pid, 'SIGTERM');
+    if (this.#stoppedAt === undefined) this.#world.kill(this.#agent.pid, 'SIGINT');
     else if (now - this.#stoppedAt >= this.#world.stopGraceMs) this.#world.kill(this.#agent.pid, 'SIGKILL');
     this.#stoppedAt ??= now;
   }

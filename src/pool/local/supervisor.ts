@@ -131,8 +131,14 @@ export class Supervisor {
   }
 
   async #endJob(job: string, outcome: Outcome): Promise<boolean> {
-    const results = outcome === 'success' ? { results: resultsFolder(this.#world.runFolder, job) } : {};
-    await this.#journal.append({ kind: 'job-ended', job, outcome, ...results });
+    // In the run's folder, which may be moved.
+    const results = resultsFolder('.', job);
+    await this.#journal.append({
+      kind: 'job-ended',
+      job,
+      outcome,
+      ...(outcome === 'success' && { results }),
+    });
     return true;
   }
 

@@ -1,0 +1,83 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
+import { runFiles } from '../../job/layout.ts';
+import type { RunState } from '../../journal/state.ts';
+import { keepGoing } from '../../run/keep-going.ts';
+import type { Cli } from '../cli.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
+import { nextCommands } from '../next-commands.ts';
+import { submitPlan, type SubmittedRun } from '../submit-plan.ts';
+import { newRun, tellSubmitted } from '../tell-submitted.ts';
+import { watchRun } from '../watch-run.ts';
+
+interface Options {
+  new?: true;
+  json?: true;
+  detach?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument(...jobFileArgument)
+    .option('--new', 'start another run, even when nothing changed since the last')
+    .option('--detach', 'do not watch, as `updraft submit` does')
+    .option('--json', 'print each change as a line of JSON')
+    .addHelpText('after', example)
+    .action((where: string, options: Options) => run(cli, where, options));
+}
+
+async function run(cli: Cli, where: string, options: Options): Promise<void> {
+  const submitted = await submitPlan(cli, where, options.new ?? false);
+  const { folder, argument } = submitted;
+  if (options.detach) {
+    await tellSubmitted(cli, submitted, where, options.json ?? false);
+    return;
+  }
+  const state = await watch(cli, submitted, options.json ?? false);
+  nextCommands(cli, [
+    [
+      `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
+      'the results, a folder for each job',
+    ],
+    [`updraft report ${argument}`, 'see where the time went'],
+    [newRun('run', where), 'do it all again'],
+  ]);
+  const { success, total } = state.tally;
+  if (success < total) throw failed(state, argument);
+}
+
+/** Watches until the end and sees to it that somebody works on it; leaving is the user's right and no failure of the run. */
+async function watch(cli: Cli, { folder, argument, pool }: SubmittedRun, json: boolean): Promise<RunState> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([cli.signal, over.signal]);
+  const keeping = keepGoing(folder, pool, cli.clock, signal).catch((error: unknown) => over.abort(error));
+  try {
+    const state = await watchRun({ ...cli, signal }, folder, { json });
+    if (state.endedAt !== undefined) return state;
+  } catch (thrown) {
+    if (!cli.signal.aborted) throw thrown;
+  } finally {
+    over.abort();
+    await keeping;
+  }
+  throw new Fault('interrupted', `left ${path.basename(folder)}: it goes on by itself`, {
+    fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
+  });
+}
+
+function failed({ tally, run }: RunState, argument: string): Fault {
+  const { success, total } = tally;
+  return new Fault('jobs-failed', `${total - success} of ${total} jobs of ${run} have no valid result`, {
+    fix: `\`updraft logs ${argument}\` shows what they printed, \`updraft status ${argument}\` why they ended`,
+  });
+}
+
+const example = `
+Ctrl-C leaves the run going; the same command again goes on watching it.
+
+Example:
+  $ updraft run examples/cifar10
+
+Exit codes: 0 every job has a valid result, 1 some have none, 2 wrong usage, 3 something wrong in the job file,
+4 the pool cannot take it, 5 left before the end.`;

@@ -1,0 +1,82 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { followRun } from '../../journal/follow-run.ts';
+import { loadRun } from '../../journal/load-run.ts';
+import type { RunState } from '../../journal/state.ts';
+import type { PoolName } from '../../job/spec.ts';
+import { openPool } from '../../pool/open-pool.ts';
+import { requestStop } from '../../run/request-stop.ts';
+import type { Cli } from '../cli.ts';
+import { findRun } from '../find-run.ts';
+import { nextCommands } from '../next-commands.ts';
+
+interface Options {
+  yes?: true;
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, name or id of the run; the latest when it is left out')
+    .argument('[job...]', 'jobs to stop; all when they are left out')
+    .option('-y, --yes', 'do not ask')
+    .option('--json', 'print what was stopped as JSON')
+    .addHelpText('after', example)
+    .action((run: string | undefined, jobs: string[], options: Options) => stop(cli, run, jobs, options));
+}
+
+async function stop(cli: Cli, word: string | undefined, jobs: string[], options: Options): Promise<void> {
+  const { folder, argument } = await findRun(cli.cwd, word);
+  const before = await loadRun(folder);
+  const open = before.jobs.filter(({ status }) => status !== 'ended').length;
+  if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) return;
+  const stopping = await requestStop(folder, before, jobs, cli.clock);
+  if (stopping.length > 0) {
+    // Whoever supervised the run may be dead: then this ends what it left.
+    await openPool(before.pool as PoolName, cli).submit(folder);
+    cli.err(`stopping ${stopping.length} of ${before.jobs.length} jobs ...\n`);
+  }
+  const after = await whenEnded(cli, folder, stopping);
+  tell(cli, folder, after, stopping, options);
+  nextCommands(cli, [
+    [`updraft status ${argument}`, 'see how it stands'],
+    [`updraft report ${argument}`, 'see where the time went'],
+  ]);
+}
+
+async function isAgreed(cli: Cli, run: string, jobs: string[], { yes, json }: Options): Promise<boolean> {
+  if (yes || json || cli.ask === undefined) return true;
+  const what = jobs.length === 0 ? 'all jobs' : `${jobs.length} jobs`;
+  const answer = await cli.ask(`Stop ${what} of ${run}? Attempts that run now are lost. [y/N] `);
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+async function whenEnded(cli: Cli, folder: string, jobs: string[]): Promise<RunState> {
+  for await (const state of followRun(folder, { clock: cli.clock, signal: cli.signal }))
+    if (state.jobs.every(({ id, status }) => status === 'ended' || !jobs.includes(id))) return state;
+  return loadRun(folder);
+}
+
+function tell(cli: Cli, folder: string, state: RunState, stopping: string[], { json }: Options): void {
+  const stopped = state.jobs.filter(({ id, outcome }) => stopping.includes(id) && outcome === 'stopped');
+  const run = path.basename(folder);
+  if (json) {
+    cli.out(`${JSON.stringify({ run, folder, stopped: stopped.map(({ id }) => id), tally: state.tally })}\n`);
+  } else if (stopping.length === 0) {
+    cli.err(`nothing to stop in ${run}: it has ended\n`);
+  } else {
+    cli.out(
+      `stopped ${stopped.length} jobs of ${run}; ${stopping.length - stopped.length} ended by themselves\n`,
+    );
+  }
+}
+
+const example = `
+Each attempt is asked to end, saves its checkpoint and cleans up; one that does not end within half a minute is ended
+by force. Stopping again changes nothing.
+
+Examples:
+  $ updraft stop                 the latest run
+  $ updraft stop cifar10 0003    one job of the latest run of that name
+
+Exit codes: 0 stopped, 2 wrong usage, 4 the pool does not answer.`;

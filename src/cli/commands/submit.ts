@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
+import { submitPlan } from '../submit-plan.ts';
+import { tellSubmitted } from '../tell-submitted.ts';
+
+interface Options {
+  new?: true;
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument(...jobFileArgument)
+    .option('--new', 'start another run, even when nothing changed since the last')
+    .option('--json', 'print the run as JSON')
+    .addHelpText('after', example)
+    .action(async (where: string, options: Options) => {
+      const submitted = await submitPlan(cli, where, options.new ?? false);
+      await tellSubmitted(cli, submitted, where, options.json ?? false);
+    });
+}
+
+const example = `
+The jobs run on without this command, and after you log out. The same command again goes on with an unfinished run;
+a changed job file, or --new, starts another one.
+
+Example:
+  $ updraft submit examples/cifar10
+
+Exit codes: 0 queued, 2 wrong usage, 3 something wrong in the job file, 4 the pool cannot take it.`;

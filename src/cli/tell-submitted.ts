@@ -1,0 +1,29 @@
+import path from 'node:path';
+import { shellQuote } from '../base/shell-quote.ts';
+import { loadRun } from '../journal/load-run.ts';
+import type { Cli } from './cli.ts';
+import { nextCommands } from './next-commands.ts';
+import type { SubmittedRun } from './submit-plan.ts';
+
+/** Prints the run's folder, or with `json` the run, and what to do next. */
+export async function tellSubmitted(
+  cli: Cli,
+  { folder, how, why, argument }: SubmittedRun,
+  where: string,
+  json: boolean,
+): Promise<void> {
+  const { tally } = await loadRun(folder);
+  const run = path.basename(folder);
+  cli.out(json ? `${JSON.stringify({ run, folder, how, why, tally })}\n` : `${folder}\n`);
+  nextCommands(cli, [
+    [`updraft watch ${argument}`, 'see it live'],
+    [`updraft status ${argument}`, 'see how it stands'],
+    how === 'finished'
+      ? [newRun('submit', where), 'start another run']
+      : [`updraft stop ${argument}`, 'stop it'],
+  ]);
+}
+
+/** The command that starts another run of the same job file. */
+export const newRun = (command: string, where: string): string =>
+  `updraft ${command} --new${where === '.' ? '' : ` ${shellQuote(where)}`}`;
