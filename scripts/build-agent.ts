@@ -20,7 +20,7 @@ const dist = path.join(path.dirname(import.meta.dirname), 'dist');
  * Environment variables by which a Bun executable can be made to run other code, to open a debugger or to print
  * headers. The agent must be what it is on every worker, so their names are made ones that no variable has.
  */
-const deaf = ['BUN_OPTIONS', 'BUN_BE_BUN', 'BUN_INSPECT', 'BUN_CONFIG_VERBOSE_FETCH', 'BUN_JSC_'];
+const deaf = ['BUN_OPTIONS', 'BUN_BE_BUN', 'BUN_INSPECT', 'BUN_CONFIG_VERBOSE_FETCH'];
 
 const flags = [
   '--compile',

@@ -27,14 +27,19 @@ export interface Shell {
  * logs, so that neither a slow nor a dead agent can block it.
  */
 export async function startShell(command: string, { order, scratch, world }: Attempt): Promise<Shell> {
-  const out = openSync(path.join(order.attemptFolder, attemptFiles.out), 'a', 0o644);
-  const err = openSync(path.join(order.attemptFolder, attemptFiles.err), 'a', 0o644);
+  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o644);
+  // An empty file as input, and not /dev/null: the smallest of containers have no /dev.
+  const files = [
+    openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600),
+    log(attemptFiles.out),
+    log(attemptFiles.err),
+  ];
   try {
     const child = spawn('/bin/sh', ['-c', command], {
       cwd: scratch.work,
       env: trainingEnv(order, scratch, world.env),
       detached: true,
-      stdio: ['ignore', out, err],
+      stdio: files,
     });
     return await new Promise<Shell>((resolve, reject) => {
       child.once('error', (error) => reject(notStarted(error)));
@@ -47,8 +52,7 @@ export async function startShell(command: string, { order, scratch, world }: Att
       child.once('spawn', () => resolve({ pid: child.pid ?? 0, ended }));
     });
   } finally {
-    closeSync(out);
-    closeSync(err);
+    for (const file of files) closeSync(file);
   }
 }
 

@@ -1,0 +1,186 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import type { DataSource, Train } from '../../src/job/spec.ts';
+import type { Order } from '../../src/job/job.ts';
+import { attemptFiles } from '../../src/job/layout.ts';
+import { decode } from '../../src/journal/codec.ts';
+import type { AgentEntry } from '../../src/journal/entry.ts';
+
+const root = path.resolve(import.meta.dirname, '..', '..');
+const source = [process.execPath, path.join(root, 'src', 'agent', 'main.ts')];
+
+const compileCache = path.join(root, 'node_modules', '.cache', 'compile');
+
+/** The built executable for this machine, if there is one. */
+export const executable = path.join(root, 'dist', `updraft-agent-linux-${os.arch()}`);
+
+interface Changes extends Partial<Omit<Order, 'job' | 'data'>> {
+  train?: Partial<Train>;
+  data?: Partial<DataSource>[];
+  files?: Record<string, string>;
+}
+
+interface Finished {
+  exit: number | null;
+  stderr: string;
+}
+
+/** A folder with all an attempt needs, and agents started on it; everything is removed after the test. */
+export class AgentBench {
+  readonly folder: string;
+  readonly #children: ChildProcess[] = [];
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  static async open(t: TestContext, parent = os.tmpdir()): Promise<AgentBench> {
+    const bench = new AgentBench(await mkdtemp(path.join(parent, 'updraft-agent-test-')));
+    for (const name of ['files', 'scratch', 'job/attempt-1'])
+      await mkdir(bench.at(name), { recursive: true });
+    t.after(async () => {
+      for (const child of bench.#children) child.kill('SIGKILL');
+      await rm(bench.folder, { recursive: true, force: true });
+    });
+    return bench;
+  }
+
+  at(name: string): string {
+    return path.join(this.folder, name);
+  }
+
+  /** Writes an order for a training that only has to be named, and tells its file. */
+  async order(changes: Changes = {}): Promise<string> {
+    const { train = {}, data = [], files = {}, attempt = 1, ...rest } = changes;
+    for (const [name, text] of Object.entries(files)) await writeFile(this.at(`files/${name}`), text);
+    const attemptFolder = this.at(`job/attempt-${attempt}`);
+    await mkdir(attemptFolder, { recursive: true });
+    const order: Order = {
+      version: 1,
+      run: 'test-run',
+      job: {
+        id: '0000',
+        parameters: {},
+        train: { command: 'true', files: Object.keys(files), outputs: ['model.pt'], env: {}, ...train },
+      },
+      attempt,
+      data: data.map((one) => ({
+        name: 'data',
+        url: '',
+        into: 'data',
+        unpack: 'auto',
+        method: 'auto',
+        expect: {},
+        ...one,
+      })),
+      environment: { python: [] },
+      resources: { cpus: 1, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto' },
+      filesFrom: this.at('files'),
+      scratchParent: this.at('scratch'),
+      resultsTo: this.at('results/0000'),
+      attemptFolder,
+      ...rest,
+    };
+    const file = path.join(attemptFolder, attemptFiles.order);
+    await writeFile(file, JSON.stringify(order));
+    return file;
+  }
+
+  /** Starts an agent from source, or the command given. */
+  start(order: string, command: string[] = source, env: NodeJS.ProcessEnv = {}): RunningAgent {
+    const [program = '', ...args] = command;
+    const child = spawn(program, [...args, 'run', order], {
+      cwd: this.folder,
+      env: { ...process.env, NODE_COMPILE_CACHE: compileCache, ...env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#children.push(child);
+    return new RunningAgent(child, path.dirname(order));
+  }
+
+  async run(changes: Changes, command?: string[], env?: NodeJS.ProcessEnv): Promise<Finished> {
+    return await this.start(await this.order(changes), command, env).finished;
+  }
+
+  journal(attempt = 1): AgentEntry[] {
+    return readJournal(this.at(`job/attempt-${attempt}`));
+  }
+
+  /** Entries of one kind. */
+  entries<Kind extends AgentEntry['kind']>(kind: Kind, attempt = 1): Extract<AgentEntry, { kind: Kind }>[] {
+    return this.journal(attempt).filter(
+      (entry): entry is Extract<AgentEntry, { kind: Kind }> => entry.kind === kind,
+    );
+  }
+
+  result(name: string): string {
+    return readFileSync(this.at(`results/0000/${name}`), 'utf8');
+  }
+
+  /** What attempts have left: must be nothing. */
+  leftovers(): string[] {
+    const drafts = existsSync(this.at('results'))
+      ? readdirSync(this.at('results')).filter((name) => name !== '0000')
+      : [];
+    return [...readdirSync(this.at('scratch')), ...drafts];
+  }
+}
+
+export class RunningAgent {
+  readonly child: ChildProcess;
+  readonly finished: Promise<Finished>;
+  readonly #folder: string;
+
+  constructor(child: ChildProcess, folder: string) {
+    this.child = child;
+    this.#folder = folder;
+    let stderr = '';
+    child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    this.finished = new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (exit) => resolve({ exit, stderr }));
+    });
+  }
+
+  /** Resolves as soon as the attempt's files fulfil the condition; fails when the agent ends before. */
+  async until(condition: (entries: AgentEntry[], out: string) => boolean): Promise<void> {
+    const holds = (): boolean =>
+      condition(readJournal(this.#folder), textOf(path.join(this.#folder, attemptFiles.out)));
+    await new Promise<void>((resolve, reject) => {
+      const watcher = watch(this.#folder, () => {
+        if (holds()) end(resolve);
+      });
+      const end = (settle: () => void): void => {
+        watcher.close();
+        settle();
+      };
+      void this.finished.then(({ exit, stderr }) =>
+        end(() => reject(new Error(`the agent ended before: ${exit ?? 'by a signal'} ${stderr}`))),
+      );
+      if (holds()) end(resolve);
+    });
+  }
+
+  untilPhase(phase: string): Promise<void> {
+    return this.until((entries) => entries.some((entry) => entry.kind === 'phase' && entry.phase === phase));
+  }
+
+  untilOut(text: string): Promise<void> {
+    return this.until((_, out) => out.includes(text));
+  }
+}
+
+function readJournal(folder: string): AgentEntry[] {
+  return textOf(path.join(folder, attemptFiles.journal))
+    .split('\n')
+    .map((line) => decode(line))
+    .filter((entry) => typeof entry !== 'string') as AgentEntry[];
+}
+
+function textOf(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8') : '';
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { identifyProcess } from '../../src/base/process-identity.ts';
+import { AgentBench } from './agent-bench.ts';
+
+const weights = 'echo weights > model.pt';
+
+test('a valid result is handed back with its hash, and nothing is left', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({
+    files: { 'train.sh': `echo "epoch=1 loss=0.5"; ${weights}` },
+    train: { command: 'sh train.sh', files: ['train.sh'], check: 'grep -q weights model.pt' },
+  });
+  assert.equal(stderr, '');
+  assert.equal(exit, 0);
+  assert.equal(bench.result('model.pt'), 'weights\n');
+  assert.deepEqual(
+    bench.entries('phase').map(({ phase }) => phase),
+    ['preparing', 'training', 'returning', 'cleaning'],
+  );
+  assert.deepEqual(
+    bench.journal().map(({ seq }) => seq),
+    bench.journal().map((_, index) => index),
+  );
+  const [output] = bench.entries('output');
+  assert.equal(output?.path, 'model.pt');
+  assert.equal(output.bytes, 8);
+  assert.equal(output.sha256, '1b465fa6b6bcbc06a3199e3d2d8aec35d37494a712f888b6d5536684dd89d0f0');
+  assert.equal(bench.entries('progress').at(-1)?.loss, 0.5);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a training that ends 0 without its output has failed, and the message says what is there instead', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({ train: { command: 'echo weights > model.pth' } });
+  assert.equal(exit, 112);
+  assert.match(stderr, /model\.pt is not there/);
+  assert.match(stderr, /there are now: model\.pth/);
+  assert.equal(bench.entries('training-ended')[0]?.status, 0);
+  assert.equal(bench.entries('agent-ended')[0]?.outcome, 'wrong-output');
+  assert.equal(existsSync(bench.at('results/0000')), false);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+for (const [what, command, problem] of [
+  ['is empty', ': > model.pt', /model\.pt is empty/],
+  [
+    'is older than the training',
+    `${weights}; touch -d 2001-01-01 model.pt`,
+    /model\.pt is older than the start/,
+  ],
+  ['was sent along and never written', 'true', /model\.pt (is older than the start|was there before)/],
+  [
+    'is a link out of the work folder',
+    'ln -sf /etc/passwd model.pt',
+    /model\.pt is a link to \/etc\/passwd, outside/,
+  ],
+  ['is a folder of empty files', 'rm model.pt; mkdir model.pt; : > model.pt/a', /model\.pt is empty/],
+] as const)
+  test(`an output that ${what} is not a result`, async (t) => {
+    const bench = await AgentBench.open(t);
+    const { exit, stderr } = await bench.run({ files: { 'model.pt': 'of last week' }, train: { command } });
+    assert.equal(exit, 112);
+    assert.match(stderr, problem);
+    assert.deepEqual(bench.leftovers(), []);
+  });
+
+test('a result that the check refuses is not handed back', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({
+    train: { command: weights, check: 'echo "accuracy too low" >&2; exit 3' },
+  });
+  assert.equal(exit, 112);
+  assert.match(stderr, /ended with status 3: accuracy too low/);
+  assert.equal(existsSync(bench.at('results/0000')), false);
+});
+
+for (const [status, exit] of [
+  ['exit 1', 1],
+  ['exit 85', 85],
+  ['exit 89', 89],
+  ['exit 90', 110],
+  ['exit 119', 110],
+  ['exit 120', 120],
+  ['exit 255', 255],
+  ['kill -9 $$', 137],
+  ['kill -SEGV $$', 139],
+] as const)
+  test(`a training that ends by \`${status}\` makes the agent exit ${exit}`, async (t) => {
+    const bench = await AgentBench.open(t);
+    const finished = await bench.run({ train: { command: `${weights}; ${status}` } });
+    assert.equal(finished.exit, exit);
+    const [ended] = bench.entries('training-ended');
+    assert.equal(ended?.status, status.startsWith('exit') ? Number(status.slice(5)) : null);
+    assert.equal(bench.entries('fault').at(-1)?.fault.kind, 'training-failed');
+    assert.equal(existsSync(bench.at('results/0000')), false);
+    assert.deepEqual(bench.leftovers(), []);
+  });
+
+for (const [command, word] of [
+  ['EPOCHS=3 trainer --epochs 3', 'trainer'],
+  ['./train.sh', './train.sh'],
+] as const)
+  test(`a command that cannot be started (${command}) is named`, async (t) => {
+    const bench = await AgentBench.open(t);
+    const { exit, stderr } = await bench.run({ files: { 'train.sh': 'true' }, train: { command } });
+    assert.equal(exit, 109);
+    assert.ok(stderr.includes(`\`${word}\``), stderr);
+  });
+
+test('a training without a sign of life is stopped', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({
+    train: { command: 'echo begun; sleep 1000', quietLimitSeconds: 0.5 },
+  });
+  assert.equal(exit, 111);
+  assert.match(stderr, /printed nothing and told no progress/);
+  assert.equal(bench.entries('training-ended')[0]?.signal, 'SIGTERM');
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a training that tells its progress only in its file is alive', async (t) => {
+  const bench = await AgentBench.open(t);
+  const tell = 'echo "{\\"epoch\\":$i,\\"loss\\":NaN}" >> $UPDRAFT_PROGRESS; sleep 0.2';
+  const { exit } = await bench.run({
+    train: { command: `for i in 1 2 3 4 5 6 7 8; do ${tell}; done; ${weights}`, quietLimitSeconds: 1 },
+  });
+  assert.equal(exit, 0);
+  const last = bench.entries('progress').at(-1);
+  assert.equal(last?.epoch, 8);
+  assert.ok(Number.isNaN(last.loss));
+});
+
+test('an attempt ends at its time limit', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit } = await bench.run({
+    train: { command: 'while :; do echo working; sleep 0.1; done' },
+    resources: { cpus: 1, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto', timeSeconds: 0.5 },
+  });
+  assert.equal(exit, 114);
+  assert.equal(bench.entries('agent-ended')[0]?.outcome, 'failed');
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('processes a training leaves behind are ended, also those that left its session', async (t) => {
+  const bench = await AgentBench.open(t);
+  const command = [
+    'sleep 1000 & echo $! > pids',
+    '(cd / && setsid sleep 1000 & echo $! >> pids)',
+    // Neither its environment nor its folder tells where this one comes from, only its session.
+    '(cd / && exec env -i /bin/sh -c "sleep 1000" & echo $! >> pids)',
+    'cp pids model.pt',
+  ].join('\n');
+  const { exit } = await bench.run({ train: { command } });
+  assert.equal(exit, 0);
+  const pids = bench.result('model.pt').trim().split('\n').map(Number);
+  assert.equal(pids.length, 3);
+  for (const pid of pids) assert.equal(identifyProcess(pid), undefined, `process ${pid} lives`);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a second agent on a claimed attempt ends at once and changes nothing', async (t) => {
+  const bench = await AgentBench.open(t);
+  const order = await bench.order({ train: { command: `${weights}; echo x >> ${bench.at('ran')}` } });
+  assert.equal((await bench.start(order).finished).exit, 0);
+  const before = bench.journal();
+  const second = await bench.start(order).finished;
+  assert.equal(second.exit, 117);
+  assert.match(second.stderr, /claimed already/);
+  assert.deepEqual(bench.journal(), before);
+  assert.equal(await readFile(bench.at('ran'), 'utf8'), 'x\n');
+});
+
+test('a later attempt replaces the results of an earlier one', async (t) => {
+  const bench = await AgentBench.open(t);
+  assert.equal((await bench.run({ train: { command: 'echo first > model.pt' } })).exit, 0);
+  assert.equal((await bench.run({ attempt: 2, train: { command: 'echo second > model.pt' } })).exit, 0);
+  assert.equal(bench.result('model.pt'), 'second\n');
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('the results of another job or the files of a user are never replaced', async (t) => {
+  const bench = await AgentBench.open(t);
+  await mkdir(bench.at('results/0000'), { recursive: true });
+  await writeFile(bench.at('results/0000/model.pt'), 'precious');
+  const { exit, stderr } = await bench.run({ train: { command: `${weights}; echo x > ${bench.at('ran')}` } });
+  assert.equal(exit, 117);
+  assert.match(stderr, /already holds something else/);
+  assert.equal(bench.result('model.pt'), 'precious');
+  assert.equal(existsSync(bench.at('ran')), false, 'the training ran in vain');
+  await writeFile(bench.at('results/0000/.updraft.json'), '{"run":"test-run","job":"0001","attempt":1}');
+  const other = await bench.run({ attempt: 2, train: { command: weights } });
+  assert.match(other.stderr, /already holds the results of job 0001 of run test-run/);
+});
+
+test('a checkpoint outlives a failed attempt and is there for the next one', async (t) => {
+  const bench = await AgentBench.open(t);
+  const train = {
+    checkpoint: 'ckpt',
+    command: 'echo x >> ckpt/epochs; [ $(wc -l < ckpt/epochs) = 2 ] || exit 4; cp ckpt/epochs model.pt',
+  };
+  assert.equal((await bench.run({ train })).exit, 4);
+  assert.ok(bench.entries('phase').some(({ phase }) => phase === 'saving'));
+  assert.equal((await bench.run({ attempt: 2, train })).exit, 0);
+  assert.equal(bench.result('model.pt'), 'x\nx\n');
+});
+
+test('the training finds its parameters, its data folder and its own settings in its environment', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit } = await bench.run({
+    train: {
+      command:
+        'echo "$UPDRAFT_RUN $UPDRAFT_JOB $UPDRAFT_ATTEMPT $MINE" > model.pt; [ "$PWD" = "$UPDRAFT_WORK" ]',
+      env: { MINE: 'it\'s "mine"' },
+    },
+  });
+  assert.equal(exit, 0);
+  assert.equal(bench.result('model.pt'), 'test-run 0000 1 it\'s "mine"\n');
+});
+
+test('a missing Python module is named before anything is fetched, with every interpreter that was asked', async (t) => {
+  const bench = await AgentBench.open(t);
+  const fake = bench.at('python3');
+  await writeFile(fake, '#!/bin/sh\necho "no_such_module (not here)" >&2\nexit 1\n', { mode: 0o755 });
+  const { exit, stderr } = await bench.run(
+    { environment: { python: ['no_such_module'] }, data: [{ url: 'file:///never/asked.tar' }] },
+    undefined,
+    { PATH: `${bench.folder}:${process.env['PATH'] ?? ''}` },
+  );
+  assert.equal(exit, 116);
+  assert.ok(stderr.includes(`${fake} lacks no_such_module (not here)`), stderr);
+  assert.match(stderr, /apt-get install python3-no-such-module/);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('python3 and python mean an interpreter that has the modules', async (t) => {
+  const bench = await AgentBench.open(t);
+  await writeFile(bench.at('python3'), '#!/bin/sh\nif [ "$1" = -c ]; then exit 0; fi\necho "chosen $*"\n', {
+    mode: 0o755,
+  });
+  const { exit } = await bench.run(
+    { environment: { python: ['anything'] }, train: { command: 'python "a b" > model.pt' } },
+    undefined,
+    { PATH: `${bench.folder}:${process.env['PATH'] ?? ''}` },
+  );
+  assert.equal(exit, 0);
+  assert.equal(bench.result('model.pt'), 'chosen a b\n');
+});
+
+test('an order that cannot be read or used is refused with the field that is wrong', async (t) => {
+  const bench = await AgentBench.open(t);
+  const missing = await bench.start(bench.at('nowhere.json')).finished;
+  assert.equal(missing.exit, 117);
+  assert.match(missing.stderr, /nowhere\.json cannot be read/);
+  const { exit, stderr } = await bench.run({ train: { outputs: ['../../etc/passwd'] } });
+  assert.equal(exit, 117);
+  assert.match(stderr, /`job\.train\.outputs\[0\]` must be a path inside the work folder/);
+});
+
+test('a scratch folder that cannot be made is named', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({ scratchParent: bench.at('nowhere') });
+  assert.equal(exit, 108);
+  assert.ok(stderr.includes(bench.at('nowhere')), stderr);
+  assert.equal(bench.entries('agent-ended')[0]?.exit, 108);
+});
