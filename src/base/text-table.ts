@@ -24,7 +24,7 @@ export function textTable(columns: readonly TableColumn[], rows: readonly (reado
     .map((column, index) => ({
       ...column,
       index,
-      width: Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[index] ?? ''))),
+      width: rows.reduce((most, row) => Math.max(most, widthOf(row[index] ?? '')), widthOf(column.title)),
     }))
     .filter(({ index }) => rows.some((row) => (row[index] ?? '') !== ''));
   const line = (cell: (index: number, title: string) => string) =>

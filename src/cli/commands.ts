@@ -24,6 +24,10 @@ export const commands: Record<string, Entry> = {
   logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },
   report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
   stop: { summary: 'stop a run, or some of its jobs', load: () => import('./commands/stop.ts') },
+  demo: {
+    summary: 'train CIFAR-10 end to end on this machine',
+    load: () => import('./commands/demo.ts'),
+  },
   _supervise: {
     summary: 'bring a run on the local pool to its end',
     hidden: true,

@@ -10,73 +10,83 @@ export function jobWord(job: JobState): string {
   return job.status === 'running' ? (latestAttempt(job)?.phase ?? 'queued') : 'waiting';
 }
 
-/** What there is to say about a job now, the most telling first. */
-export function jobDetail(job: JobState, now: number): string {
+/** The figures of a job's present phase: bytes and rate, or epoch, loss and accuracy. */
+export function jobFigures(job: JobState): string[] {
   const attempt = latestAttempt(job);
-  if (attempt === undefined) return job.stopRequested ? 'stop requested' : '';
-  if (job.status !== 'running') return endedDetail(job, attempt);
+  if (attempt?.agent === undefined) return [];
+  if (job.status !== 'running' && job.outcome !== 'success') return [];
+  if (!isMovingData(attempt)) return trainingFigures(attempt.agent.training);
+  if (attempt.agent.fetches.length === 0) return [];
+  const { bytes, total, rate } = bytesOf(attempt.agent.fetches);
+  return [
+    total === undefined ? formatSize(bytes) : sizeOf(bytes, total),
+    ...(rate > 0 ? [`${formatSize(rate)}/s`] : []),
+  ];
+}
+
+/** What else there is to say about a job now. */
+export function jobNotes(job: JobState, now: number): string[] {
+  const attempt = latestAttempt(job);
+  if (attempt === undefined) return job.stopRequested ? ['stop requested'] : [];
+  if (job.status !== 'running') return endNotes(job, attempt);
   const quiet = silence(attempt, now);
+  const left = remaining(attempt);
   return [
     ...(quiet === undefined ? [] : [`unknown: nothing heard for ${showMillis(quiet)}`]),
     ...(job.stopRequested ? ['stopping'] : []),
-    ...phaseDetail(attempt),
-    ...setbackDetail(attempt),
-  ].join(', ');
+    ...(left === undefined ? [] : [`ETA ${left < 10_000 ? `${Math.ceil(left / 1000)}s` : showMillis(left)}`]),
+    ...(isMovingData(attempt) ? serverNotes(attempt) : []),
+  ];
 }
 
-function endedDetail(job: JobState, attempt: AttemptState): string {
-  if (job.outcome === 'success') return successDetail(attempt);
+const isMovingData = ({ phase }: AttemptState): boolean => phase === 'fetching' || phase === 'unpacking';
+
+function endNotes(job: JobState, attempt: AttemptState): string[] {
+  if (attempt.outcome === 'success')
+    return (attempt.agent?.outputs ?? [])
+      .slice(0, 2)
+      .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
   const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
-  const next = job.status === 'waiting' ? 'waits for another try: ' : '';
-  return next + (fault === undefined ? (attempt.outcome ?? '') : printable(fault.message));
+  const what = fault === undefined ? (attempt.outcome ?? '') : printable(fault.message);
+  return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
 }
 
-function successDetail({ agent }: AttemptState): string {
-  if (agent === undefined) return '';
+function serverNotes({ agent }: AttemptState): string[] {
+  const fetches = agent?.fetches ?? [];
+  const current = fetches.find(({ done }) => !done) ?? fetches.at(-1);
+  const setbacks = fetches.flatMap((fetch) => fetch.setbacks);
+  const last = setbacks.at(-1);
+  const count = `${setbacks.length} setback${setbacks.length === 1 ? '' : 's'}`;
   return [
-    ...(agent.training === undefined ? [] : figures(agent.training)),
-    ...agent.outputs.slice(0, 2).map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`),
-  ].join(', ');
-}
-
-function phaseDetail(attempt: AttemptState): string[] {
-  const { agent, phase } = attempt;
-  if (agent === undefined) return [];
-  const left = remaining(attempt);
-  const eta = left === undefined ? [] : [`ETA ${showMillis(left)}`];
-  if (phase === 'training') return [...(agent.training === undefined ? [] : figures(agent.training)), ...eta];
-  if (phase !== 'fetching' && phase !== 'unpacking') return [];
-  const current = agent.fetches.find(({ done }) => !done) ?? agent.fetches.at(-1);
-  if (current === undefined) return [];
-  const { bytes, total, rate } = bytesOf(agent.fetches);
-  return [
-    total === undefined ? formatSize(bytes) : `${formatSize(bytes)} of ${formatSize(total)}`,
-    ...(rate > 0 ? [`${formatSize(rate)}/s`] : []),
-    ...eta,
-    ...(current.server === '' ? [] : [`from ${printable(current.server)}`]),
+    ...(current === undefined || current.server === '' ? [] : [printable(current.server)]),
+    ...(last === undefined ? [] : [`${count}, last ${last.fault.kind} at ${printable(last.server)}`]),
   ];
 }
 
-/** Epoch, step, loss and accuracy, as far as the training told. */
-export function figures({ epoch, epochs, step, steps, loss, accuracy }: TrainingState): string[] {
-  const of = (count: number, total: number | undefined) =>
-    total === undefined ? String(count) : `${count}/${total}`;
+/** `85/170 MB`; each with its unit where they differ. */
+function sizeOf(bytes: number, total: number): string {
+  const [part, whole] = [formatSize(bytes), formatSize(total)];
+  const sameUnit = part.split(' ')[1] === whole.split(' ')[1];
+  return `${sameUnit ? (part.split(' ')[0] ?? '') : part}/${whole}`;
+}
+
+function trainingFigures(training: TrainingState | undefined): string[] {
+  if (training === undefined) return [];
+  const { step, steps, loss, accuracy } = training;
+  const epoch = showEpoch(training);
   return [
-    ...(epoch === undefined ? [] : [`epoch ${of(epoch, epochs)}`]),
-    ...(step === undefined || epoch !== undefined ? [] : [`step ${of(step, steps)}`]),
+    ...(epoch === '' ? [] : [`epoch ${epoch}`]),
+    ...(step === undefined || epoch !== '' ? [] : [`step ${step}${steps === undefined ? '' : `/${steps}`}`]),
     ...(loss === undefined ? [] : [`loss ${showLoss(loss)}`]),
-    ...(accuracy === undefined ? [] : [`accuracy ${(accuracy * 100).toFixed(1)} %`]),
+    ...(accuracy === undefined ? [] : [`acc ${(accuracy * 100).toFixed(1)} %`]),
   ];
+}
+
+/** `3/5`, `3`, or nothing. */
+export function showEpoch({ epoch, epochs }: { epoch?: number; epochs?: number }): string {
+  if (epoch === undefined) return '';
+  return epochs === undefined ? String(epoch) : `${epoch}/${epochs}`;
 }
 
 export const showLoss = (loss: number): string =>
   Number.isFinite(loss) ? String(Number(loss.toPrecision(4))) : String(loss);
-
-function setbackDetail({ agent }: AttemptState): string[] {
-  const setbacks = agent?.fetches.flatMap((fetch) => fetch.setbacks) ?? [];
-  const last = setbacks.at(-1);
-  if (last === undefined) return [];
-  return [
-    `${setbacks.length} setback${setbacks.length === 1 ? '' : 's'}, last ${last.fault.kind} at ${printable(last.server)}`,
-  ];
-}

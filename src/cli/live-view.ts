@@ -5,7 +5,7 @@ import type { JobState, RunState } from '../journal/state.ts';
 import { showMillis } from '../report/show-millis.ts';
 import type { Glyphs } from './glyphs.ts';
 import { latestAttempt, placeOf, shareDone } from './job-progress.ts';
-import { jobDetail, jobWord } from './job-words.ts';
+import { jobFigures, jobNotes, jobWord } from './job-words.ts';
 
 export interface Frame {
   columns: number;
@@ -13,6 +13,8 @@ export interface Frame {
   now: number;
   color: boolean;
   glyphs: Glyphs;
+  /** Said at the right of the first line while the run goes on. */
+  hint: string;
 }
 
 /** A run as the lines of a screen, none wider or more than the frame has. Pure. */
@@ -22,7 +24,7 @@ export function liveView(state: RunState, frame: Frame): string[] {
   return [...head, ...jobLines(state.jobs, frame, room)].slice(0, frame.rows);
 }
 
-function heading(state: RunState, { columns, now }: Frame): string[] {
+function heading(state: RunState, { columns, now, hint }: Frame): string[] {
   const from = state.createdAt === undefined ? now : Date.parse(state.createdAt);
   const to = state.endedAt === undefined ? now : Date.parse(state.endedAt);
   const left = [
@@ -31,7 +33,7 @@ function heading(state: RunState, { columns, now }: Frame): string[] {
     showMillis(Math.max(0, to - from)),
     ...(state.stopRequested && state.endedAt === undefined ? ['stopping'] : []),
   ].join(' · ');
-  const right = state.endedAt === undefined ? 'q leaves, the run goes on' : 'ended';
+  const right = state.endedAt === undefined ? hint : 'ended';
   return [`${pad(clip(left, columns - right.length - 1), columns - right.length)}${right}`];
 }
 
@@ -113,7 +115,7 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
     pad('JOB', widths.id),
     'TRY',
     pad('STATE', 12),
-    pad('', widths.bar + 5),
+    pad('', widths.bar + 6),
     ...(widths.place > 0 ? [pad('WHERE', widths.place)] : []),
   ].join(' ');
   const more = all ? [] : [`… and ${sorted.length - shown.length} more: updraft status lists them all`];
@@ -140,12 +142,12 @@ function jobLine(
   );
   const bar =
     share === undefined || job.status === 'waiting'
-      ? pad('', widths.bar + 5)
+      ? pad('', widths.bar + 6)
       : progressBar(share, widths.bar, glyphs);
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(placeOf(attempt)), widths.place), widths.place)}` : '';
-  const used = start.length + 13 + widths.bar + 5 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
-  const detail = clip(jobDetail(job, now), columns - used);
+  const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
+  const detail = clip([...jobFigures(job), ...jobNotes(job, now)].join('  '), columns - used);
   const state = paint(pad(word, 13), styles[groupOf(job)], color);
   return clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used);
 }
@@ -167,7 +169,7 @@ const styles: Record<Group, Style> = {
 
 function progressBar(share: number, width: number, glyphs: Glyphs): string {
   const full = Math.floor(share * width);
-  const percent = pad(`${Math.floor(share * 100)} %`, 5, 'right');
+  const percent = pad(`${Math.floor(share * 100)} %`, 6, 'right');
   return glyphs.done.repeat(full) + glyphs.idle.repeat(width - full) + percent;
 }
 

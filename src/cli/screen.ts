@@ -19,9 +19,11 @@ export function openScreen(
   { draw, onKey }: { draw: () => string[]; onKey: (key: string) => void },
 ): Screen {
   const redraw = () => {
-    // Written over what is there and cleared behind, so that nothing flickers.
-    const lines = draw().map((line) => `${line}\x1b[K`);
-    cli.out(`\x1b[H${lines.join('\r\n')}\x1b[J`);
+    // Line by line over what is there, so that nothing flickers. Cleared before, not behind: behind a full line the
+    // cursor still stands on its last character.
+    const lines = draw();
+    const text = lines.map((line, index) => `\x1b[${index + 1};1H\x1b[2K${line}`).join('');
+    cli.out(lines.length < terminal.size().rows ? `${text}\x1b[${lines.length + 1};1H\x1b[J` : text);
   };
   cli.out(enter);
   const offKey = terminal.onKey(onKey);

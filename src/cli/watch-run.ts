@@ -5,7 +5,7 @@ import type { JobState, RunState } from '../journal/state.ts';
 import type { Cli } from './cli.ts';
 import { glyphsFor } from './glyphs.ts';
 import { latestAttempt, placeOf } from './job-progress.ts';
-import { figures, jobDetail, jobWord } from './job-words.ts';
+import { jobFigures, jobNotes, jobWord } from './job-words.ts';
 import { liveView } from './live-view.ts';
 import { openScreen } from './screen.ts';
 import type { Terminal } from './terminal.ts';
@@ -30,7 +30,8 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
   const signal = AbortSignal.any([cli.signal, leave.signal]);
   let state: RunState | undefined;
   const glyphs = glyphsFor(cli.env);
-  const frame = () => ({ ...terminal.size(), now: cli.clock.now(), color: cli.color, glyphs });
+  const hint = 'q leaves, the run goes on';
+  const frame = () => ({ ...terminal.size(), now: cli.clock.now(), color: cli.color, glyphs, hint });
   const screen = openScreen(cli, terminal, {
     draw: () => (state === undefined ? [] : liveView(state, frame())),
     onKey: (key) => {
@@ -45,7 +46,7 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
     screen.close();
   }
   if (state === undefined) return loadRun(runFolder);
-  const last = liveView(state, { ...frame(), rows: Math.max(frame().rows, 12) });
+  const last = liveView(state, { ...frame(), hint: 'left' });
   cli.out(`${last.join('\n')}\n`);
   return state;
 }
@@ -76,7 +77,7 @@ const jsonLines: Lines = (before, now, at) => {
 const textLines: Lines = (before, now, at) => {
   const known = new Map(before?.jobs.map((job) => [job.id, newsOf(job)]));
   return changedJobs(before, now)
-    .filter((job) => known.get(job.id) !== newsOf(job))
+    .filter((job) => known.get(job.id) !== newsOf(job) && !isAboutToEnd(job))
     .map((job) => textLine(job, at));
 };
 
@@ -85,6 +86,10 @@ function changedJobs(before: RunState | undefined, now: RunState): JobState[] {
   const known = new Set(before?.jobs);
   return now.jobs.filter((job) => !known.has(job));
 }
+
+/** Between a good attempt's end and its job's end there is nothing to say. */
+const isAboutToEnd = (job: JobState): boolean =>
+  job.status === 'waiting' && latestAttempt(job)?.outcome === 'success';
 
 /** What is worth a new line: the figures in it that change all the time are not. */
 function newsOf(job: JobState): string {
@@ -98,7 +103,7 @@ function textLine(job: JobState, at: number): string {
   const attempt = latestAttempt(job);
   const place = placeOf(attempt);
   const time = new Date(at).toISOString().slice(0, 19);
-  const detail = jobDetail(job, at) || figures(attempt?.agent?.training ?? { command: '' }).join(', ');
+  const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [
     `${time}Z`,
     printable(job.id),

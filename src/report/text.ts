@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import { clip, pad, textTable } from '../base/text-table.ts';
+import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
 import { kinds } from '../fault/kinds.ts';
 import { columns, type Column } from './ledger.ts';
 import { showMillis } from './show-millis.ts';
@@ -15,7 +15,7 @@ export function reportText(report: Summary, width: number): string {
     '',
     ...timeChart(report, width),
     '',
-    ...attemptTable(report),
+    ...attemptTable(report, width),
     ...failureLines(report, width),
     ...(report.garbledLines === 0
       ? []
@@ -60,10 +60,29 @@ function timeChart({ slotSeconds, usefulShare }: Summary, width: number): string
   ];
 }
 
-function attemptTable({ attempts, slotSeconds }: Summary): string[] {
-  const used = columns.filter((column) => slotSeconds[column] > 0);
+/**
+ * A row per attempt and the sum. Where not all columns fit, the smallest are added up as `other`, so that a row
+ * still adds up.
+ */
+function attemptTable(report: Summary, width: number): string[] {
+  const used = columns.filter((column) => report.slotSeconds[column] > 0);
+  const bySize = used.toSorted((a, b) => report.slotSeconds[b] - report.slotSeconds[a]);
+  for (let kept = used.length; ; kept -= 1) {
+    const shown = new Set(bySize.slice(0, kept));
+    const table = attemptRows(
+      report,
+      used.filter((column) => shown.has(column)),
+      used.filter((column) => !shown.has(column)),
+    );
+    if (kept <= 1 || table.every((line) => widthOf(line) <= width)) return table;
+  }
+}
+
+function attemptRows({ attempts, slotSeconds }: Summary, shown: Column[], other: Column[]): string[] {
+  const show = (seconds: number) => (seconds === 0 ? '-' : showSeconds(seconds));
   const cells = (seconds: Record<Column, number>, total: number) => [
-    ...used.map((column) => (seconds[column] === 0 ? '-' : showSeconds(seconds[column]))),
+    ...shown.map((column) => show(seconds[column])),
+    other.length === 0 ? '' : show(other.reduce((sum, column) => sum + seconds[column], 0)),
     showSeconds(total),
   ];
   const rows = attempts.map(({ job, attempt, outcome, host, site, seconds, totalSeconds }) => [
@@ -76,20 +95,14 @@ function attemptTable({ attempts, slotSeconds }: Summary): string[] {
   const total = attempts.reduce((sum, attempt) => sum + attempt.totalSeconds, 0);
   const sum = ['all', String(attempts.length), '', '', ...cells(slotSeconds, total)];
   const right = (title: string) => ({ title, align: 'right' as const });
+  const titles = [...shown.map((column) => right(short[column])), right('other'), right('total')];
   return textTable(
-    [
-      { title: 'job' },
-      right('try'),
-      { title: 'outcome' },
-      { title: 'where' },
-      ...used.map((column) => right(short[column])),
-      right('total'),
-    ],
+    [{ title: 'job' }, right('try'), { title: 'outcome' }, { title: 'where' }, ...titles],
     [...rows, sum],
   );
 }
 
-/** Titles that let the usual table fit 80 columns. */
+/** Short titles, so that more columns fit. */
 const short: Record<Column, string> = {
   queued: 'queued',
   preparing: 'prep',

@@ -29,7 +29,7 @@ Exit codes: 0 shown, 2 no such run.`,
         cli.out(`${JSON.stringify(report)}\n`);
         return;
       }
-      cli.out(`${reportText(report, cli.columns)}\n`);
+      cli.out(`${reportText(report, cli.outIsTerminal ? cli.columns : 132)}\n`);
       nextCommands(cli, [
         [`updraft status ${run.argument}`, 'how each job stands'],
         [`updraft report ${run.argument} --json`, 'the figures for a program'],

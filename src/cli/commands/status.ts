@@ -7,7 +7,7 @@ import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
-import { jobDetail, jobWord, showLoss } from '../job-words.ts';
+import { jobNotes, jobWord, showEpoch, showLoss } from '../job-words.ts';
 import { nextCommands } from '../next-commands.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -55,7 +55,7 @@ function statusText(state: RunState, width: number, now: number, onTerminal: boo
     right('RATE'),
     right('EPOCH'),
     right('LOSS'),
-    { title: 'DETAIL' },
+    { title: 'NOTE' },
   ];
   const table = textTable(
     columns,
@@ -79,11 +79,9 @@ function row(job: JobState, now: number): string[] {
     clip(printable(placeOf(attempt)), 20),
     fetches.length === 0 ? '' : formatSize(bytes),
     rate > 0 ? `${formatSize(rate)}/s` : '',
-    training.epoch === undefined
-      ? ''
-      : `${training.epoch}${training.epochs === undefined ? '' : `/${training.epochs}`}`,
+    showEpoch(training),
     training.loss === undefined ? '' : showLoss(training.loss),
-    job.status === 'running' && attempt?.phase === 'training' ? '' : jobDetail(job, now),
+    jobNotes(job, now).join(', '),
   ];
 }
 

@@ -41,7 +41,7 @@ export function failUnlessValid(state: RunState, argument: string): void {
   const bad = state.jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const [first] = bad;
   if (state.endedAt === undefined || first === undefined) return;
-  throw new Fault('jobs-failed', `${bad.length} of ${state.jobs.length} jobs have no valid result`, {
+  throw new Fault('jobs-failed', `${bad.length} of ${state.jobs.length} jobs ended without a valid result`, {
     about: state.run,
     fix: `see why: updraft logs ${argument} ${first.id} --err`,
   });
