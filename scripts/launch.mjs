@@ -11,19 +11,23 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const lockFile = path.join(root, 'package-lock.json');
 const stampFile = path.join(root, 'node_modules', '.updraft-installed');
 
+/** Each is a list of steps; the last one gets the arguments. */
 const entries = {
-  cli: ['src/cli/main.ts'],
-  demo: ['src/cli/main.ts', 'demo'],
-  test: ['scripts/test.ts'],
-  check: ['scripts/check.ts'],
-  'build-agent': ['scripts/build-agent.ts'],
-  schema: ['scripts/write-schema.ts'],
+  cli: [['src/cli/main.ts']],
+  demo: [
+    ['scripts/build-agent.ts', '--arch', process.arch],
+    ['src/cli/main.ts', 'demo'],
+  ],
+  test: [['scripts/test.ts']],
+  check: [['scripts/check.ts']],
+  'build-agent': [['scripts/build-agent.ts']],
+  schema: [['scripts/write-schema.ts']],
 };
 
 /** Runs one of the project's programs and returns its exit code. */
 export async function launch(name, args) {
-  const entry = entries[name];
-  if (entry === undefined) return fail(`unknown program "${name}"`);
+  const steps = entries[name];
+  if (steps === undefined) return fail(`unknown program "${name}"`);
   const problem = install();
   if (problem !== undefined) return fail(problem);
   const node = pinnedNode();
@@ -31,7 +35,12 @@ export async function launch(name, args) {
     return fail(
       `there is no Node 24 for ${process.platform}-${process.arch}; install Node 24 or newer yourself`,
     );
-  return await run(node, [path.join(root, entry[0]), ...entry.slice(1), ...args]);
+  for (const [program, ...fixed] of steps.slice(0, -1)) {
+    const code = await run(node, [path.join(root, program), ...fixed]);
+    if (code !== 0) return code;
+  }
+  const [program, ...fixed] = steps.at(-1);
+  return await run(node, [path.join(root, program), ...fixed, ...args]);
 }
 
 function fail(message) {
