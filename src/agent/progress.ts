@@ -9,9 +9,9 @@ export interface Progress {
 }
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
-const assign = String.raw`\s*(?:[:=]|\bis\b)?\s*`;
+const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;
 
-const epochOf = new RegExp(String.raw`\bepochs?\b${assign}[[(]?(\d+)(?:\s*(?:/|of)\s*(\d+))?`, 'i');
+const epochOf = new RegExp(String.raw`\bepochs?\b${assign}[[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`, 'i');
 const stepOf =
   /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
 // PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12`.

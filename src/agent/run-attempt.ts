@@ -56,7 +56,8 @@ async function inScratch(order: Order, world: World, note: Note): Promise<Ending
     ended = await trainOrSave(attempt);
     await judge(attempt, ended, before);
   } catch (thrown) {
-    fault = told(thrown);
+    // Whatever broke because the attempt was asked to end, that is what it ended of; a training's own end counts.
+    fault = told(ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
   }
   try {
     note({ kind: 'phase', phase: 'cleaning' });

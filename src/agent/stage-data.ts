@@ -1,90 +1,118 @@
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, open, rename } from 'node:fs/promises';
 import path from 'node:path';
+import type { Clock } from '../base/clock.ts';
 import type { Locator } from '../federation/located.ts';
 import { createLocator } from '../federation/locator.ts';
-import { parseObjectUrl } from '../federation/object-url.ts';
+import { parseObjectUrl, type ObjectUrl } from '../federation/object-url.ts';
 import type { DataSource } from '../job/spec.ts';
-import { fetchToFile } from './fetch-local.ts';
-import { fetchToStream } from './fetch-local.ts';
+import { fetchToFile } from '../transfer/fetch-to-file.ts';
+import { fetchToStream } from '../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchEvent, FetchOptions } from '../transfer/fetch.ts';
 import { archiveKind } from '../unpack/archive-kind.ts';
 import { openUnpacker, type UnpackerOptions } from '../unpack/open-unpacker.ts';
 import type { Attempt } from './attempt.ts';
 import { recordOf } from './ending.ts';
+import { readLocal } from './read-local.ts';
 
 const progressEveryMs = 1000;
+
+interface Staging {
+  source: DataSource;
+  url: ObjectUrl;
+  options: FetchOptions & { clock: Clock };
+}
 
 /** Brings every data source into the work folder, where it appears only when it is whole. */
 export async function stageData(attempt: Attempt): Promise<void> {
   const { env, clock, cwd, uid, version } = attempt.world;
   if (attempt.order.data.length === 0) return;
   const locator = createLocator({ env, clock, cwd, uid, version });
-  for (const source of attempt.order.data) await stageSource(source, attempt, locator);
+  for (const source of attempt.order.data) {
+    attempt.world.signal.throwIfAborted();
+    attempt.note({ kind: 'phase', phase: 'fetching' });
+    const url = parseObjectUrl(source.url, env);
+    const staging = { source, url, options: fetchOptions(source, url.text, attempt, locator) };
+    const name = nameOf(url);
+    const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
+    if (mode === 'none') await stageFile(staging, name, attempt);
+    else await stageArchive(staging, mode, attempt);
+  }
 }
 
-async function stageSource(source: DataSource, attempt: Attempt, locator: Locator): Promise<void> {
-  const { world, note } = attempt;
-  world.signal.throwIfAborted();
-  note({ kind: 'phase', phase: 'fetching' });
-  // The URL may carry a token; journals and messages must not.
-  const object = parseObjectUrl(source.url, world.env).text;
-  const options: FetchOptions = {
-    locator,
-    clock: world.clock,
-    signal: world.signal,
-    onEvent: tellEvents(object, attempt),
-    ...(source.tokenFile === undefined ? {} : { tokenFile: source.tokenFile }),
-    ...(source.sha256 === undefined ? {} : { sha256: source.sha256 }),
-    ...(source.expect.bytes === undefined ? {} : { bytes: source.expect.bytes }),
-  };
-  const name = path.posix.basename(new URL(object).pathname);
-  const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
-  if (mode === 'none') await stageFile(source, decodeURIComponent(name), object, options, attempt);
-  else await stageArchive(source, mode, object, options, attempt);
-}
-
-async function stageFile(
-  source: DataSource,
-  name: string,
-  object: string,
-  options: FetchOptions,
-  { scratch, note }: Attempt,
-): Promise<void> {
+async function stageFile({ source, url, options }: Staging, name: string, attempt: Attempt): Promise<void> {
+  const { scratch, note } = attempt;
   const draft = path.join(scratch.stage, source.name);
-  const fetched = await fetchToFile(source.url, draft, options);
-  note({ kind: 'fetched', object, ...fetched });
+  const fetched =
+    url.kind === 'file'
+      ? await copyLocal(url.file, draft, options)
+      : await fetchToFile(source.url, draft, options);
+  note({ kind: 'fetched', object: url.text, ...fetched });
   const folder = path.join(scratch.work, source.into);
   await mkdir(folder, { recursive: true });
   await rename(draft, path.join(folder, name));
 }
 
 async function stageArchive(
-  source: DataSource,
+  { source, url, options }: Staging,
   mode: UnpackerOptions['mode'],
-  object: string,
-  options: FetchOptions,
   { scratch, note }: Attempt,
 ): Promise<void> {
-  const { files } = source.expect;
+  const object = url.text;
+  const expected = source.expect.files;
   const unpacker = openUnpacker({
     name: object,
     mode,
     into: path.join(scratch.work, source.into),
-    ...(files === undefined ? {} : { expect: { files } }),
+    ...(expected === undefined ? {} : { expect: { files: expected } }),
   });
   try {
-    const fetched = await fetchToStream(source.url, (chunk) => unpacker.write(chunk), options);
+    const write = (chunk: Buffer): void | Promise<void> => unpacker.write(chunk);
+    const fetched =
+      url.kind === 'file'
+        ? await readLocal(url.file, write, options)
+        : await fetchToStream(source.url, write, options);
     note({ kind: 'fetched', object, ...fetched });
     note({ kind: 'phase', phase: 'unpacking' });
-    const { files: count, bytes } = await unpacker.finish();
-    note({ kind: 'unpacked', object, files: count, bytes, proven: isProven(fetched) });
+    const { files, bytes } = await unpacker.finish();
+    note({ kind: 'unpacked', object, files, bytes, proven: isProven(fetched) });
   } catch (error) {
     await unpacker.abort();
     throw error;
   }
 }
 
+async function copyLocal(file: string, target: string, options: Staging['options']): Promise<Fetched> {
+  await using output = await open(target, 'wx', 0o600);
+  return await readLocal(file, (chunk) => output.writeFile(chunk), options);
+}
+
 const isProven = ({ verified }: Fetched): boolean => verified === 'manifest' || verified === 'digest';
+
+/** The object's own name, as a name of a file. */
+function nameOf(url: ObjectUrl): string {
+  if (url.kind === 'file') return path.basename(url.file);
+  const pathname = url.kind === 'plain' ? new URL(url.href).pathname : url.path;
+  const name = path.posix.basename(decodeURIComponent(pathname));
+  return name === '' || name === '..' ? 'object' : name;
+}
+
+function fetchOptions(
+  source: DataSource,
+  object: string,
+  attempt: Attempt,
+  locator: Locator,
+): Staging['options'] {
+  const { tokenFile, sha256, expect } = source;
+  return {
+    locator,
+    clock: attempt.world.clock,
+    signal: attempt.world.signal,
+    onEvent: tellEvents(object, attempt),
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(expect.bytes === undefined ? {} : { bytes: expect.bytes }),
+  };
+}
 
 function tellEvents(object: string, { world, note }: Attempt): (event: FetchEvent) => void {
   let toldAt = -Infinity;
@@ -97,13 +125,7 @@ function tellEvents(object: string, { world, note }: Attempt): (event: FetchEven
     if (now - toldAt < progressEveryMs) return;
     toldAt = now;
     const { bytes, total, rate, server } = event;
-    note({
-      kind: 'fetch-progress',
-      object,
-      bytes,
-      rate,
-      server,
-      ...(total === undefined ? {} : { total }),
-    });
+    const known = total === undefined ? {} : { total };
+    note({ kind: 'fetch-progress', object, bytes, rate, server, ...known });
   };
 }

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { LogTail } from './log-tail.ts';
+
+function logFile(t: TestContext): string {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-tail-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return path.join(folder, 'out.log');
+}
+
+test('gives each line once, when it is whole', (t) => {
+  const file = logFile(t);
+  const tail = new LogTail(file);
+  assert.deepEqual(tail.read(), { lines: [], grown: false });
+  writeFileSync(file, 'one\ntw');
+  assert.deepEqual(tail.read(), { lines: ['one'], grown: true });
+  assert.equal(tail.rest(), 'tw');
+  appendFileSync(file, 'o\r 50%\r100%\n');
+  assert.deepEqual(tail.read(), { lines: ['two', ' 50%', '100%'], grown: true });
+  assert.deepEqual(tail.read(), { lines: [], grown: false });
+});
+
+test('of a flood of output only the end is read', (t) => {
+  const file = logFile(t);
+  const tail = new LogTail(file);
+  writeFileSync(file, `${'x'.repeat(1_000_000)}\nlast\n`);
+  const { lines } = tail.read();
+  assert.equal(lines.at(-1), 'last');
+  assert.ok(lines.join('').length < 70_000);
+});
+
+test('a log that was cut is read from its start', (t) => {
+  const file = logFile(t);
+  const tail = new LogTail(file);
+  writeFileSync(file, 'a long first line\n');
+  tail.read();
+  writeFileSync(file, 'new\n');
+  assert.deepEqual(tail.read().lines, ['new']);
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+
+for (const [line, expected] of [
+  ['Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.45', { epoch: 1, step: 640, steps: 60000, loss: 0.45 }],
+  ['Test set: Average loss: 0.0300, Accuracy: 9909/10000 (99%)', { accuracy: 0.9909 }],
+  ['epoch=3 loss=1.5e-3', { epoch: 3, loss: 0.0015 }],
+  ['Epoch 3/10', { epoch: 3, epochs: 10 }],
+  ['Epoch [3/10], Step [5/100], Loss: 2.3026', { epoch: 3, epochs: 10, step: 5, steps: 100, loss: 2.3026 }],
+  ['step 5/100', { step: 5, steps: 100 }],
+  ['epoch 2 of 5: loss nan', { epoch: 2, epochs: 5, loss: NaN }],
+  ['loss: -inf', { loss: -Infinity }],
+  ['  45%|####   | 45/100 [00:10<00:12, 4.5it/s, loss=0.123]', { step: 45, steps: 100, loss: 0.123 }],
+  ['val acc: 87.5%', { accuracy: 0.875 }],
+  ['accuracy = 0.5', { accuracy: 0.5 }],
+  ['{"epoch": 4, "loss": 0.25}', { epoch: 4, loss: 0.25 }],
+  ["{'loss': 0.4, 'learning_rate': 1e-05, 'epoch': 0.32}", { epoch: 0.32, loss: 0.4 }],
+  ['* Acc@1 71.2 Acc@5 90.1', {}],
+  ['lossless compression of 3 epochs of geology', {}],
+  ['glossy: 5', {}],
+  ['', {}],
+] as const)
+  test(`understands ${JSON.stringify(line)}`, () => assert.deepEqual(progressOfLine(line), expected));
+
+test('a line of a megabyte costs no time', () => {
+  const started = performance.now();
+  progressOfLine('epoch '.repeat(200_000));
+  progressOfLine('1'.repeat(1_000_000));
+  assert.ok(performance.now() - started < 200);
+});
+
+test('a record takes numbers under known names, also those JSON cannot write, and nothing else', () => {
+  assert.deepEqual(progressOfRecord('{"epoch":2,"loss":NaN,"steps":"7","other":1}'), { epoch: 2, loss: NaN });
+  assert.deepEqual(progressOfRecord('{"loss": -Infinity}'), { loss: -Infinity });
+  for (const bad of ['', 'null', '[1]', '{"epoch":', '7']) assert.deepEqual(progressOfRecord(bad), {});
+});
+
+test('the latest value of each field counts', () => {
+  assert.deepEqual(mergeProgress([{ epoch: 1, loss: 3 }, {}, { loss: 2 }]), { epoch: 1, loss: 2 });
+});
