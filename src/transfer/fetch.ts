@@ -1,6 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
+import type { Manifest } from './manifest.ts';
+import type { Policy } from './policy.ts';
 
 /** How far the bytes were proven: by chunk hashes, by a whole-object digest, by their number, or not at all. */
 export type Verified = 'manifest' | 'digest' | 'size' | 'none';
@@ -18,6 +20,9 @@ export interface FetchOptions {
   sha256?: string;
   /** Size the user expects, in bytes. */
   bytes?: number;
+  /** Hashes of the object's chunks: damage is found at once and only the damaged chunk is fetched again. */
+  manifest?: Manifest;
+  policy?: Partial<Policy>;
   onEvent?: (event: FetchEvent) => void;
 }
 

@@ -1,0 +1,183 @@
+import fs from 'node:fs';
+import { Fault } from '../fault/fault.ts';
+import { alreadyThere } from './already-there.ts';
+import { askObject, type ObjectFacts } from './digest.ts';
+import type { Fetched, FetchOptions, Verified } from './fetch.ts';
+import { FileSink } from './file-sink.ts';
+import { onDisk, PartFile } from './part-file.ts';
+import { journalPath, readJournal, writeJournal, type PartJournal } from './part-journal.ts';
+import { asStopped, settle, type Settings } from './settings.ts';
+import { Transfer } from './transfer.ts';
+
+export interface FetchToFileOptions extends FetchOptions {
+  /** Replace a target that holds something else. */
+  overwrite?: boolean;
+}
+
+/** How often the journal is brought up to date, for the case that the process is killed. */
+const checkpointMs = 10_000;
+
+/**
+ * Fetches an object into a file. Until it is whole and proven the bytes are in `target.part`; a later call for
+ * the same target goes on where this one stopped, if the object is still the same.
+ */
+export async function fetchToFile(
+  url: string,
+  target: string,
+  options: FetchToFileOptions,
+): Promise<Fetched> {
+  const settings = settle(url, options);
+  const started = settings.clock.monotonic();
+  const there = options.overwrite === true ? undefined : await alreadyThere(url, target, settings);
+  if (there !== undefined) return there;
+  const fetch = new FileFetch(url, target, settings);
+  try {
+    const verified = await fetch.run();
+    const seconds = (settings.clock.monotonic() - started) / 1000;
+    return { bytes: fetch.size, seconds, verified, servers: fetch.servers };
+  } catch (error) {
+    fetch.suspend();
+    throw asStopped(url, error, settings.signal);
+  } finally {
+    fetch.close();
+  }
+}
+
+class FileFetch {
+  readonly #url: string;
+  readonly #target: string;
+  readonly #settings: Settings;
+  readonly #file: PartFile;
+  readonly #sink: FileSink;
+  readonly #transfer: Transfer;
+  #digest: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #checkpointAt: number;
+  #flushing = false;
+
+  constructor(url: string, target: string, settings: Settings) {
+    this.#url = url;
+    this.#target = target;
+    this.#settings = settings;
+    this.#file = new PartFile(target);
+    const { manifest, sha256, clock, policy, signal } = settings;
+    this.#sink = new FileSink(this.#file, {
+      manifest,
+      sha256: sha256 !== undefined && manifest === undefined,
+      onBad: (range, servers) => this.#transfer.reject(range, servers),
+    });
+    this.#transfer = new Transfer({
+      url,
+      ...settings,
+      sink: this.#sink,
+      proven: manifest !== undefined,
+      earlier: this.#earlier(),
+      onEvent: (event) => {
+        settings.onEvent(event);
+        if (event.kind === 'progress') this.#checkpoint();
+      },
+      onFound: (source, pool) => {
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#digest = askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
+      },
+    });
+    this.#checkpointAt = clock.monotonic() + checkpointMs;
+  }
+
+  get size(): number {
+    return this.#transfer.segments.size;
+  }
+
+  get servers(): Fetched['servers'] {
+    return this.#transfer.servers;
+  }
+
+  /** Fetches, proves, and gives the file its name. */
+  async run(): Promise<Verified> {
+    await this.#transfer.run();
+    let proof = await this.#prove();
+    while (proof instanceof Fault) {
+      await this.#transfer.startAgain(proof);
+      proof = await this.#prove();
+    }
+    this.#file.truncate(this.size);
+    onDisk(this.#target, () => fs.renameSync(this.#file.path, this.#target));
+    fs.rmSync(journalPath(this.#target), { force: true });
+    return proof;
+  }
+
+  /** Leaves what is there for a later attempt. */
+  suspend(): void {
+    const journal = this.#journal();
+    if (journal !== undefined) {
+      writeJournal(this.#target, journal);
+      return;
+    }
+    fs.rmSync(journalPath(this.#target), { force: true });
+    fs.rmSync(this.#file.path, { force: true });
+  }
+
+  close(): void {
+    this.#transfer.close();
+    this.#file.close();
+  }
+
+  async #prove(): Promise<Verified | Fault> {
+    const { manifest, sha256 } = this.#settings;
+    if (manifest !== undefined) return 'manifest';
+    if (sha256 !== undefined) {
+      const found = this.#sink.sha256(this.size);
+      return found === sha256 ? 'digest' : this.#corrupt('SHA-256', found, sha256);
+    }
+    const digest = (await this.#digest)?.digest;
+    if (digest === undefined) return this.#transfer.known.size === undefined ? 'none' : 'size';
+    const found = this.#file.hash(digest.algorithm, 0, this.size);
+    return found === digest.hex
+      ? 'digest'
+      : this.#corrupt(`${digest.algorithm} (${digest.server})`, found, digest.hex);
+  }
+
+  #corrupt(what: string, found: string, expected: string): Fault {
+    return new Fault('data-corrupt', `${this.#url}: ${what} is ${found}, should be ${expected}`, {
+      about: this.#url,
+    });
+  }
+
+  /** An earlier attempt's bytes, if they can be told to be of the same object. */
+  #earlier(): { identity: PartJournal['identity']; done: PartJournal['done'] } | undefined {
+    const { manifest, sha256, size } = this.#settings;
+    const journal = readJournal(this.#target);
+    const identity = journal?.identity;
+    const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
+    const sameSize = size === undefined || size === identity?.size;
+    if (journal?.url !== this.#url || identity === undefined || recognizable === undefined || !sameSize) {
+      this.#file.truncate(0);
+      return undefined;
+    }
+    const there = journal.done.filter(({ end }) => end <= this.#file.size);
+    return { identity, done: this.#sink.check?.proven(there) ?? there };
+  }
+
+  #journal(): PartJournal | undefined {
+    const { known, segments } = this.#transfer;
+    const done = segments.done;
+    return known.size === undefined || done.length === 0
+      ? undefined
+      : { url: this.#url, identity: this.#transfer.identity, done };
+  }
+
+  /** The journal names only what is on the disk: a machine that dies may lose what was just written. */
+  #checkpoint(): void {
+    const now = this.#settings.clock.monotonic();
+    const journal = this.#journal();
+    if (this.#flushing || now < this.#checkpointAt || journal === undefined) return;
+    this.#flushing = true;
+    this.#file
+      .flush()
+      .then(() => writeJournal(this.#target, journal))
+      .catch(() => undefined)
+      .finally(() => {
+        this.#flushing = false;
+        this.#checkpointAt = this.#settings.clock.monotonic() + checkpointMs;
+      });
+  }
+}

@@ -1,0 +1,112 @@
+import { Fault } from '../fault/fault.ts';
+import { askObject, type ObjectFacts } from './digest.ts';
+import type { Fetched, FetchOptions, Verified } from './fetch.ts';
+import { hasher, type Algorithm, type Hasher } from './hasher.ts';
+import { OrderedSink, type Write } from './ordered-sink.ts';
+import { ProvenSink } from './proven-sink.ts';
+import { asStopped, settle, type Settings } from './settings.ts';
+import type { Sink } from './sink.ts';
+import { Transfer } from './transfer.ts';
+
+/**
+ * Fetches an object and hands its bytes to `write` in order; a chunk is the engine's again when `write` returns
+ * or resolves. With a manifest only proven bytes are handed on; without one the proof comes at the end, and a
+ * Fault may follow bytes that were already handed on.
+ */
+export async function fetchToStream(url: string, write: Write, options: FetchOptions): Promise<Fetched> {
+  const settings = settle(url, options);
+  const started = settings.clock.monotonic();
+  const fetch = new StreamFetch(url, write, settings);
+  try {
+    const verified = await fetch.run();
+    const seconds = (settings.clock.monotonic() - started) / 1000;
+    return { bytes: fetch.transfer.segments.size, seconds, verified, servers: fetch.transfer.servers };
+  } catch (error) {
+    throw asStopped(url, error, settings.signal);
+  } finally {
+    fetch.transfer.close();
+  }
+}
+
+/** How long the first byte waits to learn which digest the server has: hashing must begin with that byte. */
+const digestGraceMs = 1_000;
+/** What Pelican servers have most often, computed while a slow server has not said what it has. */
+const likely: Algorithm = 'crc32c';
+
+class StreamFetch {
+  readonly transfer: Transfer;
+  readonly #url: string;
+  readonly #settings: Settings;
+  readonly #write: Write;
+  #hash: Hasher | undefined;
+  #algorithm: Algorithm | undefined;
+  #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+
+  constructor(url: string, write: Write, settings: Settings) {
+    this.#url = url;
+    this.#settings = settings;
+    this.#write = write;
+    const { manifest, sha256, clock, policy, signal } = settings;
+    if (sha256 !== undefined) this.#hashWith('sha-256');
+    this.transfer = new Transfer({
+      url,
+      ...settings,
+      sink: this.#sink(),
+      proven: manifest !== undefined,
+      earlier: undefined,
+      onFound: async (source, pool) => {
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#facts = askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
+        await this.#chooseDigest();
+      },
+    });
+  }
+
+  async run(): Promise<Verified> {
+    await this.transfer.run();
+    const { manifest, sha256 } = this.#settings;
+    if (manifest !== undefined) return 'manifest';
+    const digest = sha256 === undefined ? (await this.#facts)?.digest : { algorithm: 'sha-256', hex: sha256 };
+    if (digest === undefined || digest.algorithm !== this.#algorithm || this.#hash === undefined)
+      return this.transfer.known.size === undefined ? 'none' : 'size';
+    const found = this.#hash.hex();
+    if (found === digest.hex) return 'digest';
+    throw new Fault(
+      'data-corrupt',
+      `${this.#url}: ${digest.algorithm} is ${found}, should be ${digest.hex}`,
+      {
+        about: this.#url,
+      },
+    );
+  }
+
+  #sink(): Sink {
+    const { manifest, policy } = this.#settings;
+    if (manifest !== undefined)
+      return new ProvenSink(manifest, policy.windowBytes, this.#write, (range, servers) =>
+        this.transfer.reject(range, servers),
+      );
+    return new OrderedSink(policy.windowBytes, (chunk) => {
+      this.#hash?.update(chunk);
+      return this.#write(chunk);
+    });
+  }
+
+  #hashWith(algorithm: Algorithm): void {
+    this.#algorithm = algorithm;
+    this.#hash = hasher(algorithm);
+  }
+
+  async #chooseDigest(): Promise<void> {
+    const { clock } = this.#settings;
+    const waiting = new AbortController();
+    const late = clock.sleep(digestGraceMs, waiting.signal).then(
+      () => 'late' as const,
+      () => 'late' as const,
+    );
+    const facts = await Promise.race([this.#facts, late]);
+    waiting.abort();
+    if (facts === 'late') this.#hashWith(likely);
+    else if (facts?.digest !== undefined) this.#hashWith(facts.digest.algorithm);
+  }
+}

@@ -1,0 +1,35 @@
+/** How patient a transfer is. */
+export interface Policy {
+  connectSeconds: number;
+  /** Until the head of an answer. */
+  headSeconds: number;
+  /** Without a byte for so long a server has stalled; a quarter of it while another one delivers. */
+  stallSeconds: number;
+  /** A server below this is too slow whatever the object; big objects and budgets raise it. */
+  floorBytesPerSecond: number;
+  /** Servers used at once for one object. */
+  maxServers: number;
+  /** The whole fetch must end within this time, if it is set. */
+  budgetSeconds: number | undefined;
+  /** Give up when no byte came from anywhere for so long. */
+  quietSeconds: number;
+  /** Give up when every server has failed so often since the last progress. */
+  laps: number;
+  /** How long to wait, after the last byte, for a digest that a server is still computing. */
+  digestSeconds: number;
+  /** Bytes that may arrive ahead of their turn when they are needed in order. */
+  windowBytes: number;
+}
+
+export const defaultPolicy: Policy = {
+  connectSeconds: 10,
+  headSeconds: 10,
+  stallSeconds: 20,
+  floorBytesPerSecond: 100 * 1024,
+  maxServers: 3,
+  budgetSeconds: undefined,
+  quietSeconds: 600,
+  laps: 4,
+  digestSeconds: 60,
+  windowBytes: 64 << 20,
+};

@@ -1,0 +1,114 @@
+import type { Located, ObjectServer } from '../federation/located.ts';
+import { closedBreaker, tripped, type Breaker } from './breaker.ts';
+import type { RateMeter } from './rate-meter.ts';
+import type { Setback } from './setback.ts';
+
+/** A server of the object and what we know about it. */
+export interface Source {
+  readonly server: ObjectServer;
+  readonly located: Located;
+  breaker: Breaker;
+  /** Failed tries since any server last made progress. */
+  tries: number;
+  last: Setback | undefined;
+  /** It said that it does not have the object, or that we may not have it. */
+  dead: boolean;
+  /** It has another version than the one being fetched. */
+  disagrees: boolean;
+  noRanges: boolean;
+  bytes: number;
+  meter: RateMeter | undefined;
+  busy: boolean;
+}
+
+/** Waits between questions to a cache that is still getting the object from its origin. */
+const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
+
+/** The servers of one object, in the order to try them. */
+export class Roster {
+  readonly sources: Source[] = [];
+  #staysWith: Source | undefined;
+  #lap = 0;
+
+  /** Adds the servers that are not known yet. */
+  add(located: Located): void {
+    for (const server of located.servers) {
+      if (this.sources.some((source) => source.server.url === server.url)) continue;
+      this.sources.push({
+        server,
+        located,
+        breaker: closedBreaker,
+        tries: 0,
+        last: undefined,
+        dead: false,
+        disagrees: false,
+        noRanges: false,
+        bytes: 0,
+        meter: undefined,
+        busy: false,
+      });
+    }
+  }
+
+  /** Laps over all servers without progress. */
+  get lap(): number {
+    return this.#lap;
+  }
+
+  /** Servers that may be asked now, best first. */
+  candidates(now: number): Source[] {
+    if (this.#staysWith !== undefined) return ready(this.#staysWith, now) ? [this.#staysWith] : [];
+    const rank = (source: Source) => (source.noRanges ? 1000 : 0) + source.breaker.failures;
+    return this.sources.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** When the next resting server may be asked, if any will. */
+  nextAt(): number | undefined {
+    const resting = this.#staysWith === undefined ? this.sources.filter(usable) : [this.#staysWith];
+    const times = resting.filter(({ busy }) => !busy).map(({ breaker }) => breaker.restsUntil);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** Every server that could be asked has failed once more since the last progress. */
+  get lapDone(): boolean {
+    return (
+      this.#staysWith === undefined && this.sources.filter(usable).every(({ tries }) => tries > this.#lap)
+    );
+  }
+
+  nextLap(): void {
+    this.#lap++;
+  }
+
+  progressed(source: Source): void {
+    for (const each of this.sources) each.tries = 0;
+    this.#lap = 0;
+    source.breaker = closedBreaker;
+    if (this.#staysWith === source) this.#staysWith = undefined;
+  }
+
+  failed(source: Source, setback: Setback, now: number): void {
+    source.last = setback;
+    source.tries++;
+    source.dead ||= setback.trouble === 'missing' || setback.trouble === 'refused';
+    source.disagrees ||= setback.trouble === 'changed';
+    source.noRanges ||= setback.trouble === 'no-ranges';
+    const patience = setback.trouble === 'filling' ? fillingRestsMs[source.tries - 1] : undefined;
+    this.#staysWith = patience === undefined ? undefined : source;
+    const askedMs = patience ?? (setback.fault.retryAfterSeconds ?? 0) * 1000;
+    source.breaker = tripped(source.breaker, now, askedMs);
+  }
+
+  /** The object is taken from its first byte again: whoever has another version may be right. */
+  restart(): void {
+    for (const source of this.sources) source.disagrees = false;
+  }
+}
+
+function usable(source: Source): boolean {
+  return !source.dead && !source.disagrees;
+}
+
+function ready(source: Source, now: number): boolean {
+  return usable(source) && !source.busy && source.breaker.restsUntil <= now;
+}

@@ -1,0 +1,183 @@
+/** Bytes from `start` up to, not including, `end`. */
+export interface Range {
+  start: number;
+  end: number;
+}
+
+/** A part of the object that one server is sending now. */
+export interface Piece extends Range {
+  readonly server: string;
+  readonly start: number;
+  /** The next byte to come. */
+  position: number;
+  /** May shrink while the piece runs: another server has taken over the rest. */
+  end: number;
+}
+
+interface Gap extends Range {
+  /** Servers that sent this range damaged. */
+  avoid: ReadonlySet<string>;
+}
+
+/** What a free server may get. */
+export interface Want {
+  server: string;
+  /** At most so many bytes. */
+  limit: number;
+  /** Only bytes before this offset: what a reader in order can hold back is bounded. */
+  before: number;
+  /** Pieces begin and end at multiples of this, so that a chunk comes from one server. */
+  grain: number;
+}
+
+const nobody: ReadonlySet<string> = new Set();
+/** Less than this is not worth a request of its own. */
+const smallestTheft = 256 * 1024;
+
+/**
+ * Which bytes are there, which are on their way, which are missing. Pieces are given out in order; when none is
+ * left, a free server takes over the part of another's piece that the other would finish last.
+ */
+export class Segments {
+  #size: number;
+  #gaps: Gap[];
+  readonly #running = new Set<Piece>();
+
+  /** `size` may be Infinity as long as nobody has said it. */
+  constructor(size: number, done: readonly Range[] = []) {
+    this.#size = size;
+    this.#gaps = complement(done, size).map((range) => ({ ...range, avoid: nobody }));
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get complete(): boolean {
+    return this.#gaps.length === 0 && this.#running.size === 0;
+  }
+
+  get running(): ReadonlySet<Piece> {
+    return this.#running;
+  }
+
+  /** The size is known now: nothing lies beyond it. */
+  settle(size: number): void {
+    this.#size = size;
+    for (const piece of this.#running) piece.end = Math.min(piece.end, size);
+    this.#gaps = this.#gaps
+      .filter((gap) => gap.start < size)
+      .map((gap) => ({ ...gap, end: Math.min(gap.end, size) }));
+  }
+
+  /** Ranges that are whole, in order. */
+  get done(): Range[] {
+    const open = [
+      ...this.#gaps,
+      ...[...this.#running].map(({ position, end }) => ({ start: position, end })),
+    ];
+    return complement(
+      open.filter(({ start, end }) => start < end).sort((a, b) => a.start - b.start),
+      this.#size,
+    );
+  }
+
+  get missingBytes(): number {
+    const gaps = this.#gaps.reduce((sum, gap) => sum + gap.end - gap.start, 0);
+    return [...this.#running].reduce((sum, piece) => sum + piece.end - piece.position, gaps);
+  }
+
+  /** The first missing range this server may send, cut to its wishes. */
+  claim({ server, limit, before, grain }: Want): Piece | undefined {
+    const index = this.#gaps.findIndex((gap) => gap.start < before && !gap.avoid.has(server));
+    const gap = this.#gaps[index];
+    if (gap === undefined) return undefined;
+    const end = Math.min(gap.end, roundUp(Math.min(gap.start + limit, before), grain));
+    if (end < gap.end) this.#gaps[index] = { ...gap, start: end };
+    else this.#gaps.splice(index, 1);
+    return this.#start(server, gap.start, end);
+  }
+
+  /** Shortens pieces that were given out without a limit, so that others can share the rest. */
+  share(limit: number, grain: number): void {
+    for (const piece of this.#running) {
+      const end = roundUp(piece.position + limit, grain);
+      if (end < piece.end) this.#cut(piece, end, nobody);
+    }
+  }
+
+  /**
+   * Takes over part of the running piece that would take longest. Both then end at about the same time; of a
+   * piece that does not move at all, everything is taken.
+   */
+  steal(want: Want, rate: number, rateOf: (piece: Piece) => number): Piece | undefined {
+    let victim: Piece | undefined;
+    let longest = 0;
+    for (const piece of this.#running) {
+      const seconds = (piece.end - piece.position) / Math.max(1, rateOf(piece));
+      if (piece.server === want.server || piece.end === Infinity || seconds <= longest) continue;
+      victim = piece;
+      longest = seconds;
+    }
+    if (victim === undefined) return undefined;
+    const rest = victim.end - victim.position;
+    const kept = (rest * rateOf(victim)) / (rateOf(victim) + Math.max(1, rate));
+    const at = kept < 1 ? victim.position : roundUp(Math.ceil(victim.position + kept), want.grain);
+    if (at >= want.before || victim.end - at < Math.min(smallestTheft, rest)) return undefined;
+    this.#cut(victim, at, nobody);
+    return this.claim(want);
+  }
+
+  advance(piece: Piece, bytes: number): void {
+    piece.position += bytes;
+  }
+
+  /** The piece is over: what it did not bring is missing again. */
+  release(piece: Piece): void {
+    this.#running.delete(piece);
+    if (piece.position < piece.end) this.#insert({ start: piece.position, end: piece.end, avoid: nobody });
+  }
+
+  /** A range turned out to be damaged: it is missing again, and this server is not asked for it. */
+  putBack(range: Range, server: string): void {
+    this.#insert({ ...range, avoid: new Set([server]) });
+  }
+
+  /** Any server may be asked for anything again. */
+  forgive(): void {
+    this.#gaps = this.#gaps.map((gap) => ({ ...gap, avoid: nobody }));
+  }
+
+  #start(server: string, start: number, end: number): Piece {
+    const piece: Piece = { server, start, position: start, end };
+    this.#running.add(piece);
+    return piece;
+  }
+
+  #cut(piece: Piece, at: number, avoid: ReadonlySet<string>): void {
+    const end = piece.end;
+    piece.end = at;
+    this.#insert({ start: at, end, avoid });
+  }
+
+  #insert(gap: Gap): void {
+    this.#gaps.push(gap);
+    this.#gaps.sort((a, b) => a.start - b.start);
+  }
+}
+
+/** What of [0, size) the sorted ranges leave out. */
+function complement(ranges: readonly Range[], size: number): Range[] {
+  const left: Range[] = [];
+  let at = 0;
+  for (const { start, end } of ranges) {
+    if (start > at) left.push({ start: at, end: Math.min(start, size) });
+    at = Math.max(at, end);
+  }
+  if (at < size) left.push({ start: at, end: size });
+  return left;
+}
+
+function roundUp(offset: number, grain: number): number {
+  return Math.ceil(offset / grain) * grain;
+}

@@ -1,0 +1,55 @@
+import { systemClock, type Clock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
+import type { Locator } from '../federation/located.ts';
+import type { FetchEvent, FetchOptions } from './fetch.ts';
+import type { Manifest } from './manifest.ts';
+import { defaultPolicy, type Policy } from './policy.ts';
+
+/** A fetch's options with every default filled in. */
+export interface Settings {
+  locator: Locator;
+  clock: Clock;
+  signal: AbortSignal;
+  tokenFile: string | undefined;
+  manifest: Manifest | undefined;
+  sha256: string | undefined;
+  /** What the user or the manifest says the size is. */
+  size: number | undefined;
+  policy: Policy;
+  onEvent: (event: FetchEvent) => void;
+}
+
+/** Fills in defaults and refuses options that contradict each other. */
+export function settle(url: string, options: FetchOptions): Settings {
+  const { manifest, bytes } = options;
+  const sha256 = options.sha256?.toLowerCase();
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
+    throw new Fault(
+      'file-invalid',
+      `${url}: a SHA-256 is 64 hex digits, not ${JSON.stringify(options.sha256)}`,
+    );
+  if (manifest !== undefined && bytes !== undefined && manifest.bytes !== bytes)
+    throw new Fault(
+      'file-invalid',
+      `${url}: ${bytes} bytes are expected, the manifest says ${manifest.bytes}`,
+    );
+  if (manifest !== undefined && sha256 !== undefined && manifest.sha256 !== sha256)
+    throw new Fault('file-invalid', `${url}: the expected SHA-256 is not the manifest's`);
+  return {
+    locator: options.locator,
+    clock: options.clock ?? systemClock,
+    signal: options.signal ?? new AbortController().signal,
+    tokenFile: options.tokenFile,
+    manifest,
+    sha256,
+    size: manifest?.bytes ?? bytes,
+    policy: { ...defaultPolicy, ...options.policy },
+    onEvent: options.onEvent ?? (() => undefined),
+  };
+}
+
+/** What a fetch is rejected with when the user stopped it. */
+export function asStopped(url: string, error: unknown, signal: AbortSignal): unknown {
+  if (!signal.aborted || signal.reason instanceof Fault) return error;
+  return new Fault('interrupted', `${url}: stopped`, { about: url, cause: signal.reason });
+}

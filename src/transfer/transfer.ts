@@ -1,0 +1,415 @@
+import type { Clock } from '../base/clock.ts';
+import { asFault, Fault } from '../fault/fault.ts';
+import type { LocateOptions, Locator } from '../federation/located.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import { ConnectionPool } from './connection-pool.ts';
+import type { FetchEvent } from './fetch.ts';
+import type { Policy } from './policy.ts';
+import { RateMeter } from './rate-meter.ts';
+import { Roster, type Source } from './roster.ts';
+import { runPiece, SinkFailure, type PieceContext, type RunningPiece } from './run-piece.ts';
+import { Segments, type Piece, type Range } from './segments.ts';
+import { Setback } from './setback.ts';
+import type { Sink } from './sink.ts';
+import { truestFault } from './truest-fault.ts';
+import { judge } from './watchdog.ts';
+import { mayWiden, pieceBytes } from './width.ts';
+
+export interface TransferOptions {
+  url: string;
+  locator: Locator;
+  tokenFile: string | undefined;
+  clock: Clock;
+  policy: Policy;
+  signal: AbortSignal;
+  sink: Sink;
+  /** What the user or a manifest says the size is. */
+  size: number | undefined;
+  /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
+  proven: boolean;
+  /** What an earlier attempt brought, and of which version. */
+  earlier: { identity: Identity; done: Range[] } | undefined;
+  onEvent: (event: FetchEvent) => void;
+  /** The first good answer, before its first byte is used. */
+  onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
+}
+
+const tickMs = 250;
+/** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
+const progressBytes = 1 << 20;
+const maximumRestarts = 2;
+/** A piece silent for so long is free to be taken over. */
+const silentMs = 1_000;
+
+/**
+ * One object, from as many servers as help, into one sink.
+ *
+ *     locate --> assign pieces to servers <-----------------------------------.
+ *                  |            |                                             |
+ *                  | none free  | piece runs: ask, check the head, take bytes |
+ *                  v            |                                             |
+ *                rest           +-- ended well: more to fetch ----------------+
+ *                  |            +-- Setback: its rest is missing again, ------+
+ *                  |            |   the server rests (breaker)                |
+ *                  |            +-- other version: from byte 0, twice at most-'
+ *                  |            '-- the sink failed, the user stopped: end
+ *                  |
+ *                  '-- all servers failed once more (a lap): ask the director again, then for the origin;
+ *                      after the last lap, or too long without a byte: the truest Fault
+ *
+ * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
+ */
+export class Transfer implements PieceContext {
+  readonly pool: ConnectionPool;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  readonly sink: Sink;
+  segments: Segments;
+  readonly #options: TransferOptions;
+  readonly #roster = new Roster();
+  readonly #running = new Map<RunningPiece, Promise<void>>();
+  readonly #startedAt: number;
+  readonly #meter: RateMeter;
+  #identity: Identity;
+  #found = false;
+  #age: number | undefined;
+  #width = 1;
+  #restarts = 0;
+  #progressAt: number;
+  #sinceProgress = 0;
+  #shownAt = -Infinity;
+  #changed = false;
+  #fatal: Error | undefined;
+  #wake: () => void = () => undefined;
+
+  constructor(options: TransferOptions) {
+    this.#options = options;
+    this.clock = options.clock;
+    this.policy = options.policy;
+    this.sink = options.sink;
+    const unknown = { size: options.size, etag: undefined, lastModified: undefined };
+    this.#identity = options.earlier?.identity ?? unknown;
+    this.segments = new Segments(this.#identity.size ?? Infinity, options.earlier?.done);
+    this.#startedAt = this.#progressAt = this.clock.monotonic();
+    this.#meter = new RateMeter(this.#startedAt);
+    const connectMs = this.policy.connectSeconds * 1000;
+    this.pool = new ConnectionPool({ clock: this.clock, ca: options.locator.ca, connectMs });
+  }
+
+  /** What every answer must agree with. Servers keep different times, so a time is compared once only. */
+  get known(): Identity {
+    return this.#found ? { ...this.#identity, lastModified: undefined } : this.#identity;
+  }
+
+  /** What the object is, as far as anybody said. */
+  get identity(): Identity {
+    return this.#identity;
+  }
+
+  /** Bytes per server that sent any. */
+  get servers(): { server: string; bytes: number }[] {
+    const used = this.#roster.sources.filter(({ bytes }) => bytes > 0);
+    return used.map(({ server, bytes }) => ({ server: server.host, bytes }));
+  }
+
+  /** Runs until every byte is in the sink; rejects with the truest Fault, or the signal's reason. */
+  async run(): Promise<void> {
+    try {
+      if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}));
+      while (!this.segments.complete || !this.#found) {
+        this.#assign();
+        await (this.#running.size === 0 ? this.#rest() : this.#sleep(tickMs));
+        if (this.#changed) await this.#restart('object-changed');
+        this.#throwIfOver();
+        this.#watch();
+      }
+      this.#showProgress();
+    } finally {
+      await this.#stopAll();
+    }
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.pool.close();
+  }
+
+  /** A range is proven wrong: it is fetched again, from another server. */
+  reject(range: Range, servers: ReadonlySet<string>): void {
+    const source = this.#roster.sources.find(({ server }) => servers.has(server.host));
+    this.segments.putBack(range, source?.server.host ?? '');
+    if (source === undefined) return;
+    const what = `${source.server.host}: bytes ${range.start} to ${range.end} are damaged`;
+    this.#setBack(source, new Setback('corrupt', new Fault('data-corrupt', what)));
+  }
+
+  /** All bytes together are proven wrong: they are fetched again, or the Fault is thrown. */
+  async startAgain(fault: Fault): Promise<void> {
+    if (!(await this.#tryRestart())) throw fault;
+    await this.run();
+  }
+
+  async accepted(answer: Accepted, running: RunningPiece): Promise<void> {
+    if (this.#found) return;
+    this.#found = true;
+    this.#age = answer.age;
+    const size = this.#identity.size ?? answer.size;
+    const etag = this.#options.proven ? undefined : answer.etag;
+    this.#identity = { size, etag, lastModified: answer.lastModified };
+    if (size !== undefined) this.segments.settle(size);
+    await this.sink.begin(size);
+    await this.#options.onFound(running.source, this.pool);
+    this.#considerWidening(running);
+  }
+
+  delivered(running: RunningPiece, bytes: number): void {
+    const now = running.movedAt;
+    running.source.bytes += bytes;
+    running.source.meter?.add(bytes, now);
+    this.#meter.add(bytes, now);
+    this.#sinceProgress += bytes;
+    if (this.#width === 1 && this.#age === undefined) this.#considerWidening(running);
+    if (this.#sinceProgress < progressBytes && running.piece.position < running.piece.end) return;
+    this.#sinceProgress = 0;
+    this.#progressAt = now;
+    this.#roster.progressed(running.source);
+  }
+
+  #considerWidening(running: RunningPiece): void {
+    const now = this.clock.monotonic();
+    const flow = { bytes: running.piece.position - running.piece.start, ms: now - running.startedAt };
+    const missing = this.segments.missingBytes;
+    if (this.#width === 1 && mayWiden({ age: this.#age, flow, missing, rate: this.#meter.rate(now) }))
+      this.#widen();
+  }
+
+  #widen(): void {
+    const width = Math.min(this.policy.maxServers, this.#roster.sources.length);
+    if (this.#width > 1 || width === 1) return;
+    this.#width = width;
+    this.segments.share(Math.min(this.sink.largestPiece, pieceBytes(0)), this.sink.grain);
+    this.#wake();
+  }
+
+  /** Gives every free server a piece, as long as fewer than `width` are at work. */
+  #assign(): void {
+    for (const source of this.#roster.candidates(this.clock.monotonic())) {
+      if (this.#running.size >= this.#width) return;
+      const piece = this.#pieceFor(source);
+      if (piece !== undefined) this.#start(source, piece);
+    }
+  }
+
+  #pieceFor(source: Source): Piece | undefined {
+    const { grain, before, largestPiece } = this.sink;
+    const server = source.server.host;
+    // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
+    if (this.#width === 1) return this.segments.claim({ server, limit: Infinity, before: Infinity, grain });
+    const now = this.clock.monotonic();
+    const rate = source.meter?.rate(now) ?? 0;
+    const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
+    const piece =
+      this.segments.claim(want) ?? this.segments.steal(want, rate, (each) => this.#rateOf(each, now));
+    for (const { piece: victim, controller, source: slow } of this.#running.keys())
+      if (victim.position >= victim.end && !controller.signal.aborted) controller.abort(silent(slow));
+    return piece;
+  }
+
+  #rateOf(piece: Piece, now: number): number {
+    for (const running of this.#running.keys())
+      if (running.piece === piece)
+        return now - running.movedAt > silentMs ? 0 : (running.source.meter?.rate(now) ?? 0);
+    return 0;
+  }
+
+  #start(source: Source, piece: Piece): void {
+    const now = this.clock.monotonic();
+    const controller = new AbortController();
+    const running = { piece, source, controller, startedAt: now, movedAt: now, waitsForSink: false };
+    source.busy = true;
+    const ended = runPiece(this, running)
+      .catch((error: unknown) => this.#pieceFailed(running, error as Error))
+      .finally(() => {
+        source.busy = false;
+        this.segments.release(piece);
+        this.#running.delete(running);
+        this.#wake();
+      });
+    this.#running.set(running, ended);
+  }
+
+  #pieceFailed({ source }: RunningPiece, error: Error): void {
+    if (error instanceof Setback) this.#setBack(source, error);
+    else if (error instanceof SinkFailure) this.#fatal ??= error.fault;
+    else if (error !== stopped) this.#fatal ??= error;
+  }
+
+  #setBack(source: Source, setback: Setback): void {
+    const { trouble, fault } = setback;
+    this.#roster.failed(source, setback, this.clock.monotonic());
+    this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
+    // A cache may be wrong about what exists; the origin is not.
+    if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
+      this.#fatal ??= this.#truest();
+    // A server that contradicts itself, or an earlier attempt that all of it came from: no point in asking others.
+    if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#options.earlier !== undefined)))
+      this.#changed = true;
+  }
+
+  async #restart(kind: 'object-changed'): Promise<void> {
+    if (!(await this.#tryRestart()))
+      throw new Fault(kind, `${this.#options.url} changed while it was being fetched`, {
+        about: this.#options.url,
+      });
+  }
+
+  async #tryRestart(): Promise<boolean> {
+    await this.#stopAll();
+    if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
+    this.#restarts++;
+    this.#changed = false;
+    this.#found = false;
+    this.#width = 1;
+    this.#identity = { size: this.#options.size, etag: undefined, lastModified: undefined };
+    this.segments = new Segments(this.#identity.size ?? Infinity);
+    this.#roster.restart();
+    return true;
+  }
+
+  /** Nothing runs and nobody can be asked now: wait for a server's rest to end, or begin another lap. */
+  async #rest(): Promise<void> {
+    const nextAt = this.#roster.nextAt();
+    if (!this.#roster.lapDone && nextAt !== undefined) {
+      const ms = Math.min(tickMs, nextAt - this.clock.monotonic());
+      return ms > 0 ? this.#sleep(ms) : undefined;
+    }
+    this.#roster.nextLap();
+    const direct = this.#roster.lap > 1 || nextAt === undefined;
+    await this.#locateAgain(direct);
+    this.segments.forgive();
+    if (this.#roster.nextAt() !== undefined && this.#roster.lap < this.policy.laps) return;
+    if (this.#roster.sources.some(({ disagrees }) => disagrees) && (await this.#tryRestart())) return;
+    throw this.#truest();
+  }
+
+  async #locateAgain(direct: boolean): Promise<void> {
+    try {
+      this.#roster.add(await this.#locate({ fresh: true, direct }));
+    } catch (error) {
+      this.#options.signal.throwIfAborted();
+      this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
+    }
+  }
+
+  #locate(how: LocateOptions) {
+    const { url, locator, tokenFile, signal } = this.#options;
+    return locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
+  }
+
+  #watch(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#shownAt >= tickMs) this.#showProgress();
+    for (const running of this.#running.keys()) {
+      if (running.waitsForSink) continue;
+      const { piece, source, startedAt, movedAt } = running;
+      const watched = {
+        quietMs: now - movedAt,
+        runningMs: now - startedAt,
+        rate: source.meter?.rate(now) ?? 0,
+      };
+      const verdict = judge(watched, this.#around(running, now), this.policy);
+      const got = `${piece.position - piece.start} bytes`;
+      if (verdict === 'slow') this.#widen();
+      else if (verdict === 'drop')
+        stop(running, `sends ${Math.round(watched.rate)} bytes/s, others far more`);
+      else if (verdict === 'stalled')
+        stop(running, `sent ${got}, then nothing for ${(watched.quietMs / 1000).toFixed(1)} s`);
+    }
+  }
+
+  #around(running: RunningPiece, now: number) {
+    const others = [...this.#running.keys()].filter((each) => each !== running);
+    const { budgetSeconds } = this.policy;
+    return {
+      bestOther: Math.max(0, ...others.map(({ piece }) => this.#rateOf(piece, now))),
+      alternative: others.length > 0 || this.#roster.candidates(now).length > 0,
+      size: this.segments.size,
+      missingBytes: this.segments.missingBytes,
+      leftMs: budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now,
+    };
+  }
+
+  #showProgress(): void {
+    const now = this.clock.monotonic();
+    this.#shownAt = now;
+    const { size: total } = this.#identity;
+    const bytes =
+      total === undefined
+        ? this.servers.reduce((sum, each) => sum + each.bytes, 0)
+        : total - this.segments.missingBytes;
+    const server = [...this.#running.keys()].map(({ source }) => source.server.host).join(', ');
+    this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
+  }
+
+  #throwIfOver(): void {
+    this.#options.signal.throwIfAborted();
+    if (this.#fatal !== undefined) throw this.#fatal;
+    if (this.segments.complete && this.#found) return;
+    const now = this.clock.monotonic();
+    const { budgetSeconds, quietSeconds } = this.policy;
+    if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
+      throw new Fault(
+        'transfer-stalled',
+        `${this.#options.url}: ${this.#state()} in the ${budgetSeconds} s allowed`,
+      );
+    const working = [...this.#running.keys()].some(({ waitsForSink }) => waitsForSink);
+    if (!working && now - this.#progressAt > quietSeconds * 1000) throw this.#truest();
+  }
+
+  #truest(): Fault {
+    return truestFault(this.#options.url, this.#roster.sources, this.#state());
+  }
+
+  #state(): string {
+    const { size } = this.#identity;
+    if (!this.#found || size === undefined) return 'no server delivers it';
+    return `${size - this.segments.missingBytes} of ${size} bytes fetched`;
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const { signal } = this.#options;
+    const woken = new AbortController();
+    const wake = () => woken.abort();
+    this.#wake = wake;
+    signal.addEventListener('abort', wake, { once: true });
+    try {
+      await this.clock.sleep(ms, woken.signal);
+    } catch {
+      // Woken early: something happened.
+    } finally {
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  async #stopAll(): Promise<void> {
+    for (const { controller } of this.#running.keys()) controller.abort(stopped);
+    await Promise.all(this.#running.values());
+  }
+}
+
+const stopped = new Error('stopped');
+
+function stop({ controller, source }: RunningPiece, what: string): void {
+  const fault = new Fault('transfer-stalled', `${source.server.host}: ${what}`, {
+    about: source.server.host,
+  });
+  controller.abort(new Setback('broken', fault));
+}
+
+function silent(source: Source): Setback {
+  const { host } = source.server;
+  return new Setback(
+    'broken',
+    new Fault('transfer-stalled', `${host}: fell silent, another server took over`),
+  );
+}

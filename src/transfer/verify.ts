@@ -1,0 +1,107 @@
+import { hasher, type Algorithm, type Hasher } from './hasher.ts';
+import { chunkRange, type Manifest } from './manifest.ts';
+import type { Range } from './segments.ts';
+import type { BadRange } from './sink.ts';
+
+/** Reads back what was written. */
+export interface ReadBack {
+  read(start: number, end: number, hash: Hasher): void;
+}
+
+/** Digest of a whole file whose parts arrive in any order: hashes what comes next and reads back the rest. */
+export class OrderedHash {
+  readonly #hash: Hasher;
+  #position = 0;
+
+  constructor(algorithm: Algorithm) {
+    this.#hash = hasher(algorithm);
+  }
+
+  wrote(offset: number, chunk: Buffer): void {
+    if (offset !== this.#position) return;
+    this.#hash.update(chunk);
+    this.#position += chunk.length;
+  }
+
+  /** Everything before `end` is there: read what was passed over. */
+  catchUp(file: ReadBack, end: number): void {
+    if (this.#position >= end) return;
+    file.read(this.#position, end, this.#hash);
+    this.#position = end;
+  }
+
+  hex(): string {
+    return this.#hash.hex();
+  }
+}
+
+interface OpenChunk {
+  /** Undefined once bytes came out of order: the chunk is then read back. */
+  hash: Hasher | undefined;
+  position: number;
+  received: number;
+  servers: Set<string>;
+}
+
+/** Proves a file chunk by chunk while its bytes arrive. */
+export class ChunkCheck {
+  readonly #manifest: Manifest;
+  readonly #file: ReadBack;
+  readonly #onBad: BadRange;
+  readonly #open = new Map<number, OpenChunk>();
+
+  constructor(manifest: Manifest, file: ReadBack, onBad: BadRange) {
+    this.#manifest = manifest;
+    this.#file = file;
+    this.#onBad = onBad;
+  }
+
+  wrote(offset: number, chunk: Buffer, server: string): void {
+    for (let at = 0; at < chunk.length;) {
+      const index = Math.floor((offset + at) / this.#manifest.chunkBytes);
+      const range = chunkRange(this.#manifest, index);
+      const length = Math.min(chunk.length - at, range.end - (offset + at));
+      this.#add(index, range, offset + at, chunk.subarray(at, at + length), server);
+      at += length;
+    }
+  }
+
+  /** Of ranges an earlier attempt wrote, the whole chunks that are good. */
+  proven(done: readonly Range[]): Range[] {
+    const good: Range[] = [];
+    for (const { start, end } of done) {
+      for (let index = Math.ceil(start / this.#manifest.chunkBytes); ; index++) {
+        const range = chunkRange(this.#manifest, index);
+        if (index >= this.#manifest.chunks.length || range.end > end) break;
+        if (this.#isGood(index, range)) good.push(range);
+      }
+    }
+    return good;
+  }
+
+  #add(index: number, range: Range, offset: number, bytes: Buffer, server: string): void {
+    let chunk = this.#open.get(index);
+    if (chunk === undefined) {
+      chunk = { hash: hasher('sha-256'), position: range.start, received: 0, servers: new Set() };
+      this.#open.set(index, chunk);
+    }
+    chunk.received += bytes.length;
+    chunk.servers.add(server);
+    if (chunk.position === offset) chunk.hash?.update(bytes);
+    else chunk.hash = undefined;
+    chunk.position += bytes.length;
+    if (chunk.received < range.end - range.start) return;
+    this.#open.delete(index);
+    const good =
+      chunk.hash === undefined
+        ? this.#isGood(index, range)
+        : chunk.hash.hex() === this.#manifest.chunks[index];
+    if (!good) this.#onBad(range, chunk.servers);
+  }
+
+  #isGood(index: number, range: Range): boolean {
+    const hash = hasher('sha-256');
+    this.#file.read(range.start, range.end, hash);
+    return hash.hex() === this.#manifest.chunks[index];
+  }
+}
