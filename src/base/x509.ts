@@ -135,5 +135,5 @@ function keyIdentifier(key: KeyObject): Buffer {
 }
 
 function pemKey(key: KeyObject): string {
-  return key.export({ type: 'pkcs8', format: 'pem' });
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }

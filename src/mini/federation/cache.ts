@@ -86,8 +86,14 @@ async function openForReading(
   if (range === 'beyond') return { cached, hit: true };
   const start = range?.start ?? 0;
   const hit = cached.has(start);
-  if (method === 'GET') await cached.ensure(start, store.fetcher(path, cached, token));
+  if (method === 'GET') await cached.ensure(start, store.fetcher(path, cached, token)).catch(asUpstreamError);
   return { cached, hit };
+}
+
+function asUpstreamError(error: unknown): never {
+  if (error instanceof UpstreamError) throw error;
+  const detail = error instanceof Error ? error.message : 'the origin failed';
+  throw new UpstreamError(502, 'upstream_connection_error', detail);
 }
 
 /** A client says how long it will wait for headers: the cache gives up a second earlier, but its fill goes on. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ask, demoFederation } from './demo-federation.ts';
+import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
 
 test('an object comes whole from the origin and from each cache, over https and http', async (t) => {
   const { federation, objects } = await demoFederation(t);

@@ -6,7 +6,11 @@ import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { startFederation, type FederationOptions, type MiniFederation } from './federation.ts';
+import {
+  startFederation,
+  type FederationOptions,
+  type MiniFederation,
+} from '../../src/mini/federation/federation.ts';
 
 interface Answer {
   status: number;
