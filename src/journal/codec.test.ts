@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { decode, encode } from './codec.ts';
+import type { Entry } from './entry.ts';
+
+const started: Entry = {
+  v: 1,
+  t: '2026-01-02T03:04:05.678Z',
+  seq: 3,
+  kind: 'attempt-started',
+  job: '0000',
+  attempt: 1,
+  why: 'first try',
+};
+
+test('an entry comes back from its line as it was', () => {
+  assert.deepEqual(decode(encode(started)), started);
+});
+
+test('a loss that is not a number survives, though JSON has no such number', () => {
+  for (const loss of [NaN, Infinity, -Infinity]) {
+    const entry: Entry = { v: 1, t: started.t, seq: 0, job: '0000', attempt: 1, kind: 'progress', loss };
+    assert.deepEqual(decode(encode(entry)), entry);
+  }
+});
+
+test('a line of a later version or of an unknown kind is unknown, not garbled', () => {
+  assert.equal(decode(JSON.stringify({ ...started, v: 2 })), 'unknown');
+  assert.equal(decode(JSON.stringify({ ...started, kind: 'attempt-painted' })), 'unknown');
+  assert.equal(decode(JSON.stringify({ ...started, kind: 'constructor' })), 'unknown');
+});
+
+test('a line whose fields are missing or of another type is garbled', () => {
+  const lines = [
+    '',
+    'null',
+    '[]',
+    '7',
+    'not json',
+    JSON.stringify({ ...started, attempt: 'one' }),
+    JSON.stringify({ ...started, job: undefined }),
+    JSON.stringify({ ...started, t: 'yesterday' }),
+    JSON.stringify({ v: 1, t: started.t, seq: 0, kind: 'attempt-ended', job: '0', attempt: 1, outcome: 'fine', exit: 0 }),
+    JSON.stringify({ v: 1, t: started.t, seq: 0, kind: 'progress', loss: 1 }),
+  ];
+  for (const line of lines) assert.equal(decode(line), 'garbled', line);
+});
+
+test('fields that only a later version knows are kept', () => {
+  const line = JSON.stringify({ ...started, color: 'green' });
+  assert.deepEqual(decode(line), { ...started, color: 'green' });
+});
+
+test('no text at all makes reading fail', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (line) => {
+      const entry = decode(line);
+      assert.ok(typeof entry === 'string' || typeof entry.kind === 'string');
+    }),
+  );
+});

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:fs';
+import { access, appendFile, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { systemClock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
+import { encode } from './codec.ts';
+import type { Entry, RunBody } from './entry.ts';
+import { openAgentJournal, openJournal } from './file.ts';
+import { readJournal } from './read-journal.ts';
+
+const start = (attempt: number): RunBody => ({ kind: 'attempt-started', job: '0000', attempt, why: 'tried' });
+const line = (seq: number): string =>
+  encode({ v: 1, t: '2026-01-02T03:04:05.678Z', seq, ...start(seq) } satisfies Entry);
+const attempts = (entries: Entry[]): unknown[] => entries.map((entry) => 'attempt' in entry && entry.attempt);
+
+test('numbers go on where the journal stopped when it is opened again', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  for (const attempt of [1, 2, 3]) {
+    await using journal = await openJournal(file, systemClock);
+    await journal.append(start(attempt));
+  }
+  const { entries, garbled } = await readJournal(file);
+  assert.deepEqual(
+    entries.map(({ seq }) => seq),
+    [0, 1, 2],
+  );
+  assert.equal(garbled, 0);
+});
+
+test('entries are on the disk in the order of the calls, with the time of the call', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'agent.jsonl');
+  let now = Date.parse('2026-01-01T00:00:00Z');
+  const clock = { ...systemClock, now: () => now++ };
+  await using journal = await openAgentJournal(file, { job: '0007', attempt: 2 }, clock);
+  await Promise.all([0, 1, 2].map((bytes) => journal.append({ kind: 'cleaned', bytes })));
+  const { entries } = await readJournal(file);
+  assert.deepEqual(
+    entries,
+    [0, 1, 2].map((n) => ({
+      v: 1,
+      t: `2026-01-01T00:00:00.00${n}Z`,
+      seq: n,
+      job: '0007',
+      attempt: 2,
+      kind: 'cleaned',
+      bytes: n,
+    })),
+  );
+});
+
+test('wherever the last line was torn, nothing before it is lost and writing goes on behind it', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [kept, last] = [`${line(0)}\n${line(1)}\n`, `${line(2)}\n`];
+  for (let cut = 0; cut <= last.length; cut++) {
+    const file = path.join(folder, `${cut}.jsonl`);
+    await writeFile(file, kept + last.slice(0, cut));
+    await using journal = await openJournal(file, systemClock);
+    await journal.append(start(9));
+    const { entries, garbled } = await readJournal(file);
+    const whole = cut >= last.length - 1;
+    assert.deepEqual(attempts(entries), whole ? [0, 1, 2, 9] : [0, 1, 9], `cut at ${cut}`);
+    assert.deepEqual(
+      entries.map(({ seq }) => seq),
+      whole ? [0, 1, 2, 3] : [0, 1, 2],
+      `cut at ${cut}`,
+    );
+    assert.equal(garbled, whole || cut === 0 ? 0 : 1, `cut at ${cut}`);
+    assert.ok((await readFile(file, 'utf8')).startsWith(kept + last.slice(0, cut)), 'nothing was cut off');
+  }
+});
+
+test('a reader takes a torn last line for what it is, without anybody having mended it', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  for (let cut = 0; cut < line(1).length; cut++) {
+    await writeFile(file, `${line(0)}\n${line(1).slice(0, cut)}`);
+    const { entries, garbled } = await readJournal(file);
+    assert.deepEqual([attempts(entries), garbled], [[0], cut === 0 ? 0 : 1], `cut at ${cut}`);
+  }
+});
+
+test('garbled lines in the middle are counted and stay in the file', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  await writeFile(file, `${line(0)}\n\0\0\0\0\n<html>\n${line(1)}\n`);
+  await using journal = await openJournal(file, systemClock);
+  await journal.append(start(2));
+  const { entries, garbled } = await readJournal(file);
+  assert.deepEqual([attempts(entries), garbled], [[0, 1, 2], 2]);
+  assert.match(await readFile(file, 'utf8'), /<html>/);
+});
+
+test('a line without end is skipped without being held in memory', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  await writeFile(file, `${line(0)}\n${'x'.repeat(5 << 20)}`);
+  assert.deepEqual(attempts((await readJournal(file)).entries), [0]);
+  await appendFile(file, `\n${line(1)}\n`);
+  const { entries, garbled } = await readJournal(file);
+  assert.deepEqual([attempts(entries), garbled], [[0, 1], 1]);
+});
+
+test('several writers of one journal lose nothing of each other', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  const writers = await Promise.all([1, 2, 3, 4].map(() => openJournal(file, systemClock)));
+  await Promise.all(
+    writers.flatMap((journal, writer) => Array.from({ length: 25 }, (_, n) => journal.append(start(writer * 100 + n)))),
+  );
+  await Promise.all(writers.map((journal) => journal.close()));
+  const { entries, garbled } = await readJournal(file);
+  const numbers = attempts(entries) as number[];
+  assert.equal(garbled, 0);
+  assert.equal(new Set(numbers).size, 100);
+  for (const writer of [0, 1, 2, 3]) {
+    const own = numbers.filter((number) => Math.floor(number / 100) === writer);
+    assert.deepEqual(own, own.toSorted((a, b) => a - b), 'each keeps its own order');
+  }
+});
+
+test('a writer killed in mid-sentence has lost nothing it was told is safe', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  const program = `
+    import { openJournal } from ${JSON.stringify(path.join(import.meta.dirname, 'file.ts'))};
+    import { systemClock } from ${JSON.stringify(path.join(import.meta.dirname, '../base/clock.ts'))};
+    const journal = await openJournal(${JSON.stringify(file)}, systemClock);
+    const first = Number(process.argv[1]);
+    for (let n = first; ; n++) {
+      await journal.append({ kind: 'attempt-started', job: '0000', attempt: n, why: 'x'.repeat(3000) });
+      process.stdout.write(n + '\\n');
+    }`;
+  let safe = 0;
+  for (let round = 0; round < 3; round++) {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program, String(safe + 1)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const exited = once(child, 'exit');
+    let told = 0;
+    for await (const number of createInterface({ input: child.stdout })) {
+      safe = Number(number);
+      if (++told === 20 + round) child.kill('SIGKILL');
+    }
+    assert.equal((await exited)[1], 'SIGKILL');
+    const { entries } = await readJournal(file);
+    const found = new Set(attempts(entries));
+    for (let n = 1; n <= safe; n++) assert.ok(found.has(n), `entry ${n} of ${safe} is there`);
+    assert.ok(entries.length <= safe + round + 1, 'nothing is there twice');
+  }
+});
+
+test('a full disk is said so, with the path and what to do', async (t) => {
+  const full = await access('/dev/full', constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!full) return t.skip('this machine has no /dev/full');
+  await using journal = await openJournal('/dev/full', systemClock);
+  await assert.rejects(journal.append(start(1)), (thrown) => {
+    assert.ok(thrown instanceof Fault);
+    assert.equal(thrown.kind, 'disk-full');
+    assert.match(thrown.message, /\/dev\/full/);
+    assert.ok(thrown.fix !== undefined);
+    return true;
+  });
+});
+
+test('after an entry that failed, the next one is tried', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  await using journal = await openJournal(file, systemClock);
+  const circular: Record<string, unknown> = {};
+  circular['self'] = circular;
+  const bad = { ...start(1), extra: circular } as RunBody;
+  const results = await Promise.allSettled([journal.append(bad), journal.append(start(2))]);
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['rejected', 'fulfilled'],
+  );
+  assert.deepEqual(attempts((await readJournal(file)).entries), [2]);
+});
+
+test('a journal in a folder that is not there is a clear fault, and a missing one reads as empty', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'gone', 'journal.jsonl');
+  await assert.rejects(openJournal(file, systemClock), (thrown) => thrown instanceof Fault && thrown.about === file);
+  assert.deepEqual(await readJournal(file), { entries: [], garbled: 0 });
+  await assert.rejects(stat(file));
+});

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { loadRun } from '../journal/load-run.ts';
+import { summary } from './summary.ts';
+import { reportText } from './text.ts';
+
+const cases = path.join(import.meta.dirname, '../../test/journals');
+
+// To accept a change on purpose: remove the case's expected files, run this twice, and read the difference.
+for (const name of readdirSync(cases))
+  test(`the journals of ${name} give the state and the report written beside them`, async (t) => {
+    const folder = path.join(cases, name);
+    const state = await loadRun(folder);
+    // When a file was last changed is a property of the checkout.
+    for (const attempt of state.jobs.flatMap(({ attempts }) => attempts)) delete attempt.heardAt;
+    const got = {
+      'expected-state.json': `${JSON.stringify(state, null, 2)}\n`,
+      'expected-report.txt': `${reportText(summary(state), 100)}\n`,
+    };
+    for (const [file, text] of Object.entries(got)) {
+      const expected = path.join(folder, file);
+      if (existsSync(expected)) assert.equal(text, await readFile(expected, 'utf8'), file);
+      else {
+        writeFileSync(expected, text);
+        t.diagnostic(`wrote ${expected}`);
+        assert.fail(`${expected} was missing and has been written: read it, then run this again`);
+      }
+    }
+  });
