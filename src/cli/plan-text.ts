@@ -28,7 +28,10 @@ export function planText(plan: Plan): string {
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
     ['success', successLines(plan)],
-    ['results', [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`]],
+    [
+      'results',
+      [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`],
+    ],
     ['plan', [plan.planHash.slice(0, 16)]],
   ];
   const width = Math.max(...rows.map(([label]) => label.length));

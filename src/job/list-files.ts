@@ -13,8 +13,9 @@ export class FileProblem extends Error {}
  * what is missing, unreadable, no file at all, or leads out of the folder by a link.
  */
 export async function listFiles(folder: string, entry: string): Promise<PlannedFile[]> {
-  const root = await realpath(folder);
-  return walk(root, entry, []);
+  const found = await walk(await realpath(folder), entry, []);
+  if (found.length === 0) throw new FileProblem(`"${entry}" is an empty folder; expected files to send`);
+  return found;
 }
 
 async function walk(root: string, entry: string, above: readonly string[]): Promise<PlannedFile[]> {

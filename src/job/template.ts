@@ -14,15 +14,17 @@ const piece = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
  */
 export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
   const parts: Part[] = [];
-  for (const [whole, literal, doubled, name] of text.matchAll(piece)) {
-    if (name !== undefined) parts.push({ name });
-    else if (literal !== undefined || doubled !== undefined)
-      parts.push({ literal: literal ?? whole.slice(1) });
-    else
-      return {
-        parts,
-        problem: `a lone "${whole}"; write "${whole}${whole}" for a brace, {name} for a parameter`,
-      };
+  let literal = '';
+  for (const [whole, plain, doubled, name] of text.matchAll(piece)) {
+    if (name !== undefined) {
+      parts.push({ literal }, { name });
+      literal = '';
+    } else if (plain !== undefined || doubled !== undefined) {
+      literal += plain ?? whole.charAt(0);
+    } else {
+      const problem = `a lone "${whole}"; write "${whole}${whole}" for a brace, {name} for a parameter`;
+      return { parts, problem };
+    }
   }
-  return { parts };
+  return { parts: [...parts, { literal }] };
 }

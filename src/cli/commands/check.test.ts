@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import type { SpecProblem } from '../../job/source-file.ts';
+import * as check from './check.ts';
+
+const good = 'name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\nfiles = ["t.py"]\n';
+
+test('a good file is ok, with a summary and what comes next', async (t) => {
+  const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.py': '1234' });
+  const { out, err } = await runCommand(check, ['job'], { cwd });
+  assert.equal(out, 'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n');
+  assert.match(err, /next:\n {2}updraft plan job {2}/);
+});
+
+test('as JSON, a good file is one object', async (t) => {
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good, 't.py': '' });
+  const { out, err } = await runCommand(check, ['--json'], { cwd });
+  const answer = JSON.parse(out) as Record<string, unknown>;
+  assert.deepEqual([answer['ok'], answer['name'], answer['jobs'], answer['pool']], [true, 'x', 1, 'local']);
+  assert.equal(err, '');
+});
+
+/** The real program, as a shell would start it. */
+function program(cwd: string, ...args: string[]) {
+  const main = path.join(import.meta.dirname, '..', 'main.ts');
+  return spawnSync(process.execPath, [main, ...args], { cwd, encoding: 'utf8' });
+}
+
+test('a bad file ends with exit code 3 and every problem on stderr, nothing on stdout', async (t) => {
+  const cwd = await temporaryFolder(t, { 'updraft.toml': `${good}foo = 1\n[run]\njobs = 0\n` });
+  const { status, stdout, stderr } = program(cwd, 'check');
+  assert.equal(status, 3);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^updraft: 2 problems in updraft\.toml\n/);
+  assert.match(stderr, /^updraft\.toml:6:1: train\.foo: /m);
+  assert.match(stderr, /^updraft\.toml:8:8: run\.jobs: /m);
+  assert.match(stderr, /fix: correct it, then run: updraft check updraft\.toml/);
+});
+
+test('as JSON, every problem of a bad file is an object with its place', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.yaml': 'name: x\ntrain: { command: a, outputs: [b], foo: 1 }\n',
+  });
+  const { status, stdout } = program(cwd, 'check', '--json');
+  assert.equal(status, 3);
+  const { error } = JSON.parse(stdout) as { error: { kind: string; exit: number; problems: SpecProblem[] } };
+  assert.deepEqual([error.kind, error.exit], ['file-invalid', 3]);
+  const [problem] = error.problems;
+  assert.deepEqual(
+    [problem?.file, problem?.line, problem?.column, problem?.key],
+    ['updraft.yaml', 2, 36, 'train.foo'],
+  );
+});

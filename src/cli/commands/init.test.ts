@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { readSpec } from '../../job/read-spec.ts';
+import { jobTemplates } from '../job-templates.ts';
+import * as check from './check.ts';
+import * as init from './init.ts';
+
+for (const template of Object.keys(jobTemplates))
+  test(`the template ${template} passes check, and says the same in TOML and in YAML`, async (t) => {
+    const [toml, yaml] = [await temporaryFolder(t), await temporaryFolder(t)];
+    const { err } = await runCommand(init, ['--template', template], { cwd: toml });
+    await runCommand(init, ['--template', template, '--yaml'], { cwd: yaml });
+    for (const [, file = ''] of err.matchAll(/^(.*) is not there yet/gm)) {
+      await writeFile(path.join(toml, file), 'mine');
+      await writeFile(path.join(yaml, file), 'mine');
+    }
+    for (const cwd of [toml, yaml]) assert.match((await runCommand(check, [], { cwd })).out, /^ok: /);
+    const text = await readFile(path.join(toml, 'updraft.toml'), 'utf8');
+    const twin = await readFile(path.join(yaml, 'updraft.yaml'), 'utf8');
+    assert.deepEqual(readSpec(text, 'updraft.toml'), readSpec(twin, 'updraft.yaml'));
+    assert.match(text, /^#:schema file:\/\//);
+    await readFile(fileURLToPath(/^#:schema (.*)$/m.exec(text)?.[1] ?? ''));
+    await readFile(fileURLToPath(/\$schema=(.*)$/m.exec(twin)?.[1] ?? ''));
+  });
+
+test('what was written is told on stdout, what to do next on stderr', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const { out, err } = await runCommand(init, ['-t', 'sweep', 'my exp'], { cwd });
+  assert.equal(out, 'my exp/updraft.toml\nmy exp/train.py\n');
+  assert.match(err, /next:\n {2}updraft check 'my exp' /);
+  assert.deepEqual((await readdir(path.join(cwd, 'my exp'))).sort(), ['train.py', 'updraft.toml']);
+});
+
+test('a job file that is there is kept, and only --force replaces it; scripts are always kept', async (t) => {
+  const cwd = await temporaryFolder(t, { 'updraft.toml': 'mine', 'train.py': 'mine' });
+  await assert.rejects(runCommand(init, ['-t', 'minimal'], { cwd }), {
+    kind: 'file-invalid',
+    fix: /--force/,
+  });
+  await assert.rejects(runCommand(init, ['-t', 'minimal', '--yaml', '--force'], { cwd }), {
+    fix: /remove updraft.toml/,
+  });
+  assert.deepEqual((await readdir(cwd)).sort(), ['train.py', 'updraft.toml']);
+  assert.equal(await readFile(path.join(cwd, 'updraft.toml'), 'utf8'), 'mine');
+  await runCommand(init, ['-t', 'minimal', '--force'], { cwd });
+  assert.match(await readFile(path.join(cwd, 'updraft.toml'), 'utf8'), /name = "minimal"/);
+  assert.equal(await readFile(path.join(cwd, 'train.py'), 'utf8'), 'mine');
+});
+
+test('on a terminal the template is asked for until the answer is one', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const answers = ['nonsense', ' Sweep '];
+  const { err } = await runCommand(init, [], { cwd, ask: () => Promise.resolve(answers.shift() ?? '') });
+  assert.match(err, /no template "nonsense"; expected one of minimal, sweep/);
+  assert.match(await readFile(path.join(cwd, 'updraft.toml'), 'utf8'), /name = "sweep"/);
+  const other = await temporaryFolder(t);
+  await runCommand(init, [], { cwd: other, ask: () => Promise.resolve('') });
+  assert.match(await readFile(path.join(other, 'updraft.toml'), 'utf8'), /name = "minimal"/);
+});
+
+test('where nobody can be asked, the smallest template is taken and the choice is told', async (t) => {
+  const { err } = await runCommand(init, [], { cwd: await temporaryFolder(t) });
+  assert.match(err, /^template: minimal \(choose another with --template minimal\|sweep/);
+});
+
+test('a folder that cannot be made is told as such', async (t) => {
+  const cwd = await temporaryFolder(t, { file: '' });
+  await assert.rejects(runCommand(init, ['-t', 'minimal', 'file/below'], { cwd }), {
+    kind: 'file-invalid',
+    message: /cannot write to .*file\/below/,
+  });
+});
+
+test('a template that does not exist is a usage error', async (t) => {
+  const cwd = await temporaryFolder(t);
+  await assert.rejects(runCommand(init, ['-t', 'nope'], { cwd }), { code: 'commander.invalidArgument' });
+  assert.deepEqual(await readdir(cwd), []);
+});

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import * as plan from './plan.ts';
+
+const files = {
+  'updraft.toml': `name = "sweep"
+[train]
+command = "python3 t.py --lr {lr}"
+files = ["t.py"]
+outputs = ["m.pt"]
+check = "python3 c.py"
+checkpoint = "ck"
+quiet_limit = "90s"
+[data.cifar]
+url = "osdf:///a/b.tar.gz"
+expect = { files = 7 }
+[environment]
+python = ["torch"]
+[resources]
+gpus = 2
+time = "10h"
+[run]
+jobs = 3
+matrix = { lr = [0.1, 0.01] }
+`,
+  't.py': '12345',
+};
+
+test('the plan says what is sent and run, where, and why', async (t) => {
+  const cwd = await temporaryFolder(t, files);
+  const { out, err } = await runCommand(plan, [], { cwd });
+  const expected = [
+    /^sweep: 6 jobs on the pool "local"$/m,
+    /jobs +6 jobs, every combination of lr, each 3 times/,
+    /0000 {2}python3 t\.py --lr 0\.1$/m,
+    /and 1 more \(--json shows all\)/,
+    /files +1 file, 5 B, sent with every job/,
+    /cifar: osdf:\/\/\/a\/b\.tar\.gz -> data\/ \(unpack: auto\)/,
+    /stream: the agent fetches it/,
+    /must match: 7 files/,
+    /with the Python modules torch/,
+    /1 CPU, 2 GPUs, 2 GB memory, 11 GB disk, at most 10h an attempt/,
+    /disk: 1 GB for outputs and logs \+/,
+    /m\.pt: there, newer than the attempt's start, not empty/,
+    /and `python3 c\.py` exits with 0/,
+    /silent for 1m30s: ended as hung/,
+    /runs\/sweep-<id>\/results\/<job>\//,
+  ];
+  for (const words of expected) assert.match(out, words);
+  assert.match(err, /next:\n {2}updraft run /);
+});
+
+test('as JSON the plan is whole, and the same every time', async (t) => {
+  const cwd = await temporaryFolder(t, files);
+  const { out, err } = await runCommand(plan, ['--json'], { cwd });
+  assert.deepEqual(JSON.parse(out), await loadPlan(cwd));
+  assert.equal((await runCommand(plan, ['--json'], { cwd })).out, out);
+  assert.equal(err, '');
+});
+
+test('a command over several lines cannot disturb the screen', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': 'name = "x"\n[train]\noutputs = ["m"]\ncommand = "a \\u001b[2J\\nb"\n',
+  });
+  const { out } = await runCommand(plan, [], { cwd });
+  assert.doesNotMatch(out, /\u001b/);
+  assert.match(out, /run +a .*b$/m);
+});

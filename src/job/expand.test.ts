@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { expandJobs } from './expand.ts';
+import { readSpec } from './read-spec.ts';
+
+const spec = (train: string, run: string) =>
+  readSpec(`name = "x"\n[train]\noutputs = ["m-{index}.pt"]\n${train}\n[run]\n${run}`, 'updraft.toml');
+
+test('without a matrix, jobs are numbered copies', () => {
+  const jobs = expandJobs(spec('command = "train --seed {index} --id {job}"', 'jobs = 3'));
+  assert.deepEqual(
+    jobs.map(({ id, train }) => [id, train.command, train.outputs[0]]),
+    [
+      ['0000', 'train --seed 0 --id 0000', 'm-0.pt'],
+      ['0001', 'train --seed 1 --id 0001', 'm-1.pt'],
+      ['0002', 'train --seed 2 --id 0002', 'm-2.pt'],
+    ],
+  );
+});
+
+test('a matrix gives every combination, the last parameter changing fastest, each as often as jobs says', () => {
+  const jobs = expandJobs(
+    spec('command = "t {lr} {opt}"', 'jobs = 2\nmatrix = { lr = [0.1, 1e-7], opt = ["sgd", "a b"] }'),
+  );
+  assert.deepEqual(
+    jobs.map(({ train }) => train.command),
+    [
+      't 0.1 sgd',
+      't 0.1 sgd',
+      "t 0.1 'a b'",
+      "t 0.1 'a b'",
+      't 1e-7 sgd',
+      't 1e-7 sgd',
+      "t 1e-7 'a b'",
+      "t 1e-7 'a b'",
+    ],
+  );
+  assert.deepEqual(jobs[7]?.parameters, { lr: 1e-7, opt: 'a b' });
+  assert.equal(new Set(jobs.map(({ id }) => id)).size, 8);
+});
+
+test('parameters reach check, outputs and the environment too, and the job knows who it is', () => {
+  const [, job] = expandJobs(
+    spec(
+      'command = "t"\ncheck = "c {lr}"\nenv = { RATE = "r={lr}", FIXED = 4 }',
+      'matrix = { lr = [1, true] }',
+    ),
+  );
+  assert.ok(job);
+  assert.equal(job.train.check, 'c true');
+  assert.deepEqual(job.train.env, {
+    RATE: 'r=true',
+    FIXED: '4',
+    UPDRAFT_JOB: '0001',
+    UPDRAFT_INDEX: '1',
+    UPDRAFT_PARAM_LR: 'true',
+  });
+});

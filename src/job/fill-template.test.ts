@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { fillShell, fillText } from './fill-template.ts';
+import { shellContexts } from './shell-context.ts';
+import { parseTemplate } from './template.ts';
+
+const value = fc.oneof(
+  fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\0', '')),
+  fc.constantFrom(
+    '$(id)',
+    '`id`',
+    "'; id; '",
+    '"; id; "',
+    '\\',
+    '\\"',
+    '$HOME',
+    '\n',
+    '',
+    '{x}',
+    '#',
+    "'\\''",
+  ),
+);
+
+test('a value stays one piece of data where it is bare, in double and in single quotes', () => {
+  const template = `printf '%s\\0' {x} "{x}" '{x}' a{x}b "a {x}"' {x}' "it's {x}" \${HOME:+}{x} # it's over`;
+  fc.assert(
+    fc.property(value, (x) => {
+      const said = execFileSync('/bin/sh', ['-c', fillShell(template, { x })], { encoding: 'utf8' });
+      assert.deepEqual(said.split('\0').slice(0, -1), [x, x, x, `a${x}b`, `a ${x} ${x}`, `it's ${x}`, x]);
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('doubled braces are braces and shell variables stay as they are', () => {
+  assert.equal(fillText('{{"a": {x}}}', { x: 1 }), '{"a": 1}');
+  assert.equal(fillShell('echo ${HOME} {x}', { x: 'a b' }), "echo ${HOME} 'a b'");
+});
+
+test('a value is never read as a template again', () => {
+  assert.equal(fillText('{a}{b}', { a: '{b}', b: '{a}' }), '{b}{a}');
+});
+
+test('a brace that is neither a parameter nor doubled is a problem, not a guess', () => {
+  for (const text of ["awk '{print $1}'", 'a } b', '{', '{a b}', '{1}'])
+    assert.match(parseTemplate(text).problem ?? '', /a lone "[{}]"; write/, text);
+});
+
+test('where no quoting is proven safe, the place counts as unclear', () => {
+  const unclear = [
+    'echo `echo {x}`',
+    'echo "$(echo "{x}")"',
+    'cat <<END\n{x}\nEND',
+    'echo $(( {x} + 1 ))',
+    "echo $'a{x}'",
+    'echo \\{x}',
+    'true # {x}',
+    'echo "${A:-"b}"{x}',
+  ];
+  for (const text of unclear) {
+    const { parts } = parseTemplate(text);
+    const at = parts.findIndex((part) => 'name' in part);
+    assert.equal(shellContexts(parts)[at], 'unclear', text);
+  }
+});

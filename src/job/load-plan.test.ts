@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { loadPlan } from './load-plan.ts';
+
+const job = (files: string, more = ''): string =>
+  `name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\nfiles = ${files}\n${more}`;
+
+async function assertRefused(t: TestContext, files: Record<string, string>, words: RegExp): Promise<void> {
+  const folder = await temporaryFolder(t, files);
+  await assert.rejects(loadPlan('.', { cwd: folder }), { kind: 'file-invalid', message: words });
+}
+
+test('a folder or a file gives the plan, its files with sizes and hashes, folders walked in order', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'updraft.toml': job('["train.py", "lib", "lib/b.py"]'),
+    'train.py': 'print(1)\n',
+    'lib/b.py': 'b',
+    'lib/deep/a.py': '',
+  });
+  const plan = await loadPlan(folder);
+  assert.deepEqual(
+    plan.files.map((file) => [file.path, file.bytes]),
+    [
+      ['lib/b.py', 1],
+      ['lib/deep/a.py', 0],
+      ['train.py', 9],
+    ],
+  );
+  assert.equal(plan.files[2]?.sha256, createHash('sha256').update('print(1)\n').digest('hex'));
+  assert.equal(plan.folder, folder);
+  assert.deepEqual(await loadPlan('updraft.toml', { cwd: folder }), plan);
+});
+
+test('missing files are named with their line and key, all of them', async (t) => {
+  const folder = await temporaryFolder(t, {
+    'updraft.toml': job('["train.py", "gone.py", "*.csv"]'),
+    'train.py': '',
+  });
+  await assert.rejects(loadPlan('.', { cwd: folder }), (error: Error) => {
+    assert.match(error.message, /^2 problems in updraft\.toml$/m);
+    assert.match(error.message, /^updraft\.toml:5:22: train\.files\[1\]: "gone\.py" is not there/m);
+    assert.match(error.message, /^updraft\.toml:5:33: .*wildcards are not expanded/m);
+    return true;
+  });
+});
+
+test('links stay inside the folder, and circles are refused', async (t) => {
+  const outside = await temporaryFolder(t, { secret: 's' });
+  const folder = await temporaryFolder(t, { 'updraft.toml': job('["a"]'), 'real/x': 'x' });
+  await mkdir(path.join(folder, 'a'));
+  await symlink('../real/x', path.join(folder, 'a', 'inside'));
+  assert.deepEqual(
+    (await loadPlan(folder)).files.map((file) => file.path),
+    ['a/inside'],
+  );
+  await symlink(path.join(outside, 'secret'), path.join(folder, 'a', 'leak'));
+  await assert.rejects(loadPlan(folder), { message: /"a\/leak" is a link to .*outside the folder/ });
+
+  const circle = await temporaryFolder(t, { 'updraft.toml': job('["a"]'), 'a/x': '' });
+  await symlink('..', path.join(circle, 'a', 'up'));
+  await assert.rejects(loadPlan(circle), { message: /"a\/up\/a" is a link to a folder that holds it/ });
+});
+
+test('an empty folder to send is refused', async (t) => {
+  const folder = await temporaryFolder(t, { 'updraft.toml': job('["empty"]') });
+  await mkdir(path.join(folder, 'empty'));
+  await assert.rejects(loadPlan(folder), { message: /"empty" is an empty folder/ });
+});
+
+test('what is neither a file nor a folder, or leads nowhere, is refused by name', async (t) => {
+  const folder = await temporaryFolder(t, { 'updraft.toml': job('["socket", "dangling"]') });
+  const server = net.createServer().listen(path.join(folder, 'socket'));
+  t.after(() => server.close());
+  await once(server, 'listening');
+  await symlink('nowhere', path.join(folder, 'dangling'));
+  await assert.rejects(loadPlan(folder), {
+    message: /"socket" is neither a file nor a folder\n.*"dangling" is not there/,
+  });
+});
+
+test('no job file, several of them, or no folder at all: each says what to do', async (t) => {
+  await assertRefused(t, {}, /there is no updraft\.toml or updraft\.yaml or updraft\.yml here/);
+  await assertRefused(
+    t,
+    { 'updraft.toml': '', 'updraft.yaml': '' },
+    /updraft\.toml and updraft\.yaml; which one/,
+  );
+  const folder = await temporaryFolder(t);
+  await assert.rejects(loadPlan('nowhere', { cwd: folder }), { kind: 'file-invalid', fix: /updraft init/ });
+  await assert.rejects(loadPlan('.', { cwd: folder }), { fix: /updraft init/ });
+});
+
+test('a job file that is not text is refused', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeFile(path.join(folder, 'updraft.toml'), Buffer.from([0xff, 0xfe, 0x00]));
+  await assert.rejects(loadPlan(folder), { kind: 'file-invalid', message: /not UTF-8 text/ });
+});
+
+test('a token file is found beside the job file or at home, and its absence is told with its place', async (t) => {
+  const data = (file: string): string => job('[]', `[data.d]\nurl = "osdf:///a/b"\ntoken_file = "${file}"\n`);
+  const folder = await temporaryFolder(t, { 'updraft.toml': data('token'), token: 'secret' });
+  const plan = await loadPlan(folder);
+  assert.equal(plan.data[0]?.tokenFile, path.join(folder, 'token'));
+  assert.doesNotMatch(JSON.stringify(plan), /secret/);
+
+  await writeFile(path.join(folder, 'updraft.toml'), data('~/token'));
+  assert.equal((await loadPlan(folder, { home: folder })).data[0]?.tokenFile, path.join(folder, 'token'));
+  await writeFile(path.join(folder, 'updraft.toml'), data('gone'));
+  await assert.rejects(loadPlan('.', { cwd: folder }), {
+    message: /^updraft\.toml:8:14: data\.d\.token_file: .*gone is not there/,
+  });
+});
+
+test('a manifest beside the job file is sent along; one at a URL is not', async (t) => {
+  const data = (manifest: string): string =>
+    job('[]', `[data.d]\nurl = "osdf:///a/b"\nmanifest = "${manifest}"\n`);
+  const folder = await temporaryFolder(t, { 'updraft.toml': data('m.json'), 'm.json': '{}' });
+  assert.deepEqual(
+    (await loadPlan(folder)).files.map((file) => file.path),
+    ['m.json'],
+  );
+  await writeFile(path.join(folder, 'updraft.toml'), data('osdf:///a/m.json'));
+  assert.deepEqual((await loadPlan(folder)).files, []);
+});

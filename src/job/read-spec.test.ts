@@ -1,0 +1,342 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkSpec, readSpec } from './read-spec.ts';
+import { SpecFault } from './spec-fault.ts';
+
+const good = `name = "x"\n[train]\ncommand = "train"\noutputs = ["m.pt"]\n`;
+
+/** `line:column key: message` of every problem. */
+function problemsOf(text: string, file = 'updraft.toml'): string[] {
+  const reading = checkSpec(text, file);
+  assert.ok('problems' in reading, 'expected problems');
+  return reading.problems.map(({ line, column, key, message }) => `${line}:${column} ${key}: ${message}`);
+}
+
+/** Asserts that a file good but for these lines has exactly one problem, at this place and with these words. */
+function assertProblem(lines: string, place: string, words: RegExp): void {
+  const [problem = '', ...others] = problemsOf(good + lines);
+  assert.deepEqual(others, []);
+  assert.ok(problem.startsWith(`${place}: `), problem);
+  assert.match(problem, words);
+}
+
+test('a whole file is read: units become numbers and every value is there', () => {
+  const spec = readSpec(
+    `name = "imagenet"
+[train]
+command = "python3 main.py"
+files = ["main.py", "./lib/"]
+outputs = ["out/model.pt"]
+check = "python3 check.py"
+checkpoint = "checkpoints/"
+quiet_limit = "30m"
+env = { A = "b", N = 4, T = true }
+[data.train]
+url = "osdf:///a/b.tar"
+into = "data"
+unpack = "nested"
+method = "stream"
+expect = { files = 3, bytes = 10 }
+sha256 = "${'AB'.repeat(32)}"
+manifest = "m.json"
+token_file = "~/token"
+[environment]
+image = "osdf:///image.sif"
+python = ["torch", "torch.nn"]
+[resources]
+cpus = 4
+gpus = 1
+memory = "16 GB"
+disk = "1 TiB"
+time = "10h"
+[run]
+jobs = 100
+matrix = { lr = [0.1, "a", true] }
+pool = "condor"
+attempts = 5
+`,
+    'updraft.toml',
+  );
+  assert.deepEqual(spec, {
+    name: 'imagenet',
+    train: {
+      command: 'python3 main.py',
+      files: ['main.py', 'lib'],
+      outputs: ['out/model.pt'],
+      check: 'python3 check.py',
+      checkpoint: 'checkpoints',
+      quietLimitSeconds: 1800,
+      env: { A: 'b', N: '4', T: 'true' },
+    },
+    data: [
+      {
+        name: 'train',
+        url: 'osdf:///a/b.tar',
+        into: 'data',
+        unpack: 'nested',
+        method: 'stream',
+        expect: { files: 3, bytes: 10 },
+        sha256: 'ab'.repeat(32),
+        manifest: 'm.json',
+        tokenFile: '~/token',
+      },
+    ],
+    environment: { image: 'osdf:///image.sif', python: ['torch', 'torch.nn'] },
+    resources: { cpus: 4, gpus: 1, memoryBytes: 16e9, diskBytes: 2 ** 40, timeSeconds: 36_000 },
+    run: { jobs: 100, matrix: { lr: [0.1, 'a', true] }, pool: 'condor', attempts: 5 },
+  });
+});
+
+test('what is left out has its default, and absent options are absent', () => {
+  assert.deepEqual(readSpec(`${good}[data.d]\nurl = "https://h/x.zip"\n`, 'updraft.toml'), {
+    name: 'x',
+    train: { command: 'train', files: [], outputs: ['m.pt'], env: {} },
+    data: [{ name: 'd', url: 'https://h/x.zip', into: 'data', unpack: 'auto', method: 'auto', expect: {} }],
+    environment: { python: [] },
+    resources: { cpus: 1, gpus: 0, memoryBytes: 2e9, diskBytes: 'auto' },
+    run: { jobs: 1, matrix: {}, pool: 'local', attempts: 3 },
+  });
+});
+
+test('the same file as YAML reads as the same spec', () => {
+  const yaml = `name: x
+train:
+  command: train {lr}
+  outputs: [m.pt]
+  quiet_limit: 90s
+run:
+  matrix: { lr: [0.1, 0.01] }
+`;
+  const toml = `${good.replace('train"', 'train {lr}"')}quiet_limit = "90s"\n[run]\nmatrix = { lr = [0.1, 0.01] }\n`;
+  assert.deepEqual(readSpec(yaml, 'updraft.yaml'), readSpec(toml, 'updraft.toml'));
+  assert.deepEqual(readSpec(yaml, 'updraft.yml'), readSpec(toml, 'updraft.toml'));
+});
+
+test('byte order marks and Windows line ends are read, dotted and quoted keys too', () => {
+  const text = `\uFEFFname = "x"\r\ntrain.command = "a"\r\n"train".outputs = ["b"]\r\n`;
+  assert.equal(readSpec(text, 'updraft.toml').train.command, 'a');
+});
+
+test('one fault lists every problem with file, line, column, key, what was expected and the nearest key', () => {
+  const text = `nmae = "x"
+
+[train]
+comand = "python3 train.py"
+outputs = ["/m.pt"]
+
+[resources]
+memory = 16
+`;
+  assert.throws(
+    () => readSpec(text, 'jobs/updraft.toml'),
+    (error: unknown) => {
+      assert.ok(error instanceof SpecFault);
+      assert.equal(error.kind, 'file-invalid');
+      assert.equal(error.problems.length, 6);
+      const lines = error.message.split('\n');
+      assert.equal(lines[0], '6 problems in jobs/updraft.toml');
+      for (const line of lines.slice(1)) assert.match(line, /^jobs\/updraft\.toml:\d+:\d+: [\w.[\]]+: ./);
+      assert.match(error.message, /:1:1: nmae: no such key; .*\(did you mean "name"\?\)/);
+      assert.match(error.message, /:3:2: train\.command: is missing; expected/);
+      assert.match(error.message, /:4:1: train\.comand: no such key; .*\(did you mean "command"\?\)/);
+      assert.match(error.message, /:5:12: train\.outputs\[0\]: is "\/m\.pt"; expected a relative path/);
+      assert.match(error.message, /:8:10: resources\.memory: is 16 without a unit; add a unit/);
+      return true;
+    },
+  );
+});
+
+test('a job without declared outputs is told why it needs them', () => {
+  assert.match(
+    problemsOf('name = "x"\n[train]\ncommand = "a"\n')[0] ?? '',
+    /^2:2 train\.outputs: is missing; .*prove its success/,
+  );
+  assert.match(
+    problemsOf('name = "x"\n[train]\ncommand = "a"\noutputs = []\n')[0] ?? '',
+    /^4:11 .*prove its success/,
+  );
+});
+
+test('an empty file says what is missing, whatever its kind', () => {
+  for (const file of ['updraft.toml', 'updraft.yaml'])
+    assert.deepEqual(
+      problemsOf('', file).map((problem) => problem.replace(/;.*/, '')),
+      ['1:1 name: is missing', '1:1 train: is missing'],
+    );
+});
+
+test('a key of another table or of another tool is shown its place', () => {
+  assertProblem(
+    '[resources]\nrequest_memory = "1 GB"\n',
+    '6:1 resources.request_memory',
+    /did you mean "resources.memory"/,
+  );
+  assertProblem('[run]\nmemory = "1 GB"\n', '6:1 run.memory', /did you mean "resources.memory"/);
+  assertProblem('[data.d]\nurl = "osdf:///a/b"\nurll = "x"\n', '7:1 data.d.urll', /did you mean "url"/);
+  assertProblem(
+    '[data.d]\nurl = "osdf:///a/b"\nexpect = { file = 3 }\n',
+    '7:12 data.d.expect.file',
+    /did you mean "files"/,
+  );
+});
+
+test('wrong units, types, ranges and words are each named with what was expected', () => {
+  assertProblem(
+    '[resources]\nmemory = "16 GX"\n',
+    '6:10 resources.memory',
+    /"16 GX"; expected a size with a unit/,
+  );
+  assertProblem('[resources]\nmemory = "0 GB"\n', '6:10 resources.memory', /expected a size/);
+  assertProblem('[resources]\nmemory = "16"\n', '6:10 resources.memory', /add a unit.*did you mean "16 GB"/);
+  assertProblem('[resources]\ntime = 10\n', '6:8 resources.time', /expected a duration.*add a unit/);
+  assertProblem('[resources]\ntime = "10 lightyears"\n', '6:8 resources.time', /expected a duration/);
+  assertProblem('[resources]\ntime = 2026-01-01\n', '6:8 resources.time', /is a date; expected a duration/);
+  assertProblem('[resources]\ncpus = 1.5\n', '6:8 resources.cpus', /is 1.5; expected a whole number of CPUs/);
+  assertProblem('[resources]\ncpus = "4"\n', '6:8 resources.cpus', /is "4"; expected a whole number/);
+  assertProblem('[run]\njobs = 0\n', '6:8 run.jobs', /is 0; expected a whole number of jobs, 1 to/);
+  assertProblem(
+    '[run]\npool = "htcondor"\n',
+    '6:8 run.pool',
+    /expected one of "local", "condor", "slurm" \(did you mean "condor"\?\)/,
+  );
+  assertProblem(
+    '[environment]\npython = "torch"\n',
+    '6:10 environment.python',
+    /is "torch"; expected a list of Python modules/,
+  );
+  assertProblem('data = 3\n', '5:1 train.data', /no such key/);
+});
+
+test('URLs of other schemes, without an object or with a credential are refused', () => {
+  const data = (url: string): string => `[data.d]\nurl = "${url}"\n`;
+  assertProblem(data('ftp://h/x'), '6:7 data.d.url', /osdf:\/\/, pelican:\/\//);
+  assertProblem(data('data.tar'), '6:7 data.d.url', /begins with osdf/);
+  assertProblem(data('https://h/'), '6:7 data.d.url', /names no object/);
+  for (const url of ['https://u:secret@h/x', 'https://h/x?authz=secret']) {
+    assertProblem(data(url), '6:7 data.d.url', /holds a credential; .*token_file/);
+    assert.doesNotMatch(problemsOf(good + data(url)).join(''), /secret/);
+  }
+  assert.ok('spec' in checkSpec(good + data('igwn+osdf:///a/b'), 'updraft.toml'));
+});
+
+test('nothing may point outside the folder', () => {
+  const paths = ['/abs', '../up', 'a/../../b', '.', '', '~/x', 'a/..'];
+  for (const path of paths) {
+    const text = `name = "x"\n[train]\ncommand = "a"\noutputs = ["${path}"]\nfiles = ["${path}"]\ncheckpoint = "${path}"\n[data.d]\nurl = "osdf:///a/b"\ninto = "${path}"\n`;
+    const keys = problemsOf(text).map((problem) => problem.split(' ')[1]);
+    assert.deepEqual(
+      keys,
+      ['train.outputs[0]:', 'train.files[0]:', 'train.checkpoint:', 'data.d.into:'],
+      path,
+    );
+  }
+});
+
+test('a parameter may not lead an output out of its folder', () => {
+  const text = good.replace('m.pt', '{p}/m.pt') + '[run]\nmatrix = { p = ["a", ".."] }\n';
+  assert.match(problemsOf(text)[0] ?? '', /^4:12 train\.outputs\[0\]: becomes "\.\.\/m\.pt"/);
+});
+
+test('placeholders must name a parameter and stand where quoting is safe', () => {
+  const run = '[run]\nmatrix = { epochs = [1] }\n';
+  const command = (text: string): string => good.replace('"train"', JSON.stringify(text)) + run;
+  assert.match(
+    problemsOf(command('t {epoch}'))[0] ?? '',
+    /^3:11 .*\{epoch\} is no parameter.*did you mean "\{epochs\}"/,
+  );
+  assert.match(problemsOf(command("awk '{print $1}'"))[0] ?? '', /a lone "\{"; write "\{\{"/);
+  assert.match(problemsOf(command('echo `echo {epochs}`'))[0] ?? '', /\$UPDRAFT_PARAM_EPOCHS/);
+  assert.ok('spec' in checkSpec(command('t {epochs} {job} {index} ${HOME} {{x}}'), 'updraft.toml'));
+  assertProblem('env = { A = "{b}" }\n', '5:13 train.env.A', /\{b\} is no parameter/);
+  assertProblem('check = "c {b}"\n', '5:9 train.check', /\{b\} is no parameter/);
+});
+
+test('parameters need usable names and values, and make a sane number of jobs', () => {
+  assertProblem('[run.matrix]\n"a b" = [1]\n', '6:1 run.matrix."a b"', /name for a parameter/);
+  assertProblem('[run.matrix]\njob = [1]\n', '6:1 run.matrix.job', /taken/);
+  assertProblem('[run.matrix]\nlr = [1]\nLR = [1]\n', '7:1 run.matrix.LR', /differs from "lr" only in case/);
+  assertProblem('[run.matrix]\nlr = []\n', '6:6 run.matrix.lr', /at least one value/);
+  assertProblem('[run.matrix]\nlr = 0.1\n', '6:6 run.matrix.lr', /expected a list of values/);
+  assertProblem('[run.matrix]\nlr = [[1]]\n', '6:7 run.matrix.lr[0]', /expected a text, a number/);
+  assertProblem('[run.matrix]\nlr = ["\\u0000"]\n', '6:7 run.matrix.lr[0]', /NUL/);
+  const many = `[${'1,'.repeat(400)}]`;
+  assertProblem(
+    `[run.matrix]\na = ${many}\nb = ${many}\n`,
+    '5:6 run.matrix',
+    /160000 jobs; expected at most 100000/,
+  );
+  assertProblem('env = { UPDRAFT_JOB = "1" }\n', '5:9 train.env.UPDRAFT_JOB', /cannot be used/);
+});
+
+test('data sets and files may not share a folder', () => {
+  const two = '[data.a]\nurl = "osdf:///a/b"\n[data.b]\nurl = "osdf:///a/c"\n';
+  assertProblem(two, '7:7 data.b.into', /"data" collides with "data" of data\.a\.into/);
+  assertProblem(
+    'files = ["data/x"]\n[data.a]\nurl = "osdf:///a/b"\n',
+    '6:7 data.a.into',
+    /collides with "data\/x"/,
+  );
+  assertProblem(`${two}into = "data/b"\n`, '9:8 data.b.into', /collides/);
+});
+
+test('a method must fit its URL', () => {
+  const data = (url: string, method: string): string => `[data.d]\nurl = "${url}"\nmethod = "${method}"\n`;
+  assertProblem(data('osdf:///a/b', 'https'), '7:10 data.d.method', /expected "osdf", "stream" or "auto"/);
+  assertProblem(data('https://h/b', 'osdf'), '7:10 data.d.method', /expected "https", "stream" or "auto"/);
+  assertProblem(data('https://h/b', 'native'), '7:10 data.d.method', /train\.files/);
+});
+
+test('TOML that cannot be read is shown where, and unquoted texts get a hint', () => {
+  assert.deepEqual(problemsOf('[train]\ncommand = python3 x.py\n'), [
+    '2:11 train.command: this is not valid TOML (unexpected character); a text stands in quotes, like key = "text"',
+  ]);
+  assert.deepEqual(problemsOf('name = "x\n'), [
+    '1:10 name: this is not valid TOML (the closing quote is missing)',
+  ]);
+  assert.deepEqual(problemsOf('name = '), ['1:8 name: this is not valid TOML (a value is missing here)']);
+  assert.deepEqual(problemsOf('[a]\n[a]\n'), ['2:2 a: is there twice; remove one of the two']);
+});
+
+test('a key that is there twice is told together with everything else that is wrong', () => {
+  const toml = problemsOf(`${good}command = "again"\ncheck = "c"\ncheck = "d"\nfoo = 1\n`);
+  assert.deepEqual(
+    toml.map((problem) => problem.replace(/;.*/, '')),
+    ['5:1 train.command: is there twice', '7:1 train.check: is there twice', '8:1 train.foo: no such key'],
+  );
+  const yaml = problemsOf(
+    'name: x\nname: y\ntrain:\n  command: a\n  outputs: [b]\n  foo: 1\n',
+    'updraft.yaml',
+  );
+  assert.deepEqual(
+    yaml.map((problem) => problem.replace(/;.*/, '')),
+    ['2:1 name: is there twice', '6:3 train.foo: no such key'],
+  );
+});
+
+test('YAML that cannot be read, or that is more than data, is refused with its place', () => {
+  assert.match(problemsOf('name: [x\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
+  assert.match(problemsOf('name: x\n---\nname: y\n', 'u.yaml')[0] ?? '', /^2:1 : this is not valid YAML/);
+  assert.match(problemsOf('name: !!js/function x\n', 'u.yaml').join('\n'), /^1:7 : this is not valid YAML/m);
+  assert.match(problemsOf('- x\n', 'u.yaml')[0] ?? '', /is a list; expected/);
+  assert.match(problemsOf('name: *missing\n', 'u.yaml')[0] ?? '', /not valid YAML/);
+  const bomb = [
+    'a: &a [x,x,x,x,x,x,x,x,x,x]',
+    ...'bcdefgh'.split('').map((c, i) => `${c}: &${c} [${`*${'abcdefg'.charAt(i)},`.repeat(10)}]`),
+  ];
+  assert.match(problemsOf(bomb.join('\n'), 'u.yaml')[0] ?? '', /not valid YAML/);
+});
+
+test('names that reach into the language itself do no harm', () => {
+  assert.match(problemsOf('__proto__.polluted = 1\n')[0] ?? '', /cannot be used as a key/);
+  assert.match(problemsOf(`${good}[__proto__]\npolluted = 1\n`)[0] ?? '', /cannot be used as a key/);
+  problemsOf('__proto__: { polluted: 1 }\nconstructor: 1\n', 'u.yaml');
+  assert.match(problemsOf(`constructor = 1\n${good}`)[0] ?? '', /^1:1 constructor: no such key/);
+  assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
+});
+
+test('a file that is neither TOML nor YAML by its name is refused', () => {
+  assert.throws(() => readSpec('', 'job.sub'), {
+    kind: 'file-invalid',
+    message: /neither in \.toml nor in \.yaml/,
+  });
+});

@@ -1,0 +1,41 @@
+import { Command } from 'commander';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Cli } from '../../src/cli/cli.ts';
+
+interface Said {
+  out: string;
+  err: string;
+}
+
+/** Runs one command in a world of its own and answers what it printed; what it throws is thrown. */
+export async function runCommand(
+  { configure }: { configure: (command: Command, cli: Cli) => void },
+  args: string[],
+  world: Partial<Cli> & { cwd: string },
+): Promise<Said> {
+  const said: Said = { out: '', err: '' };
+  const cli: Cli = {
+    env: {},
+    clock: systemClock,
+    version: '0.0.0',
+    out: (text) => void (said.out += text),
+    err: (text) => void (said.err += text),
+    outIsTerminal: false,
+    errIsTerminal: false,
+    columns: 80,
+    rows: 24,
+    color: false,
+    signal: new AbortController().signal,
+    ask: undefined,
+    self: [],
+    uid: 0,
+    pid: 0,
+    kill: () => undefined,
+    ...world,
+  };
+  const command = new Command('test').exitOverride();
+  command.configureOutput({ writeOut: (text) => cli.out(text), writeErr: (text) => cli.err(text) });
+  configure(command, cli);
+  await command.parseAsync(args, { from: 'user' });
+  return said;
+}
