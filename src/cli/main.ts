@@ -50,6 +50,9 @@ async function ask(question: string): Promise<string> {
   const terminal = readline.createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await terminal.question(question);
+  } catch (error) {
+    // Ctrl-C and Ctrl-D at the prompt.
+    throw new Fault('interrupted', 'stopped by the user', { cause: error });
   } finally {
     terminal.close();
   }
