@@ -46,7 +46,10 @@ async function askAny(url: string, { locator, clock, policy, signal, tokenFile }
   const roster = new Roster();
   const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs: policy.connectSeconds * 1000 });
   try {
-    roster.add(await locator.locate(url, { signal, ...(tokenFile !== undefined && { tokenFile }) }));
+    roster.add(
+      await locator.locate(url, { signal, ...(tokenFile !== undefined && { tokenFile }) }),
+      clock.monotonic(),
+    );
     for (const source of roster.sources) {
       const answer = await askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
       if (answer !== undefined) return answer;

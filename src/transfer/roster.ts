@@ -1,6 +1,6 @@
 import type { Located, ObjectServer } from '../federation/located.ts';
 import { closedBreaker, tripped, type Breaker } from './breaker.ts';
-import type { RateMeter } from './rate-meter.ts';
+import { RateMeter } from './rate-meter.ts';
 import type { Setback } from './setback.ts';
 
 /** A server of the object and what we know about it. */
@@ -17,7 +17,7 @@ export interface Source {
   disagrees: boolean;
   noRanges: boolean;
   bytes: number;
-  meter: RateMeter | undefined;
+  readonly meter: RateMeter;
   busy: boolean;
 }
 
@@ -31,7 +31,7 @@ export class Roster {
   #lap = 0;
 
   /** Adds the servers that are not known yet. */
-  add(located: Located): void {
+  add(located: Located, now: number): void {
     for (const server of located.servers) {
       if (this.sources.some((source) => source.server.url === server.url)) continue;
       this.sources.push({
@@ -44,7 +44,7 @@ export class Roster {
         disagrees: false,
         noRanges: false,
         bytes: 0,
-        meter: undefined,
+        meter: new RateMeter(now),
         busy: false,
       });
     }

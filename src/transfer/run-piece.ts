@@ -1,57 +1,29 @@
-import type { Clock } from '../base/clock.ts';
-import { asFault, Fault } from '../fault/fault.ts';
-import { checkAnswer, type Accepted, type Identity } from './check-answer.ts';
-import type { ConnectionPool } from './connection-pool.ts';
+import { Fault } from '../fault/fault.ts';
+import { checkAnswer, type Accepted } from './check-answer.ts';
 import { orAborted } from './deadline.ts';
+import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
 import type { BodyEnd } from './http-connection.ts';
+import type { Lane } from './lane.ts';
 import { requestObject, type Answer } from './object-request.ts';
-import type { Policy } from './policy.ts';
-import { RateMeter } from './rate-meter.ts';
 import type { Source } from './roster.ts';
-import type { Piece, Segments } from './segments.ts';
+import type { Piece } from './segments.ts';
 import { Setback } from './setback.ts';
-import type { Sink } from './sink.ts';
-
-/** What a piece needs of the transfer it belongs to. */
-export interface PieceContext {
-  readonly pool: ConnectionPool;
-  readonly clock: Clock;
-  readonly policy: Policy;
-  readonly segments: Segments;
-  readonly sink: Sink;
-  readonly known: Identity;
-  /** An answer was found good; runs before its first byte is used. */
-  accepted(answer: Accepted, piece: RunningPiece): void | Promise<void>;
-  delivered(piece: RunningPiece, bytes: number): void;
-}
-
-/** One piece on its way from one server. */
-export interface RunningPiece {
-  readonly piece: Piece;
-  readonly source: Source;
-  readonly controller: AbortController;
-  readonly startedAt: number;
-  /** When its last byte reached the sink, or the sink was ready for more. */
-  movedAt: number;
-  /** The sink is not done with the last bytes: the server cannot be blamed for the silence. */
-  waitsForSink: boolean;
-}
 
 /** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */
-export async function runPiece(context: PieceContext, running: RunningPiece): Promise<void> {
-  const { source, controller, piece } = running;
+export async function runPiece(context: PieceContext, lane: Lane): Promise<void> {
+  const { source, controller, piece } = lane;
   const { signal } = controller;
   let answer: (Answer & { tokenSent: boolean }) | undefined;
   try {
-    answer = await ask(context, running);
+    answer = await ask(context, lane);
     const { connection, head, url } = answer;
-    const asked = { ...askedOf(running), tokenSent: answer.tokenSent };
+    const asked = { ...askedOf(lane), tokenSent: answer.tokenSent };
     const accepted = checkAnswer(head, asked, context.known);
-    await context.accepted(accepted, running);
-    const body = connection.body(takeInto(context, running, accepted, () => connection.destroy()));
+    await context.accepted(accepted, lane);
+    const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));
     const end = await orAborted(body, signal);
     context.pool.give(url, connection);
-    checkEnd(context, running, accepted, end);
+    checkEnd(context, lane, accepted, end);
   } catch (error) {
     answer?.connection.destroy();
     signal.throwIfAborted();
@@ -61,7 +33,7 @@ export async function runPiece(context: PieceContext, running: RunningPiece): Pr
 
 async function ask(
   { pool, clock, policy, known, segments }: PieceContext,
-  { piece, source, controller }: RunningPiece,
+  { piece, source, controller }: Lane,
 ): Promise<Answer & { tokenSent: boolean }> {
   const privateHeaders = await source.located.headers(source.server);
   const last = piece.end === segments.size ? '' : String(piece.end - 1);
@@ -85,75 +57,34 @@ async function ask(
   return { ...(await requestObject(pool, clock, request)), tokenSent };
 }
 
-function askedOf({ piece, source }: RunningPiece) {
+function askedOf({ piece, source }: Lane) {
   const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';
   return { host: source.server.host, name, offset: piece.position, maySkip: source.noRanges };
 }
 
 function takeInto(
   context: PieceContext,
-  running: RunningPiece,
+  lane: Lane,
   { from, to }: Accepted,
   hangUp: () => void,
 ): (data: Buffer) => void | Promise<void> {
-  const { piece, source } = running;
-  const { sink, segments, clock } = context;
-  source.meter ??= new RateMeter(clock.monotonic());
+  const { piece } = lane;
   let skip = piece.position - from;
   return (data) => {
-    running.movedAt = clock.monotonic();
     const begin = Math.min(skip, data.length);
     skip -= begin;
-    const length = Math.min(data.length - begin, piece.end - piece.position);
-    if (length <= 0) {
-      piece.position >= piece.end && to !== piece.end ? hangUp() : undefined;
-      return;
-    }
-    const offset = piece.position;
-    segments.advance(piece, length);
-    context.delivered(running, length);
-    const written = write(sink, offset, data.subarray(begin, begin + length), source.server.host);
-    // More is coming that another server took over: hanging up is cheaper than reading it.
-    const over = () => (piece.position >= piece.end && to !== piece.end ? hangUp() : undefined);
-    if (written === undefined) {
-      over();
-      return;
-    }
-    running.waitsForSink = true;
-    return written.then(() => {
-      running.waitsForSink = false;
-      running.movedAt = clock.monotonic();
-      over();
-    });
+    if (begin > 0) lane.movedAt = context.clock.monotonic();
+    // What comes after the piece's end was taken over by another server: hanging up is cheaper than reading it.
+    const end = () => {
+      if (piece.position >= piece.end && to !== piece.end) hangUp();
+    };
+    const delivered = deliver(context, lane, data.subarray(begin));
+    if (delivered === undefined) end();
+    else return delivered.then(end);
   };
 }
 
-/** What the sink throws is not the server's fault and ends the transfer. */
-export class SinkFailure extends Error {
-  readonly fault: Fault;
-
-  constructor(thrown: unknown) {
-    super('sink failed', { cause: thrown });
-    this.fault = asFault(thrown);
-  }
-}
-
-function write(sink: Sink, offset: number, chunk: Buffer, server: string): void | Promise<void> {
-  try {
-    return sink.write(offset, chunk, server)?.catch((error: unknown) => {
-      throw new SinkFailure(error);
-    });
-  } catch (error) {
-    throw new SinkFailure(error);
-  }
-}
-
-function checkEnd(
-  context: PieceContext,
-  { piece, source }: RunningPiece,
-  accepted: Accepted,
-  end: BodyEnd,
-): void {
+function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Accepted, end: BodyEnd): void {
   const { host } = source.server;
   const status = end.trailers.get('x-transfer-status');
   const failed = status !== undefined && !status.startsWith('200');

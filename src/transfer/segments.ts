@@ -128,10 +128,6 @@ export class Segments {
     return this.claim(want);
   }
 
-  advance(piece: Piece, bytes: number): void {
-    piece.position += bytes;
-  }
-
   /** The piece is over: what it did not bring is missing again. */
   release(piece: Piece): void {
     this.#running.delete(piece);

@@ -7,7 +7,11 @@ import type { FetchEvent } from './fetch.ts';
 import type { Policy } from './policy.ts';
 import { RateMeter } from './rate-meter.ts';
 import { Roster, type Source } from './roster.ts';
-import { runPiece, SinkFailure, type PieceContext, type RunningPiece } from './run-piece.ts';
+import type { Lane } from './lane.ts';
+import { Lanes } from './lanes.ts';
+import { SinkFailure, type PieceContext } from './deliver.ts';
+import { readPiece } from './read-piece.ts';
+import { runPiece } from './run-piece.ts';
 import { Segments, type Piece, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
 import type { Sink } from './sink.ts';
@@ -38,8 +42,6 @@ const tickMs = 250;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
 const progressBytes = 1 << 20;
 const maximumRestarts = 2;
-/** A piece silent for so long is free to be taken over. */
-const silentMs = 1_000;
 
 /**
  * One object, from as many servers as help, into one sink.
@@ -67,7 +69,7 @@ export class Transfer implements PieceContext {
   segments: Segments;
   readonly #options: TransferOptions;
   readonly #roster = new Roster();
-  readonly #running = new Map<RunningPiece, Promise<void>>();
+  readonly #lanes: Lanes;
   readonly #startedAt: number;
   readonly #meter: RateMeter;
   #identity: Identity;
@@ -90,6 +92,7 @@ export class Transfer implements PieceContext {
     const unknown = { size: options.size, etag: undefined, lastModified: undefined };
     this.#identity = options.earlier?.identity ?? unknown;
     this.segments = new Segments(this.#identity.size ?? Infinity, options.earlier?.done);
+    this.#lanes = new Lanes(this.clock);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
     const connectMs = this.policy.connectSeconds * 1000;
@@ -115,17 +118,17 @@ export class Transfer implements PieceContext {
   /** Runs until every byte is in the sink; rejects with the truest Fault, or the signal's reason. */
   async run(): Promise<void> {
     try {
-      if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}));
+      if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}), this.#startedAt);
       while (!this.segments.complete || !this.#found) {
         this.#assign();
-        await (this.#running.size === 0 ? this.#rest() : this.#sleep(tickMs));
+        await (this.#lanes.size === 0 ? this.#rest() : this.#sleep(tickMs));
         if (this.#changed) await this.#restart('object-changed');
         this.#throwIfOver();
         this.#watch();
       }
       this.#showProgress();
     } finally {
-      await this.#stopAll();
+      await this.#lanes.stop();
     }
   }
 
@@ -149,7 +152,7 @@ export class Transfer implements PieceContext {
     await this.run();
   }
 
-  async accepted(answer: Accepted, running: RunningPiece): Promise<void> {
+  async accepted(answer: Accepted, lane: Lane): Promise<void> {
     if (this.#found) return;
     this.#found = true;
     this.#age = answer.age;
@@ -158,26 +161,26 @@ export class Transfer implements PieceContext {
     this.#identity = { size, etag, lastModified: answer.lastModified };
     if (size !== undefined) this.segments.settle(size);
     await this.sink.begin(size);
-    await this.#options.onFound(running.source, this.pool);
-    this.#considerWidening(running);
+    await this.#options.onFound(lane.source, this.pool);
+    this.#considerWidening(lane);
   }
 
-  delivered(running: RunningPiece, bytes: number): void {
-    const now = running.movedAt;
-    running.source.bytes += bytes;
-    running.source.meter?.add(bytes, now);
+  delivered(lane: Lane, bytes: number): void {
+    const now = lane.movedAt;
+    lane.source.bytes += bytes;
+    lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
-    if (this.#width === 1 && this.#age === undefined) this.#considerWidening(running);
-    if (this.#sinceProgress < progressBytes && running.piece.position < running.piece.end) return;
+    if (this.#width === 1 && this.#age === undefined) this.#considerWidening(lane);
+    if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
-    this.#roster.progressed(running.source);
+    this.#roster.progressed(lane.source);
   }
 
-  #considerWidening(running: RunningPiece): void {
+  #considerWidening(lane: Lane): void {
     const now = this.clock.monotonic();
-    const flow = { bytes: running.piece.position - running.piece.start, ms: now - running.startedAt };
+    const flow = { bytes: lane.piece.position - lane.piece.start, ms: now - lane.startedAt };
     const missing = this.segments.missingBytes;
     if (this.#width === 1 && mayWiden({ age: this.#age, flow, missing, rate: this.#meter.rate(now) }))
       this.#widen();
@@ -194,7 +197,7 @@ export class Transfer implements PieceContext {
   /** Gives every free server a piece, as long as fewer than `width` are at work. */
   #assign(): void {
     for (const source of this.#roster.candidates(this.clock.monotonic())) {
-      if (this.#running.size >= this.#width) return;
+      if (this.#lanes.size >= this.#width) return;
       const piece = this.#pieceFor(source);
       if (piece !== undefined) this.#start(source, piece);
     }
@@ -205,43 +208,28 @@ export class Transfer implements PieceContext {
     const server = source.server.host;
     // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
     if (this.#width === 1) return this.segments.claim({ server, limit: Infinity, before: Infinity, grain });
-    const now = this.clock.monotonic();
-    const rate = source.meter?.rate(now) ?? 0;
+    const rate = source.meter.rate(this.clock.monotonic());
     const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
     const piece =
-      this.segments.claim(want) ?? this.segments.steal(want, rate, (each) => this.#rateOf(each, now));
-    for (const { piece: victim, controller, source: slow } of this.#running.keys())
-      if (victim.position >= victim.end && !controller.signal.aborted) controller.abort(silent(slow));
+      this.segments.claim(want) ?? this.segments.steal(want, rate, (each) => this.#lanes.rateOf(each));
+    this.#lanes.endEmpty();
     return piece;
   }
 
-  #rateOf(piece: Piece, now: number): number {
-    for (const running of this.#running.keys())
-      if (running.piece === piece)
-        return now - running.movedAt > silentMs ? 0 : (running.source.meter?.rate(now) ?? 0);
-    return 0;
-  }
-
   #start(source: Source, piece: Piece): void {
-    const now = this.clock.monotonic();
-    const controller = new AbortController();
-    const running = { piece, source, controller, startedAt: now, movedAt: now, waitsForSink: false };
-    source.busy = true;
-    const ended = runPiece(this, running)
-      .catch((error: unknown) => this.#pieceFailed(running, error as Error))
-      .finally(() => {
-        source.busy = false;
-        this.segments.release(piece);
-        this.#running.delete(running);
-        this.#wake();
-      });
-    this.#running.set(running, ended);
+    const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
+    const run = (lane: Lane) => read(this, lane);
+    this.#lanes.start(source, piece, run, (error) => {
+      this.segments.release(piece);
+      if (error !== undefined) this.#laneFailed(source, error);
+      this.#wake();
+    });
   }
 
-  #pieceFailed({ source }: RunningPiece, error: Error): void {
+  #laneFailed(source: Source, error: Error): void {
     if (error instanceof Setback) this.#setBack(source, error);
     else if (error instanceof SinkFailure) this.#fatal ??= error.fault;
-    else if (error !== stopped) this.#fatal ??= error;
+    else this.#fatal ??= error;
   }
 
   #setBack(source: Source, setback: Setback): void {
@@ -264,7 +252,7 @@ export class Transfer implements PieceContext {
   }
 
   async #tryRestart(): Promise<boolean> {
-    await this.#stopAll();
+    await this.#lanes.stop();
     if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
@@ -294,7 +282,7 @@ export class Transfer implements PieceContext {
 
   async #locateAgain(direct: boolean): Promise<void> {
     try {
-      this.#roster.add(await this.#locate({ fresh: true, direct }));
+      this.#roster.add(await this.#locate({ fresh: true, direct }), this.clock.monotonic());
     } catch (error) {
       this.#options.signal.throwIfAborted();
       this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
@@ -309,34 +297,15 @@ export class Transfer implements PieceContext {
   #watch(): void {
     const now = this.clock.monotonic();
     if (now - this.#shownAt >= tickMs) this.#showProgress();
-    for (const running of this.#running.keys()) {
-      if (running.waitsForSink) continue;
-      const { piece, source, startedAt, movedAt } = running;
-      const watched = {
-        quietMs: now - movedAt,
-        runningMs: now - startedAt,
-        rate: source.meter?.rate(now) ?? 0,
-      };
-      const verdict = judge(watched, this.#around(running, now), this.policy);
-      const got = `${piece.position - piece.start} bytes`;
-      if (verdict === 'slow') this.#widen();
-      else if (verdict === 'drop')
-        stop(running, `sends ${Math.round(watched.rate)} bytes/s, others far more`);
-      else if (verdict === 'stalled')
-        stop(running, `sent ${got}, then nothing for ${(watched.quietMs / 1000).toFixed(1)} s`);
-    }
-  }
-
-  #around(running: RunningPiece, now: number) {
-    const others = [...this.#running.keys()].filter((each) => each !== running);
     const { budgetSeconds } = this.policy;
-    return {
-      bestOther: Math.max(0, ...others.map(({ piece }) => this.#rateOf(piece, now))),
-      alternative: others.length > 0 || this.#roster.candidates(now).length > 0,
-      size: this.segments.size,
-      missingBytes: this.segments.missingBytes,
-      leftMs: budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now,
-    };
+    const leftMs = budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now;
+    const alternative = this.#lanes.size > 1 || this.#roster.candidates(now).length > 0;
+    const { size, missingBytes } = this.segments;
+    const { slow } = this.#lanes.watch((watched, lane) => {
+      const bestOther = this.#lanes.bestBeside(lane);
+      return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
+    });
+    if (slow) this.#widen();
   }
 
   #showProgress(): void {
@@ -347,7 +316,7 @@ export class Transfer implements PieceContext {
       total === undefined
         ? this.servers.reduce((sum, each) => sum + each.bytes, 0)
         : total - this.segments.missingBytes;
-    const server = [...this.#running.keys()].map(({ source }) => source.server.host).join(', ');
+    const server = this.#lanes.servers.join(', ');
     this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
   }
 
@@ -362,8 +331,7 @@ export class Transfer implements PieceContext {
         'transfer-stalled',
         `${this.#options.url}: ${this.#state()} in the ${budgetSeconds} s allowed`,
       );
-    const working = [...this.#running.keys()].some(({ waitsForSink }) => waitsForSink);
-    if (!working && now - this.#progressAt > quietSeconds * 1000) throw this.#truest();
+    if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000) throw this.#truest();
   }
 
   #truest(): Fault {
@@ -390,26 +358,4 @@ export class Transfer implements PieceContext {
       signal.removeEventListener('abort', wake);
     }
   }
-
-  async #stopAll(): Promise<void> {
-    for (const { controller } of this.#running.keys()) controller.abort(stopped);
-    await Promise.all(this.#running.values());
-  }
-}
-
-const stopped = new Error('stopped');
-
-function stop({ controller, source }: RunningPiece, what: string): void {
-  const fault = new Fault('transfer-stalled', `${source.server.host}: ${what}`, {
-    about: source.server.host,
-  });
-  controller.abort(new Setback('broken', fault));
-}
-
-function silent(source: Source): Setback {
-  const { host } = source.server;
-  return new Setback(
-    'broken',
-    new Fault('transfer-stalled', `${host}: fell silent, another server took over`),
-  );
 }

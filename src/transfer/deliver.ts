@@ -1,0 +1,60 @@
+import type { Clock } from '../base/clock.ts';
+import { asFault, type Fault } from '../fault/fault.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import type { ConnectionPool } from './connection-pool.ts';
+import type { Lane } from './lane.ts';
+import type { Policy } from './policy.ts';
+import type { Segments } from './segments.ts';
+import type { Sink } from './sink.ts';
+
+/** What a piece needs of the transfer it belongs to. */
+export interface PieceContext {
+  readonly pool: ConnectionPool;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  readonly segments: Segments;
+  readonly sink: Sink;
+  readonly known: Identity;
+  /** An answer was found good; runs before its first byte is used. */
+  accepted(answer: Accepted, piece: Lane): void | Promise<void>;
+  delivered(piece: Lane, bytes: number): void;
+}
+
+/** Hands bytes to the sink, as many as belong to the piece. */
+export function deliver(context: PieceContext, lane: Lane, data: Buffer): void | Promise<void> {
+  const { piece, source } = lane;
+  const length = Math.min(data.length, piece.end - piece.position);
+  if (length <= 0) return;
+  const offset = piece.position;
+  lane.movedAt = context.clock.monotonic();
+  // Before the sink takes them, so that nobody takes over what is already here.
+  piece.position += length;
+  context.delivered(lane, length);
+  const written = write(context.sink, offset, data.subarray(0, length), source.server.host);
+  if (written === undefined) return;
+  lane.waitsForSink = true;
+  return written.then(() => {
+    lane.waitsForSink = false;
+    lane.movedAt = context.clock.monotonic();
+  });
+}
+
+/** What the sink throws is not the server's fault and ends the transfer. */
+export class SinkFailure extends Error {
+  readonly fault: Fault;
+
+  constructor(thrown: unknown) {
+    super('sink failed', { cause: thrown });
+    this.fault = asFault(thrown);
+  }
+}
+
+function write(sink: Sink, offset: number, chunk: Buffer, server: string): void | Promise<void> {
+  try {
+    return sink.write(offset, chunk, server)?.catch((error: unknown) => {
+      throw new SinkFailure(error);
+    });
+  } catch (error) {
+    throw new SinkFailure(error);
+  }
+}
