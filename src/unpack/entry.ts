@@ -39,4 +39,6 @@ export interface EntrySink {
   end(): Waiting;
   /** Something without bytes. */
   place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void;
+  /** What some archives tell only at their end: the mode of a file, or that its bytes are a link's target. */
+  amend(path: SafePath, mode: number): void;
 }

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   constants,
   copyFileSync,
@@ -7,6 +8,7 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  readFileSync,
   realpathSync,
   symlinkSync,
   unlinkSync,
@@ -22,6 +24,10 @@ import { whatIsWrongWithLink } from './safe-link.ts';
 import { parentOf, quoted, type SafePath } from './safe-path.ts';
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** The part of a mode that says what a file is, and what it says of a symbolic link. */
+const fileType = 0o170000;
+const linkType = 0o120000;
+const mostLinkBytes = 4096;
 /** File systems that cannot make a hard link say one of these; a copy serves as well. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
 
@@ -89,6 +95,19 @@ export class FileWriter implements EntrySink {
           return;
         }
       }
+    });
+  }
+
+  amend(file: SafePath, mode: number): void {
+    this.#guarded(() => {
+      const full = this.#full(file);
+      const stat = lstatSync(full, { throwIfNoEntry: false });
+      if (!stat?.isFile()) return;
+      if ((mode & fileType) === linkType) {
+        if (stat.size > mostLinkBytes)
+          throw this.#unsafe(`the link ${quoted(file)} has a target too long to be one`);
+        this.#keepLink({ type: 'symlink', path: file, target: readFileSync(full, 'utf8') });
+      } else if ((mode & 0o100) !== 0) chmodSync(full, stat.mode | ((stat.mode & 0o444) >> 2));
     });
   }
 

@@ -51,6 +51,10 @@ export class NestedSink implements EntrySink {
     this.#sink.place(entry);
   }
 
+  amend(path: SafePath, mode: number): void {
+    this.#sink.amend(path, mode);
+  }
+
   /** Lets go of the inner archive being read, if any. */
   destroy(): void {
     this.#inner?.destroy();
@@ -84,5 +88,9 @@ class FolderSink implements EntrySink {
     if (entry.type === 'hardlink')
       this.#sink.place({ ...entry, path, target: joinSafe(this.#folder, entry.target) });
     else this.#sink.place({ ...entry, path });
+  }
+
+  amend(path: SafePath, mode: number): void {
+    this.#sink.amend(joinSafe(this.#folder, path), mode);
   }
 }

@@ -1,9 +1,13 @@
 import type { ArchiveKind } from './archive-kind.ts';
 import type { ByteSink } from './byte-sink.ts';
 import type { EntrySink } from './entry.ts';
+import { GunzipStage } from './gunzip-stage.ts';
 import type { Limits } from './limits.ts';
+import { PullStage } from './pull-stage.ts';
 import { TarReader } from './tar-reader.ts';
-import { ZlibStage } from './zlib-stage.ts';
+import { Unxz } from './unxz.ts';
+import { UnzstdStage } from './unzstd-stage.ts';
+import { ZipReader } from './zip-reader.ts';
 
 export interface Reader {
   /** Where the archive's bytes go. */
@@ -20,11 +24,14 @@ export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, 
     case 'tar':
       return { input: tar, ended };
     case 'tar.gz':
-      return { input: new ZlibStage('gzip', archive, tar, limits), ended };
+      return { input: new GunzipStage(archive, tar, limits), ended };
     case 'tar.zst':
-      return { input: new ZlibStage('zstd', archive, tar, limits), ended };
+      return { input: new UnzstdStage(archive, tar, limits), ended };
     case 'tar.xz':
-    case 'zip':
-      throw new Error(`${kind} is not read yet`);
+      return { input: new PullStage(archive, () => new Unxz(archive, tar, limits).parse(), tar), ended };
+    case 'zip': {
+      const zip = new ZipReader(archive, sink, limits);
+      return { input: new PullStage(archive, (queue) => zip.parse(queue)), ended: () => zip.ended };
+    }
   }
 }

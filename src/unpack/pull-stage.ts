@@ -1,0 +1,76 @@
+import { Fault } from '../fault/fault.ts';
+import { ByteQueue } from './byte-queue.ts';
+import type { ByteSink, Waiting } from './byte-sink.ts';
+
+/** Bytes a parser asks for: exactly so many, or at most so many but at least one. */
+export interface Want {
+  bytes: number;
+  atMost?: true;
+  /** The input may be over here, between two things. */
+  mayEnd?: true;
+}
+
+/** A parser that reads top to bottom: it yields what it wants (or has to wait for) and gets the bytes back. */
+export type Pull<Result = void> = Generator<Want | Promise<void>, Result, Buffer>;
+
+const nothing = Buffer.alloc(0);
+
+/** Feeds a parser that pulls from bytes that are pushed. */
+export class PullStage implements ByteSink {
+  readonly #archive: string;
+  readonly #parser: Pull;
+  readonly #queue = new ByteQueue();
+  readonly #next: ByteSink | undefined;
+  #wanted: IteratorResult<Want | Promise<void>, void> | undefined;
+
+  /** `next` is what the parser writes to, if anything; it ends with this stage. */
+  constructor(archive: string, parse: (queue: ByteQueue) => Pull, next?: ByteSink) {
+    this.#archive = archive;
+    this.#parser = parse(this.#queue);
+    this.#next = next;
+  }
+
+  write(piece: Buffer): Waiting {
+    this.#queue.push(piece);
+    return this.#run();
+  }
+
+  end(): Waiting {
+    const wanted = this.#wanted;
+    const whole =
+      wanted?.done === true || (this.#queue.length === 0 && wanted !== undefined && mayEnd(wanted.value));
+    if (!whole)
+      throw new Fault(
+        'archive-damaged',
+        `${this.#archive}: ends at byte ${this.#queue.pushed.toLocaleString('en-US')}, before it is complete`,
+        { about: this.#archive },
+      );
+    return this.#next?.end();
+  }
+
+  destroy(): void {
+    this.#parser.return();
+    this.#next?.destroy();
+  }
+
+  #run(): Waiting {
+    this.#wanted ??= this.#parser.next(nothing);
+    while (!this.#wanted.done) {
+      const want = this.#wanted.value;
+      if (want instanceof Promise) return this.#goOn(want);
+      const { length } = this.#queue;
+      if (length < (want.atMost ? 1 : want.bytes)) return;
+      this.#wanted = this.#parser.next(this.#queue.take(Math.min(want.bytes, length)));
+    }
+  }
+
+  async #goOn(waiting: Promise<void>): Promise<void> {
+    await waiting;
+    this.#wanted = this.#parser.next(nothing);
+    await this.#run();
+  }
+}
+
+function mayEnd(want: Want | Promise<void>): boolean {
+  return 'mayEnd' in want;
+}

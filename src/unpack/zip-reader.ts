@@ -1,0 +1,162 @@
+import { crc32 } from 'node:zlib';
+import { Fault } from '../fault/fault.ts';
+import type { ByteQueue } from './byte-queue.ts';
+import type { EntrySink } from './entry.ts';
+import type { Limits } from './limits.ts';
+import type { Pull } from './pull-stage.ts';
+import { quoted, safePath, type SafePath } from './safe-path.ts';
+import { readZipData, type ZipData } from './zip-data.ts';
+import {
+  big,
+  centralRest,
+  fixedSizes,
+  localRest,
+  parseCentral,
+  parseLocal,
+  signatures,
+  type CentralEntry,
+  type ZipEntry,
+} from './zip-records.ts';
+
+/**
+ * Reads a zip from front to back by its local headers, and holds the central directory at its end against what was
+ * read: an entry that is in one and not in the other means damage.
+ */
+export class ZipReader {
+  readonly #archive: string;
+  readonly #sink: EntrySink;
+  readonly #limits: Limits;
+  /** A fingerprint of each entry by its offset: small, as there may be millions. */
+  readonly #seen = new Map<number, number>();
+  #listed = 0;
+  #bytes = 0;
+  ended = false;
+
+  constructor(archive: string, sink: EntrySink, limits: Limits) {
+    this.#archive = archive;
+    this.#sink = sink;
+    this.#limits = limits;
+  }
+
+  *parse(queue: ByteQueue): Pull {
+    while (!this.ended) {
+      const offset = this.#bytes;
+      const signature = (yield* this.#take(4)).readUInt32LE();
+      if (signature === signatures.local && this.#listed === 0) yield* this.#entry(offset, queue);
+      else if (signature === signatures.central) yield* this.#central();
+      else if (signature === signatures.end64) yield* this.#skip(big(yield* this.#take(fixedSizes.end64), 0));
+      else if (signature === signatures.locator64) yield* this.#take(fixedSizes.locator64);
+      else if (signature === signatures.end) yield* this.#end();
+      else throw this.#damaged(`has an unknown record at byte ${offset.toLocaleString('en-US')}`);
+    }
+    for (;;) {
+      const rest: Buffer = yield { bytes: 1 << 16, atMost: true, mayEnd: true };
+      if (rest.some((byte) => byte !== 0)) throw this.#damaged('goes on after its end');
+    }
+  }
+
+  *#entry(offset: number, queue: ByteQueue): Pull {
+    const fixed = Buffer.from(yield* this.#take(fixedSizes.local));
+    const entry = parseLocal(fixed, yield* this.#take(localRest(fixed)));
+    const path = this.#path(entry);
+    const data = { crc: entry.crc, packed: entry.packed, unpacked: entry.unpacked };
+    if (entry.name?.endsWith('/')) {
+      if (entry.unpacked > 0 || entry.described)
+        throw this.#damaged(`has a folder ${quoted(entry.name)} with data`);
+      this.#sink.place({ type: 'folder', path, mode: 0o777, mtime: entry.mtime });
+      yield* this.#skip(entry.packed);
+    } else {
+      const size = entry.described ? {} : { size: entry.unpacked };
+      this.#sink.begin({ type: 'file', path, mode: 0o666, mtime: entry.mtime, ...size });
+      Object.assign(data, yield* readZipData(this.#archive, entry, this.#sink, queue, this.#limits));
+      this.#bytes += data.packed;
+      if (entry.described) yield* this.#descriptor(entry, data);
+      const waiting = this.#sink.end();
+      if (waiting !== undefined) yield waiting;
+    }
+    this.#seen.set(offset, fingerprint(entry.name, data));
+  }
+
+  #path(entry: ZipEntry): SafePath {
+    if (entry.name === undefined)
+      throw new Fault('archive-unsafe', `${this.#archive}: an entry has a name that is not UTF-8`, {
+        about: this.#archive,
+        fix: 'Pack it again with UTF-8 names.',
+      });
+    if (entry.encrypted)
+      throw new Fault('archive-kind', `${this.#archive}: the entry ${quoted(entry.name)} is encrypted`, {
+        about: this.#archive,
+        fix: 'Pack it again without a password.',
+      });
+    // Some Windows programs write backslashes, and then no slashes at all.
+    const name = entry.name.includes('/') ? entry.name : entry.name.replaceAll('\\', '/');
+    const path = safePath(name, this.#archive, this.#limits.depth);
+    if (path === '') throw new Fault('archive-unsafe', `${this.#archive}: has an entry without a name`);
+    return path;
+  }
+
+  /** Its signature is optional, and its sizes may have 32 or 64 bits without saying which. */
+  *#descriptor(entry: ZipEntry, data: ZipData): Pull {
+    let crc = (yield* this.#take(4)).readUInt32LE();
+    if (crc === signatures.descriptor) crc = (yield* this.#take(4)).readUInt32LE();
+    const first = Buffer.from(yield* this.#take(8));
+    const narrow = first.readUInt32LE(0) === data.packed && first.readUInt32LE(4) === data.unpacked;
+    if (entry.wide || !narrow) {
+      const second = yield* this.#take(8);
+      if (big(first, 0) !== data.packed || big(second, 0) !== data.unpacked) throw this.#wrongData(entry);
+    }
+    if (crc !== data.crc) throw this.#wrongData(entry);
+  }
+
+  *#central(): Pull {
+    const fixed = Buffer.from(yield* this.#take(fixedSizes.central));
+    const entry = parseCentral(fixed, yield* this.#take(centralRest(fixed)));
+    if (this.#seen.get(entry.offset) !== fingerprint(entry.name, entry))
+      throw this.#damaged(`lists the entry ${quoted(entry.name ?? '?')} otherwise than it holds it`);
+    this.#listed++;
+    this.#amend(entry);
+  }
+
+  #amend(entry: CentralEntry): void {
+    if (entry.mode !== undefined && !entry.name?.endsWith('/'))
+      this.#sink.amend(this.#path(entry), entry.mode);
+  }
+
+  *#end(): Pull {
+    const end = yield* this.#take(fixedSizes.end);
+    const stated = end.readUInt16LE(6);
+    const comment = end.readUInt16LE(16);
+    const fits = stated === 0xffff || stated === this.#listed;
+    if (this.#listed !== this.#seen.size || !fits)
+      throw this.#damaged(
+        `lists ${this.#listed.toLocaleString('en-US')} entries and holds ${this.#seen.size.toLocaleString('en-US')}`,
+      );
+    if (this.#listed === 0) throw this.#damaged('holds no entries');
+    yield* this.#take(comment);
+    this.ended = true;
+  }
+
+  *#skip(count: number): Pull {
+    if (count > 1 << 24) throw this.#damaged('has a record of an impossible size');
+    yield* this.#take(count);
+  }
+
+  *#take(count: number): Pull<Buffer> {
+    this.#bytes += count;
+    return yield { bytes: count };
+  }
+
+  #wrongData(entry: ZipEntry): Fault {
+    return this.#damaged(
+      `the data of ${quoted(entry.name ?? '?')} does not have the size or checksum stated`,
+    );
+  }
+
+  #damaged(what: string): Fault {
+    return new Fault('archive-damaged', `${this.#archive}: ${what}`, { about: this.#archive });
+  }
+}
+
+function fingerprint(name: string | undefined, { crc, packed, unpacked }: ZipData): number {
+  return crc32(`${crc}:${packed}:${unpacked}:${name ?? ''}`);
+}

@@ -1,0 +1,103 @@
+/** What the walk through a frame does next: look at some bytes, pass some over, or note that the frame is over. */
+type Step = { look: number } | { pass: number } | 'frame-over';
+
+const frameMagic = 0xfd2fb528;
+const skippableMagic = 0x184d2a50;
+
+/**
+ * Follows the frames of a zstd file without decompressing. Node's decompressor drops what follows a frame in the
+ * same piece, and Bun's takes a cut frame for a whole one, so somebody else has to know where frames end.
+ */
+export class ZstdFrames {
+  readonly #walk = walkFrames();
+  #step: Step = { look: 4 };
+  #looked = Buffer.alloc(0);
+  #passed = 0;
+  /** Whether the bytes so far end exactly with a frame. */
+  between = true;
+
+  constructor() {
+    this.#walk.next(Buffer.alloc(0));
+  }
+
+  /** Where the frame being read ends in the piece, or the piece's own end; nothing if this is not zstd. */
+  frameEnd(piece: Buffer, from: number): number | undefined {
+    let at = from;
+    while (at < piece.length) {
+      this.between = false;
+      at += this.#take(piece, at);
+      const step = this.#current();
+      if (step === undefined) return undefined;
+      if (step === 'frame-over') {
+        this.#advance(Buffer.alloc(0));
+        this.between = true;
+        return at;
+      }
+    }
+    return at;
+  }
+
+  /** Uses bytes for the present step. */
+  #take(piece: Buffer, at: number): number {
+    const step = this.#step;
+    if (step === 'frame-over') return 0;
+    if ('pass' in step) {
+      const taken = Math.min(step.pass - this.#passed, piece.length - at);
+      this.#passed += taken;
+      return taken;
+    }
+    const taken = Math.min(step.look - this.#looked.length, piece.length - at);
+    this.#looked = Buffer.concat([this.#looked, piece.subarray(at, at + taken)]);
+    return taken;
+  }
+
+  /** Takes all steps that need no more bytes. */
+  #current(): Step | undefined {
+    for (;;) {
+      const step = this.#step;
+      if (step === 'frame-over') return step;
+      if ('pass' in step ? this.#passed < step.pass : this.#looked.length < step.look) return step;
+      if (!this.#advance(this.#looked)) return undefined;
+    }
+  }
+
+  #advance(looked: Buffer): boolean {
+    this.#looked = Buffer.alloc(0);
+    this.#passed = 0;
+    const next = this.#walk.next(looked);
+    if (next.done) return false;
+    this.#step = next.value;
+    return true;
+  }
+}
+
+/** Returns only when the bytes are not zstd. */
+function* walkFrames(): Generator<Step, void, Buffer> {
+  for (;;) {
+    const magic = (yield { look: 4 }).readUInt32LE();
+    if ((magic & 0xfffffff0) >>> 0 === skippableMagic) yield { pass: (yield { look: 4 }).readUInt32LE() };
+    else if (magic !== frameMagic) return;
+    else {
+      const descriptor = (yield { look: 1 }).readUInt8();
+      yield { pass: headerRest(descriptor) };
+      for (let last = false; !last;) {
+        const block = (yield { look: 3 }).readUIntLE(0, 3);
+        const type = (block >> 1) & 3;
+        if (type === 3) return;
+        last = (block & 1) === 1;
+        // A block of one repeated byte states how often, and holds it once.
+        yield { pass: type === 1 ? 1 : block >> 3 };
+      }
+      yield { pass: (descriptor & 4) === 0 ? 0 : 4 };
+    }
+    yield 'frame-over';
+  }
+}
+
+/** Bytes of the frame header after its descriptor: window, dictionary and content size. */
+function headerRest(descriptor: number): number {
+  const single = (descriptor >> 5) & 1;
+  const dictionary = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  const content = [single, 2, 4, 8][descriptor >> 6] ?? 0;
+  return 1 - single + dictionary + content;
+}
