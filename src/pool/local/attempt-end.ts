@@ -30,7 +30,7 @@ export async function attemptEnd(folder: string, exit: Exit | undefined): Promis
   const claim = await readClaim(folder);
   if (claim !== undefined && 'void' in claim)
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: claim.void } };
-  const said = await tailOf(path.join(folder, attemptFiles.log));
+  const said = await saidIn(path.join(folder, attemptFiles.log));
   if (typeof exit?.code !== 'number') {
     const how = typeof exit?.signal === 'string' ? `was ended by ${exit.signal}` : 'went away';
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
@@ -51,8 +51,9 @@ function kindOf(code: number): FaultKind {
   return names.find((name) => kinds[name].exit === code && code >= 90) ?? 'internal';
 }
 
-async function tailOf(log: string): Promise<string> {
+async function saidIn(log: string): Promise<string> {
   const text = await readFile(log, 'utf8').catch(() => '');
-  const last = text.trim().split('\n').at(-1)?.trim() ?? '';
-  return last === '' ? '' : `; it said last: ${last.slice(-300)}`;
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const line = lines.findLast((one) => /^updraft-agent: |error\b/i.test(one)) ?? lines.at(-1) ?? '';
+  return line === '' ? '' : `; it said: ${line.trim().slice(0, 300)}`;
 }

@@ -1,0 +1,14 @@
+import { systemClock, type Clock } from '../../src/base/clock.ts';
+
+/** A clock on which every wait is as short as can be: time jumps to its end. */
+export function hurriedClock(): Clock {
+  let ahead = 0;
+  return {
+    now: () => systemClock.now() + ahead,
+    monotonic: () => systemClock.monotonic() + ahead,
+    async sleep(ms, signal) {
+      await systemClock.sleep(Math.min(ms, 5), signal);
+      ahead += ms;
+    },
+  };
+}

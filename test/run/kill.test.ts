@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { test } from 'node:test';
+import { readClaim } from '../../src/job/claim.ts';
+import { attemptFolder } from '../../src/job/layout.ts';
+import { loadRun } from '../../src/journal/load-run.ts';
+import { supervise } from '../../src/pool/local/supervise.ts';
+import { supervisorState } from '../../src/pool/local/supervisor-state.ts';
+import { hurriedClock } from './hurried-clock.ts';
+import { eventually, isIn, projectRoot, RunBench } from './run-bench.ts';
+
+const untilGo = 'echo begun >> "$LOG"; while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt';
+
+test('an attempt outlives kill -9 of its supervisor, is adopted by the next one, and is not started twice', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo);
+  assert.equal((await bench.updraft('submit')).code, 0);
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  await bench.killSupervisor(run!);
+  assert.equal((await supervisorState(run!)).state, 'died');
+  const again = await bench.updraft('submit', '--json');
+  assert.equal((JSON.parse(again.out) as { how: string }).how, 'continued');
+  assert.equal((await supervisorState(run!)).state, 'running');
+  await writeFile(bench.env['GO']!, '');
+  const { tally, jobs } = await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  assert.equal(tally.success, 1);
+  assert.equal(jobs[0]!.attempts.length, 1);
+  assert.deepEqual(await bench.trainings(), ['begun']);
+  assert.equal((await bench.runs()).length, 1);
+});
+
+test('an agent that ends while nobody supervises is believed by the next supervisor', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo);
+  await bench.updraft('submit');
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  await bench.killSupervisor(run!);
+  await writeFile(bench.env['GO']!, '');
+  await eventually(async () => (await bench.processes()).length === 0);
+  assert.equal((await loadRun(run!)).jobs[0]!.status, 'running');
+  await bench.updraft('submit');
+  const { tally, jobs } = await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  assert.equal(tally.success, 1);
+  assert.equal(jobs[0]!.attempts.length, 1);
+});
+
+test('an attempt that was journalled but never started is made void, so that a late agent cannot run it', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('echo begun >> "$LOG"; echo 1 > model.pt');
+  const run = await bench.createRun();
+  await dieInStart(bench, run, `process.kill(process.pid, 'SIGKILL')`);
+  assert.deepEqual(
+    (await bench.entries(run)).map(({ kind }) => kind),
+    ['run-created', 'attempt-started'],
+  );
+
+  const outcome = await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  assert.equal(outcome, 'ended');
+  const { tally, jobs } = await loadRun(run);
+  assert.equal(tally.success, 1);
+  assert.deepEqual(
+    jobs[0]!.attempts.map((attempt) => attempt.outcome),
+    ['lost', 'success'],
+  );
+  assert.match(jobs[0]!.attempts[1]!.why, /attempt 1 .*supervisor died before the agent came up/);
+  assert.ok('void' in (await readClaim(attemptFolder(run, '0000', 1)))!);
+
+  const late = spawn(
+    path.join(bench.folder, 'agent'),
+    ['run', path.join(attemptFolder(run, '0000', 1), 'order.json')],
+    {
+      env: bench.env,
+      stdio: 'ignore',
+    },
+  );
+  await once(late, 'exit');
+  assert.equal(late.exitCode, 117);
+  assert.deepEqual(await bench.trainings(), ['begun']);
+  assert.deepEqual(await readdir(bench.scratch), []);
+});
+
+test('an agent that comes up after its attempt was given up ends without running it', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('echo "$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt');
+  const run = await bench.createRun();
+  // The supervisor dies just after it started an agent that is slow to come up.
+  await dieInStart(
+    bench,
+    run,
+    `spawn('/bin/sh', ['-c', 'while [ ! -e "$GO" ]; do sleep 0.02; done; exec "$@"', 'sh', ...start.command],
+       { env: start.env, detached: true, stdio: 'ignore' });
+     process.kill(process.pid, 'SIGKILL')`,
+  );
+  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  await writeFile(bench.env['GO']!, '');
+  await eventually(async () => (await bench.processes()).length === 0);
+  assert.deepEqual(await bench.trainings(), ['2']);
+  assert.equal((await loadRun(run)).tally.success, 1);
+});
+
+test('an agent that is killed is noticed, its training ended, its scratch removed, and the job tried again', async (t) => {
+  const bench = await RunBench.make(t);
+  const command = 'echo $$ >> "$LOG"; if [ "$UPDRAFT_ATTEMPT" = 1 ]; then sleep 1000; fi; echo 1 > model.pt';
+  await bench.describe(command);
+  const run = await bench.createRun();
+  const supervised = supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  await bench.until(run, isIn('0000', 'training'));
+  const claim = await readClaim(attemptFolder(run, '0000', 1));
+  assert.ok(claim !== undefined && 'pid' in claim);
+  process.kill(claim.pid, 'SIGKILL');
+  assert.equal(await supervised, 'ended');
+  const { jobs } = await loadRun(run);
+  assert.deepEqual(
+    jobs[0]!.attempts.map(({ outcome }) => outcome),
+    ['lost', 'success'],
+  );
+  assert.match(jobs[0]!.attempts[0]!.fault!.message, /the agent was ended by SIGKILL/);
+  assert.deepEqual(await readdir(bench.scratch), []);
+  assert.deepEqual(await bench.processes(), []);
+});
+
+test('there are never two supervisors of one run', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo, 'jobs = 2');
+  const run = await bench.createRun();
+  const options = await bench.supervision(run);
+  const first = supervise(options);
+  await bench.until(run, isIn('0000', 'training'));
+  assert.equal(await supervise(options), 'held');
+  await Promise.all([bench.updraft('submit'), bench.updraft('submit')]);
+  await writeFile(bench.env['GO']!, '');
+  assert.equal(await first, 'ended');
+  assert.deepEqual(await bench.trainings(), ['begun', 'begun']);
+});
+
+test('kill -9 of the command that watches leaves the run going, and the same command tells its end', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo);
+  const watching = bench.start('run');
+  await eventually(async () => (await bench.runs()).some((run) => !path.basename(run).startsWith('.')));
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  process.kill(watching.pid, 'SIGKILL');
+  await watching.answer;
+  await writeFile(bench.env['GO']!, '');
+  const again = await bench.updraft('run');
+  assert.equal(again.code, 0);
+  assert.match(again.err, /going on with bench-|already finished: bench-/);
+  assert.deepEqual(await bench.trainings(), ['begun']);
+});
+
+test('a finished run keeps nothing of the machine', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('echo 1 > model.pt', 'jobs = 2');
+  await supervise(await bench.supervision(await bench.createRun()));
+  assert.deepEqual(
+    (await readdir(bench.pool)).filter((name) => name.endsWith('.share')),
+    [],
+  );
+  assert.deepEqual(await readdir(bench.scratch), []);
+});
+
+/** A supervisor in a process of its own that does `act` instead of starting its first agent. */
+async function dieInStart(bench: RunBench, run: string, act: string): Promise<void> {
+  const from = (file: string): string => JSON.stringify(path.join(projectRoot, 'src', file));
+  // Functions do not travel as JSON: the other process brings its own.
+  const options = JSON.stringify(await bench.supervision(run));
+  const source = `
+    import { spawn } from 'node:child_process';
+    import { systemClock } from ${from('base/clock.ts')};
+    import { identifyProcess } from ${from('base/process-identity.ts')};
+    import { supervise } from ${from('pool/local/supervise.ts')};
+    await supervise({
+      ...${options},
+      clock: systemClock,
+      signal: new AbortController().signal,
+      kill: process.kill,
+      self: identifyProcess(process.pid),
+      startAgent: async (start) => { ${act}; return new Promise(() => {}); },
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', source], {
+    stdio: 'inherit',
+  });
+  await once(child, 'exit');
+  assert.equal(child.signalCode, 'SIGKILL');
+}

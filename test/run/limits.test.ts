@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { loadRun } from '../../src/journal/load-run.ts';
+import { supervise } from '../../src/pool/local/supervise.ts';
+import { RunBench } from './run-bench.ts';
+
+/** The most trainings that ran at the same time, by their own account. */
+function mostAtOnce(lines: string[]): number {
+  let [running, most] = [0, 0];
+  for (const line of lines) {
+    running += line === '+' ? 1 : -1;
+    most = Math.max(most, running);
+  }
+  return most;
+}
+
+/** Ends only after a second training has begun, so that a pool that ran one at a time would never end. */
+const inPairs = [
+  'echo + >> "$LOG"',
+  'while [ "$(grep -c + "$LOG")" -lt 2 ]; do sleep 0.02; done',
+  'echo "$UPDRAFT_JOB" > model.pt',
+  'echo - >> "$LOG"',
+].join('; ');
+
+test('eight jobs on two CPUs run two at a time, and each keeps its own result', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(inPairs, 'jobs = 8');
+  const run = await bench.createRun();
+  assert.equal(await supervise(await bench.supervision(run)), 'ended');
+  const { tally, jobs } = await loadRun(run);
+  assert.equal(tally.success, 8);
+  const lines = await bench.trainings();
+  assert.equal(lines.length, 16);
+  assert.equal(mostAtOnce(lines), 2);
+  for (const { id, results } of jobs)
+    assert.equal(await readFile(path.join(run, results!, 'model.pt'), 'utf8'), `${id}\n`);
+});
+
+test('two runs at once share the CPUs of the machine', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(inPairs, 'jobs = 4');
+  const runs = [await bench.createRun(), await bench.createRun()];
+  assert.notEqual(runs[0], runs[1]);
+  await Promise.all(runs.map(async (run) => supervise(await bench.supervision(run))));
+  assert.equal((await bench.trainings()).length, 16);
+  assert.equal(mostAtOnce(await bench.trainings()), 2);
+});
+
+test('memory is shared as strictly as CPUs', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(
+    'echo + >> "$LOG"; sleep 0.2; echo - >> "$LOG"; echo 1 > model.pt',
+    'jobs = 3',
+    '[resources]\ncpus = 1\nmemory = "600 MiB"',
+  );
+  const run = await bench.createRun();
+  await supervise(await bench.supervision(run));
+  assert.equal(mostAtOnce(await bench.trainings()), 1);
+});
+
+test('every GPU is given to one attempt at a time, and jobs without GPUs see none', async (t) => {
+  const bench = await RunBench.make(t);
+  const command =
+    'echo "$CUDA_VISIBLE_DEVICES" >> "$LOG"; mkdir "$LOG.$CUDA_VISIBLE_DEVICES" && sleep 0.2 && echo 1 > model.pt; rmdir "$LOG.$CUDA_VISIBLE_DEVICES"';
+  await bench.describe(command, 'jobs = 4', '[resources]\ncpus = 1\nmemory = "10 MB"\ngpus = 1');
+  const machine = { cpus: 8, memoryBytes: 2 ** 30, gpus: ['GPU-a', 'GPU-b'] };
+  const run = await bench.createRun();
+  await supervise(await bench.supervision(run, { machine }));
+  assert.equal((await loadRun(run)).tally.success, 4);
+  const lines = await bench.trainings();
+  assert.deepEqual(new Set(lines), new Set(['GPU-a', 'GPU-b']));
+  await bench.describe('echo "none:$CUDA_VISIBLE_DEVICES" >> "$LOG"; echo 1 > model.pt');
+  await supervise(await bench.supervision(await bench.createRun(), { machine }));
+  assert.equal((await bench.trainings()).at(-1), 'none:');
+});
+
+test('a job that asks for more than the machine has is refused with figures, and nothing is made', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('true', '', '[resources]\ncpus = 4096\nmemory = "900 TB"');
+  const { code, out, err } = await bench.updraft('submit');
+  assert.equal(code, 4);
+  assert.equal(out, '');
+  assert.match(err, /cpus = 4096 \(it has \d+\), memory = 900 TB \(it has [\d.]+ [GTM]B\)/);
+  assert.match(err, /fix: ask for less in \[resources\]/);
+  assert.deepEqual(await bench.runs(), []);
+});

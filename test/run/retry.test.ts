@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { loadRun } from '../../src/journal/load-run.ts';
+import type { JobState } from '../../src/journal/state.ts';
+import { supervise } from '../../src/pool/local/supervise.ts';
+import { hurriedClock } from './hurried-clock.ts';
+import { RunBench } from './run-bench.ts';
+
+/** Brings one job to its end whose attempts end as the words say. */
+async function endedJob(bench: RunBench, words: string, attempts: number): Promise<JobState> {
+  await bench.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  await bench.describe(words, `attempts = ${attempts}`);
+  const run = await bench.createRun();
+  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  return (await loadRun(run)).jobs[0]!;
+}
+
+const outcomes = ({ attempts }: JobState): unknown[] => attempts.map(({ outcome }) => outcome);
+
+test('a failure that another attempt can mend is tried again, later each time, with the reason in the journal', async (t) => {
+  const bench = await RunBench.make(t);
+  const job = await endedJob(bench, 'transfer-stalled data-corrupt success', 3);
+  assert.equal(job.outcome, 'success');
+  assert.deepEqual(outcomes(job), ['failed', 'failed', 'success']);
+  assert.equal(job.attempts[0]!.why, 'first attempt');
+  assert.equal(job.attempts[1]!.why, 'attempt 1 ended with transfer-stalled: attempt 1');
+  assert.equal(job.attempts[2]!.why, 'attempt 2 ended with data-corrupt: attempt 2');
+  const waits = job.attempts
+    .slice(1)
+    .map((one) => Date.parse(one.startedAt!) - Date.parse(one.waitingSince!));
+  assert.ok(waits[0]! >= 5_000 && waits[1]! >= 10_000, `waited ${waits.join(' and ')} ms`);
+});
+
+test('a failure that no other attempt can mend is final', async (t) => {
+  const bench = await RunBench.make(t);
+  const job = await endedJob(bench, 'training-failed success', 5);
+  assert.equal(job.outcome, 'failed');
+  assert.deepEqual(outcomes(job), ['failed']);
+  assert.equal(job.attempts[0]!.fault!.kind, 'training-failed');
+});
+
+test('a job ends as failed when its attempts are used up', async (t) => {
+  const bench = await RunBench.make(t);
+  const job = await endedJob(bench, 'disk-full', 2);
+  assert.equal(job.outcome, 'failed');
+  assert.deepEqual(outcomes(job), ['failed', 'failed']);
+});
+
+test('an agent that dies costs the job none of its attempts', async (t) => {
+  const bench = await RunBench.make(t);
+  const job = await endedJob(bench, 'crash success', 1);
+  assert.deepEqual(outcomes(job), ['lost', 'success']);
+});
+
+test('an agent that cannot be started is told with what to do, and the pool stays free', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('true', 'attempts = 2');
+  const run = await bench.createRun();
+  const agent = [path.join(bench.folder, 'no-such-agent')];
+  await supervise(await bench.supervision(run, { agent, clock: hurriedClock() }));
+  const { jobs, tally } = await loadRun(run);
+  assert.equal(tally.failed, 1);
+  assert.equal(jobs[0]!.attempts.length, 2);
+  assert.match(jobs[0]!.attempts[0]!.fault!.message, /no-such-agent cannot be started.*ENOENT/);
+  assert.match(jobs[0]!.attempts[0]!.fault!.fix!, /UPDRAFT_AGENT/);
+});
+
+test('a scratch folder that is not there is told with what to do', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('true', 'attempts = 1');
+  const run = await bench.createRun();
+  const scratchRoot = path.join(bench.folder, 'nowhere');
+  await supervise(await bench.supervision(run, { scratchRoot }));
+  const { fault } = (await loadRun(run)).jobs[0]!.attempts[0]!;
+  assert.equal(fault!.kind, 'scratch-unusable');
+  assert.match(fault!.message, /nowhere/);
+  assert.match(fault!.fix!, /UPDRAFT_SCRATCH/);
+});
+
+test('a training that succeeds without its output has failed, and `run` says so by its exit code', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('true');
+  const { code, err } = await bench.updraft('run');
+  assert.equal(code, 1);
+  assert.match(err, /1 of 1 jobs of bench-\S+ have no valid result/);
+  const [run] = await bench.runs();
+  assert.equal((await loadRun(run!)).jobs[0]!.outcome, 'wrong-output');
+});

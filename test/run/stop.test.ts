@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import process from 'node:process';
+import { test, type TestContext } from 'node:test';
+import { loadRun } from '../../src/journal/load-run.ts';
+import { supervise } from '../../src/pool/local/supervise.ts';
+import { requestStop } from '../../src/run/request-stop.ts';
+import { hurriedClock } from './hurried-clock.ts';
+import { eventually, isIn, RunBench } from './run-bench.ts';
+import { systemClock } from '../../src/base/clock.ts';
+
+const forEver = 'echo begun >> "$LOG"; sleep 1000';
+
+/** Nothing of the run is left on the machine. */
+async function assertNothingLeft(bench: RunBench): Promise<void> {
+  await eventually(async () => (await bench.processes()).length === 0);
+  assert.deepEqual(await readdir(bench.scratch), []);
+}
+
+/** A server that begins to send an object and never ends. */
+async function silentServer(t: TestContext): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'content-length': '1000000', 'content-type': 'application/x-tar' });
+    response.write('x');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/set.tar`;
+}
+
+test('a stop while training ends the running and the waiting jobs, and leaves nothing behind', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(forEver, 'jobs = 64');
+  await bench.updraft('submit');
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  const { code, out } = await bench.updraft('stop', '--json');
+  assert.equal(code, 0);
+  assert.equal((JSON.parse(out) as { stopped: string[] }).stopped.length, 64);
+  const { tally, jobs } = await loadRun(run!);
+  assert.equal(tally.stopped, 64);
+  assert.deepEqual(jobs.at(-1)!.attempts, []);
+  assert.equal(jobs[0]!.attempts[0]!.outcome, 'stopped');
+  await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await assertNothingLeft(bench);
+
+  const entries = await bench.entries(run!);
+  const again = await bench.updraft('stop', '--yes');
+  assert.equal(again.code, 0);
+  assert.match(again.err, /nothing to stop/);
+  assert.equal((await bench.entries(run!)).length, entries.length);
+});
+
+test('a stop while fetching ends the attempt at once', async (t) => {
+  const bench = await RunBench.make(t);
+  const data = `[data.set]\nurl = "${await silentServer(t)}"\ninto = "data"`;
+  await bench.describe('echo 1 > model.pt', '', `[resources]\ncpus = 1\nmemory = "10 MB"\n${data}`);
+  const run = await bench.createRun();
+  const supervised = supervise(await bench.supervision(run));
+  await bench.until(run, isIn('0000', 'fetching'));
+  await requestStop(run, await loadRun(run), [], systemClock);
+  assert.equal(await supervised, 'ended');
+  assert.equal((await loadRun(run)).tally.stopped, 1);
+  await assertNothingLeft(bench);
+});
+
+test('one job can be stopped while the others go on', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt', 'jobs = 2');
+  const run = await bench.createRun();
+  const supervised = supervise(await bench.supervision(run));
+  await bench.until(run, isIn('0001', 'training'));
+  await requestStop(run, await loadRun(run), ['0001'], systemClock);
+  await bench.until(run, ({ jobs }) => jobs[1]!.outcome === 'stopped');
+  await writeFile(bench.env['GO']!, '');
+  await supervised;
+  assert.deepEqual(
+    (await loadRun(run)).jobs.map(({ outcome }) => outcome),
+    ['success', 'stopped'],
+  );
+});
+
+test('a stop works when the supervisor is dead', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(forEver);
+  await bench.updraft('submit');
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  await bench.killSupervisor(run!);
+  assert.equal((await bench.updraft('stop', '--yes')).code, 0);
+  assert.equal((await loadRun(run!)).tally.stopped, 1);
+  await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  await assertNothingLeft(bench);
+});
+
+test('an agent that does not end when asked is ended by force, with its training', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('trap "" TERM INT; echo begun >> "$LOG"; while :; do sleep 1; done');
+  const run = await bench.createRun();
+  // On this clock the grace is over before the agent's own, which is measured by the real one.
+  const supervised = supervise(await bench.supervision(run, { clock: hurriedClock(), stopGraceMs: 2_000 }));
+  await bench.until(run, isIn('0000', 'training'));
+  await requestStop(run, await loadRun(run), [], systemClock);
+  assert.equal(await supervised, 'ended');
+  const { jobs } = await loadRun(run);
+  assert.equal(jobs[0]!.attempts[0]!.outcome, 'stopped');
+  assert.equal(jobs[0]!.attempts.length, 1);
+  await assertNothingLeft(bench);
+});
+
+test('jobs and runs that are not there are named', async (t) => {
+  const bench = await RunBench.make(t);
+  assert.equal((await bench.updraft('stop')).code, 2);
+  await bench.describe('echo 1 > model.pt');
+  const run = await bench.createRun();
+  const { code, err } = await bench.updraft('stop', run, '0000', '7');
+  assert.equal(code, 2);
+  assert.match(err, /has no job 7/);
+  assert.match(err, /fix: /);
+});
+
+test('Ctrl-C on `run` leaves the run going and says how to come back and how to stop', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt');
+  const run = await bench.createRun();
+  const watching = bench.start('run');
+  await bench.until(run, isIn('0000', 'training'));
+  process.kill(watching.pid, 'SIGINT');
+  const { code, err } = await watching.answer;
+  assert.equal(code, 5);
+  assert.match(err, /left bench-\S+: it goes on by itself/);
+  assert.match(err, /updraft watch bench-.*updraft stop bench-/);
+  await writeFile(bench.env['GO']!, '');
+  assert.equal((await bench.until(run, ({ endedAt }) => endedAt !== undefined)).tally.success, 1);
+});
