@@ -1,13 +1,13 @@
-import { isMap, isNode, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
 import { placeKey, type KeyPath, type Place, type SourceFile, type SpecProblem } from './source-file.ts';
 
 /** Reads YAML into values and their places; what is not YAML becomes located problems. */
 export function readYaml(text: string, file: string): SourceFile {
-  const lineCounter = new LineCounter();
-  const document = parseDocument(text, { lineCounter, prettyErrors: false, stringKeys: true });
+  const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
+  // Counted here: the parser's own counter knows only the lines it got to.
   const placeOf = (offset: number): Place => {
-    const { line, col } = lineCounter.linePos(offset);
-    return { line: Math.max(line, 1), column: Math.max(col, 1) };
+    const before = text.slice(0, offset).split('\n');
+    return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
   };
   const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => {
     const twice = error.code === 'DUPLICATE_KEY';
