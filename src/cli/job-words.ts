@@ -47,8 +47,14 @@ function endNotes(job: JobState, attempt: AttemptState): string[] {
       .slice(0, 2)
       .map(({ path, bytes }) => `${printable(path)} ${formatSize(bytes)}`);
   const fault = attempt.fault ?? attempt.agent?.faults.at(-1);
-  const what = fault === undefined ? (attempt.outcome ?? '') : printable(fault.message);
+  const what = fault === undefined ? lastHeard(attempt) : printable(fault.message);
   return [job.status === 'waiting' ? `try ${attempt.attempt} ended: ${what}` : what];
+}
+
+/** An attempt nobody can tell the end of: how far its agent's own account goes. */
+function lastHeard({ outcome, agent }: AttemptState): string {
+  if (agent === undefined || agent.outcome !== undefined) return outcome ?? '';
+  return `unknown since ${agent.lastAt.slice(0, 19)}Z by its own clock, while ${agent.phase}`;
 }
 
 function serverNotes({ agent }: AttemptState): string[] {

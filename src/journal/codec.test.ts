@@ -41,7 +41,16 @@ test('a line whose fields are missing or of another type is garbled', () => {
     JSON.stringify({ ...started, attempt: 'one' }),
     JSON.stringify({ ...started, job: undefined }),
     JSON.stringify({ ...started, t: 'yesterday' }),
-    JSON.stringify({ v: 1, t: started.t, seq: 0, kind: 'attempt-ended', job: '0', attempt: 1, outcome: 'fine', exit: 0 }),
+    JSON.stringify({
+      v: 1,
+      t: started.t,
+      seq: 0,
+      kind: 'attempt-ended',
+      job: '0',
+      attempt: 1,
+      outcome: 'fine',
+      exit: 0,
+    }),
     JSON.stringify({ v: 1, t: started.t, seq: 0, kind: 'progress', loss: 1 }),
   ];
   for (const line of lines) assert.equal(decode(line), 'garbled', line);

@@ -107,7 +107,9 @@ test('several writers of one journal lose nothing of each other', async (t) => {
   const file = path.join(await temporaryFolder(t), 'journal.jsonl');
   const writers = await Promise.all([1, 2, 3, 4].map(() => openJournal(file, systemClock)));
   await Promise.all(
-    writers.flatMap((journal, writer) => Array.from({ length: 25 }, (_, n) => journal.append(start(writer * 100 + n)))),
+    writers.flatMap((journal, writer) =>
+      Array.from({ length: 25 }, (_, n) => journal.append(start(writer * 100 + n))),
+    ),
   );
   await Promise.all(writers.map((journal) => journal.close()));
   const { entries, garbled } = await readJournal(file);
@@ -116,7 +118,11 @@ test('several writers of one journal lose nothing of each other', async (t) => {
   assert.equal(new Set(numbers).size, 100);
   for (const writer of [0, 1, 2, 3]) {
     const own = numbers.filter((number) => Math.floor(number / 100) === writer);
-    assert.deepEqual(own, own.toSorted((a, b) => a - b), 'each keeps its own order');
+    assert.deepEqual(
+      own,
+      own.toSorted((a, b) => a - b),
+      'each keeps its own order',
+    );
   }
 });
 
@@ -155,7 +161,10 @@ test('a full disk is said so, with the path and what to do', async (t) => {
     () => true,
     () => false,
   );
-  if (!full) return t.skip('this machine has no /dev/full');
+  if (!full) {
+    t.skip('this machine has no /dev/full');
+    return;
+  }
   await using journal = await openJournal('/dev/full', systemClock);
   await assert.rejects(journal.append(start(1)), (thrown) => {
     assert.ok(thrown instanceof Fault);
@@ -171,7 +180,7 @@ test('after an entry that failed, the next one is tried', async (t) => {
   await using journal = await openJournal(file, systemClock);
   const circular: Record<string, unknown> = {};
   circular['self'] = circular;
-  const bad = { ...start(1), extra: circular } as RunBody;
+  const bad: RunBody = Object.assign(start(1), { extra: circular });
   const results = await Promise.allSettled([journal.append(bad), journal.append(start(2))]);
   assert.deepEqual(
     results.map(({ status }) => status),
@@ -182,7 +191,10 @@ test('after an entry that failed, the next one is tried', async (t) => {
 
 test('a journal in a folder that is not there is a clear fault, and a missing one reads as empty', async (t) => {
   const file = path.join(await temporaryFolder(t), 'gone', 'journal.jsonl');
-  await assert.rejects(openJournal(file, systemClock), (thrown) => thrown instanceof Fault && thrown.about === file);
+  await assert.rejects(
+    openJournal(file, systemClock),
+    (thrown) => thrown instanceof Fault && thrown.about === file,
+  );
   assert.deepEqual(await readJournal(file), { entries: [], garbled: 0 });
   await assert.rejects(stat(file));
 });

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { Fault } from '../fault/fault.ts';
+import { findRun } from './find-run.ts';
+
+/** Runs with the times of their first entries. */
+async function folderWith(t: TestContext, runs: Record<string, string>): Promise<string> {
+  const files = Object.entries(runs).map(([name, time]) => [
+    `runs/${name}/journal.jsonl`,
+    `{"v":1,"t":"${time}","seq":0,"kind":"run-created"}\n`,
+  ]);
+  return temporaryFolder(t, Object.fromEntries(files) as Record<string, string>);
+}
+
+const three = {
+  'cifar10-aaa111': '2026-01-01T00:00:00.000Z',
+  'cifar10-bbb222': '2026-01-03T00:00:00.000Z',
+  'image-net-ccc333': '2026-01-02T00:00:00.000Z',
+};
+
+test('a word names a run by its folder, its id, the start of either, or its name', async (t) => {
+  const cwd = await folderWith(t, three);
+  const found = async (word?: string) => path.basename((await findRun(cwd, word)).folder);
+  assert.equal(await found(), 'cifar10-bbb222', 'no word: the latest');
+  assert.equal(await found('cifar10'), 'cifar10-bbb222', 'a name: the latest of that name');
+  assert.equal(await found('image-net'), 'image-net-ccc333');
+  assert.equal(await found('cifar10-aaa111'), 'cifar10-aaa111');
+  assert.equal(await found('aaa111'), 'cifar10-aaa111');
+  assert.equal(await found('aaa'), 'cifar10-aaa111');
+  assert.equal(await found('image'), 'image-net-ccc333');
+  assert.equal(await found('runs/cifar10-aaa111/'), 'cifar10-aaa111');
+});
+
+test('runs are found from a folder below, and the run whose folder one stands in comes first', async (t) => {
+  const cwd = await folderWith(t, three);
+  const below = path.join(cwd, 'src', 'deep');
+  await mkdir(below, { recursive: true });
+  assert.equal((await findRun(below, 'aaa111')).folder, path.join(cwd, 'runs/cifar10-aaa111'));
+  const within = path.join(cwd, 'runs/cifar10-aaa111');
+  assert.equal((await findRun(within, undefined)).folder, within);
+});
+
+test('an ambiguous word lists the runs it could mean', async (t) => {
+  const cwd = await folderWith(t, three);
+  await assert.rejects(findRun(cwd, 'cif'), (thrown) => {
+    assert.ok(thrown instanceof Fault && thrown.kind === 'usage');
+    assert.match(thrown.fix ?? '', /cifar10-bbb222, cifar10-aaa111$/);
+    return true;
+  });
+});
+
+test('an unknown word lists the runs there are, and no run at all says how to start one', async (t) => {
+  const cwd = await folderWith(t, three);
+  await assert.rejects(findRun(cwd, 'nope\x1b[2J'), (thrown) => {
+    assert.ok(thrown instanceof Fault);
+    assert.ok(!thrown.message.includes('\x1b'), 'nothing that drives a terminal');
+    return /image-net-ccc333/.test(thrown.fix ?? '');
+  });
+  const empty = await temporaryFolder(t, { 'runs/half-made/plan.json': '{}' });
+  await assert.rejects(
+    findRun(empty, undefined),
+    (thrown) => thrown instanceof Fault && /updraft run/.test(thrown.fix ?? ''),
+  );
+});
+
+test('what a folder is called is quoted where a command line shows it', async (t) => {
+  const cwd = await folderWith(t, { "it's-aaa111": '2026-01-01T00:00:00.000Z' });
+  assert.equal((await findRun(cwd, undefined)).argument, String.raw`'it'\''s-aaa111'`);
+});

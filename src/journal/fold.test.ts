@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
+import { fold, RunFold } from './fold.ts';
+import { merge } from './merge.ts';
+
+const time = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
+const run = (...bodies: [number, RunBody][]): RunEntry[] =>
+  bodies.map(([seconds, body], seq) => ({ v: 1, t: time(seconds), seq, ...body }));
+const agent = (job: string, attempt: number, ...bodies: [number, AgentBody][]): AgentEntry[] =>
+  bodies.map(([seconds, body], seq) => ({ v: 1, t: time(seconds), seq, job, attempt, ...body }));
+
+const created = (...jobs: string[]): RunBody => ({
+  kind: 'run-created',
+  run: 'r-1',
+  name: 'r',
+  pool: 'local',
+  jobs,
+  planHash: '',
+  version: '1',
+});
+const started = (job: string, attempt: number): RunBody => ({
+  kind: 'attempt-started',
+  job,
+  attempt,
+  why: '',
+});
+const ended = (job: string, attempt: number, outcome: 'failed' | 'success' | 'lost'): RunBody => ({
+  kind: 'attempt-ended',
+  job,
+  attempt,
+  outcome,
+  exit: outcome === 'success' ? 0 : null,
+});
+const hello: AgentBody = { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] };
+
+test('a job waits, runs, waits again for its next attempt, and ends', () => {
+  const entries = run(
+    [0, created('0')],
+    [1, started('0', 1)],
+    [2, ended('0', 1, 'failed')],
+    [3, started('0', 2)],
+    [4, ended('0', 2, 'success')],
+    [5, { kind: 'job-ended', job: '0', outcome: 'success', results: 'results/0' }],
+  );
+  const statuses = entries.map((_entry, index) => fold(entries.slice(0, index + 1)).jobs[0]?.status);
+  assert.deepEqual(statuses, ['waiting', 'running', 'waiting', 'running', 'waiting', 'ended']);
+  const state = fold(entries);
+  assert.deepEqual([state.endedAt, state.jobs[0]?.outcome], [time(5), 'success']);
+});
+
+test('a retry opens a job and its run again, and the time since its end was no waiting', () => {
+  const entries = run(
+    [0, created('0')],
+    [1, started('0', 1)],
+    [2, ended('0', 1, 'failed')],
+    [3, { kind: 'job-ended', job: '0', outcome: 'failed' }],
+    [4, { kind: 'run-ended', succeeded: 0, failed: 1 }],
+    [9000, started('0', 2)],
+  );
+  const state = fold(entries);
+  assert.equal(state.endedAt, undefined);
+  assert.equal(state.jobs[0]?.outcome, undefined);
+  assert.equal(state.jobs[0]?.attempts[1]?.waitingSince, undefined);
+});
+
+test('the counts of a run add up to its jobs', () => {
+  const { tally } = fold(
+    run(
+      [0, created('0', '1', '2')],
+      [1, started('1', 1)],
+      [2, { kind: 'job-ended', job: '2', outcome: 'wrong-output' }],
+    ),
+  );
+  const { total, waiting, running } = tally;
+  assert.deepEqual([total, waiting, running, tally['wrong-output']], [3, 1, 1, 1]);
+});
+
+test('seconds go to the phase that was open, by the clock of the agent alone', () => {
+  const day = 86_400;
+  const spoken = agent(
+    '0',
+    1,
+    [day, hello],
+    [day + 2, { kind: 'phase', phase: 'fetching' }],
+    [day + 7, { kind: 'phase', phase: 'training' }],
+    [day + 17, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 }],
+  );
+  const state = fold(merge(run([0, created('0')], [1, started('0', 1)]), [spoken]));
+  const millis = state.jobs[0]?.attempts[0]?.agent?.millis;
+  assert.deepEqual([millis?.preparing, millis?.fetching, millis?.training], [2000, 5000, 10_000]);
+});
+
+test('a clock that is set back in mid-attempt takes no time away', () => {
+  const spoken = agent(
+    '0',
+    1,
+    [100, hello],
+    [110, { kind: 'phase', phase: 'training' }],
+    [50, { kind: 'heartbeat', memoryBytes: 1, quietSeconds: 0 }],
+    [120, { kind: 'agent-ended', outcome: 'success', exit: 0 }],
+  );
+  const millis = fold(spoken).jobs[0]?.attempts[0]?.agent?.millis;
+  assert.deepEqual([millis?.preparing, millis?.training], [10_000, 10_000]);
+});
+
+test('an agent that stopped speaking is known up to its last word and no further', () => {
+  const spoken = agent('0', 1, [0, hello], [5, { kind: 'phase', phase: 'training' }]);
+  const state = fold(
+    merge(run([0, created('0')], [0, started('0', 1)], [900, ended('0', 1, 'lost')]), [spoken]),
+  );
+  const attempt = state.jobs[0]?.attempts[0];
+  assert.equal(attempt?.outcome, 'lost');
+  assert.equal(attempt.agent?.outcome, undefined);
+  assert.equal(attempt.agent?.lastAt, time(5));
+  assert.equal(attempt.agent.millis.training, 0);
+});
+
+test('bytes, server, setbacks and verification of each object are kept apart', () => {
+  const fault = { kind: 'transfer-stalled', message: 'no bytes' } as const;
+  const spoken = agent(
+    '0',
+    1,
+    [0, { kind: 'fetch-progress', object: 'a', bytes: 5, total: 10, rate: 2, server: 'c1' }],
+    [1, { kind: 'fetch-setback', object: 'a', server: 'c1', fault }],
+    [2, { kind: 'fetch-progress', object: 'b', bytes: 1, rate: 1, server: 'c2' }],
+    [3, { kind: 'fetched', object: 'a', bytes: 10, seconds: 3, verified: 'size', servers: [] }],
+  );
+  const fetches = fold(spoken).jobs[0]?.attempts[0]?.agent?.fetches;
+  assert.deepEqual(fetches, [
+    {
+      object: 'a',
+      bytes: 10,
+      total: 10,
+      rate: 0,
+      server: 'c1',
+      setbacks: [{ server: 'c1', fault }],
+      done: true,
+      verified: 'size',
+      seconds: 3,
+    },
+    { object: 'b', bytes: 1, rate: 1, server: 'c2', setbacks: [], done: false },
+  ]);
+});
+
+test('a state that was given out does not change when more entries come', () => {
+  const folding = new RunFold();
+  for (const entry of run([0, created('0')], [1, started('0', 1)])) folding.add(entry);
+  const before = folding.state();
+  const copy = structuredClone(before);
+  for (const entry of agent('0', 1, [2, hello])) folding.add(entry);
+  for (const entry of run([3, ended('0', 1, 'failed')])) folding.add(entry);
+  assert.deepEqual(before, copy);
+});
+
+test('whenever the entries of the two journals arrive, the state is the same in the end', () => {
+  const ours: Entry[] = run(
+    [0, created('0')],
+    [1, started('0', 1)],
+    [40, ended('0', 1, 'success')],
+    [41, { kind: 'job-ended', job: '0', outcome: 'success' }],
+  );
+  const theirs: Entry[] = agent(
+    '0',
+    1,
+    [7000, hello],
+    [7001, { kind: 'phase', phase: 'training' }],
+    [7030, { kind: 'progress', epoch: 1, loss: 0.5 }],
+    [7031, { kind: 'agent-ended', outcome: 'success', exit: 0 }],
+  );
+  const expected = fold([...ours, ...theirs]);
+  fc.assert(
+    fc.property(fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }), (turns) => {
+      const [left, right] = [[...ours], [...theirs]];
+      const mixed = turns.flatMap((turn) => (turn ? left : right).splice(0, 1));
+      assert.deepEqual(fold([...mixed, ...left, ...right]), expected);
+    }),
+  );
+});
+
+test('ten thousand jobs are folded without work that grows with their square', () => {
+  const ids = Array.from({ length: 10_000 }, (_, index) => String(index).padStart(4, '0'));
+  const entries: Entry[] = [
+    ...run([0, created(...ids)]),
+    ...ids.flatMap((id) => run([1, started(id, 1)])),
+    ...ids.flatMap((id) => agent(id, 1, [1, hello], [2, { kind: 'phase', phase: 'training' }])),
+    ...ids.flatMap((id) =>
+      run([9, ended(id, 1, 'success')], [9, { kind: 'job-ended', job: id, outcome: 'success' }]),
+    ),
+  ];
+  assert.equal(fold(entries).tally.success, 10_000);
+});
