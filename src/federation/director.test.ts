@@ -29,8 +29,11 @@ async function director(t: TestContext, script: Script) {
   const asked = createDirector({ request, clock, headers: { 'User-Agent': 'updraft/0' } });
   const ask = (
     path: string,
-    { fresh = false, query = '', verb = 'GET', signal = undefined as AbortSignal | undefined } = {},
-  ) => asked.ask({ directorUrl: server.url, verb, path, query }, { fresh, signal });
+    asking: { fresh?: boolean; query?: string; verb?: 'GET' | 'PUT'; signal?: AbortSignal } = {},
+  ) => {
+    const { fresh = false, query = '', verb = 'GET', signal } = asking;
+    return asked.ask({ directorUrl: server.url, verb, path, query }, { fresh, signal });
+  };
   return { ask, clock, requests: server.requests };
 }
 

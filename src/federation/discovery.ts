@@ -126,9 +126,13 @@ function summary(answer: ControlAnswer): string {
 }
 
 function failed(host: string, why: string, cause?: unknown): Fault {
+  const isUntrusted = cause instanceof NoAnswer && cause.reason === 'certificate';
+  const fix = isUntrusted
+    ? 'if the federation has an authority of its own, set SSL_CERT_FILE to its PEM file'
+    : `see if https://${host}${wellKnown} opens; for the OSDF write osdf:///PATH`;
   return new Fault('discovery-failed', `no federation was found at ${host}: ${why}`, {
     about: host,
-    fix: `see if https://${host}${wellKnown} opens; for the OSDF write osdf:///PATH`,
+    fix,
     cause,
   });
 }

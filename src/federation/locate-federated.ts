@@ -52,7 +52,9 @@ export async function locateFederated(
     servers,
     requireToken: answer.requireToken,
     ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
-    ...(answer.collectionsUrl === undefined ? {} : { collectionsUrl: answer.collectionsUrl }),
+    ...(answer.collectionsUrl === undefined
+      ? {}
+      : { collectionsUrl: answer.collectionsUrl.replace(/\/+$/, '') + url.path }),
     headers: async (server) => ({
       ...dataHeaders(parts.identity, verb),
       ...(isNamed(server.url, answer)

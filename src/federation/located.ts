@@ -15,7 +15,7 @@ export interface Located {
   servers: ObjectServer[];
   namespace?: string;
   requireToken: boolean;
-  /** Where the collection can be listed (WebDAV), if anywhere. */
+  /** URL of the object at the server that lists collections (WebDAV), if there is one. */
   collectionsUrl?: string;
   /**
    * Request headers for this server, asked anew before every request: the token is re-read when its file has

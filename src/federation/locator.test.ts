@@ -69,7 +69,7 @@ test('an osdf object is found at all its caches, by way of discovery and directo
   ]);
   assert.deepEqual(
     [located.namespace, located.requireToken, located.collectionsUrl],
-    ['/ns', false, 'https://origin:8443/'],
+    ['/ns', false, 'https://origin:8443/ns/a%2Cb%3Bc.tar'],
   );
   assert.deepEqual(
     questions().map(({ method, url }) => `${method} ${url}`),

@@ -45,7 +45,7 @@ function meaning(code: string, message: string): [NoAnswerReason, string] {
       break;
   }
   if (/CERT|UNABLE_TO_|SELF_SIGNED|ALTNAME/.test(code))
-    return ['certificate', `has a certificate that is not trusted: ${message}`];
+    return ['certificate', `has a certificate that is not trusted: ${message.split(';', 1)[0] ?? ''}`];
   if (code.startsWith('HPE_') || code.startsWith('ERR_SSL_') || code === 'EPROTO')
     return ['garbage', `does not speak the protocol: ${message}`];
   return ['network', `cannot be reached: ${message}`];

@@ -111,7 +111,7 @@ interface Exchange {
   outgoing: http.ClientRequest;
   answer: Promise<ControlAnswer>;
   /** Starts the wait for the answer's headers anew: while a body goes out, its progress counts. */
-  alive(): void;
+  alive: () => void;
 }
 
 /** One request under way, to be ended by the caller; every wait is bounded, and the signal ends it at once. */
@@ -134,7 +134,8 @@ export function openExchange(wire: Wire, request: ControlRequest): Exchange {
     else socket.once(secure ? 'secureConnect' : 'connect', alive);
   });
   const answer = new Promise<ControlAnswer>((resolve, reject) => {
-    outgoing.once('error', reject);
+    // More than one error can come, when a body is still going out: only the first one is news.
+    outgoing.on('error', reject);
     outgoing.once('response', (incoming) => {
       limit.set(bodyMs, 'stops in the middle of its answer');
       readAnswer(incoming, request).then(resolve, reject);

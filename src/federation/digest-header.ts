@@ -1,0 +1,49 @@
+/** Digests of a whole object, in lower-case hex. */
+export type Digests = Partial<Record<'md5' | 'crc32c' | 'crc32' | 'sha1' | 'sha256' | 'adler32', string>>;
+
+const bytesOf: Record<keyof Digests, number> = {
+  md5: 16,
+  crc32c: 4,
+  crc32: 4,
+  sha1: 20,
+  sha256: 32,
+  adler32: 4,
+};
+const names: Record<string, keyof Digests> = {
+  md5: 'md5',
+  crc32c: 'crc32c',
+  crc32: 'crc32',
+  sha: 'sha1',
+  'sha-1': 'sha1',
+  'sha-256': 'sha256',
+  adler32: 'adler32',
+};
+
+/** For `Want-Digest`: what can be checked, the cheapest to trust first. */
+export const wantDigest = 'crc32c, md5, sha-256;q=0.8, sha;q=0.6, crc32;q=0.5';
+
+/**
+ * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in
+ * base64, or either in the other. A value of the wrong length was mislabelled and is dropped: a digest
+ * that is not believed costs a check, one that is believed wrongly costs the object.
+ */
+export function parseDigestHeader(header: string | undefined): Digests {
+  const digests: Digests = {};
+  for (const part of (header ?? '').split(',')) {
+    const equals = part.indexOf('=');
+    const name = names[part.slice(0, Math.max(0, equals)).trim().toLowerCase()];
+    if (name === undefined) continue;
+    const value = toHex(part.slice(equals + 1).trim(), bytesOf[name]);
+    if (value !== undefined) digests[name] = value;
+  }
+  return digests;
+}
+
+function toHex(value: string, bytes: number): string | undefined {
+  const isShort = bytes === 4;
+  if (/^[0-9a-f]+$/i.test(value) && (isShort ? value.length <= 8 : value.length === bytes * 2))
+    return value.toLowerCase().padStart(bytes * 2, '0');
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(value)) return undefined;
+  const decoded = Buffer.from(value, 'base64');
+  return decoded.length === bytes ? decoded.toString('hex') : undefined;
+}

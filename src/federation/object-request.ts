@@ -1,0 +1,69 @@
+import { Fault } from '../fault/fault.ts';
+import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import type { FederationLocator } from './locator.ts';
+import { NoAnswer } from './no-answer.ts';
+import { createRequest, type ControlAnswer, type ControlRequest } from './request.ts';
+import { mayPass, statusFault } from './status-fault.ts';
+
+/** How the small requests about objects are made. */
+export interface ObjectOptions extends Pick<LocateOptions, 'tokenFile' | 'signal' | 'direct' | 'fresh'> {
+  federation: FederationLocator;
+}
+
+interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal'> {
+  server: ObjectServer;
+  url?: string;
+  headers?: Record<string, string>;
+}
+
+/** These make a server hide the length, to tell at the end whether all went well. */
+const forData = new Set(['X-Transfer-Status', 'TE']);
+const redirects = 5;
+const patienceMs = 15_000;
+
+/** Asks one server something small about an object, with all it needs to know of us. */
+export async function requestObject(
+  located: Located,
+  request: ServerRequest,
+  options: ObjectOptions,
+): Promise<ControlAnswer> {
+  const { server, url = server.url, headers = {}, ...rest } = request;
+  const ours = Object.entries(await located.headers({ ...server, url })).filter(
+    ([name]) => !forData.has(name),
+  );
+  const send = createRequest(options.federation.wire);
+  return await send({
+    redirects,
+    ...rest,
+    url,
+    headers: { ...Object.fromEntries(ours), ...headers },
+    signal: options.signal,
+  });
+}
+
+/** Asks until the server answers for good, for a short while; refusals come back as answers, silence as a Fault. */
+export async function requestPatiently(
+  located: Located,
+  request: ServerRequest,
+  options: ObjectOptions,
+): Promise<ControlAnswer> {
+  const { clock } = options.federation.wire;
+  return await withBackOff({ clock, signal: options.signal }, async (): Promise<Try<ControlAnswer>> => {
+    try {
+      const answer = await requestObject(located, request, options);
+      if (!mayPass(answer.status)) return { done: answer };
+      const afterMs = retryAfterMs(answer.headers['retry-after'], clock.now());
+      const failed = statusFault(answer.status, { object: located.url, host: request.server.host });
+      return { failed, again: true, patienceMs, ...(afterMs === undefined ? {} : { afterMs }) };
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+      return { failed: noAnswerFault(located.url, error), again: error.mayPass, patienceMs };
+    }
+  });
+}
+
+/** Silence of a server, as a Fault about the object. */
+export function noAnswerFault(object: string, error: NoAnswer): Fault {
+  return new Fault('servers-unreachable', `${object}: ${error.message}`, { about: object, cause: error });
+}

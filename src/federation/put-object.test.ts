@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { testFederation } from '../../test/federation/origin-server.ts';
+import { signedToken } from '../../test/federation/signed-token.ts';
+import { webServer } from '../../test/federation/web-server.ts';
+import { Fault } from '../fault/fault.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { putObject } from './put-object.ts';
+
+const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
+const token = signedToken({ scope: 'storage.create:/' });
+
+interface Habits {
+  /** Answers of the first PUTs; after them they are stored. */
+  trouble?: ((response: ServerResponse) => void)[];
+  existing?: boolean;
+  digest?: 'right' | 'wrong' | 'none';
+  hidden?: boolean;
+  shorten?: boolean;
+}
+
+/** An origin that keeps one object in memory. */
+async function origin(
+  t: TestContext,
+  { trouble = [], existing = false, digest = 'right', hidden = false, shorten = false }: Habits = {},
+) {
+  let stored: Buffer | undefined = existing ? Buffer.from('old') : undefined;
+  let puts = 0;
+  const made = await testFederation(
+    t,
+    [
+      ({ method, body, headers }, response) => {
+        if (method === 'PUT') {
+          const bad = trouble[puts++];
+          if (bad !== undefined) {
+            bad(response);
+            return;
+          }
+          if (headers['if-none-match'] === '*' && stored !== undefined) return response.writeHead(412).end();
+          stored = shorten ? body.subarray(1) : body;
+          return response.writeHead(201).end();
+        }
+        if (hidden) return response.writeHead(403).end();
+        if (stored === undefined) return response.writeHead(404).end();
+        const md5 = createHash('md5')
+          .update(digest === 'wrong' ? 'other' : stored)
+          .digest('base64');
+        const offered =
+          digest === 'none' || headers['want-digest'] === undefined ? {} : { Digest: `md5=${md5}` };
+        return response.writeHead(200, { 'Content-Length': stored.length, ...offered }).end();
+      },
+    ],
+    { env: { BEARER_TOKEN: token } },
+  );
+  const file = path.join(made.folder, 'file');
+  const content = randomBytes(3_000_000);
+  await writeFile(file, content);
+  const requests = made.asked[0] ?? [];
+  return {
+    ...made,
+    file,
+    content,
+    stored: () => stored,
+    puts: () => requests.filter(({ method }) => method === 'PUT'),
+  };
+}
+
+test('a file arrives whole, with a token, its size announced, and is proven by digest', async (t) => {
+  const { federation, file, content, stored, puts } = await origin(t);
+  const progress: number[] = [];
+  const put = await putObject(file, 'osdf:///ns/a,b', {
+    federation,
+    onProgress: (sent, total) => progress.push(sent / total),
+  });
+  assert.deepEqual([put.bytes, put.verified], [content.length, 'digest']);
+  assert.ok(stored()?.equals(content));
+  assert.equal(puts()[0]?.url, `/ns/a%2Cb?oss.asize=${content.length}`);
+  assert.equal(puts()[0]?.headers.authorization, `Bearer ${token}`);
+  assert.ok(progress.length >= 3 && progress.at(-1) === 1);
+});
+
+test('an empty file is an object too', async (t) => {
+  const { federation, file, stored } = await origin(t);
+  await writeFile(file, '');
+  assert.equal((await putObject(file, 'osdf:///ns/x', { federation })).verified, 'digest');
+  assert.equal(stored()?.length, 0);
+});
+
+test('what exists is left alone unless it may be overwritten', async (t) => {
+  const { federation, file, content, stored } = await origin(t, { existing: true });
+  await assert.rejects(putObject(file, 'osdf:///ns/x', { federation }), isFault('usage'));
+  assert.equal(stored()?.toString(), 'old');
+  await putObject(file, 'osdf:///ns/x', { federation, overwrite: true });
+  assert.ok(stored()?.equals(content));
+  const unseen = await origin(t, { existing: true, hidden: true });
+  await assert.rejects(
+    putObject(unseen.file, 'osdf:///ns/x', unseen),
+    isFault('usage'),
+    'the origin refuses what we may not see',
+  );
+});
+
+test('resets and busy origins are tried again from the start', async (t) => {
+  const trouble = [
+    (response: ServerResponse) => response.destroy(),
+    (response: ServerResponse) => response.writeHead(503, { 'Retry-After': '5' }).end(),
+  ];
+  const { federation, file, content, stored, puts, clock } = await origin(t, { trouble });
+  assert.equal((await putObject(file, 'osdf:///ns/x', { federation })).verified, 'digest');
+  assert.ok(stored()?.equals(content));
+  assert.equal(puts().length, 3);
+  assert.ok(clock.slept.includes(5000));
+});
+
+test('refusals are told at once', async (t) => {
+  const cases: [number, FaultKind][] = [
+    [403, 'token-refused'],
+    [507, 'disk-full'],
+    [405, 'transfer-failed'],
+  ];
+  for (const [status, kind] of cases) {
+    const { federation, file, puts } = await origin(t, {
+      trouble: [(response) => response.writeHead(status).end()],
+    });
+    await assert.rejects(putObject(file, 'osdf:///ns/x', { federation }), isFault(kind));
+    assert.equal(puts().length, 1);
+  }
+});
+
+test('a copy that differs is a fault, and one that cannot be looked at is not called proven', async (t) => {
+  const wrong = await origin(t, { digest: 'wrong' });
+  await assert.rejects(putObject(wrong.file, 'osdf:///ns/x', wrong), isFault('data-corrupt'));
+  const short = await origin(t, { digest: 'none', shorten: true });
+  await assert.rejects(putObject(short.file, 'osdf:///ns/x', short), isFault('data-corrupt'));
+  const bySize = await origin(t, { digest: 'none' });
+  assert.equal((await putObject(bySize.file, 'osdf:///ns/x', bySize)).verified, 'size');
+  const hidden = await origin(t, { hidden: true });
+  assert.equal((await putObject(hidden.file, 'osdf:///ns/x', hidden)).verified, 'none');
+});
+
+test('an upload that is sent on to another host leaves the token behind', async (t) => {
+  const far = await webServer(t, ({ method }, response) =>
+    response.writeHead(method === 'PUT' ? 201 : 404).end(),
+  );
+  const { federation, file, content } = await origin(t, {
+    trouble: [(response) => response.writeHead(307, { Location: `${far.url}/disk1/x` }).end()],
+    digest: 'none',
+    hidden: true,
+  });
+  await putObject(file, 'osdf:///ns/x', { federation });
+  const [put] = far.requests;
+  assert.ok(put?.body.equals(content));
+  assert.equal(put?.headers.authorization, undefined);
+});
+
+test('missing files, folders and places that take none are refused before anything is sent', async (t) => {
+  const { federation, file, folder } = await origin(t);
+  await mkdir(path.join(folder, 'dir'));
+  await assert.rejects(
+    putObject(path.join(folder, 'none'), 'osdf:///ns/x', { federation }),
+    isFault('file-invalid'),
+  );
+  await assert.rejects(
+    putObject(path.join(folder, 'dir'), 'osdf:///ns/x', { federation }),
+    isFault('file-invalid'),
+  );
+  await assert.rejects(putObject(file, 'file:///tmp/x', { federation }), isFault('url-invalid'));
+});
+
+test('an abort stops an upload at once', async (t) => {
+  const stop = new AbortController();
+  const { federation, file } = await origin(t);
+  const put = putObject(file, 'osdf:///ns/x', {
+    federation,
+    signal: stop.signal,
+    onProgress: () => stop.abort(new Error('enough')),
+  });
+  await assert.rejects(put, /enough/);
+});

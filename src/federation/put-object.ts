@@ -1,0 +1,150 @@
+import { stat } from 'node:fs/promises';
+import { Fault } from '../fault/fault.ts';
+import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
+import type { Digests } from './digest-header.ts';
+import type { Located, ObjectServer } from './located.ts';
+import { NoAnswer } from './no-answer.ts';
+import { noAnswerFault, requestObject, type ObjectOptions } from './object-request.ts';
+import { headersAcross, redirectTarget } from './request.ts';
+import { sendFile, type SentFile } from './send-file.ts';
+import { askDigests } from './stat-object.ts';
+import { mayPass, statusFault } from './status-fault.ts';
+
+export interface PutOptions extends Omit<ObjectOptions, 'direct' | 'fresh'> {
+  /** Replace what is there; otherwise an existing object is left alone. */
+  overwrite?: boolean;
+  onProgress?: (sent: number, total: number) => void;
+}
+
+export interface Put {
+  bytes: number;
+  /** How far the origin's copy was proven to be the file's. */
+  verified: 'digest' | 'size' | 'none';
+  /** `host:port` that has it now. */
+  server: string;
+}
+
+interface Upload {
+  file: string;
+  size: number;
+  located: Located;
+  options: PutOptions;
+}
+
+const patienceMs = 5 * 60_000;
+const redirects = 3;
+
+/** Uploads a file as one object: streamed, tried again when the way breaks, then compared with the origin's copy. */
+export async function putObject(file: string, url: string, options: PutOptions): Promise<Put> {
+  const size = await sizeOf(file);
+  const located = await options.federation.locate(url, { ...options, verb: 'PUT' });
+  const [server] = located.servers;
+  if (server === undefined || server.url.startsWith('file:'))
+    throw new Fault('url-invalid', `${located.url} is not a place to upload to`, {
+      about: located.url,
+      fix: 'copy the file instead',
+    });
+  const upload = { file, size, located, options };
+  if (options.overwrite !== true) await refuseExisting(upload, server);
+  const { clock } = options.federation.wire;
+  let tries = 0;
+  const digests = await withBackOff({ clock, signal: options.signal }, () =>
+    tryPut(upload, server, tries++ === 0),
+  );
+  return { bytes: size, verified: await verify(upload, server, digests), server: server.host };
+}
+
+async function sizeOf(file: string): Promise<number> {
+  const info = await stat(file).catch((error: unknown) => {
+    throw new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
+      about: file,
+      cause: error,
+    });
+  });
+  if (!info.isFile()) throw new Fault('file-invalid', `${file} is not a plain file`, { about: file });
+  return info.size;
+}
+
+async function refuseExisting({ located, options }: Upload, server: ObjectServer): Promise<void> {
+  try {
+    const { status } = await requestObject(located, { method: 'HEAD', server }, options);
+    if (status === 200) throw exists(located.url);
+  } catch (error) {
+    // A silent server is the upload's business; it also asks the origin to refuse what is there.
+    if (!(error instanceof NoAnswer)) throw error;
+  }
+}
+
+async function tryPut(upload: Upload, server: ObjectServer, isFirst: boolean): Promise<Try<Digests>> {
+  const { located, options } = upload;
+  const { clock } = options.federation.wire;
+  try {
+    const { answer, digests } = await send(upload, server, isFirst);
+    if (answer.status === 200 || answer.status === 201 || answer.status === 204) return { done: digests };
+    if (answer.status === 412) return { failed: exists(located.url), again: false, patienceMs };
+    const afterMs = retryAfterMs(answer.headers['retry-after'], clock.now());
+    const failed = statusFault(answer.status, { object: located.url, host: server.host });
+    return {
+      failed,
+      again: mayPass(answer.status),
+      patienceMs,
+      ...(afterMs === undefined ? {} : { afterMs }),
+    };
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { failed: noAnswerFault(located.url, error), again: error.mayPass, patienceMs };
+  }
+}
+
+/** One PUT, and the same again where the origin points elsewhere. */
+async function send(upload: Upload, server: ObjectServer, isFirst: boolean): Promise<SentFile> {
+  const { size, located, options } = upload;
+  // What an earlier try of ours left behind must not count as somebody else's object.
+  const guard = options.overwrite !== true && isFirst ? { 'If-None-Match': '*' } : {};
+  let headers: Record<string, string> = { ...(await located.headers(server)), ...guard };
+  let url = `${server.url}${server.url.includes('?') ? '&' : '?'}oss.asize=${size}`;
+  for (let left = redirects; ; left--) {
+    const sent = await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
+    const target = left > 0 ? redirectTarget(sent.answer) : undefined;
+    if (target === undefined) return sent;
+    headers = headersAcross(url, target, headers);
+    url = target;
+  }
+}
+
+/** Compares the origin's copy with what was sent. An origin that tells nothing proves nothing, and that is said. */
+async function verify(
+  { size, located, options }: Upload,
+  server: ObjectServer,
+  sent: Digests,
+): Promise<Put['verified']> {
+  const theirs = await askDigests(located, server, options);
+  for (const name of ['md5', 'crc32'] as const) {
+    if (theirs[name] === undefined) continue;
+    if (theirs[name] === sent[name]) return 'digest';
+    throw new Fault(
+      'data-corrupt',
+      `${located.url}: ${server.host} has ${name} ${theirs[name]}, the file has ${sent[name] ?? ''}`,
+      {
+        about: located.url,
+        fix: 'upload it again with overwrite',
+      },
+    );
+  }
+  const answer = await requestObject(located, { method: 'HEAD', server }, options).catch(() => undefined);
+  const length = answer?.status === 200 ? answer.headers['content-length'] : undefined;
+  if (length === undefined) return 'none';
+  if (Number(length) === size) return 'size';
+  throw new Fault(
+    'data-corrupt',
+    `${located.url}: ${server.host} has ${length} bytes, the file has ${size}`,
+    { about: located.url },
+  );
+}
+
+function exists(url: string): Fault {
+  return new Fault('usage', `${url} exists already`, {
+    about: url,
+    fix: 'choose another name, or say that it may be overwritten',
+  });
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { testFederation } from '../../test/federation/origin-server.ts';
+import { Fault } from '../fault/fault.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { statObject } from './stat-object.ts';
+
+const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
+
+test('size, tag, time, age and digests come from the first server that knows', async (t) => {
+  const headers = {
+    'Content-Length': '5',
+    ETag: '"v1"',
+    'Last-Modified': 'Mon, 06 May 2024 07:08:09 GMT',
+    Age: '60',
+  };
+  const { federation, asked } = await testFederation(t, [
+    (_, response) => response.writeHead(404).end(),
+    (request, response) =>
+      response
+        .writeHead(200, {
+          ...headers,
+          ...(request.headers['want-digest'] === undefined ? {} : { Digest: 'crc32c=9a71bb4c' }),
+        })
+        .end(),
+  ]);
+  const info = await statObject('osdf:///ns/x', { federation, digest: true });
+  const { server, ...rest } = info;
+  assert.match(server, /^127\.0\.0\.1:\d+$/);
+  assert.deepEqual(rest, {
+    url: 'osdf:///ns/x',
+    isCollection: false,
+    size: 5,
+    etag: '"v1"',
+    modified: Date.UTC(2024, 4, 6, 7, 8, 9),
+    age: 60,
+    digests: { crc32c: '9a71bb4c' },
+  });
+  const [head] = asked[1] ?? [];
+  assert.deepEqual(
+    [head?.method, head?.headers['te'], head?.headers['x-transfer-status']],
+    ['HEAD', undefined, undefined],
+  );
+  assert.deepEqual(
+    (await statObject('osdf:///ns/x', { federation })).digests,
+    {},
+    'digests cost a server work, so they must be asked for',
+  );
+});
+
+test('an object is missing when every server says so, and unreachable when one could not be asked', async (t) => {
+  const gone = await testFederation(t, [(_, r) => r.writeHead(404).end(), (_, r) => r.writeHead(404).end()]);
+  await assert.rejects(statObject('osdf:///ns/x', gone), isFault('object-missing'));
+  const unsure = await testFederation(t, [(_, r) => r.writeHead(404).end(), (_, r) => r.destroy()]);
+  await assert.rejects(statObject('osdf:///ns/x', unsure), isFault('servers-unreachable'));
+  const refused = await testFederation(t, [
+    (_, r) => r.writeHead(404).end(),
+    (_, r) => r.writeHead(403).end(),
+  ]);
+  await assert.rejects(statObject('osdf:///ns/x', refused), isFault('token-refused'));
+});
+
+test('a collection, and an object no cache has yet, are known by the origin that lists', async (t) => {
+  const { federation } = await testFederation(
+    t,
+    [
+      (_, response) => response.writeHead(409).end(),
+      ({ method, url }, response) => {
+        if (method !== 'PROPFIND') return response.writeHead(500).end();
+        const kind =
+          url === '/ns/dir'
+            ? '<resourcetype><collection/></resourcetype>'
+            : '<getcontentlength>7</getcontentlength>';
+        return response
+          .writeHead(207)
+          .end(`<multistatus><response><href>${url}</href>${kind}</response></multistatus>`);
+      },
+    ],
+    { listing: true },
+  );
+  assert.equal((await statObject('osdf:///ns/dir', { federation })).isCollection, true);
+  assert.equal((await statObject('osdf:///ns/new', { federation })).size, 7);
+});
+
+test('files of this machine are told about too', async (t) => {
+  const { federation, folder } = await testFederation(t, []);
+  await writeFile(path.join(folder, 'a b'), 'hello');
+  const info = await statObject(pathToFileURL(path.join(folder, 'a b')).href, { federation });
+  assert.deepEqual([info.size, info.isCollection], [5, false]);
+  assert.equal((await statObject(`file://${folder}`, { federation })).isCollection, true);
+  await assert.rejects(statObject(`file://${folder}/none`, { federation }), isFault('object-missing'));
+});

@@ -1,0 +1,158 @@
+import { stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Fault } from '../fault/fault.ts';
+import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
+import { isFinalMissing, type ServerAnswer } from './final-missing.ts';
+import type { Located, ObjectServer } from './located.ts';
+import { NoAnswer } from './no-answer.ts';
+import { noAnswerFault, requestObject, type ObjectOptions } from './object-request.ts';
+import { propfind } from './propfind.ts';
+import type { ControlAnswer } from './request.ts';
+import { statusFault } from './status-fault.ts';
+
+/** What can be known of an object without reading it. */
+export interface ObjectInfo {
+  url: string;
+  isCollection: boolean;
+  size?: number;
+  etag?: string;
+  /** Milliseconds since the epoch. */
+  modified?: number;
+  /** Seconds it has been in the cache that answered. */
+  age?: number;
+  digests: Digests;
+  /** `host:port` that answered. */
+  server: string;
+}
+
+export interface StatOptions extends ObjectOptions {
+  /** Ask for digests too: a server may read the whole object to answer. */
+  digest?: boolean;
+}
+
+/** An origin that has to compute a digest reads some hundred megabytes a second. */
+const digestMs = 15 * 60_000;
+
+/**
+ * Asks the servers named for an object, one after the other, until one tells about it; then, where listings are
+ * allowed, the origin. Throws `object-missing` only when the origin or all of them say so.
+ */
+export async function statObject(url: string, options: StatOptions): Promise<ObjectInfo> {
+  const located = await options.federation.locate(url, options);
+  const answers: ServerAnswer[] = [];
+  let worst: Fault | undefined;
+  for (const server of located.servers) {
+    if (server.url.startsWith('file:')) return await statFile(located.url, server);
+    try {
+      const answer = await requestObject(located, { method: 'HEAD', server }, options);
+      if (answer.status === 200) return await fromHead(located, server, answer, options);
+      answers.push({ server, status: answer.status });
+      worst = worse(worst, statusFault(answer.status, { object: located.url, host: server.host }));
+    } catch (error) {
+      if (!(error instanceof NoAnswer)) throw error;
+      answers.push({ server, status: undefined });
+      worst = worse(worst, noAnswerFault(located.url, error));
+    }
+  }
+  const listed = located.collectionsUrl === undefined ? undefined : await fromListing(located, options);
+  if (listed !== undefined) return listed;
+  throw isFinalMissing(located.servers, answers) ? missing(located.url) : (worst ?? missing(located.url));
+}
+
+async function statFile(url: string, server: ObjectServer): Promise<ObjectInfo> {
+  try {
+    const info = await stat(fileURLToPath(server.url));
+    const isCollection = info.isDirectory();
+    return {
+      url,
+      isCollection,
+      ...(isCollection ? {} : { size: info.size }),
+      modified: info.mtimeMs,
+      digests: {},
+      server: server.host,
+    };
+  } catch (error) {
+    throw new Fault('object-missing', `${url} cannot be read: ${(error as Error).message}`, {
+      about: url,
+      cause: error,
+    });
+  }
+}
+
+async function fromHead(
+  located: Located,
+  server: ObjectServer,
+  answer: ControlAnswer,
+  options: StatOptions,
+): Promise<ObjectInfo> {
+  const { headers } = answer;
+  const length = headers['content-length'];
+  const modified = Date.parse(headers['last-modified'] ?? '');
+  const age = Number(headers['age'] ?? Number.NaN);
+  const isCollection = headers['content-type'] === 'httpd/unix-directory';
+  const digests =
+    options.digest === true
+      ? await askDigests(located, server, options)
+      : parseDigestHeader(headers['digest']);
+  return {
+    url: located.url,
+    isCollection,
+    ...(length === undefined || isCollection ? {} : { size: Number(length) }),
+    ...(headers['etag'] === undefined ? {} : { etag: headers['etag'] }),
+    ...(Number.isNaN(modified) ? {} : { modified }),
+    ...(Number.isNaN(age) ? {} : { age }),
+    digests,
+    server: server.host,
+  };
+}
+
+/** No digest is no fault: many servers have none. */
+export async function askDigests(
+  located: Located,
+  server: ObjectServer,
+  options: ObjectOptions,
+): Promise<Digests> {
+  try {
+    const headers = { 'Want-Digest': wantDigest };
+    const answer = await requestObject(
+      located,
+      { method: 'HEAD', server, headers, headerMs: digestMs },
+      options,
+    );
+    return answer.status === 200 ? parseDigestHeader(answer.headers['digest']) : {};
+  } catch (error) {
+    if (error instanceof NoAnswer) return {};
+    throw error;
+  }
+}
+
+/** The origin's own word, which also knows collections; undefined when it says nothing useful. */
+async function fromListing(located: Located, options: StatOptions): Promise<ObjectInfo | undefined> {
+  const { self, host } = await propfind(located, options, '0').catch((error: unknown) => {
+    if (error instanceof Fault && error.kind !== 'object-missing') return { self: undefined, host: '' };
+    throw error;
+  });
+  if (self === undefined) return undefined;
+  const { isCollection, size, etag, modified } = self;
+  return {
+    url: located.url,
+    isCollection,
+    ...(size === undefined ? {} : { size }),
+    ...(etag === undefined ? {} : { etag }),
+    ...(modified === undefined ? {} : { modified }),
+    digests: {},
+    server: host,
+  };
+}
+
+/** The fault worth telling: a 404 that is not final says least. */
+function worse(before: Fault | undefined, now: Fault): Fault {
+  return before === undefined || before.kind === 'object-missing' ? now : before;
+}
+
+function missing(url: string): Fault {
+  return new Fault('object-missing', `${url} is at none of its servers`, {
+    about: url,
+    fix: 'check the spelling of the path; list its folder',
+  });
+}

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { createLocator, type FederationLocator } from '../../src/federation/locator.ts';
+import { jumpingClock } from './jumping-clock.ts';
+import { testAuthority, webServer } from './web-server.ts';
+
+type Received = Parameters<Parameters<typeof webServer>[1]>[0];
+type Answer = (request: Received, response: ServerResponse, count: number) => void;
+
+interface TestFederation {
+  federation: FederationLocator;
+  clock: ReturnType<typeof jumpingClock>;
+  /** A folder of its own, gone when the test ends. */
+  folder: string;
+  /** Requests each server got, in the order of the servers. */
+  asked: Received[][];
+}
+
+/** A federation of the given servers, best first, all of which the director names for everything under `/ns`. */
+export async function testFederation(
+  t: TestContext,
+  answers: Answer[],
+  shape: { listing?: boolean; requireToken?: boolean; env?: Record<string, string> } = {},
+): Promise<TestFederation> {
+  const servers = await Promise.all(
+    answers.map(async (answer) => {
+      const server = await webServer(t, (request, response) =>
+        answer(request, response, server.requests.length),
+      );
+      return server;
+    }),
+  );
+  const director = await webServer(t, ({ url }, response) => {
+    if (url.startsWith('/.well-known/'))
+      return response.end(JSON.stringify({ director_endpoint: director.url }));
+    const collections = shape.listing === true ? `, collections-url=${servers.at(-1)?.url ?? ''}` : '';
+    const headers = {
+      Server: 'pelican/7.27.0',
+      Link: servers.map((server, i) => `<${server.url}${url.split('?')[0] ?? ''}>; pri=${i + 1}`).join(', '),
+      'X-Pelican-Namespace': `namespace=/ns, require-token=${shape.requireToken === true}${collections}`,
+    };
+    return response.writeHead(307, headers).end();
+  });
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-federation-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const clock = jumpingClock([10_000, 20_000, 30_000, 100_000, 900_000]);
+  const env = { SSL_CERT_FILE: testAuthority, UPDRAFT_OSDF_HOST: director.host, ...shape.env };
+  const federation = createLocator({ env, cwd: folder, uid: 4_000_000_003, clock, version: '0' });
+  return { federation, clock, folder, asked: servers.map(({ requests }) => requests) };
+}
