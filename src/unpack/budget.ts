@@ -7,7 +7,10 @@ export interface Expected {
   bytes?: number;
 }
 
-/** Counts what comes out of an archive and stops it as soon as it is more than expected, allowed or possible. */
+/**
+ * Counts what comes out of an archive and stops it as soon as it is more than allowed or possible. What is expected
+ * is compared at the end, since a later entry may replace an earlier one.
+ */
 export class Budget {
   files = 0;
   bytes = 0;
@@ -36,7 +39,7 @@ export class Budget {
       );
   }
 
-  /** A file whose size may be known ahead: it is refused before its bytes are written. */
+  /** A file whose size may be known ahead: one too big for the disk is refused before its bytes are written. */
   addFile(size = 0): void {
     this.addEntry();
     this.files++;
@@ -53,7 +56,6 @@ export class Budget {
     this.addEntry();
     this.files++;
     this.bytes += size;
-    this.#check(0);
   }
 
   /** An entry was replaced by a later one. */
@@ -72,16 +74,14 @@ export class Budget {
   #compare(what: 'files' | 'bytes', found: number): void {
     const expected = this.#expect[what];
     if (expected === undefined || expected === found) return;
-    throw this.#unexpected(what, expected, found.toLocaleString('en-US'));
+    throw new Fault(
+      'data-unexpected',
+      `${this.#archive}: holds ${found.toLocaleString('en-US')} ${what} where ${expected.toLocaleString('en-US')} are expected`,
+      { about: this.#archive, fix: 'If the data changed on purpose, change `expect` in the job file.' },
+    );
   }
 
   #check(ahead: number): void {
-    const { files, bytes } = this.#expect;
-    if (files !== undefined && this.files > files)
-      throw this.#unexpected('files', files, `at least ${this.files.toLocaleString('en-US')}`);
-    const sure = this.bytes + ahead;
-    if (bytes !== undefined && sure > bytes)
-      throw this.#unexpected('bytes', bytes, `at least ${sure.toLocaleString('en-US')}`);
     const needed = this.#written + ahead;
     if (needed > this.#free)
       throw new Fault(
@@ -90,13 +90,5 @@ export class Budget {
           `and the disk had ${this.#free.toLocaleString('en-US')} free`,
         { about: this.#archive, fix: 'Ask for more disk for this job.' },
       );
-  }
-
-  #unexpected(what: string, expected: number, found: string): Fault {
-    return new Fault(
-      'data-unexpected',
-      `${this.#archive}: holds ${found} ${what} where ${expected.toLocaleString('en-US')} are expected`,
-      { about: this.#archive, fix: 'If the data changed on purpose, change `expect` in the job file.' },
-    );
   }
 }

@@ -30,6 +30,7 @@ export class TarReader implements ByteSink {
   #left = 0;
   #padding = 0;
   #offset = 0;
+  #headerAt = 0;
   #found = 0;
   #zeroBlocks = 0;
   #current = '';
@@ -97,6 +98,7 @@ export class TarReader implements ByteSink {
   }
 
   #takeHeader(piece: Buffer, at: number): number {
+    if (this.#held === 0) this.#headerAt = this.#offset;
     if (this.#held === 0 && piece.length - at >= blockSize) {
       this.#header(piece, at);
       return blockSize;
@@ -214,7 +216,7 @@ export class TarReader implements ByteSink {
 
   #nextEntry(): string {
     const after = this.#current === '' ? '' : ` after ${quoted(this.#current)}`;
-    return `the entry${after} at byte ${this.#offset.toLocaleString('en-US')}`;
+    return `the entry${after} at byte ${this.#headerAt.toLocaleString('en-US')}`;
   }
 
   #damaged(what: string): Fault {

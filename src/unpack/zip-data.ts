@@ -7,7 +7,7 @@ import type { EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
 import type { Pull } from './pull-stage.ts';
 import { quoted } from './safe-path.ts';
-import type { ZipEntry } from './zip-records.ts';
+import { signatures, type ZipEntry } from './zip-records.ts';
 
 /** What an entry's data turned out to be. */
 export interface ZipData {
@@ -30,6 +30,7 @@ export function* readZipData(
   let packed: number;
   if (entry.method === 8) packed = yield* inflated(archive, entry, out, queue, limits);
   else if (entry.method === 0 && !entry.described) packed = yield* stored(entry, out);
+  else if (entry.method === 0 && (yield* isEmpty(entry, queue))) packed = 0;
   else throw refused(archive, entry);
   const { crc, unpacked } = out;
   if (!entry.described && (crc !== entry.crc || unpacked !== entry.unpacked || packed !== entry.packed))
@@ -49,6 +50,15 @@ function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
     if (waiting !== undefined) yield waiting;
   }
   return entry.packed;
+}
+
+/** Streaming writers store an empty file without saying so ahead; its descriptor follows at once. */
+function* isEmpty(entry: ZipEntry, queue: ByteQueue): Pull<boolean> {
+  const descriptor = Buffer.alloc(entry.wide ? 24 : 16);
+  descriptor.writeUInt32LE(signatures.descriptor);
+  const next: Buffer = yield { bytes: descriptor.length };
+  queue.giveBack(next.length);
+  return next.equals(descriptor);
 }
 
 /** Deflate knows its own end; where the size is known too, it gets no byte beyond. */

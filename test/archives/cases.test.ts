@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cases, type Case } from './cases.ts';
+import { replay, type Outcome } from './replay.ts';
+
+const pieceSizes = [Infinity, 1, 511, 7919];
+
+for (const one of cases) {
+  const promise = one.fault === undefined ? 'is unpacked exactly' : `is refused as ${one.fault[0]}`;
+  test(`${one.name}: ${promise}, whatever the pieces, and nothing is left beside it`, async () => {
+    for (const pieceSize of pieceSizes)
+      check(one, await replay(one.bytes, options(one), pieceSize), `pieces of ${pieceSize}`);
+  });
+}
+
+function options({ mode = 'auto', expect, limits }: Case): Parameters<typeof replay>[1] {
+  return { mode, ...(expect && { expect }), ...(limits && { limits }) };
+}
+
+function check(one: Case, outcome: Outcome, how: string): void {
+  assert.deepEqual(outcome.beside, ['canary'], how);
+  if (one.fault !== undefined) {
+    assert.equal(outcome.fault?.kind, one.fault[0], `${how}: ${outcome.fault?.message ?? 'unpacked'}`);
+    assert.match(outcome.fault.message, one.fault[1], how);
+    assert.deepEqual(outcome.tree, {}, how);
+    return;
+  }
+  assert.equal(outcome.fault, undefined, how);
+  assert.deepEqual(outcome.tree, sorted(one.tree ?? {}), how);
+  assert.equal(outcome.unpacked?.ended, one.ended ?? 'end-blocks', how);
+  assert.equal(outcome.unpacked.kind, one.kind ?? 'tar', how);
+  const files = Object.values(one.tree ?? {}).filter((text) => text !== '/' && !text.startsWith('-> '));
+  assert.equal(outcome.unpacked.files, files.length, how);
+  assert.equal(outcome.unpacked.bytes, Buffer.byteLength(files.join('')), how);
+}
+
+function sorted(tree: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(tree).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Makes the fixtures anew with GNU tar, xz, Info-ZIP and Python: sh make-fixtures.sh
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)/fixtures
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+mkdir -p a/b
+echo hello > a/b/hello.txt
+printf '#!/bin/sh\n' > a/b/run.sh
+chmod 755 a/b/run.sh
+: > a/empty
+seq 400 > a/numbers.txt
+ln -s b/hello.txt a/link
+touch -h -d '2024-02-03 04:05:06 UTC' a/b/* a/* a
+pack() { tar --sort=name --owner=0 --group=0 --numeric-owner "$@" -cf - a; }
+pack --format=pax > "$here/pax.tar"
+pack > a.tar
+xz -c a.tar > "$here/crc64.tar.xz"
+xz -c --check=crc32 a.tar > "$here/crc32.tar.xz"
+xz -c --check=none a.tar > "$here/none.tar.xz"
+xz -c --check=sha256 --block-size=4KiB a.tar > "$here/sha256-blocks.tar.xz"
+xz -c --x86 --lzma2 a.tar > "$here/x86-filter.tar.xz"
+{ head -c 3000 a.tar | xz -c; head -c 8 /dev/zero; tail -c +3001 a.tar | xz -c; } > "$here/two-streams.tar.xz"
+rm -f "$here"/*.zip
+zip -qrX "$here/deflated.zip" a
+zip -qrX0 "$here/stored.zip" a
+zip -qryX "$here/links.zip" a
+zip -qrX - a | cat > "$here/streamed.zip"
+zip -qX -P secret "$here/encrypted.zip" a/b/hello.txt
+python3 -c '
+import sys, zipfile
+with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as z:
+    for name in ["a/b/hello.txt", "a/b/run.sh", "a/empty", "a/numbers.txt", "a/link"]:
+        with z.open(name, "w", force_zip64=True) as out:
+            out.write(open(name, "rb").read())
+' "$here/zip64.zip"
+truncate -s 1M hole
+echo end >> hole
+tar --sparse --format=gnu -cf "$here/sparse.tar" hole

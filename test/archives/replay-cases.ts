@@ -1,0 +1,30 @@
+import { cases } from './cases.ts';
+import { replay, type Outcome } from './replay.ts';
+
+export interface NamedOutcome extends Outcome {
+  name: string;
+}
+
+/** All cases in pieces of three sizes, told in words that do not depend on the runtime or the moment. */
+export async function replayCases(): Promise<NamedOutcome[]> {
+  const outcomes: NamedOutcome[] = [];
+  for (const { name, bytes, mode = 'auto', expect, limits } of cases)
+    for (const pieceSize of [1 << 20, 7919, 1]) {
+      const options = { mode, ...(expect && { expect }), ...(limits && { limits }) };
+      outcomes.push({
+        name: `${name}, pieces of ${pieceSize}`,
+        ...sameWords(await replay(bytes, options, pieceSize)),
+      });
+    }
+  return outcomes;
+}
+
+function sameWords(outcome: Outcome): Outcome {
+  if (outcome.fault === undefined) return outcome;
+  const message = outcome.fault.message
+    .replace(/cannot be decompressed.*|ends inside a zstd frame/, 'cannot be decompressed')
+    .replace(/[\d,]+ free$/, 'some free');
+  return { ...outcome, fault: { ...outcome.fault, message } };
+}
+
+if (import.meta.main) console.log(JSON.stringify(await replayCases()));
