@@ -34,7 +34,7 @@ function heading(state: RunState, { columns, now, hint }: Frame): string[] {
     ...(state.stopRequested && state.endedAt === undefined ? ['stopping'] : []),
   ].join(' · ');
   const right = state.endedAt === undefined ? hint : 'ended';
-  return [`${pad(clip(left, columns - right.length - 1), columns - right.length)}${right}`];
+  return [clip(`${pad(clip(left, columns - right.length - 1), columns - right.length)}${right}`, columns)];
 }
 
 type Group = 'idle' | 'input' | 'run' | 'output' | 'done' | 'failed';
@@ -72,7 +72,7 @@ function counts(state: RunState, { columns, color, glyphs }: Frame): string[] {
     { mark: glyphs.running, jobs: active, style: 'cyan' as const },
     { mark: glyphs.idle, jobs: count('idle'), style: 'dim' as const },
   ];
-  return [bold(clip(top, columns), color), `${clip(bottom, columns)}  ${segments(parts, room, color)}`];
+  return [bold(clip(top, columns), color), `${clip(bottom, columns)}${segments(parts, room, color)}`];
 }
 
 interface Segment {
@@ -96,7 +96,7 @@ function segments(parts: readonly Segment[], room: number, color: boolean): stri
   const bar = parts.map(({ mark, style }, index) =>
     paint(mark.repeat(Math.max(0, widths[index] ?? 0)), style, color),
   );
-  return `[${bar.join('')}]`;
+  return `  [${bar.join('')}]`;
 }
 
 /** Those that move first, then those in trouble, then those that wait, then those that are done. */
