@@ -2,7 +2,7 @@ import { checkTemplates } from './check-templates.ts';
 import { isInside, overlap, plainPath } from './inside.ts';
 import { entriesAt, textsAt, valueAt } from './raw-value.ts';
 import { problemAt, problemAtKey, showKey, type SourceFile, type SpecProblem } from './source-file.ts';
-import type { Scalar } from './spec.ts';
+import { dataMethods, type Scalar } from './spec.ts';
 import { isBuiltin } from './template.ts';
 
 const mostJobs = 100_000;
@@ -76,17 +76,20 @@ function checkMethods(source: SourceFile): SpecProblem[] {
     const url = valueAt(source.value, ['data', name, 'url']);
     if (typeof url !== 'string') return [];
     const at = ['data', name, 'method'];
-    const wrong = misfit(valueAt(source.value, at), /^https?:/i.test(url));
+    const wrong = misfit(valueAt(source.value, at), url);
     return wrong === undefined ? [] : [problemAt(source, at, wrong)];
   });
 }
 
-function misfit(method: unknown, plain: boolean): string | undefined {
-  if (method === 'https' && !plain)
-    return '"https" fetches https:// URLs; expected "osdf", "stream" or "auto" for this one';
-  if (method === 'osdf' && plain)
-    return '"osdf" fetches osdf:// and pelican:// URLs; expected "https", "stream" or "auto" for this one';
-  if (method === 'native')
-    return '"native" sends files of this machine, not URLs; name the file in train.files instead';
-  return undefined;
+/** Which methods can fetch which URLs. */
+function misfit(method: unknown, url: string): string | undefined {
+  const [kind, fitting]: [string, string[]] = /^https?:/i.test(url)
+    ? ['an https:// URL', ['https', 'stream']]
+    : /^file:/i.test(url)
+      ? ['a file of this machine', ['native']]
+      : ['an object of a federation', ['osdf', 'stream']];
+  const other = dataMethods.find((one) => one === method && one !== 'auto' && !fitting.includes(one));
+  if (other === undefined) return undefined;
+  const words = [...fitting, 'auto'].map((word) => `"${word}"`).join(' or ');
+  return `"${other}" cannot fetch ${kind}; expected ${words}`;
 }

@@ -12,7 +12,9 @@ export function chooseMethod(
       why: `only HTCondor has transfer plugins; on the pool "${pool}" the agent fetches it in the job`,
     };
   if (method !== 'auto') return { method, why: 'the job file says so' };
-  if (/^https?:/.test(source.url))
+  if (/^file:/i.test(source.url))
+    return { method: 'native', why: 'it is a file of this machine, sent from here' };
+  if (/^https?:/i.test(source.url))
     return { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
   const saving = unpack === 'none' ? '' : ' and unpacks it as it arrives, so no second copy needs disk';
   return {

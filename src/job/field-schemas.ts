@@ -105,7 +105,7 @@ export function duration() {
     .meta({ pattern: durationPattern, examples: ['10h'] });
 }
 
-const schemes = ['osdf:', 'pelican:', 'https:', 'http:'];
+const schemes = ['osdf:', 'stash:', 'pelican:', 'https:', 'http:', 'file:'];
 
 /** URL of an object. Credentials do not belong in it: it is written to journals and shown. */
 export const url = () =>
@@ -116,7 +116,7 @@ export const url = () =>
     // Pelican allows a credential's name before the scheme: igwn+osdf://.
     if (parsed === null || !schemes.includes(parsed.protocol.replace(/^.*\+/, '')))
       complain(
-        `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https:// or http://`,
+        `is ${show(payload.value)}; expected a URL that begins with osdf://, pelican://, https://, http:// or file://`,
       );
     else if (parsed.username !== '' || parsed.password !== '' || parsed.searchParams.has('authz'))
       complain('holds a credential; put the token into a file and name it in token_file');

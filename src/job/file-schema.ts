@@ -61,7 +61,9 @@ const train = z
 const data = z
   .strictObject(
     {
-      url: url().describe('Where the object is: osdf://, pelican://, https:// or http://.'),
+      url: url().describe(
+        'Where the object is: osdf://, pelican://, https://, http://, or file:// on this machine.',
+      ),
       into: path('a folder in the work folder, like "data"')
         .default('data')
         .describe('Folder in which the data appears, only when it is whole.'),

@@ -5,6 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { loadPlan } from './load-plan.ts';
 
@@ -127,4 +128,18 @@ test('a manifest beside the job file is sent along; one at a URL is not', async 
   );
   await writeFile(path.join(folder, 'updraft.toml'), data('osdf:///a/m.json'));
   assert.deepEqual((await loadPlan(folder)).files, []);
+});
+
+test('data of this machine must be there', async (t) => {
+  const data = (url: string): string => job('[]', `[data.d]\nurl = "${url}"\n`);
+  const folder = await temporaryFolder(t, { 'a b.tar': '' });
+  const url = pathToFileURL(path.join(folder, 'a b.tar')).href;
+  await writeFile(path.join(folder, 'updraft.toml'), data(url));
+  assert.equal((await loadPlan(folder)).data[0]?.method, 'native');
+  for (const wrong of [`${url}x`, 'file://elsewhere/a.tar']) {
+    await writeFile(path.join(folder, 'updraft.toml'), data(wrong));
+    await assert.rejects(loadPlan('.', { cwd: folder }), {
+      message: /^updraft\.toml:7:7: data\.d\.url: .* is not there/,
+    });
+  }
 });

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { findJobFile } from './find-job-file.ts';
@@ -6,8 +6,9 @@ import { isInside } from './inside.ts';
 import { FileProblem, listFiles } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
+import { resolveData } from './resolve-data.ts';
 import { problemAt, type KeyPath, type SourceFile, type SpecProblem } from './source-file.ts';
-import type { DataSource, Spec } from './spec.ts';
+import type { Spec } from './spec.ts';
 import { SpecFault } from './spec-fault.ts';
 
 export interface LoadOptions {
@@ -28,7 +29,7 @@ export async function loadPlan(folderOrFile: string, options: LoadOptions = {}):
   const problems: SpecProblem[] = [];
   const files = await collectFiles(spec, source, folder, problems);
   const data = await Promise.all(
-    spec.data.map((one) => withToken(one, source, { folder, home: options.home }, problems)),
+    spec.data.map((one) => resolveData(one, source, { folder, home: options.home }, problems)),
   );
   if (problems.length > 0) throw new SpecFault(problems);
   return makePlan({ spec, file, folder, files, data });
@@ -71,26 +72,4 @@ async function collectFiles(
       problems.push(problemAt(source, at, error.message));
     }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
-}
-
-async function withToken(
-  data: DataSource,
-  source: SourceFile,
-  places: { folder: string; home: string | undefined },
-  problems: SpecProblem[],
-): Promise<DataSource> {
-  if (data.tokenFile === undefined) return data;
-  const { home } = places;
-  const plain = home === undefined ? data.tokenFile : data.tokenFile.replace(/^~(?=\/)/, () => home);
-  const tokenFile = path.resolve(places.folder, plain);
-  const info = await stat(tokenFile).catch(() => undefined);
-  if (info?.isFile() !== true)
-    problems.push(
-      problemAt(
-        source,
-        ['data', data.name, 'token_file'],
-        `${tokenFile} is not there; expected a file with the token`,
-      ),
-    );
-  return { ...data, tokenFile };
 }

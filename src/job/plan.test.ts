@@ -49,6 +49,7 @@ test('the method is decided for every data set, with a reason', () => {
   assert.match(method('url = "osdf:///a/b.tar"').join(), /^stream,.*unpacks it as it arrives/);
   assert.doesNotMatch(method('url = "osdf:///a/b"\nunpack = "none"').join(), /unpacks/);
   assert.match(method('url = "https://h/b.tar"').join(), /^https,/);
+  assert.match(method('url = "file:///b.tar"').join(), /^native,/);
   assert.match(method('url = "osdf:///a/b"\nmethod = "osdf"', 'condor').join(), /^osdf,the job file says so/);
   assert.match(
     method('url = "osdf:///a/b"\nmethod = "osdf"').join(),

@@ -281,9 +281,11 @@ test('data sets and files may not share a folder', () => {
 
 test('a method must fit its URL', () => {
   const data = (url: string, method: string): string => `[data.d]\nurl = "${url}"\nmethod = "${method}"\n`;
-  assertProblem(data('osdf:///a/b', 'https'), '7:10 data.d.method', /expected "osdf", "stream" or "auto"/);
-  assertProblem(data('https://h/b', 'osdf'), '7:10 data.d.method', /expected "https", "stream" or "auto"/);
-  assertProblem(data('https://h/b', 'native'), '7:10 data.d.method', /train\.files/);
+  assertProblem(data('osdf:///a/b', 'https'), '7:10 data.d.method', /expected "osdf" or "stream" or "auto"/);
+  assertProblem(data('https://h/b', 'osdf'), '7:10 data.d.method', /expected "https" or "stream" or "auto"/);
+  assertProblem(data('https://h/b', 'native'), '7:10 data.d.method', /expected "https"/);
+  assertProblem(data('file:///b', 'stream'), '7:10 data.d.method', /expected "native" or "auto"/);
+  assertProblem(data('file:///b', 'nativ'), '7:10 data.d.method', /did you mean "native"/);
 });
 
 test('TOML that cannot be read is shown where, and unquoted texts get a hint', () => {
