@@ -26,7 +26,8 @@ interface Waiting<T> {
  * `held`: the head is known and the socket is paused until somebody wants the body.
  */
 export class HttpConnection {
-  #socket!: RawSocket;
+  /** Undefined while connecting. */
+  #socket: RawSocket | undefined;
   #parser = new HeadParser();
   #method: 'GET' | 'HEAD' = 'GET';
   #decoder: BodyDecoder | undefined;
@@ -60,7 +61,7 @@ export class HttpConnection {
     this.#method = method;
     return new Promise((resolve, reject) => {
       this.#head = { resolve, reject };
-      this.#socket.send(head);
+      this.#socket?.send(head);
     });
   }
 
@@ -82,7 +83,7 @@ export class HttpConnection {
   /** Ends the connection; a body being read resolves as not whole, a request waiting for its head rejects. */
   destroy(): void {
     this.#dead ??= new ConnectionLost('closed by us');
-    this.#socket.destroy();
+    this.#socket?.destroy();
     this.#head?.reject(this.#dead);
     this.#head = undefined;
     this.#bodyDone(false);
@@ -153,7 +154,7 @@ export class HttpConnection {
 
   #fail(error: Error): void {
     this.#dead ??= error;
-    this.#socket.destroy();
+    this.#socket?.destroy();
     this.#head?.reject(error);
     this.#body?.reject(error);
     this.#head = undefined;

@@ -101,7 +101,12 @@ export class Roster {
 
   /** The object is taken from its first byte again: whoever has another version may be right. */
   restart(): void {
-    for (const source of this.sources) source.disagrees = false;
+    this.#lap = 0;
+    for (const source of this.sources) {
+      source.tries = 0;
+      if (source.disagrees) source.breaker = closedBreaker;
+      source.disagrees = false;
+    }
   }
 }
 

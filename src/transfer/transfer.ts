@@ -40,7 +40,7 @@ export interface TransferOptions {
 
 const tickMs = 250;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
-const progressBytes = 1 << 20;
+const progressBytes = 256 * 1024;
 const maximumRestarts = 2;
 
 /**
@@ -160,7 +160,7 @@ export class Transfer implements PieceContext {
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size, etag, lastModified: answer.lastModified };
     if (size !== undefined) this.segments.settle(size);
-    await this.sink.begin(size);
+    await begin(this.sink, size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
   }
@@ -357,5 +357,13 @@ export class Transfer implements PieceContext {
     } finally {
       signal.removeEventListener('abort', wake);
     }
+  }
+}
+
+async function begin(sink: Sink, size: number | undefined): Promise<void> {
+  try {
+    await sink.begin(size);
+  } catch (error) {
+    throw new SinkFailure(error);
   }
 }

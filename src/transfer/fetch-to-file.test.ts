@@ -1,0 +1,537 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync, mkdirSync, readdirSync } from 'node:fs';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import {
+  locatorOf,
+  objectBytes,
+  serveObject,
+  sha256,
+  type RunningServer,
+  type ServerOptions,
+} from '../../test/transfer/object-server.ts';
+import { Fault } from '../fault/fault.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import type { FetchEvent } from './fetch.ts';
+import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
+import type { Policy } from './policy.ts';
+
+const url = 'osdf:///ns/data.bin';
+const mebibyte = 1 << 20;
+/** Patience for tests: everything that would take seconds takes a part of one. */
+const hurried: Partial<Policy> = {
+  stallSeconds: 0.3,
+  headSeconds: 0.3,
+  connectSeconds: 1,
+  digestSeconds: 1,
+  laps: 2,
+};
+
+interface Scene {
+  target: string;
+  events: FetchEvent[];
+  setbacks(): string[];
+  servers: RunningServer[];
+  locator: ReturnType<typeof locatorOf>;
+  fetch(more?: Partial<FetchToFileOptions>): ReturnType<typeof fetchToFile>;
+}
+
+async function scene(
+  t: TestContext,
+  servers: ServerOptions[],
+  more: Parameters<typeof locatorOf>[1] = {},
+): Promise<Scene> {
+  const folder = await temporaryFolder(t);
+  const running: RunningServer[] = [];
+  for (const each of servers) running.push(await serveObject(t, each));
+  const locator = locatorOf(running, more);
+  const target = path.join(folder, 'data.bin');
+  const events: FetchEvent[] = [];
+  return {
+    target,
+    events,
+    servers: running,
+    locator,
+    setbacks: () => events.flatMap((event) => (event.kind === 'setback' ? [event.fault.kind] : [])),
+    fetch: (options) =>
+      fetchToFile(url, target, {
+        locator,
+        onEvent: (event) => events.push(event),
+        ...options,
+        policy: { ...hurried, ...options?.policy },
+      }),
+  };
+}
+
+async function fails(promise: Promise<unknown>, kind: FaultKind, message?: RegExp): Promise<Fault> {
+  try {
+    await promise;
+  } catch (error) {
+    assert.ok(error instanceof Fault, `not a Fault: ${String(error)}`);
+    assert.equal(error.kind, kind, error.message);
+    if (message !== undefined) assert.match(error.message, message);
+    return error;
+  }
+  return assert.fail(`expected the Fault ${kind}`);
+}
+
+function same(file: string, bytes: Buffer): void {
+  assert.equal(sha256(readFileSync(file)), sha256(bytes));
+}
+
+test('an object arrives whole, under its name only when it is whole, and says how it was proven', async (t) => {
+  const bytes = objectBytes(3 * mebibyte + 17);
+  const s = await scene(t, [{ bytes, headers: { ETag: '"a"' } }]);
+  const fetched = await s.fetch();
+  same(s.target, bytes);
+  assert.equal(fetched.bytes, bytes.length);
+  assert.equal(fetched.verified, 'size');
+  assert.deepEqual(fetched.servers, [{ server: s.servers[0]!.server.host, bytes: bytes.length }]);
+  assert.deepEqual(readdirSync(path.dirname(s.target)), ['data.bin']);
+});
+
+test('an empty object is an empty file, whether the server answers 416 or 200', async (t) => {
+  for (const get of [undefined, (e: { answer(c: object): void }) => e.answer({ status: 200 })]) {
+    const s = await scene(t, [{ bytes: Buffer.alloc(0), ...(get !== undefined && { get }) }]);
+    assert.equal((await s.fetch()).bytes, 0);
+    assert.equal(readFileSync(s.target).length, 0);
+  }
+});
+
+test('a known SHA-256 proves the object', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [{ bytes }]);
+  assert.equal((await s.fetch({ sha256: sha256(bytes) })).verified, 'digest');
+});
+
+test('a digest the server offers is asked for and proves the object', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const Digest = `sha-256=${Buffer.from(sha256(bytes), 'hex').toString('base64')}`;
+  const s = await scene(t, [{ bytes, headers: { Digest } }]);
+  assert.equal((await s.fetch()).verified, 'digest');
+});
+
+test('bytes that contradict the expected SHA-256 are never published', async (t) => {
+  const s = await scene(t, [{ bytes: objectBytes(mebibyte) }]);
+  await fails(s.fetch({ sha256: 'a'.repeat(64) }), 'data-corrupt', /SHA-256/);
+  assert.equal(existsSync(s.target), false);
+});
+
+test('a server that stalls is left, and another goes on at the byte where it stopped', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const stalls: ServerOptions = { bytes, get: (e) => e.begin(700_000, () => undefined) };
+  const s = await scene(t, [stalls, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), ['transfer-stalled']);
+  assert.equal(s.servers[1]!.seen.find(({ method }) => method === 'GET')?.range, 'bytes=700000-');
+});
+
+test('a server that never answers is left', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [{ bytes, get: () => undefined }, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), ['transfer-stalled']);
+});
+
+test('a reset connection costs nothing but the bytes not sent', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const resets: ServerOptions = {
+    bytes,
+    get: (e) => e.begin(500_000, () => e.request.socket.resetAndDestroy()),
+  };
+  const s = await scene(t, [resets, { bytes }]);
+  const fetched = await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), ['transfer-failed']);
+  assert.equal(
+    fetched.servers.reduce((sum, { bytes: some }) => sum + some, 0),
+    bytes.length,
+  );
+});
+
+test('an answer shorter than its Content-Length is not taken for the whole', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const cuts: ServerOptions = { bytes, get: (e) => e.begin(900_000, () => e.request.socket.end()) };
+  const s = await scene(t, [cuts, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), ['transfer-failed']);
+});
+
+/** Answers in chunks, as caches do that send a transfer status, `sent` bytes and then this status. */
+function chunked(status: string | undefined, sent: number): NonNullable<ServerOptions['get']> {
+  return ({ response, bytes, from }) => {
+    const range = `bytes ${from}-${bytes.length - 1}/${bytes.length}`;
+    response.writeHead(206, { 'Content-Range': range, Trailer: 'X-Transfer-Status' });
+    response.write(bytes.subarray(from, from + sent));
+    if (status !== undefined) response.addTrailers({ 'X-Transfer-Status': status });
+    response.end();
+  };
+}
+
+test('a chunked answer with a good transfer status is the whole object', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const s = await scene(t, [{ bytes, get: chunked('200: OK', bytes.length) }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.equal(s.servers[0]!.seen[0]?.headers['x-transfer-status'], 'true');
+});
+
+test('a chunked answer that ends early is found out, with a bad transfer status and without any', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  for (const status of ['500: unexpected EOF', undefined]) {
+    const s = await scene(t, [{ bytes, get: chunked(status, 600_000) }, { bytes }]);
+    await s.fetch();
+    same(s.target, bytes);
+    assert.deepEqual(s.setbacks(), ['transfer-failed']);
+    assert.equal(s.servers[1]!.seen[0]?.range, 'bytes=600000-');
+  }
+});
+
+test('bytes that the server withdraws with its transfer status are fetched again elsewhere', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const s = await scene(t, [{ bytes, get: chunked('500: checksum', bytes.length) }, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.equal(s.servers[1]!.seen[0]?.range, 'bytes=0-');
+});
+
+test('one cache without the object does not matter when another has it', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [
+    { bytes, get: (e) => e.answer({ status: 404, body: Buffer.from('no') }) },
+    { bytes },
+  ]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), ['object-missing']);
+});
+
+test('the object is missing when every cache says so, and the origin is asked before that is believed', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const missing: ServerOptions = { bytes, get: (e) => e.answer({ status: 404, body: Buffer.from('no') }) };
+  const origin = await serveObject(t, { bytes, kind: 'origin' });
+  const s = await scene(t, [missing, missing], { direct: [origin] });
+  await s.fetch();
+  same(s.target, bytes);
+  const nowhere = await scene(t, [missing, missing]);
+  await fails(nowhere.fetch(), 'object-missing', /404/);
+  assert.ok(nowhere.locator.asked.some(({ direct }) => direct === true));
+});
+
+test('the origin is believed at once when it says that the object is missing', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [
+    { bytes, kind: 'origin', get: (e) => e.answer({ status: 404, body: Buffer.from('no') }) },
+  ]);
+  await fails(s.fetch(), 'object-missing');
+  assert.equal(s.servers[0]!.seen.length, 1);
+  assert.equal(existsSync(`${s.target}.part`), false);
+});
+
+test('a refused token is a fault of its own, after every server was asked', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const refuses: ServerOptions = { bytes, get: (e) => e.answer({ status: 403, body: Buffer.from('no') }) };
+  const s = await scene(t, [refuses, refuses], { headers: { Authorization: 'Bearer secret-token' } });
+  const fault = await fails(s.fetch(), 'token-refused', /403/);
+  assert.doesNotMatch(fault.message, /secret-token/);
+  assert.ok(s.servers.every(({ seen }) => seen.length > 0));
+  const without = await scene(t, [refuses]);
+  await fails(without.fetch(), 'token-missing');
+});
+
+test('a server that asks us to come back later is asked again after that time', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const busy: ServerOptions = {
+    bytes,
+    get: (e) =>
+      e.answer(
+        e.nth === 1 ? { status: 429, headers: { 'Retry-After': '1' }, body: Buffer.from('later') } : {},
+      ),
+  };
+  const s = await scene(t, [busy]);
+  const fetched = await s.fetch();
+  same(s.target, bytes);
+  assert.ok(fetched.seconds >= 1, `came back after ${fetched.seconds} s`);
+});
+
+test('a busy server does not hold up one that is not', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const busy: ServerOptions = {
+    bytes,
+    get: (e) => e.answer({ status: 503, headers: { 'Retry-After': '60' }, body: Buffer.from('') }),
+  };
+  const s = await scene(t, [busy, { bytes }]);
+  assert.ok((await s.fetch()).seconds < 5);
+  same(s.target, bytes);
+});
+
+test('a cache that is still waiting for its origin is stayed with', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const fills: ServerOptions = {
+    bytes,
+    get: (e) => e.answer(e.nth === 1 ? { status: 504, body: Buffer.from('') } : {}),
+  };
+  const s = await scene(t, [fills, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.equal(s.servers[1]!.seen.length, 0);
+});
+
+test('a whole answer to a request for a part is never appended', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const resets: ServerOptions = {
+    bytes,
+    get: (e) =>
+      e.nth === 1
+        ? e.begin(500_000, () => e.request.socket.resetAndDestroy())
+        : e.answer({ status: 404, body: Buffer.from('') }),
+  };
+  const ignores: ServerOptions = { bytes, get: (e) => e.answer({ status: 200, body: bytes, from: 0 }) };
+  const s = await scene(t, [resets, ignores, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.equal(s.setbacks().length, 2);
+});
+
+test('a server that cannot send parts is read from its first byte when nobody else is left', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const resets: ServerOptions = {
+    bytes,
+    get: (e) =>
+      e.nth === 1
+        ? e.begin(500_000, () => e.request.socket.resetAndDestroy())
+        : e.answer({ status: 404, body: Buffer.from('') }),
+  };
+  const ignores: ServerOptions = { bytes, get: (e) => e.answer({ status: 200, body: bytes, from: 0 }) };
+  const s = await scene(t, [resets, ignores]);
+  await s.fetch();
+  same(s.target, bytes);
+});
+
+test('a range that begins at another byte than the one asked for is refused', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const shifted: ServerOptions = { bytes, get: (e) => e.answer({ from: 1, body: bytes.subarray(1) }) };
+  const s = await scene(t, [shifted, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), ['data-wrong']);
+});
+
+test('an HTML page with status 200 is not the object', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const page = Buffer.from('<html>Please log in</html>');
+  const html: ServerOptions = {
+    bytes,
+    get: (e) =>
+      e.answer({ status: 200, headers: { 'Content-Type': 'text/html; charset=utf-8' }, body: page }),
+  };
+  const s = await scene(t, [html, { bytes }]);
+  await s.fetch();
+  same(s.target, bytes);
+  const alone = await scene(t, [html]);
+  await fails(alone.fetch(), 'data-wrong', /HTML/);
+  assert.equal(existsSync(alone.target), false);
+});
+
+test('an object that changes in mid-transfer is fetched again from its first byte', async (t) => {
+  const before = objectBytes(2 * mebibyte);
+  const after = objectBytes(2 * mebibyte);
+  const changes: ServerOptions = {
+    bytes: before,
+    get: (e) => {
+      if (e.nth === 1) e.response.setHeader('ETag', '"old"');
+      if (e.nth === 1) return e.begin(600_000, () => e.request.socket.resetAndDestroy());
+      const whole = e.request.headers['if-range'] !== undefined && e.request.headers['if-range'] !== '"new"';
+      e.answer({
+        headers: { ETag: '"new"' },
+        ...(whole ? { status: 200, body: after } : { body: after.subarray(e.from) }),
+      });
+    },
+  };
+  const s = await scene(t, [changes]);
+  await s.fetch();
+  same(s.target, after);
+  assert.ok(s.setbacks().includes('object-changed'));
+});
+
+test('versions of two caches are never mixed', async (t) => {
+  const old = objectBytes(2 * mebibyte);
+  const fresh = objectBytes(2 * mebibyte);
+  const first: ServerOptions = {
+    bytes: old,
+    headers: { ETag: '"old"' },
+    get: (e) => (e.nth === 1 ? e.begin(600_000, () => e.request.socket.resetAndDestroy()) : e.answer()),
+  };
+  const s = await scene(t, [first, { bytes: fresh, headers: { ETag: '"new"' } }]);
+  await s.fetch();
+  const got = sha256(readFileSync(s.target));
+  assert.ok(got === sha256(old) || got === sha256(fresh));
+});
+
+test('a dead server is passed over, and when all are dead the fault says so', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const dead: RunningServer = {
+    server: { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' },
+    seen: [],
+  };
+  const good = await serveObject(t, { bytes });
+  const s = await scene(t, []);
+  await s.fetch({ locator: locatorOf([dead, good]) });
+  same(s.target, bytes);
+  const none = await scene(t, []);
+  await fails(
+    none.fetch({ locator: locatorOf([dead]) }),
+    'servers-unreachable',
+    /127\.0\.0\.1:9: connection refused/,
+  );
+});
+
+test('as long as bytes move the transfer goes on, however often a server breaks', async (t) => {
+  const bytes = objectBytes(12 * mebibyte);
+  const fragile: ServerOptions = {
+    bytes,
+    get: (e) => e.begin(1.5 * mebibyte, () => e.request.socket.end()),
+  };
+  const s = await scene(t, [fragile, fragile, fragile]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.ok(s.setbacks().length >= 7);
+});
+
+test('a size the user knows is demanded of every server', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [{ bytes: bytes.subarray(1000) }, { bytes }]);
+  await s.fetch({ bytes: bytes.length });
+  same(s.target, bytes);
+});
+
+test('a stopped fetch leaves what it has, and the next one goes on from there', async (t) => {
+  const bytes = objectBytes(3 * mebibyte);
+  const stop = new AbortController();
+  const pauses: ServerOptions = {
+    bytes,
+    headers: { ETag: '"v1"' },
+    get: (e) => (e.nth === 1 ? e.begin(2 * mebibyte, () => undefined) : e.answer()),
+  };
+  const s = await scene(t, [pauses]);
+  const first = s.fetch({
+    signal: stop.signal,
+    policy: { stallSeconds: 30 },
+    onEvent: (event) => event.kind === 'progress' && event.bytes === 2 * mebibyte && stop.abort(),
+  });
+  await fails(first, 'interrupted');
+  assert.equal(existsSync(s.target), false);
+  const second = await s.fetch();
+  same(s.target, bytes);
+  assert.equal(second.servers[0]!.bytes, mebibyte);
+  const resumed = s.servers[0]!.seen.filter(({ method }) => method === 'GET')[1]!;
+  assert.equal(resumed.range, `bytes=${2 * mebibyte}-`);
+  assert.equal(resumed.headers['if-range'], '"v1"');
+  assert.deepEqual(readdirSync(path.dirname(s.target)), ['data.bin']);
+});
+
+test('a part of an object that has changed since is thrown away', async (t) => {
+  const old = objectBytes(3 * mebibyte);
+  const bytes = objectBytes(3 * mebibyte);
+  const s = await scene(t, [{ bytes, headers: { ETag: '"v2"' } }]);
+  writeFileSync(`${s.target}.part`, old.subarray(0, mebibyte));
+  const identity = { size: bytes.length, etag: '"v1"' };
+  writeFileSync(
+    `${s.target}.part.json`,
+    JSON.stringify({ url, identity, done: [{ start: 0, end: mebibyte }] }),
+  );
+  await s.fetch();
+  same(s.target, bytes);
+});
+
+test('a part without anything to recognize the object by is not continued', async (t) => {
+  const bytes = objectBytes(3 * mebibyte);
+  const s = await scene(t, [{ bytes }]);
+  writeFileSync(`${s.target}.part`, objectBytes(mebibyte));
+  const identity = { size: bytes.length };
+  writeFileSync(
+    `${s.target}.part.json`,
+    JSON.stringify({ url, identity, done: [{ start: 0, end: mebibyte }] }),
+  );
+  await s.fetch();
+  same(s.target, bytes);
+});
+
+test('a journal that is nonsense is ignored', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  for (const text of [
+    '',
+    '{',
+    '[]',
+    'null',
+    '{"url":1}',
+    `{"url":"${url}","identity":{"size":1},"done":[{"start":5,"end":2}]}`,
+  ]) {
+    const s = await scene(t, [{ bytes }]);
+    writeFileSync(`${s.target}.part.json`, text);
+    await s.fetch();
+    same(s.target, bytes);
+  }
+});
+
+test('a target that already holds the object is left as it is', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [{ bytes }]);
+  writeFileSync(s.target, bytes);
+  assert.equal((await s.fetch({ sha256: sha256(bytes) })).verified, 'digest');
+  assert.equal((await s.fetch()).verified, 'size');
+  assert.ok(s.servers[0]!.seen.every(({ method }) => method === 'HEAD'));
+});
+
+test('a target with other content is refused unless it may be overwritten', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [{ bytes }]);
+  writeFileSync(s.target, 'my notes');
+  await fails(s.fetch(), 'file-invalid', /exists and is not/);
+  assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
+  await s.fetch({ overwrite: true });
+  same(s.target, bytes);
+});
+
+test('a target that cannot be written is a fault that names it', async (t) => {
+  const s = await scene(t, [{ bytes: objectBytes(10) }]);
+  mkdirSync(s.target);
+  await fails(s.fetch(), 'scratch-unusable', /data\.bin exists and is not a file/);
+  await fails(
+    fetchToFile(url, path.join(s.target, 'no/such/x'), { locator: s.locator }),
+    'scratch-unusable',
+    /x\.part/,
+  );
+});
+
+test('a disk without room for the object is found before the first byte', async (t) => {
+  const s = await scene(t, [
+    {
+      bytes: Buffer.alloc(0),
+      get: (e) =>
+        e.answer({
+          headers: { 'Content-Range': 'bytes 0-9/900000000000000', 'Content-Length': '10' },
+          status: 206,
+          body: Buffer.alloc(10),
+        }),
+    },
+  ]);
+  await fails(s.fetch(), 'disk-full', /900000000000000 bytes needed, \d+ free/);
+});
+
+test('objects at file: URLs are copied with the same proofs', async (t) => {
+  const bytes = objectBytes(3 * mebibyte);
+  const s = await scene(t, []);
+  const source = `${s.target}.source`;
+  writeFileSync(source, bytes);
+  const server = { url: `file://${source}`, host: 'localhost', kind: 'plain' as const };
+  const locator = locatorOf([{ server, seen: [] }]);
+  assert.equal((await s.fetch({ locator, sha256: sha256(bytes) })).verified, 'digest');
+  same(s.target, bytes);
+  const gone = locatorOf([{ server: { ...server, url: 'file:///no/such/file' }, seen: [] }]);
+  await fails(s.fetch({ locator: gone, overwrite: true }), 'object-missing');
+});

@@ -1,0 +1,144 @@
+import { createHash, randomBytes } from 'node:crypto';
+import http from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import type { Certificate } from '../../src/base/x509.ts';
+import type { LocateOptions, Locator, ObjectServer } from '../../src/federation/located.ts';
+
+/** One request as a server saw it. */
+export interface Seen {
+  method: string;
+  range: string | undefined;
+  headers: http.IncomingHttpHeaders;
+}
+
+export interface Exchange {
+  /** Number of this GET at this server, from 1. */
+  nth: number;
+  /** Offset of the first byte asked for. */
+  from: number;
+  request: http.IncomingMessage;
+  response: http.ServerResponse;
+  bytes: Buffer;
+  /** Answers as a good server would; with another status or headers, if told to. */
+  answer(changes?: { status?: number; headers?: Record<string, string>; from?: number; body?: Buffer }): void;
+  /** Sends a good head and the first `count` bytes asked for, then calls `then`. */
+  begin(count: number, then: () => void): void;
+}
+
+export interface ServerOptions {
+  bytes: Buffer;
+  kind?: ObjectServer['kind'];
+  path?: string;
+  headers?: Record<string, string>;
+  tls?: Certificate;
+  /** What this server does instead of answering well. */
+  get?: (exchange: Exchange) => void;
+  head?: (request: http.IncomingMessage, response: http.ServerResponse) => void;
+}
+
+export interface RunningServer {
+  server: ObjectServer;
+  seen: Seen[];
+}
+
+/** A small object server that behaves as badly as a test wants; it stops with the test. */
+export async function serveObject(t: TestContext, options: ServerOptions): Promise<RunningServer> {
+  const seen: Seen[] = [];
+  let gets = 0;
+  const listener = (request: http.IncomingMessage, response: http.ServerResponse): void => {
+    response.on('error', () => undefined);
+    seen.push({ method: request.method ?? '', range: request.headers.range, headers: request.headers });
+    if (request.method === 'HEAD') {
+      if (options.head !== undefined) return options.head(request, response);
+      response.writeHead(200, { 'Content-Length': options.bytes.length, ...options.headers }).end();
+      return;
+    }
+    const exchange = makeExchange(options, request, response, ++gets);
+    if (options.get === undefined) exchange.answer();
+    else options.get(exchange);
+  };
+  const secure = options.tls;
+  const server =
+    secure === undefined
+      ? http.createServer(listener)
+      : https.createServer({ cert: secure.certificate, key: secure.key }, listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `${secure === undefined ? 'http' : 'https'}://${host}${options.path ?? '/ns/data.bin'}`;
+  return { server: { url, host, kind: options.kind ?? 'cache' }, seen };
+}
+
+function makeExchange(
+  { bytes, headers: fixed }: ServerOptions,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  nth: number,
+): Exchange {
+  const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
+  const from = Number(range?.[1] ?? 0);
+  const end = Math.min(
+    bytes.length,
+    range?.[2] === undefined || range[2] === '' ? Infinity : Number(range[2]) + 1,
+  );
+  const partial = range !== null;
+  const fields = (start: number): Record<string, string> => ({
+    'Content-Length': String(end - start),
+    ...(partial && { 'Content-Range': `bytes ${start}-${end - 1}/${bytes.length}` }),
+    ...fixed,
+  });
+  const answer: Exchange['answer'] = (changes = {}) => {
+    if (partial && from >= bytes.length && changes.status === undefined) {
+      response.writeHead(416, { 'Content-Range': `bytes */${bytes.length}`, 'Content-Length': '0' }).end();
+      return;
+    }
+    const body = changes.body ?? bytes.subarray(from, end);
+    response.writeHead(changes.status ?? (partial ? 206 : 200), {
+      ...fields(changes.from ?? from),
+      ...(changes.body !== undefined && { 'Content-Length': String(body.length) }),
+      ...changes.headers,
+    });
+    response.end(body);
+  };
+  const begin: Exchange['begin'] = (count, then) => {
+    response.writeHead(partial ? 206 : 200, fields(from));
+    response.write(bytes.subarray(from, Math.min(end, from + count)), then);
+  };
+  return { nth, from, request, response, bytes, answer, begin };
+}
+
+/** A locator that names these servers, and what it was asked. */
+export function locatorOf(
+  servers: RunningServer[],
+  more: { ca?: string[]; direct?: RunningServer[]; headers?: Record<string, string> } = {},
+): Locator & { asked: LocateOptions[] } {
+  const asked: LocateOptions[] = [];
+  return {
+    asked,
+    ca: more.ca,
+    locate(url, options = {}) {
+      asked.push(options);
+      const named = options.direct === true && more.direct !== undefined ? more.direct : servers;
+      return Promise.resolve({
+        url,
+        servers: named.map(({ server }) => server),
+        requireToken: more.headers !== undefined,
+        headers: () => Promise.resolve(more.headers ?? {}),
+      });
+    },
+  };
+}
+
+export function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** Bytes that no two offsets share, so that a byte in the wrong place is always seen. */
+export function objectBytes(size: number): Buffer {
+  return randomBytes(size);
+}
