@@ -18,7 +18,7 @@ for (const name of readdirSync(cases))
     for (const attempt of state.jobs.flatMap(({ attempts }) => attempts)) delete attempt.heardAt;
     const got = {
       'expected-state.json': `${JSON.stringify(state, null, 2)}\n`,
-      'expected-report.txt': `${reportText(summary(state), 100)}\n`,
+      'expected-report.txt': `${reportText(summary(state), { width: 100, bar: '█' })}\n`,
     };
     for (const [file, text] of Object.entries(got)) {
       const expected = path.join(folder, file);

@@ -8,12 +8,18 @@ import type { Summary } from './summary.ts';
 const showSeconds = (seconds: number): string => showMillis(seconds * 1000);
 const showShare = (share: number): string => `${(share * 100).toFixed(1)} %`;
 
-/** A run's report as plain text for a page of `width` characters; ends without a line end. */
-export function reportText(report: Summary, width: number): string {
+/** A page: how many characters wide, and the mark its bars are made of. */
+export interface Page {
+  width: number;
+  bar: string;
+}
+
+/** A run's report as plain text; ends without a line end. */
+export function reportText(report: Summary, { width, bar }: Page): string {
   return [
     ...heading(report),
     '',
-    ...timeChart(report, width),
+    ...timeChart(report, { width, bar }),
     '',
     ...attemptTable(report, width),
     ...failureLines(report, width),
@@ -42,7 +48,7 @@ function heading({ run, name, pool, jobs, completion }: Summary): string[] {
 const words: Record<string, string> = { wrongOutput: 'wrong output', removed: 'stopped' };
 
 /** A bar per column, the longest first; the queue last, since nobody holds a slot there. */
-function timeChart({ slotSeconds, usefulShare }: Summary, width: number): string[] {
+function timeChart({ slotSeconds, usefulShare }: Summary, { width, bar }: Page): string[] {
   const onSlot = columns.filter((column) => column !== 'queued' && slotSeconds[column] > 0);
   const all = onSlot.reduce((sum, column) => sum + slotSeconds[column], 0);
   if (all === 0 || usefulShare === null) return ['no time on a slot yet'];
@@ -50,8 +56,8 @@ function timeChart({ slotSeconds, usefulShare }: Summary, width: number): string
   const room = Math.max(8, Math.min(48, width - 32));
   const line = (column: Column) => {
     const seconds = slotSeconds[column];
-    const bar = '█'.repeat(Math.max(1, Math.round((room * seconds) / most)));
-    return `  ${pad(column, 10)} ${pad(bar, room)} ${pad(showSeconds(seconds), 7, 'right')} ${pad(showShare(seconds / all), 7, 'right')}`;
+    const length = Math.max(1, Math.round((room * seconds) / most));
+    return `  ${pad(column, 10)} ${pad(bar.repeat(length), room)} ${pad(showSeconds(seconds), 7, 'right')} ${pad(showShare(seconds / all), 7, 'right')}`;
   };
   return [
     `where the time went: ${showSeconds(all)} on slots, ${showShare(usefulShare)} of it training that led to a result`,

@@ -4,6 +4,7 @@ import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
+import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -29,7 +30,8 @@ Exit codes: 0 shown, 2 no such run.`,
         cli.out(`${JSON.stringify(report)}\n`);
         return;
       }
-      cli.out(`${reportText(report, cli.outIsTerminal ? cli.columns : 132)}\n`);
+      const width = cli.outIsTerminal ? cli.columns : 132;
+      cli.out(`${reportText(report, { width, bar: glyphsFor(cli.env).done })}\n`);
       nextCommands(cli, [
         [`updraft status ${run.argument}`, 'how each job stands'],
         [`updraft report ${run.argument} --json`, 'the figures for a program'],

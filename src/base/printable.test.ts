@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { printable, printableLines } from './printable.ts';
+
+test('nothing that drives a terminal or hides text gets through', () => {
+  for (const text of ['\x1b[2J', '\x9b31m', '\x07', '\x7f', '\u202egnp.exe', '\u200bx', '\u2066x'])
+    assert.doesNotMatch(printable(text), /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069]/);
+});
+
+test('plain text of any language stays as it is, on one line', () => {
+  assert.equal(printable('größe 训练 🚀 ok'), 'größe 训练 🚀 ok');
+  assert.equal(printable('two\nlines\tand\r\nmore'), 'two lines and more');
+});
+
+test('of many lines, only the ends, tabs and carriage returns are left', () => {
+  assert.equal(printableLines('a\tb\r\nc\x1b[1m\n'), 'a\tb\r\nc\ufffd[1m\n');
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      assert.doesNotMatch(printableLines(text), /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/);
+    }),
+  );
+});
