@@ -28,6 +28,10 @@ export const commands: Record<string, Entry> = {
     summary: 'train CIFAR-10 end to end on this machine',
     load: () => import('./commands/demo.ts'),
   },
+  mini: {
+    summary: 'a small federation on this machine, for tests and demos',
+    load: () => import('./commands/mini.ts'),
+  },
   _supervise: {
     summary: 'bring a run on the local pool to its end',
     hidden: true,

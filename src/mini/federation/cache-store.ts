@@ -46,7 +46,7 @@ export class CacheStore {
       const range = position === 0 ? {} : { Range: `bytes=${position}-` };
       const statuses = [position === 0 ? 200 : 206];
       const answer = await this.#origin.expect(statuses, 'GET', objectPath, token, range);
-      if (answer.headers.etag === object.facts.etag) return answer;
+      if ((answer.headers.etag ?? '') === object.facts.etag) return answer;
       answer.destroy();
       await this.evict(objectPath);
       throw new UpstreamError(502, 'upstream_connection_error', `${objectPath} changed at the origin`);

@@ -120,7 +120,8 @@ async function readNamespaces(options: NamespaceOptions[]): Promise<Namespace[]>
   );
 }
 
-function issueToken(namespaces: Namespace[], prefix: string | undefined, options: TokenOptions): string {
+function issueToken(namespaces: Namespace[], asked: string | undefined, options: TokenOptions): string {
+  const prefix = asked === undefined ? undefined : normalisePrefix(asked);
   const found = namespaces.find(
     (each) => each.issuer !== undefined && (prefix === undefined || each.prefix === prefix),
   );

@@ -113,7 +113,8 @@ test('corrupt: right length, wrong bytes exactly there', async (t) => {
 
 test('corrupt at the origin spoils the caches that fill meanwhile', async (t) => {
   const { federation, objects, small } = await troubled(t, 'origin: corrupt at 0 first 1');
-  for (const _ of [1, 2]) assert.notDeepEqual((await ask(federation, small)).body, objects.small);
+  assert.notDeepEqual((await ask(federation, small)).body, objects.small);
+  assert.notDeepEqual((await ask(federation, small)).body, objects.small);
   await federation.evict();
   assert.deepEqual((await ask(federation, small)).body, objects.small);
 });
@@ -332,4 +333,15 @@ test('a rule for some time ends with it', async (t) => {
   assert.equal((await ask(federation, url)).status, 404);
   now = 10_001;
   assert.equal((await ask(federation, url)).status, 200);
+});
+
+test('a web page from the origin stays in the caches under the name of the data', async (t) => {
+  const { federation, objects, small } = await troubled(t, 'origin: html');
+  const page = await ask(federation, small);
+  assert.equal(page.status, 200);
+  assert.match(page.body.toString(), /^<!DOCTYPE html>/);
+  await federation.trouble.clear();
+  assert.deepEqual((await ask(federation, small)).body, page.body);
+  await federation.evict();
+  assert.deepEqual((await ask(federation, small)).body, objects.small);
 });

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
-import { parseTrouble } from './parse-trouble.ts';
+import { parseTrouble, TroubleSyntaxError } from './parse-trouble.ts';
 import { Pacer } from './pacer.ts';
 import { ruleCovers, type Action, type ActionOf, type TroubleRule } from './trouble-rule.ts';
 
@@ -45,7 +45,7 @@ export class Trouble {
   async add(text: string): Promise<number> {
     const parsed = parseTrouble(text);
     const covered = this.#servers().filter((server) => ruleCovers(parsed, server));
-    if (covered.length === 0) throw new Error(`trouble '${text}': there is no server ${parsed.server}`);
+    if (covered.length === 0) throw new TroubleSyntaxError(text, `there is no server ${parsed.server}`);
     const rule: Active = {
       ...{ id: ++this.#lastId, rule: parsed.text, seen: 0, fired: 0, sent: 0, parsed },
       since: this.#clock.monotonic(),

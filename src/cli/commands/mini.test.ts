@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { identifyProcess } from '../../base/process-identity.ts';
+import { ask } from '../../../test/mini/demo-federation.ts';
+
+const main = path.resolve(import.meta.dirname, '../main.ts');
+
+interface Ended {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** A place of its own: a folder to publish and a state home, with whatever runs there ended afterwards. */
+async function place(t: TestContext) {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'mini-cli-'));
+  await mkdir(path.join(folder, 'data'));
+  await writeFile(path.join(folder, 'data/hello.txt'), 'hello');
+  const options = { cwd: folder, env: { ...process.env, XDG_STATE_HOME: path.join(folder, 'state') } };
+  const updraft = (...words: string[]): Promise<Ended> =>
+    new Promise((resolve) => {
+      execFile(process.execPath, [main, 'mini', 'federation', ...words], options, (error, out, err) => {
+        resolve({ code: error === null ? 0 : Number(error.code), out, err });
+      });
+    });
+  t.after(async () => {
+    await updraft('down');
+    await rm(folder, { recursive: true, force: true });
+  });
+  return { folder, options, updraft, state: path.join(folder, 'state/updraft/mini-federation') };
+}
+
+interface State {
+  process: { pid: number };
+  caFile: string;
+  discoveryHost: string;
+  caches: { url: string }[];
+}
+
+test('a federation is left in the background, asked, troubled and ended', async (t) => {
+  const { updraft, state, folder } = await place(t);
+  const up = await updraft(
+    'up',
+    '--publish',
+    '/demo=data',
+    '--publish',
+    '/p=data',
+    '--token-for',
+    '/p',
+    '--detach',
+  );
+  assert.equal(up.code, 0, up.err);
+  const lines = [...up.out.matchAll(/^export (\w+)=(.*)$/gm)].map(
+    ([, name = '', value = '']) => [name, value] as const,
+  );
+  const variables: Record<string, string> = Object.fromEntries(lines);
+  assert.deepEqual(Object.keys(variables), ['UPDRAFT_OSDF_HOST', 'SSL_CERT_FILE', 'BEARER_TOKEN_FILE']);
+  for (const file of ['federation.json', 'token-p'])
+    assert.equal((await stat(path.join(state, file))).mode & 0o777, 0o600);
+
+  const shown = JSON.parse((await updraft('status', '--json')).out) as State;
+  assert.equal(shown.discoveryHost, variables['UPDRAFT_OSDF_HOST']);
+  const kept = JSON.parse(await readFile(path.join(state, 'federation.json'), 'utf8')) as {
+    admin: { key: string };
+  };
+  assert.ok(!JSON.stringify(shown).includes(kept.admin.key), 'the key stays in its file');
+  const token = (await readFile(variables['BEARER_TOKEN_FILE'] ?? '', 'utf8')).trim();
+  const [cache] = shown.caches;
+  assert.equal((await ask(shown, `${cache!.url}/p/hello.txt`, { token })).body.toString(), 'hello');
+  assert.equal((await ask(shown, `${cache!.url}/p/hello.txt`)).status, 403);
+
+  const fresh = await updraft('token', '/p', '--scope', 'storage.read:/other');
+  assert.equal((await ask(shown, `${cache!.url}/p/hello.txt`, { token: fresh.out.trim() })).status, 403);
+  assert.equal((await updraft('trouble', 'cache-1: 404 on hello.txt first 1')).code, 0);
+  assert.equal((await ask(shown, `${cache!.url}/demo/hello.txt`)).status, 404);
+  assert.match((await updraft('trouble')).out, /^1\tcache-1: 404 on hello\.txt first 1\t1 times of 1\n$/);
+
+  const again = await updraft('up', '--publish', '/demo=data');
+  assert.deepEqual([again.code, /is running already/.test(again.err)], [2, true]);
+  assert.equal((await updraft('down')).code, 0);
+  assert.equal(identifyProcess(shown.process.pid), undefined);
+  assert.deepEqual(await readdir(state), ['log']);
+  assert.deepEqual(await readdir(path.join(folder, 'data')), ['hello.txt']);
+});
+
+test('in the foreground, Ctrl-C ends it in order', async (t) => {
+  const { options, state } = await place(t);
+  const child = spawn(
+    process.execPath,
+    [main, 'mini', 'federation', 'up', '--publish', '/demo=data', '--json'],
+    options,
+  );
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  const shown = JSON.parse(line.toString()) as State;
+  assert.equal((await ask(shown, `${shown.caches[0]!.url}/demo/hello.txt`)).body.toString(), 'hello');
+  child.kill('SIGINT');
+  const [code] = (await once(child, 'exit')) as [number];
+  assert.equal(code, 0);
+  assert.deepEqual(await readdir(state), []);
+});
+
+test('wrong words are named, with exit code 2, and nothing is started', async (t) => {
+  const { updraft, state } = await place(t);
+  const expected: [string[], RegExp][] = [
+    [['up'], /nothing to publish/],
+    [['up', '--publish', 'demo=data'], /it is written \/prefix=FOLDER/],
+    [['up', '--publish', '/demo=none', '--detach'], /none is not a folder/],
+    [['up', '--publish', '/api=data'], /it is written/],
+    [['up', '--publish', '/demo=data', '--token-for', '/other'], /no --publish \/other=FOLDER/],
+    [['up', '--publish', '/demo=data', '--caches', '0'], /a number from 1 to 50/],
+    [['up', '--publish', '/demo=data', '--trouble', 'cache-1: explode'], /'explode' is not an action/],
+    [['up', '--publish', '/demo=data', '--trouble', 'cache-3: 404'], /there is no server cache-3/],
+  ];
+  const ended = await Promise.all(expected.map(([words]) => updraft(...words)));
+  for (const [index, { code, err }] of ended.entries()) {
+    assert.equal(code, 2, err);
+    assert.match(err, expected[index]![1]);
+  }
+  assert.deepEqual(
+    (await readdir(state).catch(() => [])).filter((name) => name !== 'log'),
+    [],
+  );
+});
+
+test('without a running federation, down is content and the others say how to start one', async (t) => {
+  const { updraft } = await place(t);
+  assert.equal((await updraft('down')).code, 0);
+  for (const words of [['status'], ['token'], ['trouble', 'cache-1: 404']]) {
+    const { code, err } = await updraft(...words);
+    assert.equal(code, 92);
+    assert.match(err, /fix: updraft mini federation up/);
+  }
+});

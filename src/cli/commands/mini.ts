@@ -1,0 +1,7 @@
+import type { Command } from 'commander';
+import type { Cli } from '../cli.ts';
+import { configureFederation } from '../mini/federation-commands.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  configureFederation(command.command('federation'), cli);
+}

@@ -1,0 +1,92 @@
+import { livenessOf } from '../../base/process-identity.ts';
+import { Fault } from '../../fault/fault.ts';
+import { askAdmin } from '../../mini/federation/admin.ts';
+import type { ServerCounters } from '../../mini/federation/counters.ts';
+import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
+import type { TroubleStatus } from '../../mini/federation/trouble.ts';
+import type { Cli } from '../cli.ts';
+import { runningFederation, stateFolder } from './federation-state.ts';
+import { publicState, showFederation } from './federation-text.ts';
+
+interface Options {
+  state?: string;
+  json?: true;
+}
+
+interface Status {
+  trouble: TroubleStatus[];
+  counters: Record<string, ServerCounters>;
+}
+
+export async function federationStatus(cli: Cli, options: Options): Promise<void> {
+  const state = await runningFederation(cli, options.state);
+  const { trouble, counters } = (await ask(state, 'GET', '/status')) as Status;
+  if (options.json) {
+    cli.out(`${JSON.stringify({ ...publicState(state), trouble, counters })}\n`);
+    return;
+  }
+  showFederation(cli, state, {});
+  cli.err('\n');
+  for (const { name } of [state.director, state.origin, ...state.caches]) {
+    const { requests = 0, bytes = 0, outcomes = {} } = counters[name] ?? {};
+    const kinds = Object.entries(outcomes).map(([outcome, count]) => `${count} x ${outcome}`);
+    cli.err(
+      `  ${name.padEnd(10)}${requests} requests, ${bytes} bytes${kinds.length > 0 ? `: ${kinds.join(', ')}` : ''}\n`,
+    );
+  }
+  showTrouble(cli, trouble);
+}
+
+export async function federationToken(
+  cli: Cli,
+  prefix: string | undefined,
+  options: Options & { scope?: string; expires: string },
+): Promise<void> {
+  const state = await runningFederation(cli, options.state);
+  const expiresInSeconds = Number(options.expires);
+  if (!Number.isInteger(expiresInSeconds))
+    throw new Fault('usage', `--expires ${options.expires}: whole seconds are expected`);
+  const wish = { namespace: prefix, scope: options.scope, expiresInSeconds };
+  const answer = (await ask(state, 'POST', '/token', wish)) as { token: string };
+  cli.out(options.json ? `${JSON.stringify(answer)}\n` : `${answer.token}\n`);
+}
+
+export async function federationTrouble(
+  cli: Cli,
+  rules: string[],
+  options: Options & { clear?: true; end?: string },
+): Promise<void> {
+  const state = await runningFederation(cli, options.state);
+  if (options.clear) await ask(state, 'DELETE', '/trouble');
+  if (options.end !== undefined) await ask(state, 'DELETE', '/trouble', { id: Number(options.end) });
+  for (const rule of rules) await ask(state, 'POST', '/trouble', { rule });
+  const { trouble } = (await ask(state, 'GET', '/status')) as Status;
+  if (options.json) cli.out(`${JSON.stringify({ trouble })}\n`);
+  else showTrouble(cli, trouble);
+}
+
+/** Ends it by its process id, after its identity is checked; one that is gone already is no error. */
+export async function federationDown(cli: Cli, options: Options): Promise<void> {
+  const folder = stateFolder(cli, options.state);
+  const state = await findKept(folder);
+  if (state !== undefined) {
+    cli.kill(state.process.pid, 'SIGTERM');
+    while (livenessOf(state.process) === 'alive') await cli.clock.sleep(50, cli.signal);
+  }
+  if (options.json) cli.out(`${JSON.stringify({ ended: state !== undefined, pid: state?.process.pid })}\n`);
+  else
+    cli.err(state === undefined ? 'no mini federation is running\n' : `ended process ${state.process.pid}\n`);
+}
+
+function showTrouble(cli: Cli, trouble: TroubleStatus[]): void {
+  if (trouble.length === 0) cli.err('  no trouble\n');
+  for (const { id, rule, fired, seen } of trouble) cli.out(`${id}\t${rule}\t${fired} times of ${seen}\n`);
+}
+
+async function ask(state: KeptState, method: string, where: string, body?: object): Promise<unknown> {
+  try {
+    return await askAdmin(state.admin, method, where, body);
+  } catch (error) {
+    throw new Fault('usage', error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

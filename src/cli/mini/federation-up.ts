@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { mkdir, open, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
+import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
+import type { Cli } from '../cli.ts';
+import { stateFolder } from './federation-state.ts';
+import { showFederation } from './federation-text.ts';
+import { readPublished, type Published } from './published-folders.ts';
+
+export interface UpOptions {
+  publish?: string[];
+  tokenFor?: string[];
+  writable?: string[];
+  caches: string;
+  http?: true;
+  trouble?: string[];
+  detach?: true;
+  state?: string;
+  json?: true;
+}
+
+/** Starts a federation, here until Ctrl-C or in the background. */
+export async function federationUp(cli: Cli, options: UpOptions): Promise<void> {
+  const folder = stateFolder(cli, options.state);
+  const published = await readPublished(cli.cwd, options);
+  const caches = readCount(options.caches);
+  for (const rule of options.trouble ?? []) checkTrouble(rule, caches);
+  const running = await findKept(folder);
+  if (running !== undefined)
+    throw new Fault(
+      'usage',
+      `a mini federation is running already (process ${running.process.pid}, ${folder})`,
+      {
+        fix: 'updraft mini federation down, or give another folder with --state',
+      },
+    );
+  if (options.detach) showFederation(cli, await detach(cli, folder, published, options), options);
+  else await stay(cli, folder, published, caches, options);
+}
+
+async function stay(
+  cli: Cli,
+  folder: string,
+  published: Published[],
+  caches: number,
+  options: UpOptions,
+): Promise<void> {
+  const shared = { namespaces: published, caches, http: options.http === true, clock: cli.clock };
+  const kept = await keepFederation(folder, cli.pid, { ...shared, trouble: options.trouble ?? [] });
+  try {
+    showFederation(cli, kept.state, options);
+    cli.err('\nrunning; Ctrl-C ends it\n');
+    await aborted(cli.signal);
+  } finally {
+    await kept.stop();
+  }
+}
+
+/** Starts the same command again without `--detach` and waits until it can be used. */
+async function detach(
+  cli: Cli,
+  folder: string,
+  published: Published[],
+  options: UpOptions,
+): Promise<KeptState> {
+  const [program = '', ...leading] = cli.self;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const logFile = path.join(folder, 'log');
+  const log = await open(logFile, 'w', 0o600);
+  const words = [
+    'mini',
+    'federation',
+    'up',
+    '--state',
+    folder,
+    ...publishWords(published),
+    ...otherWords(options),
+  ];
+  const child = spawn(program, [...leading, ...words], {
+    ...{ detached: true, cwd: folder, stdio: ['ignore', log.fd, log.fd] as const },
+  });
+  try {
+    const ended = new Promise<'ended'>((resolve) => {
+      child.once('error', () => resolve('ended'));
+      child.once('exit', () => resolve('ended'));
+    });
+    for (;;) {
+      const state = await findKept(folder);
+      if (state !== undefined) return state;
+      if ((await Promise.race([ended, cli.clock.sleep(50, cli.signal)])) !== 'ended') continue;
+      const said = (await readFile(logFile, 'utf8')).trim();
+      throw new Fault('servers-unreachable', `the federation did not start: ${said}`, { about: logFile });
+    }
+  } catch (error) {
+    child.kill('SIGTERM');
+    throw error;
+  } finally {
+    child.unref();
+    await log.close();
+  }
+}
+
+function publishWords(published: Published[]): string[] {
+  return published.flatMap(({ prefix, folder, public: open, writable }) => [
+    ...['--publish', `${prefix}=${folder}`],
+    ...(open ? [] : ['--token-for', prefix]),
+    ...(writable ? ['--writable', prefix] : []),
+  ]);
+}
+
+function otherWords({ caches, http, trouble = [] }: UpOptions): string[] {
+  const rules = trouble.flatMap((rule) => ['--trouble', rule]);
+  return ['--caches', caches, ...(http ? ['--http'] : []), ...rules];
+}
+
+function readCount(word: string): number {
+  const count = Number(word);
+  if (Number.isInteger(count) && count >= 1 && count <= 50) return count;
+  throw new Fault('usage', `--caches ${word}: a number from 1 to 50 is expected`);
+}
+
+function checkTrouble(rule: string, caches: number): void {
+  try {
+    const { server } = parseTrouble(rule);
+    if (Number(server.replace('cache-', '')) > caches)
+      throw new TroubleSyntaxError(rule, `there is no server ${server}`);
+  } catch (error) {
+    if (!(error instanceof TroubleSyntaxError)) throw error;
+    const fix = 'updraft mini federation trouble --help shows what a rule can say';
+    throw new Fault('usage', error.message, { fix });
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
