@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import { decode } from './codec.ts';
 import type { Entry } from './entry.ts';
 
@@ -43,7 +43,10 @@ export class JournalTail {
 
   async read(): Promise<Grown> {
     const grown: Grown = { entries: [], garbled: 0, restarted: false };
-    const file = await openIfThere(this.path);
+    const found = await ifThere(stat(this.path));
+    // Most journals of a large run do not grow between two looks: those cost one call.
+    if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return grown;
+    const file = await ifThere(open(this.path, 'r'));
     if (file === undefined) return grown;
     try {
       const { size, ino, mtimeMs } = await file.stat();
@@ -98,9 +101,9 @@ function addLine(line: string, grown: Grown): void {
   else grown.entries.push(entry);
 }
 
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
+async function ifThere<T>(file: Promise<T>): Promise<T | undefined> {
   try {
-    return await open(path, 'r');
+    return await file;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
