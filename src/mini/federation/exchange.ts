@@ -7,7 +7,7 @@ import type { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
 /** The version the servers give themselves; clients take a director without it for a proxy in front of one. */
-export const serverHeader = 'pelican/7.27.0';
+const serverHeader = 'pelican/7.27.0';
 
 /** What all servers of one federation share. */
 export interface Ground {

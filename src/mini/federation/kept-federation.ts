@@ -28,7 +28,7 @@ export interface KeptFederation {
   stop(): Promise<void>;
 }
 
-export function stateFile(folder: string): string {
+function stateFile(folder: string): string {
   return path.join(folder, 'federation.json');
 }
 
