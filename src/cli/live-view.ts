@@ -136,14 +136,12 @@ function jobLine(
 ): string {
   const word = jobWord(job);
   const attempt = latestAttempt(job);
-  const share = word === 'success' ? 1 : attempt === undefined ? undefined : shareDone(attempt);
+  const running = job.status === 'running' && attempt !== undefined;
+  const share = word === 'success' ? 1 : running ? shareDone(attempt) : undefined;
   const start = [pad(printable(job.id), widths.id), pad(String(attempt?.attempt ?? ''), 3, 'right'), ''].join(
     ' ',
   );
-  const bar =
-    share === undefined || job.status === 'waiting'
-      ? pad('', widths.bar + 6)
-      : progressBar(share, widths.bar, glyphs);
+  const bar = share === undefined ? pad('', widths.bar + 6) : progressBar(share, widths.bar, glyphs);
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(placeOf(attempt)), widths.place), widths.place)}` : '';
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;

@@ -37,7 +37,7 @@ Exit codes: 0 every job has a valid result (or you left with q), 1 some have non
 }
 
 /** Throws when the run is over and a job of it has no valid result. */
-export function failUnlessValid(state: RunState, argument: string): void {
+function failUnlessValid(state: RunState, argument: string): void {
   const bad = state.jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const [first] = bad;
   if (state.endedAt === undefined || first === undefined) return;
