@@ -8,6 +8,7 @@ import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
+import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
 import { planText } from '../plan-text.ts';
 import { submitPlan } from '../submit-plan.ts';
@@ -62,7 +63,8 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
   const metrics = JSON.parse(await readFile(path.join(results, 'metrics.json'), 'utf8')) as {
     accuracy: number;
   };
-  cli.out(`\n${reportText(summary(await loadRun(submitted.folder)), cli.columns)}\n\n`);
+  const page = { width: cli.columns, bar: glyphsFor(cli.env).done };
+  cli.out(`\n${reportText(summary(await loadRun(submitted.folder)), page)}\n\n`);
   cli.out(`accuracy on the test batch: ${(100 * metrics.accuracy).toFixed(1)} % (chance is 10 %)\n`);
   cli.out(`model: ${path.join(results, 'cifar10_cnn.pt')}\n`);
   const where = path.relative(cli.cwd, inside.cwd);
