@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import os from 'node:os';
 
-/** Names one process for ever: process ids are used again, but not with the same start on the same boot. */
+/** Names one process for ever: process ids are used again, but not with the same start. */
 export interface ProcessIdentity {
   pid: number;
-  /** Boot and clock ticks since it, as the kernel tells them. */
+  /** The boot, the space of process ids (a container has its own) and the clock ticks since the boot. */
   start: string;
   host: string;
 }
@@ -21,13 +21,19 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   const state = fields[0];
   const ticks = fields[19];
   if (state === undefined || ticks === undefined || state === 'Z' || state === 'X') return undefined;
-  const boot = readOrUndefined('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
-  return { pid, start: `${boot}/${ticks}`, host: os.hostname() };
+  return { pid, start: `${ourSpace()}/${ticks}`, host: os.hostname() };
 }
 
-export function livenessOf(identity: ProcessIdentity): Liveness {
-  if (identity.host !== os.hostname()) return 'elsewhere';
-  return identifyProcess(identity.pid)?.start === identity.start ? 'alive' : 'dead';
+export function livenessOf({ pid, start, host }: ProcessIdentity): Liveness {
+  // A laptop's host name changes with its network, and containers of one machine share its boot.
+  if (start.startsWith(`${ourSpace()}/`)) return identifyProcess(pid)?.start === start ? 'alive' : 'dead';
+  return host === os.hostname() ? 'dead' : 'elsewhere';
+}
+
+/** What makes a process id of ours mean one process. */
+function ourSpace(): string {
+  const boot = readOrUndefined('/proc/sys/kernel/random/boot_id')?.trim() ?? '';
+  return `${boot}/${/\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? ''}`;
 }
 
 function readOrUndefined(file: string): string | undefined {

@@ -34,7 +34,8 @@ export async function createRun(
     await rename(draft, path.join(runs, run));
     return path.join(runs, run);
   } catch (error) {
-    await rm(draft, { recursive: true, force: true });
+    // What went wrong first is what the user must hear.
+    await rm(draft, { recursive: true, force: true }).catch(() => undefined);
     throw error instanceof Fault ? error : cannotCreate(runs, error);
   }
 }

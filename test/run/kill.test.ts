@@ -166,6 +166,34 @@ test('a finished run keeps nothing of the machine', async (t) => {
   assert.deepEqual(await readdir(bench.scratch), []);
 });
 
+test('a supervisor that is told to end leaves its attempts running, and the next one goes on with them', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo);
+  await bench.updraft('submit');
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  const before = await supervisorState(run!);
+  assert.ok(before.state === 'running');
+  process.kill(before.pid, 'SIGTERM');
+  await eventually(async () => (await supervisorState(run!)).state === 'died');
+  await bench.updraft('submit');
+  await writeFile(bench.env['GO']!, '');
+  const { jobs } = await bench.until(run!, ({ endedAt }) => endedAt !== undefined);
+  assert.deepEqual(
+    jobs[0]!.attempts.map(({ outcome }) => outcome),
+    ['success'],
+  );
+});
+
+test('a journal whose first line was lost still brings every job of the plan to its end', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('echo 1 > model.pt', 'jobs = 2');
+  const run = await bench.createRun();
+  await writeFile(path.join(run, 'journal.jsonl'), '{"v":1,"t":"2026-\n');
+  assert.equal(await supervise(await bench.supervision(run)), 'ended');
+  assert.equal((await loadRun(run)).tally.success, 2);
+});
+
 /** A supervisor in a process of its own that does `act` instead of starting its first agent. */
 async function dieInStart(bench: RunBench, run: string, act: string): Promise<void> {
   const from = (file: string): string => JSON.stringify(path.join(projectRoot, 'src', file));

@@ -29,7 +29,10 @@ async function stop(cli: Cli, word: string | undefined, jobs: string[], options:
   const { folder, argument } = await findRun(cli.cwd, word);
   const before = await loadRun(folder);
   const open = before.jobs.filter(({ status }) => status !== 'ended').length;
-  if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) return;
+  if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) {
+    cli.err('nothing was stopped\n');
+    return;
+  }
   const stopping = await requestStop(folder, before, jobs, cli.clock);
   if (stopping.length > 0) {
     // Whoever supervised the run may be dead: then this ends what it left.

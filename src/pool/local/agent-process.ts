@@ -40,6 +40,8 @@ export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
     const exited = new Promise<Exit>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }));
     });
+    // A supervisor that leaves must not wait for its agents.
+    child.unref();
     await once(child, 'spawn').catch((error: unknown) => {
       throw new Fault('pool-unreachable', `the agent ${executable} cannot be started: ${String(error)}`, {
         fix: 'set UPDRAFT_AGENT to an agent executable, or build one with `npm run build:agent`',

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
@@ -121,12 +121,25 @@ export class Attempt {
   }
 }
 
-/** Removes all that an attempt left outside the run's folder: its scratch folder and its processes. */
+/** Removes all that an attempt that is over left: its processes, its scratch folder, half a result. */
 export async function clearAttempt(world: AttemptWorld, folder: string): Promise<void> {
-  const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => undefined);
-  if (text === undefined) return;
-  const { scratchParent } = JSON.parse(text) as Partial<Order>;
-  if (scratchParent !== undefined) await removeLeftovers(scratchParent, world.kill, world.clock);
+  const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => '');
+  const order = parsed(text);
+  if (order === undefined) return;
+  await removeLeftovers(order.scratchParent, world.kill, world.clock);
+  const results = path.dirname(order.resultsTo);
+  for (const name of await readdir(results).catch(() => []))
+    if (name.startsWith(`.${order.job.id}.`))
+      await rm(path.join(results, name), { recursive: true, force: true });
+}
+
+/** Undefined when whoever wrote the order died over it: then nothing was started by it. */
+function parsed(text: string): Order | undefined {
+  try {
+    return JSON.parse(text) as Order;
+  } catch {
+    return undefined;
+  }
 }
 
 function cannotPrepare(error: unknown): Fault {

@@ -8,7 +8,7 @@ import { runFiles } from '../../job/layout.ts';
 import { supervisorState } from './supervisor-state.ts';
 
 /** The hidden command under which this program supervises a run. */
-export const superviseCommand = '_supervise';
+const superviseCommand = '_supervise';
 
 export interface SupervisorStart {
   /** How this program is started: executable and leading arguments. */

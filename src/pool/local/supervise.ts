@@ -24,11 +24,10 @@ export async function supervise(options: SuperviseOptions): Promise<'ended' | 'l
   const { runFolder, self, machine, poolFolder, clock, signal } = options;
   const lease = await acquireLease(path.join(runFolder, runFiles.supervisor), self);
   if (lease === undefined) return 'held';
-  try {
-    await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
-    const shares = new Shares(poolFolder, machine, self, clock);
-    return await new Supervisor(options, journal, shares).work(signal);
-  } finally {
-    await lease.release();
-  }
+  await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
+  const shares = new Shares(poolFolder, machine, self, clock);
+  const outcome = await new Supervisor(options, journal, shares).work(signal);
+  // Whoever leaves before the end keeps the lease, so that everybody sees that the run's supervisor died.
+  if (outcome === 'ended') await lease.release();
+  return outcome;
 }

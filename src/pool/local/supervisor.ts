@@ -1,12 +1,12 @@
 import path from 'node:path';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault } from '../../fault/fault.ts';
 import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
 import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
 import type { Journal } from '../../journal/file.ts';
 import { RunFold } from '../../journal/fold.ts';
-import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
+import type { AttemptState, JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { decide, type EndedAttempt } from '../../recovery/decide.ts';
 import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
@@ -31,6 +31,8 @@ export class Supervisor {
   readonly #fold = new RunFold();
   readonly #running = new Map<string, Attempt>();
   #runEnded = false;
+  /** All jobs of a run ask for the same: where there is no room for one there is none for the next. */
+  #isFull = false;
   #wake = new AbortController();
 
   constructor(world: Omit<AttemptWorld, 'onExit'>, journal: Journal<RunBody>, shares: Shares) {
@@ -43,19 +45,21 @@ export class Supervisor {
 
   /** Works until every job has ended, or until the signal aborts: then the attempts go on without us. */
   async work(signal: AbortSignal): Promise<'ended' | 'left'> {
-    for (const job of (await this.#read()).jobs) await this.#adopt(job);
+    for (const job of await this.#read()) await this.#adopt(job);
     while (!signal.aborted) {
       this.#wake = new AbortController();
+      this.#isFull = false;
       let changed = false;
-      for (const job of (await this.#read()).jobs) changed = (await this.#step(job)) || changed;
-      const state = await this.#read();
-      if (state.endedAt !== undefined) return this.#end(state);
+      for (const job of await this.#read()) changed = (await this.#step(job)) || changed;
+      const jobs = await this.#read();
+      if (jobs.every(({ status }) => status === 'ended')) return this.#end(jobs);
       if (!changed) await this.#pause(signal);
     }
     return 'left';
   }
 
-  async #read(): Promise<RunState> {
+  /** The jobs of the plan as the journal tells them; one it does not speak of was never tried. */
+  async #read(): Promise<JobState[]> {
     const { entries } = await this.#tail.read();
     for (const entry of entries) {
       this.#fold.add(entry);
@@ -63,7 +67,11 @@ export class Supervisor {
       if (entry.kind === 'run-ended') this.#runEnded = true;
       if (entry.kind === 'attempt-started') this.#runEnded = false;
     }
-    return this.#fold.state();
+    const { jobs, stopRequested } = this.#fold.state();
+    const known = new Map(jobs.map((job) => [job.id, job]));
+    return this.#world.plan.jobs.map(
+      ({ id }) => known.get(id) ?? { id, status: 'waiting', stopRequested, attempts: [] },
+    );
   }
 
   async #adopt(job: JobState): Promise<void> {
@@ -94,11 +102,11 @@ export class Supervisor {
 
   async #start(job: JobState, why: string): Promise<boolean> {
     const planned = this.#jobs.get(job.id);
-    if (planned === undefined)
-      throw new Fault('internal', `job ${job.id} is in the journal but not in the plan`);
+    if (this.#isFull || planned === undefined) return false;
     const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
     const folder = attemptFolder(this.#world.runFolder, job.id, number);
     const share = await this.#shares.take(folder, this.#world.plan.spec.resources);
+    this.#isFull = share === undefined;
     if (share === undefined) return false;
     // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
     await this.#journal.append({ kind: 'attempt-started', job: job.id, attempt: number, why });
@@ -142,10 +150,10 @@ export class Supervisor {
     return true;
   }
 
-  async #end({ tally }: RunState): Promise<'ended'> {
-    const { success, total } = tally;
+  async #end(jobs: JobState[]): Promise<'ended'> {
+    const succeeded = jobs.filter(({ outcome }) => outcome === 'success').length;
     if (!this.#runEnded)
-      await this.#journal.append({ kind: 'run-ended', succeeded: success, failed: total - success });
+      await this.#journal.append({ kind: 'run-ended', succeeded, failed: jobs.length - succeeded });
     return 'ended';
   }
 
