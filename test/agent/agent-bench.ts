@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, watch } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, watch, type FSWatcher } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -150,19 +150,26 @@ export class RunningAgent {
   async until(condition: (entries: AgentEntry[], out: string) => boolean): Promise<void> {
     const holds = (): boolean =>
       condition(readJournal(this.#folder), textOf(path.join(this.#folder, attemptFiles.out)));
-    await new Promise<void>((resolve, reject) => {
-      const watcher = watch(this.#folder, () => {
-        if (holds()) end(resolve);
+    let watcher: FSWatcher | undefined;
+    const fulfilled = new Promise<void>((resolve) => {
+      watcher = watch(this.#folder, () => {
+        if (holds()) resolve();
       });
-      const end = (settle: () => void): void => {
-        watcher.close();
-        settle();
-      };
-      void this.finished.then(({ exit, stderr }) =>
-        end(() => reject(new Error(`the agent ended before: ${exit ?? 'by a signal'} ${stderr}`))),
-      );
-      if (holds()) end(resolve);
+      if (holds()) resolve();
     });
+    try {
+      await this.before(fulfilled);
+    } finally {
+      watcher?.close();
+    }
+  }
+
+  /** Waits for something; fails when the agent ends before. */
+  async before(something: Promise<void>): Promise<void> {
+    const ended = this.finished.then(({ exit, stderr }) => {
+      throw new Error(`the agent ended before: ${exit ?? 'by a signal'} ${stderr}`);
+    });
+    await Promise.race([something, ended]);
   }
 
   untilPhase(phase: string): Promise<void> {

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { AgentBench } from './agent-bench.ts';
+import { serveBytes } from './byte-server.ts';
+import { makeTarGz } from './tar.ts';
+
+const archive = makeTarGz({ 'set/a.txt': 'alpha', 'set/b.txt': 'beta' });
+const sha256 = createHash('sha256').update(archive).digest('hex');
+const train = { command: 'cat data/set/a.txt data/set/b.txt > model.pt' };
+
+test('an archive from a server is unpacked where the training looks for it', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { url } = await serveBytes(t, archive);
+  const data = [{ url: `${url}/set.tar.gz`, sha256, expect: { files: 2, bytes: archive.length } }];
+  const { exit, stderr } = await bench.run({ data, train });
+  assert.equal(stderr, '');
+  assert.equal(exit, 0);
+  assert.equal(bench.result('model.pt'), 'alphabeta');
+  assert.deepEqual(
+    bench.entries('phase').map(({ phase }) => phase),
+    ['preparing', 'fetching', 'unpacking', 'training', 'returning', 'cleaning'],
+  );
+  const [fetched] = bench.entries('fetched');
+  assert.equal(fetched?.bytes, archive.length);
+  assert.equal(fetched.verified, 'digest');
+  const [unpacked] = bench.entries('unpacked');
+  assert.equal(unpacked?.files, 2);
+  assert.equal(unpacked.bytes, 9);
+  assert.equal(unpacked.proven, true);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a file of the machine itself is data too, and several sources share a folder', async (t) => {
+  const bench = await AgentBench.open(t);
+  await writeFile(bench.at('set.tar.gz'), archive);
+  await writeFile(bench.at('labels.csv'), 'a,1\n');
+  const data = [
+    { name: 'set', url: pathToFileURL(bench.at('set.tar.gz')).href },
+    { name: 'labels', url: pathToFileURL(bench.at('labels.csv')).href },
+  ];
+  const { exit, stderr } = await bench.run({
+    data,
+    train: { command: 'cat $UPDRAFT_DATA_SET/set/a.txt $UPDRAFT_DATA_LABELS/labels.csv > model.pt' },
+  });
+  assert.equal(stderr, '');
+  assert.equal(exit, 0);
+  assert.equal(bench.result('model.pt'), 'alphaa,1\n');
+});
+
+test('an object that is no archive is put where it belongs under its own name', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
+  const { exit, stderr } = await bench.run({
+    data: [{ url: `${url}/folder/my%20table.csv`, into: 'deep/data' }],
+    train: { command: 'cp "deep/data/my table.csv" model.pt' },
+  });
+  assert.equal(stderr, '');
+  assert.equal(exit, 0);
+  assert.equal(bench.result('model.pt'), '1,2,3\n');
+});
+
+for (const [what, bytes, exits] of [
+  ['cut off', archive.subarray(0, archive.length - 40), [103]],
+  ['an HTML page', Buffer.from('<!DOCTYPE html><html><body>Sign in</body></html>'), [102, 104]],
+] as const)
+  test(`data that is ${what} never reaches the training`, async (t) => {
+    const bench = await AgentBench.open(t);
+    await writeFile(bench.at('set.tar.gz'), bytes);
+    const { exit, stderr } = await bench.run({
+      data: [{ url: pathToFileURL(bench.at('set.tar.gz')).href }],
+      train: { command: `echo x > ${bench.at('ran')}` },
+    });
+    assert.ok(exit !== null && (exits as readonly number[]).includes(exit), `${exit ?? 'signal'}: ${stderr}`);
+    assert.ok(stderr.includes('set.tar.gz'), stderr);
+    assert.deepEqual(bench.entries('training-started'), []);
+    assert.deepEqual(bench.leftovers(), []);
+  });
+
+test('data that is not what was expected never reaches the training', async (t) => {
+  const bench = await AgentBench.open(t);
+  await writeFile(bench.at('set.tar.gz'), archive);
+  const url = pathToFileURL(bench.at('set.tar.gz')).href;
+  const few = await bench.run({ data: [{ url, expect: { files: 3 } }], train });
+  assert.equal(few.exit, 106);
+  const other = await bench.run({ attempt: 2, data: [{ url, sha256: '0'.repeat(64) }], train });
+  assert.equal(other.exit, 101);
+  const gone = await bench.run({ attempt: 3, data: [{ url: `${url}.none` }], train });
+  assert.equal(gone.exit, 96);
+  assert.match(gone.stderr, /set\.tar\.gz\.none is not there/);
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import packageJson from '../../package.json' with { type: 'json' };
+import { AgentBench, executable } from './agent-bench.ts';
+import { makeTarGz } from './tar.ts';
+
+/** True when there is no executable to test, which is then told. */
+function isMissing(t: TestContext): boolean {
+  const missing = !existsSync(executable);
+  if (missing) t.skip(`${path.basename(executable)} is not built (npm run build:agent)`);
+  return missing;
+}
+
+const archive = makeTarGz({ 'set/a.txt': 'alpha' });
+
+test('the executable tells its version within half a second', (t) => {
+  if (isMissing(t)) return;
+  const started = performance.now();
+  const { stdout, status } = spawnSync(executable, ['--version'], { encoding: 'utf8' });
+  assert.ok(performance.now() - started < 500);
+  assert.equal(stdout, `${packageJson.version}\n`);
+  assert.equal(status, 0);
+});
+
+test('the executable does what the sources do, in less than 120 MB', async (t) => {
+  if (isMissing(t)) return;
+  const bench = await AgentBench.open(t);
+  writeFileSync(bench.at('set.tar.gz'), archive);
+  const train = { command: 'echo ready; while [ ! -e go ]; do sleep 0.05; done; cp data/set/a.txt model.pt' };
+  const data = [{ url: pathToFileURL(bench.at('set.tar.gz')).href }];
+  const agent = bench.start(await bench.order({ data, train }), [executable]);
+  await agent.untilOut('ready');
+  const status = readFileSync(`/proc/${agent.child.pid ?? 0}/status`, 'utf8');
+  const peakBytes = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+  t.diagnostic(`peak resident memory ${(peakBytes / 1e6).toFixed(0)} MB`);
+  assert.ok(peakBytes < 120e6, `${peakBytes}`);
+  const [scratch = ''] = bench.leftovers();
+  writeFileSync(bench.at(`scratch/${scratch}/work/go`), '');
+  assert.equal((await agent.finished).exit, 0);
+  assert.equal(bench.result('model.pt'), 'alpha');
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('the executable hands back what is there on SIGTERM and cleans up', async (t) => {
+  if (isMissing(t)) return;
+  const bench = await AgentBench.open(t);
+  const command =
+    'trap "echo saved > ckpt/state; exit 0" TERM; echo ready; while :; do sleep 1000 & wait; done';
+  const agent = bench.start(await bench.order({ train: { command, checkpoint: 'ckpt' } }), [executable]);
+  await agent.untilOut('ready');
+  agent.child.kill('SIGTERM');
+  assert.equal((await agent.finished).exit, 113);
+  assert.equal(readFileSync(bench.at('job/checkpoint/state'), 'utf8'), 'saved\n');
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('neither variables nor files of the worker can make the executable run something else', async (t) => {
+  if (isMissing(t)) return;
+  const bench = await AgentBench.open(t);
+  writeFileSync(bench.at('other.js'), 'console.log("something else"); process.exit(0)');
+  writeFileSync(bench.at('bunfig.toml'), 'preload = ["./other.js"]\n');
+  writeFileSync(bench.at('.env'), 'BUN_OPTIONS=--preload=./other.js\n');
+  for (const env of [
+    {},
+    { BUN_OPTIONS: '--preload=./other.js' },
+    { BUN_BE_BUN: '1' },
+    { BUN_INSPECT_PRELOAD: './other.js' },
+    { BUN_INSPECT: 'ws://127.0.0.1:0/' },
+    { NODE_OPTIONS: '--require ./other.js' },
+  ]) {
+    const done = spawnSync(executable, ['--version'], {
+      cwd: bench.folder,
+      env: { ...process.env, ...env },
+      encoding: 'utf8',
+    });
+    assert.equal(done.stdout, `${packageJson.version}\n`, JSON.stringify(env));
+    assert.equal(done.stderr, '', JSON.stringify(env));
+  }
+});
+
+/** Files that `ldd` says a program needs. */
+function libraries(program: string): string[] {
+  const { stdout } = spawnSync('ldd', [program], { encoding: 'utf8' });
+  return [...stdout.matchAll(/(\/\S+) \(0x/g)].map((match) => match[1] ?? '');
+}
+
+test('an attempt runs in a root folder that holds only the C library and a shell', async (t) => {
+  if (isMissing(t)) return;
+  if (os.userInfo().uid !== 0) return t.skip('chroot and mounting /proc need root');
+  const bench = await AgentBench.open(t);
+  const needed = [...new Set([...libraries(executable), ...libraries('/bin/sh')])];
+  const names = needed.map((file) => path.basename(file).replace(/[.-].*/, ''));
+  assert.deepEqual(
+    names.filter((name) => !['libc', 'libm', 'libdl', 'libpthread', 'ld'].includes(name)),
+    [],
+    'something other than the C library is needed',
+  );
+  for (const file of [...needed, '/bin/sh']) copyInto(bench, file);
+  copyFileSync(executable, bench.at('agent'));
+  writeFileSync(bench.at('set.tar.gz'), archive);
+  // The kernel's own view of processes: every worker and container has it.
+  mkdirSync(bench.at('proc'));
+  assert.equal(spawnSync('mount', ['-t', 'proc', 'proc', bench.at('proc')]).status, 0);
+  try {
+    const order = await bench.order({
+      data: [{ url: 'file:///set.tar.gz' }],
+      train: {
+        command: 'echo epoch=1; read line < data/set/a.txt; echo "trained on $line" > model.pt',
+        check: 'read line < model.pt; [ "$line" = "trained on alpha" ]',
+      },
+      filesFrom: '/files',
+      scratchParent: '/scratch',
+      resultsTo: '/results/0000',
+      attemptFolder: '/job/attempt-1',
+    });
+    const inside = `/${path.relative(bench.folder, order)}`;
+    const done = spawnSync('chroot', [bench.folder, '/agent', 'run', inside], {
+      env: { PATH: process.env['PATH'] },
+      encoding: 'utf8',
+    });
+    assert.equal(done.stderr, '');
+    assert.equal(done.status, 0);
+  } finally {
+    assert.equal(spawnSync('umount', [bench.at('proc')]).status, 0);
+  }
+  assert.equal(bench.result('model.pt'), 'trained on alpha\n');
+  assert.equal(bench.entries('progress')[0]?.epoch, 1);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+function copyInto(bench: AgentBench, file: string): void {
+  mkdirSync(path.dirname(bench.at(file)), { recursive: true });
+  copyFileSync(file, bench.at(file));
+  assert.ok(statSync(bench.at(file)).size > 0);
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { AgentBench } from './agent-bench.ts';
+import { makeTarGz } from './tar.ts';
+
+/** A disk of 2 MB, or undefined where this user cannot have one. */
+async function smallDisk(t: TestContext): Promise<string | undefined> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-small-disk-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]).status === 0;
+  t.after(async () => {
+    if (mounted) spawnSync('umount', ['-l', folder]);
+    await rm(folder, { recursive: true, force: true });
+  });
+  if (!mounted) t.skip('mounting a small tmpfs needs root');
+  return mounted ? folder : undefined;
+}
+
+test('data that does not fit ends as disk-full, with the whole journal on the same disk', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const bench = await AgentBench.open(t, disk);
+  const source = await AgentBench.open(t);
+  await writeFile(source.at('big.tar.gz'), makeTarGz({ big: Buffer.alloc(8 << 20) }));
+  const { exit, stderr } = await bench.run({ data: [{ url: pathToFileURL(source.at('big.tar.gz')).href }] });
+  assert.equal(exit, 107, stderr);
+  assert.equal(bench.journal().at(-1)?.kind, 'agent-ended');
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a training that fills the disk keeps its status, and the journal is complete all the same', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const bench = await AgentBench.open(t, disk);
+  // It goes on for a while with no room left, so that entries come up that cannot be written.
+  const command = 'cat /dev/zero > fill; for i in 1 2 3; do echo "epoch=$i"; sleep 0.6; done; exit 9';
+  const { exit } = await bench.run({ train: { command } });
+  assert.equal(exit, 9);
+  assert.equal(bench.entries('training-ended')[0]?.status, 9);
+  const last = bench.journal().at(-1);
+  assert.equal(last?.kind, 'agent-ended');
+  assert.equal(last.exit, 9);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('results that do not fit are not handed back in part', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const bench = await AgentBench.open(t);
+  const { exit } = await bench.run({
+    resultsTo: path.join(disk, '0000'),
+    train: { command: 'head -c 4000000 /dev/zero > model.pt' },
+  });
+  assert.equal(exit, 107);
+  const left = spawnSync('ls', ['-A', disk], { encoding: 'utf8' }).stdout;
+  assert.equal(left, '');
+  assert.deepEqual(bench.leftovers(), []);
+});
