@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import { lstatSync, statfsSync, type Stats } from 'node:fs';
 import { Fault } from '../fault/fault.ts';
 
 /** A failed file operation as a Fault that says what the disk's trouble is. */
@@ -28,6 +28,16 @@ export function freeBytes(folder: string): number | undefined {
 
 export function errorCode(error: unknown): string | undefined {
   return isErrno(error) ? error.code : undefined;
+}
+
+/** What lies at a path, links not followed; nothing if nothing can lie there. */
+export function statIfThere(file: string): Stats | undefined {
+  try {
+    return lstatSync(file);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
 }
 
 function diskFull(error: NodeJS.ErrnoException, folder: string, written: number): Fault {

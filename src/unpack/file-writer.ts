@@ -18,7 +18,7 @@ import {
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
-import { diskFault, errorCode } from './disk-fault.ts';
+import { diskFault, errorCode, statIfThere } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
 import { whatIsWrongWithLink } from './safe-link.ts';
 import { parentOf, quoted, type SafePath } from './safe-path.ts';
@@ -101,7 +101,7 @@ export class FileWriter implements EntrySink {
   amend(file: SafePath, mode: number): void {
     this.#guarded(() => {
       const full = this.#full(file);
-      const stat = lstatSync(full, { throwIfNoEntry: false });
+      const stat = statIfThere(full);
       if (!stat?.isFile()) return;
       if ((mode & fileType) === linkType) {
         if (stat.size > mostLinkBytes)
@@ -152,7 +152,7 @@ export class FileWriter implements EntrySink {
   /** A later entry of the same name replaces the earlier one, as with tar; removing it first spares its hard links. */
   #removeEarlier(file: SafePath): void {
     const full = this.#full(file);
-    const stat = lstatSync(full, { throwIfNoEntry: false });
+    const stat = statIfThere(full);
     if (stat === undefined) return;
     if (stat.isDirectory()) throw this.#unsafe(`${quoted(file)} is a folder and a file at once`);
     // A file system that ignores case finds an entry whose name is another one.
@@ -195,7 +195,7 @@ export class FileWriter implements EntrySink {
       return;
     }
     if (link === target) return;
-    const stat = lstatSync(this.#full(target), { throwIfNoEntry: false });
+    const stat = statIfThere(this.#full(target));
     if (!stat?.isFile())
       throw new Fault(
         'archive-damaged',

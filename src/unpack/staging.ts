@@ -10,7 +10,7 @@ import {
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
-import { diskFault, errorCode } from './disk-fault.ts';
+import { diskFault, statIfThere } from './disk-fault.ts';
 
 /**
  * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
@@ -58,7 +58,7 @@ export class Staging {
 
   /** Folders that exist on both sides are merged; nothing is moved before every name is known to be free. */
   #plan(from: string, to: string): [from: string, to: string][] {
-    const there = statOf(to);
+    const there = statIfThere(to);
     if (there === undefined) return [[from, to]];
     if (!there.isDirectory() || !lstatSync(from).isDirectory())
       throw new Fault('scratch-unusable', `${to} exists already and would be overwritten`, {
@@ -66,14 +66,5 @@ export class Staging {
         fix: `Remove it, or unpack into another folder.`,
       });
     return readdirSync(from).flatMap((name) => this.#plan(path.join(from, name), path.join(to, name)));
-  }
-}
-
-function statOf(file: string): ReturnType<typeof lstatSync> {
-  try {
-    return lstatSync(file);
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw error;
   }
 }

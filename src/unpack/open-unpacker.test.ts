@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { endBlocks, pax, tar, tarEntry } from '../../test/archives/make-tar.ts';
+import { openUnpacker } from './open-unpacker.ts';
+import type { Unpacker } from './unpacker.ts';
+
+const data = tar({ name: 'd/x', data: 'new' }, { name: 'd/sub/y', data: 'y' });
+
+test('nothing appears in the target folder before the archive is complete', async (t) => {
+  const { into, root } = scratch(t);
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  await unpacker.write(data);
+  assert.equal(existsSync(into), false);
+  assert.deepEqual(await unpacker.finish(), { files: 2, bytes: 4, kind: 'tar', ended: 'end-blocks' });
+  assert.equal(readFileSync(path.join(into, 'd/x'), 'utf8'), 'new');
+  assert.deepEqual(readdirSync(root), ['into']);
+});
+
+test('a target folder several levels down is made, and only when the archive is complete', async (t) => {
+  const { root } = scratch(t);
+  const into = path.join(root, 'a/b/c');
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'tar', into });
+  await unpacker.write(data);
+  assert.equal(existsSync(path.join(root, 'a')), false);
+  await unpacker.finish();
+  assert.ok(existsSync(path.join(into, 'd/sub/y')));
+});
+
+test('what the target folder holds already is kept beside the new data', async (t) => {
+  const { into } = scratch(t);
+  mkdirSync(path.join(into, 'd/sub'), { recursive: true });
+  writeFileSync(path.join(into, 'd/old'), 'old');
+  await unpackInto(into);
+  assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['d', 'd/old', 'd/sub', 'd/sub/y', 'd/x']);
+});
+
+test('a file that is there already is not overwritten, and then nothing of the archive appears', async (t) => {
+  const { into } = scratch(t);
+  mkdirSync(path.join(into, 'd/sub'), { recursive: true });
+  writeFileSync(path.join(into, 'd/sub/y'), 'precious');
+  await assert.rejects(unpackInto(into), { kind: 'scratch-unusable', message: /d\/sub\/y exists already/ });
+  assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['d', 'd/sub', 'd/sub/y']);
+  assert.equal(readFileSync(path.join(into, 'd/sub/y'), 'utf8'), 'precious');
+});
+
+test('a link in the target folder is not written through', async (t) => {
+  const { into, root } = scratch(t);
+  mkdirSync(into);
+  mkdirSync(path.join(root, 'elsewhere'));
+  symlinkSync('../elsewhere', path.join(into, 'd'));
+  await assert.rejects(unpackInto(into), { kind: 'scratch-unusable', message: /into\/d exists already/ });
+  assert.deepEqual(readdirSync(path.join(root, 'elsewhere')), []);
+});
+
+test('a target folder that is itself a link is followed', async (t) => {
+  const { into, root } = scratch(t);
+  mkdirSync(path.join(root, 'disk'));
+  symlinkSync('disk', into);
+  await unpackInto(into);
+  assert.deepEqual(readdirSync(path.join(root, 'disk')), ['d']);
+});
+
+test('a target below a file is named as unusable', (t) => {
+  const { into } = scratch(t);
+  writeFileSync(into, 'a file');
+  assert.throws(() => openUnpacker({ name: 'data.tar', mode: 'auto', into: path.join(into, 'x') }), {
+    kind: 'scratch-unusable',
+  });
+});
+
+test(
+  'a folder that may not be written to is named as unusable',
+  { skip: isRoot() && 'root may write everywhere' },
+  (t) => {
+    const { into, root } = scratch(t);
+    chmodSync(root, 0o500);
+    assert.throws(() => openUnpacker({ name: 'data.tar', mode: 'auto', into }), { kind: 'scratch-unusable' });
+  },
+);
+
+test('abort removes everything at any moment, also twice, and later bytes are refused', async (t) => {
+  for (const bytes of [data, gzipSync(data)])
+    for (const until of [0, 100, 513, bytes.length]) {
+      const { into, root } = scratch(t);
+      const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+      await unpacker.write(bytes.subarray(0, until));
+      await unpacker.abort();
+      await unpacker.abort();
+      assert.deepEqual(readdirSync(root), []);
+      assert.throws(() => unpacker.write(bytes), { kind: 'interrupted' });
+      await assert.rejects(unpacker.finish(), { kind: 'interrupted' });
+    }
+});
+
+test('abort while a write is under way leaves nothing behind', async (t) => {
+  const { into, root } = scratch(t);
+  const unpacker = openUnpacker({ name: 'data.tar.gz', mode: 'auto', into });
+  const writing = Promise.resolve(unpacker.write(gzipSync(data))).catch(() => undefined);
+  await unpacker.abort();
+  await writing;
+  assert.deepEqual(readdirSync(root), []);
+});
+
+test('abort after a finish leaves the data where it is', async (t) => {
+  const { into } = scratch(t);
+  const unpacker = await unpackInto(into);
+  await unpacker.abort();
+  assert.ok(existsSync(path.join(into, 'd/x')));
+});
+
+test('the first failure is told again, whatever is tried afterwards', async (t) => {
+  const { into } = scratch(t);
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  assert.throws(() => unpacker.write(tar({ name: '../x', data: 'x' })), { kind: 'archive-unsafe' });
+  assert.throws(() => unpacker.write(data), { kind: 'archive-unsafe' });
+  await assert.rejects(unpacker.finish(), { kind: 'archive-unsafe' });
+});
+
+test('modes lose what is dangerous and keep the owner able to read and write', async (t) => {
+  const { into } = scratch(t);
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  await unpacker.write(
+    tar(
+      { name: 'd', type: '5', mode: 0o1500 },
+      { name: 'd/suid', mode: 0o6755, data: 'x' },
+      { name: 'd/none', mode: 0, data: 'x' },
+    ),
+  );
+  await unpacker.finish();
+  const mode = (name: string): number => lstatSync(path.join(into, name)).mode & 0o7777;
+  assert.equal(mode('d') & 0o7700, 0o700);
+  assert.equal(mode('d/suid') & 0o7700, 0o700);
+  assert.equal(mode('d/none') & 0o7700, 0o600);
+});
+
+test('files and folders get the time the archive states', async (t) => {
+  const { into } = scratch(t);
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  await unpacker.write(
+    tar(
+      { name: 'd', type: '5', mtime: 1_600_000_000, mode: 0o755 },
+      { name: 'd/x', data: 'x', mtime: 1_500_000_000 },
+    ),
+  );
+  await unpacker.finish();
+  assert.equal(lstatSync(path.join(into, 'd')).mtimeMs, 1.6e12);
+  assert.equal(lstatSync(path.join(into, 'd/x')).mtimeMs, 1.5e12);
+});
+
+test('a file of more than 8 GiB, announced by pax, that ends early is named with the bytes it lacks', (t) => {
+  const { into } = scratch(t);
+  const size = 9 * 2 ** 30;
+  const unpacker = openUnpacker({ name: 'big.tar', mode: 'auto', into });
+  void unpacker.write(tarEntry({ type: 'x', data: pax({ size: String(size) }) }));
+  void unpacker.write(tarEntry({ name: 'big', size: 0, data: '' }));
+  void unpacker.write(Buffer.alloc(1 << 20, 1));
+  return assert.rejects(unpacker.finish(), {
+    kind: 'archive-damaged',
+    message: /9,662,627,840 bytes short of the whole file "big"/,
+  });
+});
+
+test('a tar that was made in a hurry, without end blocks, is whole but says so', async (t) => {
+  const { into } = scratch(t);
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  await unpacker.write(data.subarray(0, -endBlocks.length));
+  assert.equal((await unpacker.finish()).ended, 'no-end-blocks');
+});
+
+async function unpackInto(into: string): Promise<Unpacker> {
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  await unpacker.write(data);
+  await unpacker.finish();
+  return unpacker;
+}
+
+function scratch(t: TestContext): { root: string; into: string } {
+  const root = mkdtempSync(path.join(tmpdir(), 'updraft-unpack-'));
+  t.after(() => {
+    chmodSync(root, 0o700);
+    rmSync(root, { recursive: true, force: true });
+  });
+  return { root, into: path.join(root, 'into') };
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}

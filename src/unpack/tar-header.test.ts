@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { base256, tarEntry, type TarParts } from '../../test/archives/make-tar.ts';
+import { parseTarHeader, type TarHeader } from './tar-header.ts';
+
+function read(parts: TarParts): TarHeader {
+  const header = parseTarHeader(tarEntry(parts), 0);
+  if (typeof header === 'string') assert.fail(header);
+  return header;
+}
+
+test('every field of a header is read, wherever in the buffer it lies', () => {
+  const bytes = Buffer.concat([
+    Buffer.alloc(7, 9),
+    tarEntry({ name: 'n', type: '2', link: 'l', mode: 0o4711, mtime: 12, size: 0o777 }),
+  ]);
+  assert.deepEqual(parseTarHeader(bytes, 7), {
+    name: 'n',
+    type: '2',
+    size: 0o777,
+    mode: 0o4711,
+    mtime: 12,
+    target: 'l',
+  });
+});
+
+test('a name that fills its field has no zero byte at its end', () => {
+  assert.equal(
+    read({ name: 'n'.repeat(100), prefix: 'p'.repeat(155) }).name,
+    `${'p'.repeat(155)}/${'n'.repeat(100)}`,
+  );
+});
+
+test('sizes are octal with any padding, or base 256 when bigger than octal can say', () => {
+  assert.equal(read({ size: Buffer.from('      17 \0\0\0') }).size, 15);
+  assert.equal(read({ size: Buffer.from('77777777777\0') }).size, 2 ** 33 - 1);
+  assert.equal(read({ size: base256(2n ** 40n + 5n) }).size, 2 ** 40 + 5);
+  assert.equal(read({ mtime: base256(-3n) }).mtime, -3);
+});
+
+test('what is no header says what it is', () => {
+  assert.equal(parseTarHeader(Buffer.alloc(512), 0), 'zeros');
+  assert.equal(parseTarHeader(Buffer.alloc(512, 7), 0), 'not-a-header');
+  assert.equal(parseTarHeader(tarEntry({ checksum: 3 }), 0), 'not-a-header');
+  assert.equal(parseTarHeader(tarEntry({ size: base256(2n ** 70n) }), 0), 'bad-number');
+  assert.equal(parseTarHeader(tarEntry({ name: Buffer.from([0xc3, 0x28]) }), 0), 'bad-name');
+});

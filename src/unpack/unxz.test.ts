@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+import { usualLimits } from './limits.ts';
+import { PullStage } from './pull-stage.ts';
+import { Unxz } from './unxz.ts';
+
+const noXz = spawnSync('xz', ['--version']).status !== 0 && 'xz is not on this machine';
+
+/** Text, noise and runs: what literals, matches and repeated matches are made of. */
+function sample(size: number): Buffer {
+  let state = 12345;
+  const next = (): number => (state = (Math.imul(state, 1103515245) + 12345) >>> 0) >>> 16;
+  const parts: Buffer[] = [];
+  for (let length = 0; length < size;) {
+    const kind = next() % 3;
+    const part =
+      kind === 0
+        ? Buffer.from(Array.from({ length: next() % 3000 }, () => next() & 255))
+        : kind === 1
+          ? Buffer.from(`line ${next() % 50} of the text\n`.repeat(next() % 80))
+          : Buffer.alloc(next() % 5000, next() & 255);
+    parts.push(part);
+    length += part.length;
+  }
+  return Buffer.concat(parts);
+}
+
+function decode(packed: Buffer, pieceSize: number): Buffer {
+  const out: Buffer[] = [];
+  const next = {
+    write: (piece: Buffer) => void out.push(Buffer.from(piece)),
+    end: () => undefined,
+    destroy: () => undefined,
+  };
+  const stage = new PullStage('x.xz', () => new Unxz('x.xz', next, usualLimits).parse(), next);
+  for (let at = 0; at < packed.length; at += pieceSize) void stage.write(packed.subarray(at, at + pieceSize));
+  void stage.end();
+  return Buffer.concat(out);
+}
+
+const ways = [
+  ['-0'],
+  ['-6'],
+  ['-9e'],
+  ['--lzma2=dict=4KiB'],
+  ['--lzma2=lc=0,lp=4,pb=0'],
+  ['--lzma2=lc=4,lp=0,pb=4,mf=bt2'],
+  ['--block-size=100KiB', '-T2'],
+  ['--check=sha256'],
+  ['--check=crc32'],
+  ['--flush-timeout=1'],
+];
+
+for (const way of ways)
+  test(`what xz ${way.join(' ')} packs comes out byte for byte`, { skip: noXz }, () => {
+    const bytes = sample(900_000);
+    const packed = spawnSync('xz', ['-c', ...way], { input: bytes, maxBuffer: 1 << 26 }).stdout;
+    for (const pieceSize of [packed.length, 8191])
+      assert.ok(decode(packed, pieceSize).equals(bytes), `pieces of ${pieceSize}`);
+  });
+
+test('a dictionary of a gigabyte is refused with its size', { skip: noXz }, () => {
+  const packed = spawnSync('xz', ['-c', '--lzma2=preset=0,dict=1GiB'], { input: 'small' }).stdout;
+  assert.throws(() => decode(packed, 100), {
+    kind: 'archive-kind',
+    message: /dictionary of 1,073,741,824 bytes/,
+  });
+});
+
+test('every single wrong bit is found', { skip: noXz }, () => {
+  const packed = spawnSync('xz', ['-c', '-0'], { input: sample(2000) }).stdout;
+  for (let bit = 0; bit < packed.length * 8; bit += 5) {
+    const wrong = Buffer.from(packed);
+    wrong[bit >> 3]! ^= 1 << (bit & 7);
+    assert.throws(() => decode(wrong, wrong.length), { name: 'Fault' }, `bit ${bit}`);
+  }
+});
