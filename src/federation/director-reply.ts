@@ -17,28 +17,32 @@ export interface Question {
   token?: string;
 }
 
-/** A director that has just started knows no servers yet, for up to five minutes. */
-const restartMs = 5 * 60_000;
+/** How long to go on asking, in milliseconds. */
+export interface DirectorPatience {
+  silent: number;
+  /** One that has just started knows no servers yet. */
+  starting: number;
+}
 
 /** Decides what a director's reply to a question means, and whether to ask again. */
 export function readDirectorReply(
   question: Question,
   reply: ControlAnswer | NoAnswer,
   now: number,
-  patienceMs: number,
+  patience: DirectorPatience,
 ): Try<DirectorAnswer> {
   if (reply instanceof NoAnswer)
     return {
       failed: unreachable(question, `gives no answer: ${reply.message}`, reply),
       again: reply.mayPass,
-      patienceMs,
+      patienceMs: patience.silent,
     };
   if (reply.status >= 300 && reply.status < 400) return readRedirect(question, reply);
   const afterMs = retryAfterMs(reply.headers['retry-after'], now);
   const wait = afterMs === undefined ? {} : { afterMs };
   if (reply.status === 429) {
     const failed = unreachable(question, `has just started and knows no servers yet: ${words(reply)}`);
-    return { failed, again: true, patienceMs: patienceMs < 10_000 ? patienceMs : restartMs, ...wait };
+    return { failed, again: true, patienceMs: patience.starting, ...wait };
   }
   const isPelican = (reply.headers['server'] ?? '').startsWith('pelican/');
   const isIngress = !isPelican && reply.status === 404;
@@ -49,11 +53,11 @@ export function readDirectorReply(
     return {
       failed: unreachable(question, `answers ${reply.status}${who}: ${words(reply)}`),
       again: true,
-      patienceMs,
+      patienceMs: patience.silent,
       ...wait,
     };
   }
-  return { failed: refusal(question, reply), again: false, patienceMs };
+  return { failed: refusal(question, reply), again: false, patienceMs: 0 };
 }
 
 function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAnswer> {

@@ -35,8 +35,10 @@ interface Known {
 }
 
 const keepMs = 5 * 60_000;
-/** Patience with a silent director: for a person who waits, and where an older answer can be had instead. */
-const patienceMs = { unknown: 30_000, known: 3_000 };
+/** A director is silent about servers for up to five minutes after its start. */
+const patience = { silent: 30_000, starting: 5 * 60_000 };
+/** Where an older answer can be had instead. */
+const littlePatience = { silent: 3_000, starting: 3_000 };
 
 export function createDirector(options: DirectorOptions): Director {
   const { clock } = options;
@@ -45,9 +47,9 @@ export function createDirector(options: DirectorOptions): Director {
   const shared = new SharedWork<Known>();
 
   async function learn(question: Question, signal: AbortSignal): Promise<Known> {
-    const patience = recall(question) === undefined ? patienceMs.unknown : patienceMs.known;
+    const waiting = recall(question) === undefined ? patience : littlePatience;
     const answer = await withBackOff({ clock, signal }, async () =>
-      readDirectorReply(question, await send(options, question, signal), clock.now(), patience),
+      readDirectorReply(question, await send(options, question, signal), clock.now(), waiting),
     );
     const learnt = { answer, path: question.path, at: clock.monotonic() };
     const namespaces = known.get(keyOf(question)) ?? new Map<string, Known>();

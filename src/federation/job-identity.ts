@@ -12,7 +12,7 @@ export interface JobIdentity {
 
 /** Reads the job's id and project from HTCondor's job ad, where there is one. */
 export function readJobIdentity(env: Env, cwd: string, version: string): JobIdentity {
-  const ad = readAd(env['_CONDOR_JOB_AD'] ?? path.join(cwd, '.job.ad'));
+  const ad = readAd(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
   const project = headerSafe(attribute(ad, 'ProjectName'));
   return {
     jobId: headerSafe(attribute(ad, 'GlobalJobId')) ?? randomUUID(),

@@ -1,6 +1,6 @@
 import { Fault } from '../fault/fault.ts';
 
-export const packKinds = ['auto', 'tar', 'tar.gz', 'tar.xz', 'zip'] as const;
+const packKinds = ['auto', 'tar', 'tar.gz', 'tar.xz', 'zip'] as const;
 export type PackKind = (typeof packKinds)[number];
 
 /** What the query of a federation URL asks for. */

@@ -53,14 +53,30 @@ export async function requestPatiently(
     try {
       const answer = await requestObject(located, request, options);
       if (!mayPass(answer.status)) return { done: answer };
-      const afterMs = retryAfterMs(answer.headers['retry-after'], clock.now());
-      const failed = statusFault(answer.status, { object: located.url, host: request.server.host });
-      return { failed, again: true, patienceMs, ...(afterMs === undefined ? {} : { afterMs }) };
+      return refused(located.url, request.server, answer, { now: clock.now(), patienceMs });
     } catch (error) {
-      if (!(error instanceof NoAnswer)) throw error;
-      return { failed: noAnswerFault(located.url, error), again: error.mayPass, patienceMs };
+      return silent(located.url, error, patienceMs);
     }
   });
+}
+
+/** What a refusal means for the next try. */
+export function refused(
+  object: string,
+  { host }: ObjectServer,
+  { status, headers }: ControlAnswer,
+  { now, patienceMs }: { now: number; patienceMs: number },
+): Try<never> {
+  const afterMs = retryAfterMs(headers['retry-after'], now);
+  const wait = afterMs === undefined ? {} : { retryAfterSeconds: Math.ceil(afterMs / 1000) };
+  const failed = statusFault(status, { object, host, ...wait });
+  return { failed, again: mayPass(status), patienceMs, ...(afterMs === undefined ? {} : { afterMs }) };
+}
+
+/** What silence means for the next try; anything else that was thrown goes on. */
+export function silent(object: string, error: unknown, patienceMs: number): Try<never> {
+  if (!(error instanceof NoAnswer)) throw error;
+  return { failed: noAnswerFault(object, error), again: error.mayPass, patienceMs };
 }
 
 /** Silence of a server, as a Fault about the object. */

@@ -104,6 +104,16 @@ test('what exists is left alone unless it may be overwritten', async (t) => {
   );
 });
 
+test('after a reset, what we may not see is still not overwritten', async (t) => {
+  const { federation, file, stored } = await origin(t, {
+    existing: true,
+    hidden: true,
+    trouble: [(response) => response.destroy()],
+  });
+  await assert.rejects(putObject(file, 'osdf:///ns/x', { federation }), isFault('usage'));
+  assert.equal(stored()?.toString(), 'old');
+});
+
 test('resets and busy origins are tried again from the start', async (t) => {
   const trouble = [
     (response: ServerResponse) => response.destroy(),

@@ -1,14 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
-import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
+import { withBackOff, type Try } from './back-off.ts';
 import type { Digests } from './digest-header.ts';
 import type { Located, ObjectServer } from './located.ts';
 import { NoAnswer } from './no-answer.ts';
-import { noAnswerFault, requestObject, type ObjectOptions } from './object-request.ts';
+import { refused, requestObject, silent, type ObjectOptions } from './object-request.ts';
 import { headersAcross, redirectTarget } from './request.ts';
 import { sendFile, type SentFile } from './send-file.ts';
 import { askDigests } from './stat-object.ts';
-import { mayPass, statusFault } from './status-fault.ts';
 
 export interface PutOptions extends Omit<ObjectOptions, 'direct' | 'fresh'> {
   /** Replace what is there; otherwise an existing object is left alone. */
@@ -45,11 +44,13 @@ export async function putObject(file: string, url: string, options: PutOptions):
       fix: 'copy the file instead',
     });
   const upload = { file, size, located, options };
-  if (options.overwrite !== true) await refuseExisting(upload, server);
+  const mayReplace = options.overwrite === true;
+  const wasAbsent = !mayReplace && (await isAbsent(upload, server));
   const { clock } = options.federation.wire;
   let tries = 0;
   const digests = await withBackOff({ clock, signal: options.signal }, () =>
-    tryPut(upload, server, tries++ === 0),
+    // What an earlier try left behind must not count as somebody else's, if we know that there was nothing.
+    tryPut(upload, server, !mayReplace && (tries++ === 0 || !wasAbsent)),
   );
   return { bytes: size, verified: await verify(upload, server, digests), server: server.host };
 }
@@ -65,42 +66,34 @@ async function sizeOf(file: string): Promise<number> {
   return info.size;
 }
 
-async function refuseExisting({ located, options }: Upload, server: ObjectServer): Promise<void> {
+/** Whether the origin says that there is nothing yet; throws if there is something. */
+async function isAbsent({ located, options }: Upload, server: ObjectServer): Promise<boolean> {
   try {
     const { status } = await requestObject(located, { method: 'HEAD', server }, options);
     if (status === 200) throw exists(located.url);
+    return status === 404;
   } catch (error) {
-    // A silent server is the upload's business; it also asks the origin to refuse what is there.
-    if (!(error instanceof NoAnswer)) throw error;
+    if (error instanceof NoAnswer) return false;
+    throw error;
   }
 }
 
-async function tryPut(upload: Upload, server: ObjectServer, isFirst: boolean): Promise<Try<Digests>> {
+async function tryPut(upload: Upload, server: ObjectServer, isGuarded: boolean): Promise<Try<Digests>> {
   const { located, options } = upload;
-  const { clock } = options.federation.wire;
   try {
-    const { answer, digests } = await send(upload, server, isFirst);
+    const { answer, digests } = await send(upload, server, isGuarded);
     if (answer.status === 200 || answer.status === 201 || answer.status === 204) return { done: digests };
     if (answer.status === 412) return { failed: exists(located.url), again: false, patienceMs };
-    const afterMs = retryAfterMs(answer.headers['retry-after'], clock.now());
-    const failed = statusFault(answer.status, { object: located.url, host: server.host });
-    return {
-      failed,
-      again: mayPass(answer.status),
-      patienceMs,
-      ...(afterMs === undefined ? {} : { afterMs }),
-    };
+    return refused(located.url, server, answer, { now: options.federation.wire.clock.now(), patienceMs });
   } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error;
-    return { failed: noAnswerFault(located.url, error), again: error.mayPass, patienceMs };
+    return silent(located.url, error, patienceMs);
   }
 }
 
 /** One PUT, and the same again where the origin points elsewhere. */
-async function send(upload: Upload, server: ObjectServer, isFirst: boolean): Promise<SentFile> {
+async function send(upload: Upload, server: ObjectServer, isGuarded: boolean): Promise<SentFile> {
   const { size, located, options } = upload;
-  // What an earlier try of ours left behind must not count as somebody else's object.
-  const guard = options.overwrite !== true && isFirst ? { 'If-None-Match': '*' } : {};
+  const guard = isGuarded ? { 'If-None-Match': '*' } : {};
   let headers: Record<string, string> = { ...(await located.headers(server)), ...guard };
   let url = `${server.url}${server.url.includes('?') ? '&' : '?'}oss.asize=${size}`;
   for (let left = redirects; ; left--) {
@@ -118,7 +111,7 @@ async function verify(
   server: ObjectServer,
   sent: Digests,
 ): Promise<Put['verified']> {
-  const theirs = await askDigests(located, server, options);
+  const theirs = await askDigests(located, server, options, 'md5, crc32;q=0.5');
   for (const name of ['md5', 'crc32'] as const) {
     if (theirs[name] === undefined) continue;
     if (theirs[name] === sent[name]) return 'digest';

@@ -51,8 +51,8 @@ export function createWire(clock: Clock, ca: string[] | undefined): Wire {
   const trust = ca === undefined ? {} : { secureContext: tls.createSecureContext({ ca }) };
   return {
     clock,
-    http: new http.Agent({ keepAlive: true, timeout: bodyMs }),
-    https: new https.Agent({ keepAlive: true, timeout: bodyMs, ...trust }),
+    http: new http.Agent({ keepAlive: true }),
+    https: new https.Agent({ keepAlive: true, ...trust }),
   };
 }
 

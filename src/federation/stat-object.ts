@@ -111,9 +111,10 @@ export async function askDigests(
   located: Located,
   server: ObjectServer,
   options: ObjectOptions,
+  want = wantDigest,
 ): Promise<Digests> {
   try {
-    const headers = { 'Want-Digest': wantDigest };
+    const headers = { 'Want-Digest': want };
     const answer = await requestObject(
       located,
       { method: 'HEAD', server, headers, headerMs: digestMs },
