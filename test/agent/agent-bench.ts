@@ -11,7 +11,9 @@ import { decode } from '../../src/journal/codec.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
-const source = [process.execPath, path.join(root, 'src', 'agent', 'main.ts')];
+const named = process.env['UPDRAFT_AGENT'];
+/** The agent from source, or the executable that `UPDRAFT_AGENT` names. */
+const usual = named === undefined ? [process.execPath, path.join(root, 'src', 'agent', 'main.ts')] : [named];
 
 const compileCache = path.join(root, 'node_modules', '.cache', 'compile');
 
@@ -90,8 +92,8 @@ export class AgentBench {
     return file;
   }
 
-  /** Starts an agent from source, or the command given. */
-  start(order: string, command: string[] = source, env: NodeJS.ProcessEnv = {}): RunningAgent {
+  /** Starts the usual agent, or the command given. */
+  start(order: string, command: string[] = usual, env: NodeJS.ProcessEnv = {}): RunningAgent {
     const [program = '', ...args] = command;
     const child = spawn(program, [...args, 'run', order], {
       cwd: this.folder,

@@ -20,11 +20,16 @@ const archive = makeTarGz({ 'set/a.txt': 'alpha' });
 
 test('the executable tells its version within half a second', (t) => {
   if (isMissing(t)) return;
-  const started = performance.now();
-  const { stdout, status } = spawnSync(executable, ['--version'], { encoding: 'utf8' });
-  assert.ok(performance.now() - started < 500);
-  assert.equal(stdout, `${packageJson.version}\n`);
-  assert.equal(status, 0);
+  const times = Array.from({ length: 5 }, () => {
+    const started = performance.now();
+    const { stdout, status } = spawnSync(executable, ['--version'], { encoding: 'utf8' });
+    assert.equal(stdout, `${packageJson.version}\n`);
+    assert.equal(status, 0);
+    return performance.now() - started;
+  });
+  // The best of five: a busy machine is not the agent's fault.
+  t.diagnostic(`start-up ${Math.min(...times).toFixed(0)} ms`);
+  assert.ok(Math.min(...times) < 500);
 });
 
 test('the executable does what the sources do, in less than 120 MB', async (t) => {
@@ -91,7 +96,10 @@ function libraries(program: string): string[] {
 
 test('an attempt runs in a root folder that holds only the C library and a shell', async (t) => {
   if (isMissing(t)) return;
-  if (os.userInfo().uid !== 0) return t.skip('chroot and mounting /proc need root');
+  if (os.userInfo().uid !== 0) {
+    t.skip('chroot and mounting /proc need root');
+    return;
+  }
   const bench = await AgentBench.open(t);
   const needed = [...new Set([...libraries(executable), ...libraries('/bin/sh')])];
   const names = needed.map((file) => path.basename(file).replace(/[.-].*/, ''));
