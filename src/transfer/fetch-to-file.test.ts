@@ -344,7 +344,10 @@ test('an object that changes in mid-transfer is fetched again from its first byt
     bytes: before,
     get: (e) => {
       if (e.nth === 1) e.response.setHeader('ETag', '"old"');
-      if (e.nth === 1) return e.begin(600_000, () => e.request.socket.resetAndDestroy());
+      if (e.nth === 1) {
+        e.begin(600_000, () => e.request.socket.resetAndDestroy());
+        return;
+      }
       const whole = e.request.headers['if-range'] !== undefined && e.request.headers['if-range'] !== '"new"';
       e.answer({
         headers: { ETag: '"new"' },

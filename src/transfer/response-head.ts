@@ -30,9 +30,10 @@ export class HeadParser {
     const head = parseHead(this.#text.slice(0, end));
     const bodyAt = end + 4 - before;
     this.#text = '';
-    // Interim answers (100, 103) come before the real one.
-    if (head.status < 200) return this.feed(chunk.subarray(bodyAt));
-    return { head, bodyAt: bodyAt };
+    if (head.status >= 200) return { head, bodyAt };
+    // An interim answer (100, 103) comes before the real one.
+    const real = this.feed(chunk.subarray(bodyAt));
+    return real === undefined ? undefined : { head: real.head, bodyAt: bodyAt + real.bodyAt };
   }
 }
 

@@ -80,6 +80,8 @@ export class Transfer implements PieceContext {
   #progressAt: number;
   #sinceProgress = 0;
   #shownAt = -Infinity;
+  /** How often the range that begins here came damaged. */
+  readonly #rejections = new Map<number, number>();
   #changed = false;
   #fatal: Error | undefined;
   #wake: () => void = () => undefined;
@@ -141,9 +143,13 @@ export class Transfer implements PieceContext {
   reject(range: Range, servers: ReadonlySet<string>): void {
     const source = this.#roster.sources.find(({ server }) => servers.has(server.host));
     this.segments.putBack(range, source?.server.host ?? '');
-    if (source === undefined) return;
-    const what = `${source.server.host}: bytes ${range.start} to ${range.end} are damaged`;
-    this.#setBack(source, new Setback('corrupt', new Fault('data-corrupt', what)));
+    const rejections = (this.#rejections.get(range.start) ?? 0) + 1;
+    this.#rejections.set(range.start, rejections);
+    const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
+    const fault = new Fault('data-corrupt', what, { about: this.#options.url });
+    if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
+    // Every server was asked for it, and again: what was published is not what the manifest describes.
+    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#truest();
   }
 
   /** All bytes together are proven wrong: they are fetched again, or the Fault is thrown. */

@@ -51,7 +51,10 @@ export async function serveObject(t: TestContext, options: ServerOptions): Promi
     response.on('error', () => undefined);
     seen.push({ method: request.method ?? '', range: request.headers.range, headers: request.headers });
     if (request.method === 'HEAD') {
-      if (options.head !== undefined) return options.head(request, response);
+      if (options.head !== undefined) {
+        options.head(request, response);
+        return;
+      }
       response.writeHead(200, { 'Content-Length': options.bytes.length, ...options.headers }).end();
       return;
     }

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { bodyDecoder, type BodyDecoder } from './body-decoder.ts';
+import { parseHead, ProtocolError } from './response-head.ts';
+
+const decoder = (fields: string): BodyDecoder =>
+  bodyDecoder(parseHead(`HTTP/1.1 200 OK\r\n${fields}`), 'GET');
+
+/** Decodes bytes fed in pieces of these lengths; what is left over after the end is returned too. */
+function decode(body: BodyDecoder, bytes: Buffer, lengths: number[]): { data: string; rest: string } {
+  let data = '';
+  let offset = 0;
+  for (let nth = 0; offset < bytes.length && !body.done; nth++) {
+    const chunk = bytes.subarray(offset, offset + (lengths[nth % lengths.length] ?? 1));
+    let at = 0;
+    while (at < chunk.length) {
+      const step = body.step(chunk, at);
+      data += step.data?.toString('latin1') ?? '';
+      at = step.next;
+      if (body.done) break;
+    }
+    offset += at;
+  }
+  return { data, rest: bytes.subarray(offset).toString('latin1') };
+}
+
+const wire = 'a\r\n0123456789\r\n5;name=value\r\nabcde\r\n0\r\nX-Transfer-Status: 200: OK\r\n\r\nNEXT';
+
+test('a chunked body is the same however it is cut, and its trailers are read', () => {
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 20 }), { minLength: 1 }), (lengths) => {
+      const body = decoder('Transfer-Encoding: chunked');
+      assert.deepEqual(decode(body, Buffer.from(wire), lengths), { data: '0123456789abcde', rest: 'NEXT' });
+      assert.equal(body.done, true);
+      assert.equal(body.trailers.get('x-transfer-status'), '200: OK');
+    }),
+  );
+});
+
+test('a body with a length ends there', () => {
+  const body = decoder('Content-Length: 4');
+  assert.deepEqual(decode(body, Buffer.from('abcdNEXT'), [3]), { data: 'abcd', rest: 'NEXT' });
+  assert.equal(decoder('Content-Length: 0').done, true);
+});
+
+test('a body without any framing ends with the connection', () => {
+  const body = decoder('X: y');
+  assert.equal(body.untilClose, true);
+  assert.equal(decode(body, Buffer.from('abc'), [2]).data, 'abc');
+  assert.equal(body.done, false);
+});
+
+test('malformed framing is refused', () => {
+  for (const bad of ['xyz\r\n', '5\r\nabcdeXX\r\n', '-1\r\n', 'fffffffffffff\r\n', 'a'.repeat(9000)])
+    assert.throws(
+      () => decode(decoder('Transfer-Encoding: chunked'), Buffer.from(bad), [7]),
+      ProtocolError,
+      bad,
+    );
+  assert.throws(() => decoder('Content-Length: -5'), ProtocolError);
+  assert.throws(() => decoder('Content-Length: 5, 6'), ProtocolError);
+  assert.throws(() => decoder('Transfer-Encoding: gzip'), ProtocolError);
+});

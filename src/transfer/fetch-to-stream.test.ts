@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { test, type TestContext } from 'node:test';
+import {
+  locatorOf,
+  objectBytes,
+  serveObject,
+  sha256,
+  type RunningServer,
+  type ServerOptions,
+} from '../../test/transfer/object-server.ts';
+import { makeCertificateAuthority } from '../base/x509.ts';
+import { Fault } from '../fault/fault.ts';
+import type { FetchEvent, FetchOptions } from './fetch.ts';
+import { fetchToStream } from './fetch-to-stream.ts';
+import type { Manifest } from './manifest.ts';
+import type { Policy } from './policy.ts';
+
+const url = 'osdf:///ns/data.bin';
+const mebibyte = 1 << 20;
+const hurried: Partial<Policy> = {
+  stallSeconds: 0.3,
+  headSeconds: 0.3,
+  connectSeconds: 1,
+  digestSeconds: 1,
+  laps: 2,
+};
+
+function manifestOf(bytes: Buffer, chunkBytes: number): Manifest {
+  const chunks: string[] = [];
+  for (let at = 0; at < bytes.length; at += chunkBytes)
+    chunks.push(sha256(bytes.subarray(at, at + chunkBytes)));
+  return { bytes: bytes.length, chunkBytes, sha256: sha256(bytes), chunks };
+}
+
+interface Received {
+  hash: string;
+  setbacks: FetchEvent[];
+  result: Awaited<ReturnType<typeof fetchToStream>>;
+}
+
+async function receive(
+  servers: RunningServer[],
+  options: Partial<FetchOptions> = {},
+  write: (chunk: Buffer) => void | Promise<void> = () => undefined,
+): Promise<Received> {
+  const hash = createHash('sha256');
+  const setbacks: FetchEvent[] = [];
+  const result = await fetchToStream(
+    url,
+    (chunk) => {
+      hash.update(chunk);
+      return write(chunk);
+    },
+    {
+      locator: locatorOf(servers),
+      onEvent: (event) => event.kind === 'setback' && setbacks.push(event),
+      ...options,
+      policy: { ...hurried, ...options.policy },
+    },
+  );
+  return { hash: hash.digest('hex'), setbacks, result };
+}
+
+async function serveAll(t: TestContext, options: ServerOptions[]): Promise<RunningServer[]> {
+  return Promise.all(options.map((each) => serveObject(t, each)));
+}
+
+/** A writer that keeps every chunk for a few turns of the event loop and then takes its hash. */
+function slowWriter(): { write: (chunk: Buffer) => Promise<void>; hex: () => string } {
+  const hash = createHash('sha256');
+  let nth = 0;
+  return {
+    async write(chunk) {
+      for (let turn = nth++ % 4; turn >= 0; turn--) await nextTurn();
+      hash.update(chunk);
+    },
+    hex: () => hash.digest('hex'),
+  };
+}
+
+test('every byte is intact however slow the writer, with and without TLS', async (t) => {
+  const bytes = objectBytes(24 * mebibyte);
+  const authority = makeCertificateAuthority('test', Date.now());
+  const tls = authority.issue(['127.0.0.1']);
+  for (const server of await serveAll(t, [{ bytes }, { bytes, tls }])) {
+    const writer = slowWriter();
+    const locator = locatorOf([server], { ca: [authority.certificate] });
+    const { result } = await receive([], { locator }, writer.write);
+    assert.equal(writer.hex(), sha256(bytes), server.server.url);
+    assert.equal(result.verified, 'size');
+  }
+});
+
+test('a server whose certificate nobody vouches for is not trusted', async (t) => {
+  const tls = makeCertificateAuthority('test', Date.now()).issue(['127.0.0.1']);
+  const servers = await serveAll(t, [{ bytes: objectBytes(100), tls }]);
+  await assert.rejects(receive(servers), (error: Fault) => {
+    assert.equal(error.kind, 'servers-unreachable');
+    assert.match(error.fix ?? '', /SSL_CERT_FILE/);
+    return true;
+  });
+});
+
+test('a slow writer is not mistaken for a stalled server', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const servers = await serveAll(t, [{ bytes }]);
+  let waited = false;
+  const { hash, setbacks } = await receive(servers, { policy: { stallSeconds: 0.1 } }, async () => {
+    if (waited) return;
+    waited = true;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+  });
+  assert.equal(hash, sha256(bytes));
+  assert.deepEqual(setbacks, []);
+});
+
+test('the stream goes on at the byte where a server broke, at another one', async (t) => {
+  const bytes = objectBytes(4 * mebibyte);
+  const breaks: ServerOptions = { bytes, get: (e) => e.begin(mebibyte + 1, () => e.request.socket.end()) };
+  const servers = await serveAll(t, [breaks, { bytes }]);
+  const { hash } = await receive(servers);
+  assert.equal(hash, sha256(bytes));
+  assert.equal(servers[1]!.seen[0]?.range, `bytes=${mebibyte + 1}-`);
+});
+
+test('several servers deliver one stream in order', async (t) => {
+  const bytes = objectBytes(48 * mebibyte);
+  const caches = Array.from({ length: 3 }, (): ServerOptions => ({ bytes, headers: { Age: '60' } }));
+  const servers = await serveAll(t, caches);
+  const writer = slowWriter();
+  const { result } = await receive(servers, {}, writer.write);
+  assert.equal(writer.hex(), sha256(bytes));
+  assert.ok(result.servers.length > 1, 'more than one server was used');
+});
+
+test('several servers and a manifest deliver one stream of proven chunks', async (t) => {
+  const bytes = objectBytes(48 * mebibyte + 12345);
+  const caches = Array.from({ length: 3 }, (): ServerOptions => ({ bytes, headers: { Age: '60' } }));
+  const writer = slowWriter();
+  const servers = await serveAll(t, caches);
+  const { result } = await receive(servers, { manifest: manifestOf(bytes, mebibyte) }, writer.write);
+  assert.equal(writer.hex(), sha256(bytes));
+  assert.equal(result.verified, 'manifest');
+});
+
+test('while a cache is still filling, no other cache is asked', async (t) => {
+  const bytes = objectBytes(48 * mebibyte);
+  const servers = await serveAll(t, [{ bytes, headers: { Age: '0' } }, { bytes }]);
+  await receive(servers, { sha256: sha256(bytes) });
+  assert.equal(servers[1]!.seen.length, 0);
+});
+
+test('a damaged chunk is never handed on; only it is fetched again, from another server', async (t) => {
+  const bytes = objectBytes(8 * mebibyte);
+  const damaged = Buffer.from(bytes);
+  damaged[5 * mebibyte + 77] = (damaged[5 * mebibyte + 77] ?? 0) ^ 1;
+  const servers = await serveAll(t, [{ bytes: damaged }, { bytes }]);
+  const { hash, result, setbacks } = await receive(servers, { manifest: manifestOf(bytes, mebibyte) });
+  assert.equal(hash, sha256(bytes));
+  assert.equal(result.verified, 'manifest');
+  assert.equal(setbacks.length, 1);
+  const ranges = servers[1]!.seen.map(({ range }) => range);
+  assert.deepEqual(ranges, [`bytes=${5 * mebibyte}-${6 * mebibyte - 1}`]);
+});
+
+test('a chunk that is damaged everywhere ends the fetch as corrupt', async (t) => {
+  const bytes = objectBytes(4 * mebibyte);
+  const damaged = Buffer.from(bytes);
+  damaged[100] = (damaged[100] ?? 0) ^ 1;
+  const servers = await serveAll(t, [{ bytes: damaged }, { bytes: damaged }]);
+  await assert.rejects(
+    receive(servers, { manifest: manifestOf(bytes, mebibyte) }),
+    (error: Fault) => error.kind === 'data-corrupt',
+  );
+});
+
+test('a wrong digest at the end is a fault, since the bytes are gone', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const servers = await serveAll(t, [{ bytes }]);
+  await assert.rejects(
+    receive(servers, { sha256: 'b'.repeat(64) }),
+    (error: Fault) => error.kind === 'data-corrupt',
+  );
+});
+
+test('a digest of the server proves the stream', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const Digest = `md5=${createHash('md5').update(bytes).digest('base64')}`;
+  const servers = await serveAll(t, [{ bytes, headers: { Digest } }]);
+  assert.equal((await receive(servers)).result.verified, 'digest');
+});
+
+test('an object that changes after bytes were handed on ends the stream', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const changes: ServerOptions = {
+    bytes,
+    get: (e) => {
+      e.response.setHeader('ETag', `"${e.nth}"`);
+      if (e.nth === 1) e.begin(mebibyte, () => e.request.socket.end());
+      else e.answer();
+    },
+  };
+  await assert.rejects(
+    receive(await serveAll(t, [changes])),
+    (error: Fault) => error.kind === 'object-changed',
+  );
+});
+
+test('what the writer throws ends the fetch unchanged', async (t) => {
+  const servers = await serveAll(t, [{ bytes: objectBytes(2 * mebibyte) }]);
+  const broken = new Fault('archive-damaged', 'the archive is cut off');
+  for (const write of [
+    () => {
+      throw broken;
+    },
+    () => Promise.reject(broken),
+  ])
+    await assert.rejects(receive(servers, {}, write), (error) => error === broken);
+});
+
+test('a stalled cache among good ones costs little', async (t) => {
+  const bytes = objectBytes(48 * mebibyte);
+  const Age = '60';
+  const stalls: ServerOptions = { bytes, headers: { Age }, get: (e) => e.begin(100_000, () => undefined) };
+  const servers = await serveAll(t, [{ bytes, headers: { Age } }, stalls, { bytes, headers: { Age } }]);
+  const { hash, result } = await receive(servers, { policy: { stallSeconds: 2 } });
+  assert.equal(hash, sha256(bytes));
+  assert.ok(result.seconds < 5, `took ${result.seconds} s`);
+});
+
+test('a token goes to the named server and never along with a redirect to another host', async (t) => {
+  const bytes = objectBytes(1000);
+  const [elsewhere] = await serveAll(t, [{ bytes }]);
+  const redirects: ServerOptions = {
+    bytes,
+    get: (e) =>
+      e.answer({ status: 307, headers: { Location: elsewhere!.server.url }, body: Buffer.alloc(0) }),
+    head: (_request, response) => response.writeHead(404).end(),
+  };
+  const [named] = await serveAll(t, [redirects]);
+  const locator = locatorOf([named!], { headers: { Authorization: 'Bearer secret' } });
+  assert.equal((await receive([], { locator })).hash, sha256(bytes));
+  assert.equal(named!.seen[0]?.headers.authorization, 'Bearer secret');
+  assert.ok(elsewhere!.seen.length > 0);
+  assert.ok(elsewhere!.seen.every(({ headers }) => headers.authorization === undefined));
+});
+
+test('an object whose size nobody says is read to its proper end, and is not called proven', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const get: ServerOptions['get'] = ({ response }) => {
+    response.writeHead(200, { 'Transfer-Encoding': 'chunked' });
+    response.end(bytes);
+  };
+  const servers = await serveAll(t, [
+    { bytes, get, head: (_request, response) => response.writeHead(405).end() },
+  ]);
+  const { hash, result } = await receive(servers);
+  assert.equal(hash, sha256(bytes));
+  assert.equal(result.verified, 'none');
+  assert.equal(result.bytes, bytes.length);
+});
