@@ -52,14 +52,14 @@ function fullName(block: Buffer, at: number): string | undefined {
   return prefix === '' ? name : `${prefix}/${name}`;
 }
 
+/** Both sums of the block, its checksum field taken as spaces. */
 function blockSum(block: Buffer, at: number): { unsigned: number; signed: number } {
   let unsigned = 0x20 * 8;
   let above = 0;
-  for (let i = 0; i < blockSize; i++) {
-    if (i >= 148 && i < 156) continue;
-    const byte = block[at + i] ?? 0;
+  for (let i = at; i < at + blockSize; i++) {
+    const byte = i >= at + 148 && i < at + 156 ? 0 : (block[i] ?? 0);
     unsigned += byte;
-    if (byte > 127) above++;
+    above += byte >> 7;
   }
   return { unsigned, signed: unsigned - 256 * above };
 }
@@ -79,11 +79,18 @@ function number(block: Buffer, at: number, length: number): number | undefined {
   return Number.isSafeInteger(value) ? value : undefined;
 }
 
+/** Digits with spaces or zero bytes around them; byte by byte, since this runs several times for every file. */
 function octal(block: Buffer, at: number, length: number): number | undefined {
-  const digits = block
-    .toString('latin1', at, at + length)
-    .replace(/\0[^]*$/, '')
-    .trim();
-  if (digits === '') return 0;
-  return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
+  let i = at;
+  const end = at + length;
+  while (i < end && block[i] === 0x20) i++;
+  let value = 0;
+  for (; i < end; i++) {
+    const digit = (block[i] ?? 0) - 0x30;
+    if (digit < 0 || digit > 7) break;
+    value = value * 8 + digit;
+  }
+  if (i < end && block[i] === 0) return value;
+  while (i < end && block[i] === 0x20) i++;
+  return i === end || block[i] === 0 ? value : undefined;
 }

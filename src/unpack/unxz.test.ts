@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
+import { Fault } from '../fault/fault.ts';
 import { usualLimits } from './limits.ts';
 import { PullStage } from './pull-stage.ts';
 import { Unxz } from './unxz.ts';
@@ -54,7 +55,7 @@ const ways = [
 
 for (const way of ways)
   test(`what xz ${way.join(' ')} packs comes out byte for byte`, { skip: noXz }, () => {
-    const bytes = sample(900_000);
+    const bytes = sample(400_000);
     const packed = spawnSync('xz', ['-c', ...way], { input: bytes, maxBuffer: 1 << 26 }).stdout;
     for (const pieceSize of [packed.length, 8191])
       assert.ok(decode(packed, pieceSize).equals(bytes), `pieces of ${pieceSize}`);
@@ -68,11 +69,19 @@ test('a dictionary of a gigabyte is refused with its size', { skip: noXz }, () =
   });
 });
 
-test('every single wrong bit is found', { skip: noXz }, () => {
-  const packed = spawnSync('xz', ['-c', '-0'], { input: sample(2000) }).stdout;
-  for (let bit = 0; bit < packed.length * 8; bit += 5) {
+test('no wrong bit changes what comes out unnoticed', { skip: noXz }, () => {
+  const bytes = sample(300).subarray(0, 300);
+  const packed = spawnSync('xz', ['-c', '-0'], { input: bytes }).stdout;
+  let found = 0;
+  for (let bit = 0; bit < packed.length * 8; bit++) {
     const wrong = Buffer.from(packed);
     wrong[bit >> 3]! ^= 1 << (bit & 7);
-    assert.throws(() => decode(wrong, wrong.length), { name: 'Fault' }, `bit ${bit}`);
+    try {
+      assert.ok(decode(wrong, wrong.length).equals(bytes), `bit ${bit}`);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      found++;
+    }
   }
+  assert.ok(found > packed.length * 7);
 });
