@@ -50,9 +50,9 @@ export function remaining(attempt: AttemptState): number | undefined {
   const { phase, agent } = attempt;
   const share = shareDone(attempt);
   if (agent === undefined || share === undefined || share <= 0) return undefined;
-  if (phase === 'training') return (agent.millis.training * (1 - share)) / share;
+  if (phase === 'training') return Math.round((agent.millis.training * (1 - share)) / share);
   const { bytes, total, rate } = bytesOf(agent.fetches);
-  return total === undefined || rate <= 0 ? undefined : ((total - bytes) / rate) * 1000;
+  return total === undefined || rate <= 0 ? undefined : Math.round(((total - bytes) / rate) * 1000);
 }
 
 const clamp = (share: number): number => Math.min(1, Math.max(0, share));

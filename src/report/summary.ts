@@ -92,7 +92,7 @@ function completion(jobs: readonly JobState[]): Summary['completion'] {
   const spans = jobs.flatMap(completionSeconds).sort((a, b) => a - b);
   const mean = spans.reduce((sum, span) => sum + span, 0) / spans.length;
   return {
-    meanSeconds: spans.length === 0 ? null : mean,
+    meanSeconds: spans.length === 0 ? null : toMillis(mean),
     medianSeconds: quantile(spans, 0.5),
     p95Seconds: quantile(spans, 0.95),
   };
@@ -104,12 +104,15 @@ function completionSeconds(job: JobState): number[] {
   return [Math.max(0, Date.parse(job.endedAt) - Date.parse(from)) / 1000];
 }
 
+/** Journals know milliseconds; more figures would only be noise. */
+const toMillis = (seconds: number): number => Math.round(seconds * 1000) / 1000;
+
 /** Between the two nearest values in proportion, as NumPy and R do by default. */
 function quantile(sorted: readonly number[], share: number): number | null {
   const place = (sorted.length - 1) * share;
   const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
   if (low === undefined || high === undefined) return null;
-  return low + (high - low) * (place - Math.floor(place));
+  return toMillis(low + (high - low) * (place - Math.floor(place)));
 }
 
 function failures(jobs: readonly JobState[]): Summary['failures'] {

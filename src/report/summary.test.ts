@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { summary } from './summary.ts';
+
+/** A run whose jobs each took so many seconds, from the first start of all. */
+function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[]): Entry[] {
+  const entry = (seconds: number, body: RunBody): Entry => ({
+    v: 1,
+    t: new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString(),
+    seq: 0,
+    ...body,
+  });
+  const ids = jobs.map((_job, index) => String(index));
+  return [
+    entry(0, {
+      kind: 'run-created',
+      run: 'r',
+      name: 'r',
+      pool: 'local',
+      jobs: ids,
+      planHash: '',
+      version: '',
+    }),
+    ...jobs.flatMap(({ seconds, outcome, fault }, index) => {
+      const job = String(index);
+      const record = fault === undefined ? {} : { fault: { kind: fault, message: '' } };
+      return [
+        entry(5, { kind: 'attempt-started', job, attempt: 1, why: '' }),
+        entry(5 + seconds, { kind: 'attempt-ended', job, attempt: 1, outcome, exit: 0, ...record }),
+        entry(5 + seconds, { kind: 'job-ended', job, outcome }),
+      ];
+    }),
+  ];
+}
+
+test('completion counts the jobs that succeeded, from their first start', () => {
+  const times = [10, 20, 30, 40, 1000];
+  const jobs = times.map((seconds) => ({ seconds, outcome: 'success' as const }));
+  const { completion } = summary(fold(runOf([...jobs, { seconds: 9, outcome: 'failed' }])));
+  assert.deepEqual(completion, { meanSeconds: 220, medianSeconds: 30, p95Seconds: 808 });
+});
+
+test('failures are counted by cause, the most frequent first, and their shares add up', () => {
+  const { failures, jobs } = summary(
+    fold(
+      runOf([
+        { seconds: 1, outcome: 'success' },
+        { seconds: 1, outcome: 'wrong-output', fault: 'wrong-output' },
+        { seconds: 1, outcome: 'failed', fault: 'transfer-stalled' },
+        { seconds: 1, outcome: 'failed', fault: 'transfer-stalled' },
+        { seconds: 1, outcome: 'lost' },
+      ]),
+    ),
+  );
+  assert.deepEqual(failures, [
+    { cause: 'transfer-stalled', jobs: 2, share: 0.5 },
+    { cause: 'lost', jobs: 1, share: 0.25 },
+    { cause: 'wrong-output', jobs: 1, share: 0.25 },
+  ]);
+  assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed, jobs.lost], [1, 1, 2, 1]);
+});
+
+test('a run in which nothing has happened has figures, not errors', () => {
+  const empty = summary(fold([]));
+  assert.deepEqual([empty.usefulShare, empty.completion.meanSeconds, empty.failures], [null, null, []]);
+});
