@@ -13,6 +13,8 @@ test('an XRootD listing is read, with its own prefixes, dates and unescaped name
 <lp1:getlastmodified>2024-05-06T07:08:09Z</lp1:getlastmodified>
 <lp1:resourcetype><D:collection/></lp1:resourcetype>
 <lp1:iscollection>1</lp1:iscollection>
+<lp1:executable>T</lp1:executable>
+<lp1:iscollection>1</lp1:iscollection>
 </D:prop><D:status>HTTP/1.1 200 OK</D:status></D:propstat></D:response>
 <D:response xmlns:lp1="DAV:"><D:href>/ns/dir//a b, &amp; 100%.tar</D:href>
 <D:propstat><D:prop><lp1:getcontentlength>12345678901</lp1:getcontentlength><lp1:resourcetype/><lp1:iscollection>0</lp1:iscollection></D:prop>
@@ -39,6 +41,12 @@ test('a Pelican listing is read, with whole URLs, escapes, tags and CDATA', () =
       modified: Date.UTC(2024, 4, 6, 7, 8, 9),
     },
   ]);
+});
+
+test('a property that is said twice counts once', () => {
+  const xml =
+    '<multistatus><response><href>/d</href><iscollection>1</iscollection><iscollection>1</iscollection></response></multistatus>';
+  assert.deepEqual(parseMultistatus(xml), [{ path: '/d', isCollection: true }]);
 });
 
 test('what is no multistatus is told apart from an empty one', () => {

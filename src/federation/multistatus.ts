@@ -33,6 +33,8 @@ export function parseMultistatus(xml: string): Resource[] | undefined {
     } else {
       if (name === 'multistatus') isMultistatus = true;
       if (name === 'response') fields = new Map();
+      // XRootD says some things twice: the last word counts.
+      fields.delete(name);
       if (name === 'collection' && open.at(-1) === 'resourcetype') fields.set('collection', '1');
       if (selfClosing !== '/') open.push(name);
     }

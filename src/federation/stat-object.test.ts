@@ -85,6 +85,25 @@ test('a collection, and an object no cache has yet, are known by the origin that
   assert.equal((await statObject('osdf:///ns/new', { federation })).size, 7);
 });
 
+test('a folder that answers like an object, as at XRootD, is still a collection', async (t) => {
+  const { federation } = await testFederation(
+    t,
+    [
+      ({ method, url }, response) =>
+        method === 'HEAD'
+          ? response.writeHead(200, { 'Content-Length': '4096' }).end()
+          : response
+              .writeHead(207)
+              .end(
+                `<multistatus><response><href>${url}</href><iscollection>1</iscollection></response></multistatus>`,
+              ),
+    ],
+    { listing: true },
+  );
+  const { isCollection, size } = await statObject('osdf:///ns/dir', { federation });
+  assert.deepEqual([isCollection, size], [true, undefined]);
+});
+
 test('files of this machine are told about too', async (t) => {
   const { federation, folder } = await testFederation(t, []);
   await writeFile(path.join(folder, 'a b'), 'hello');

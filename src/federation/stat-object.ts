@@ -79,6 +79,7 @@ async function statFile(url: string, server: ObjectServer): Promise<ObjectInfo> 
   }
 }
 
+/** A folder at XRootD has a length, as if it were an object, and no date: the listing knows better, if there is one. */
 async function fromHead(
   located: Located,
   server: ObjectServer,
@@ -86,18 +87,23 @@ async function fromHead(
   options: StatOptions,
 ): Promise<ObjectInfo> {
   const { headers } = answer;
+  const listed =
+    located.collectionsUrl === undefined
+      ? undefined
+      : await fromListing(located, options).catch(() => undefined);
+  if (listed?.isCollection === true) return listed;
   const length = headers['content-length'];
   const modified = Date.parse(headers['last-modified'] ?? '');
   const age = Number(headers['age'] ?? Number.NaN);
-  const isCollection = headers['content-type'] === 'httpd/unix-directory';
   const digests =
     options.digest === true
       ? await askDigests(located, server, options)
       : parseDigestHeader(headers['digest']);
   return {
+    ...listed,
     url: located.url,
-    isCollection,
-    ...(length === undefined || isCollection ? {} : { size: Number(length) }),
+    isCollection: headers['content-type'] === 'httpd/unix-directory',
+    ...(length === undefined ? {} : { size: Number(length) }),
     ...(headers['etag'] === undefined ? {} : { etag: headers['etag'] }),
     ...(Number.isNaN(modified) ? {} : { modified }),
     ...(Number.isNaN(age) ? {} : { age }),
