@@ -198,3 +198,12 @@ test('a journal in a folder that is not there is a clear fault, and a missing on
   assert.deepEqual(await readJournal(file), { entries: [], garbled: 0 });
   await assert.rejects(stat(file));
 });
+
+test('a journal that cannot be read is named, with the reason', async (t) => {
+  const folder = await temporaryFolder(t);
+  await assert.rejects(readJournal(folder), (thrown) => {
+    assert.ok(thrown instanceof Fault);
+    assert.match(thrown.message, /cannot read the journal .*EISDIR/);
+    return thrown.about === folder;
+  });
+});

@@ -117,6 +117,7 @@ function ignoreUnsyncable(error: NodeJS.ErrnoException): void {
 }
 
 function writeFault(path: string, error: unknown): Fault {
+  if (error instanceof Fault) return error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ENOSPC' || code === 'EDQUOT')
     return new Fault('disk-full', `cannot write to ${path}: no room left on its disk`, {

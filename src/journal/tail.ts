@@ -1,4 +1,5 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
+import { Fault } from '../fault/fault.ts';
 import { decode } from './codec.ts';
 import type { Entry } from './entry.ts';
 
@@ -43,10 +44,10 @@ export class JournalTail {
 
   async read(): Promise<Grown> {
     const grown: Grown = { entries: [], garbled: 0, restarted: false };
-    const found = await ifThere(stat(this.path));
+    const found = await this.#ifThere(stat(this.path));
     // Most journals of a large run do not grow between two looks: those cost one call.
     if (found === undefined || (found.ino === this.#inode && found.size === this.#offset)) return grown;
-    const file = await ifThere(open(this.path, 'r'));
+    const file = await this.#ifThere(open(this.path, 'r'));
     if (file === undefined) return grown;
     try {
       const { size, ino, mtimeMs } = await file.stat();
@@ -68,10 +69,28 @@ export class JournalTail {
   async #readTo(file: FileHandle, end: number, grown: Grown): Promise<void> {
     while (this.#offset < end) {
       const want = Math.min(chunkBytes, end - this.#offset);
-      const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(want), 0, want, this.#offset);
+      const reading = file.read(Buffer.allocUnsafe(want), 0, want, this.#offset);
+      const { bytesRead, buffer } = (await this.#ifThere(reading)) ?? {
+        bytesRead: 0,
+        buffer: Buffer.alloc(0),
+      };
       if (bytesRead === 0) return;
       this.#offset += bytesRead;
       this.#take(buffer.subarray(0, bytesRead), grown);
+    }
+  }
+
+  async #ifThere<T>(file: Promise<T>): Promise<T | undefined> {
+    try {
+      return await file;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Fault('file-invalid', `cannot read the journal ${this.path}: ${reason}`, {
+        about: this.path,
+        fix: "look at the file's permissions and its disk, then run the same command again",
+        cause: error,
+      });
     }
   }
 
@@ -99,13 +118,4 @@ function addLine(line: string, grown: Grown): void {
   const entry = decode(line);
   if (typeof entry === 'string') grown.garbled += 1;
   else grown.entries.push(entry);
-}
-
-async function ifThere<T>(file: Promise<T>): Promise<T | undefined> {
-  try {
-    return await file;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
 }
