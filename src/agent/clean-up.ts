@@ -1,5 +1,5 @@
 import { killProcesses } from './processes.ts';
-import { removeTree } from './remove-tree.ts';
+import { removeTree } from '../base/remove-tree.ts';
 import type { World } from './world.ts';
 
 const rounds = 100;

@@ -6,7 +6,7 @@ import { Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
 import type { Attempt } from './attempt.ts';
 import { copyTree } from './copy-tree.ts';
-import { removeTree } from './remove-tree.ts';
+import { removeTree } from '../base/remove-tree.ts';
 
 /** Says in the results folder whose results they are, so that no other job's attempt replaces them. */
 const ownerFile = '.updraft.json';

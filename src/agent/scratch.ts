@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, statfsSync } from 'nod
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
-import { removeTree } from './remove-tree.ts';
+import { removeTree } from '../base/remove-tree.ts';
 
 /** The attempt's own folder, of which nothing is left at its end. */
 export interface Scratch {

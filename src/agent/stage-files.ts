@@ -5,7 +5,7 @@ import { Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
 import type { Attempt } from './attempt.ts';
 import { copyTree } from './copy-tree.ts';
-import { removeTree } from './remove-tree.ts';
+import { removeTree } from '../base/remove-tree.ts';
 
 /** Brings the user's files into the work folder. */
 export async function stageFiles({ order, scratch, world }: Attempt): Promise<void> {

@@ -23,7 +23,9 @@ export async function createRun(
   const draft = path.join(runs, `.${run}.draft`);
   try {
     await mkdir(draft, { recursive: true });
-    await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`);
+    await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`, {
+      flush: true,
+    });
     for (const [name, text] of Object.entries(rendered)) await writeFile(path.join(draft, name), text);
     await copyFiles(plan, path.join(draft, runFiles.files));
     await using journal = await openJournal(path.join(draft, runFiles.journal), clock);

@@ -19,6 +19,7 @@ export interface SupervisorWorld {
   self: string[];
   pid: number;
   kill: Kill;
+  err(text: string): void;
 }
 
 /** Long enough for an agent to end its training (it gives that ten seconds) and to clean up. */
@@ -38,6 +39,7 @@ export async function superviseRun(runFolder: string, world: SupervisorWorld): P
     poolFolder: localPoolFolder(env),
     machine: await detectMachine(env),
     startAgent,
+    say: (line) => world.err(`${new Date(clock.now()).toISOString()} ${line}\n`),
     stopGraceMs,
     self,
     env,

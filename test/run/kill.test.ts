@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -194,27 +194,64 @@ test('a journal whose first line was lost still brings every job of the plan to 
   assert.equal((await loadRun(run)).tally.success, 2);
 });
 
+test('whatever entry of the journal was the last before kill -9, every job ends well and no attempt runs twice', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('echo "$UPDRAFT_JOB/$UPDRAFT_ATTEMPT" >> "$LOG"; echo 1 > model.pt', 'jobs = 4');
+  const run = await bench.createRun();
+  for (let deaths = 0; !(await isEnded(run)); deaths++) {
+    assert.ok(deaths < 60, 'each supervisor takes the run at least one entry further');
+    // Each one dies as soon as the journal has grown by one or two entries, at whatever it was doing then.
+    await mortalSupervisor(bench, run, (await bench.entries(run)).length + 1 + (deaths % 2));
+  }
+  const { tally, jobs } = await loadRun(run);
+  assert.equal(tally.success, 4);
+  const trainings = await bench.trainings();
+  assert.equal(new Set(trainings).size, trainings.length);
+  for (const { attempts } of jobs)
+    assert.equal(attempts.filter(({ outcome }) => outcome === 'success').length, 1);
+  assert.deepEqual(await readdir(bench.scratch), []);
+});
+
+const isEnded = async (run: string): Promise<boolean> => (await loadRun(run)).endedAt !== undefined;
+
+/** A supervisor in a process of its own that is killed once the journal has so many entries. */
+async function mortalSupervisor(bench: RunBench, run: string, entries: number): Promise<void> {
+  const child = await startSupervisor(bench, run, 'startAgent');
+  const exited = once(child, 'exit');
+  await eventually(async () => child.exitCode !== null || (await bench.entries(run)).length >= entries);
+  child.kill('SIGKILL');
+  await exited;
+}
+
 /** A supervisor in a process of its own that does `act` instead of starting its first agent. */
 async function dieInStart(bench: RunBench, run: string, act: string): Promise<void> {
-  const from = (file: string): string => JSON.stringify(path.join(projectRoot, 'src', file));
+  const start = `async (start) => { ${act}; return new Promise(() => {}); }`;
+  const child = await startSupervisor(bench, run, start);
+  await once(child, 'exit');
+  assert.equal(child.signalCode, 'SIGKILL');
+}
+
+async function startSupervisor(bench: RunBench, run: string, startAgent: string): Promise<ChildProcess> {
+  const from = (file: string): string => JSON.stringify(path.join(projectRoot, file));
   // Functions do not travel as JSON: the other process brings its own.
   const options = JSON.stringify(await bench.supervision(run));
   const source = `
     import { spawn } from 'node:child_process';
-    import { systemClock } from ${from('base/clock.ts')};
-    import { identifyProcess } from ${from('base/process-identity.ts')};
-    import { supervise } from ${from('pool/local/supervise.ts')};
+    import { identifyProcess } from ${from('src/base/process-identity.ts')};
+    import { startAgent } from ${from('src/pool/local/agent-process.ts')};
+    import { supervise } from ${from('src/pool/local/supervise.ts')};
+    import { hurriedClock } from ${from('test/run/hurried-clock.ts')};
     await supervise({
       ...${options},
-      clock: systemClock,
+      clock: hurriedClock(),
       signal: new AbortController().signal,
       kill: process.kill,
+      say: console.error,
       self: identifyProcess(process.pid),
-      startAgent: async (start) => { ${act}; return new Promise(() => {}); },
+      startAgent: ${startAgent},
     });`;
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', source], {
+  return spawn(process.execPath, ['--input-type=module-typescript', '-e', source], {
     stdio: 'inherit',
+    env: bench.env,
   });
-  await once(child, 'exit');
-  assert.equal(child.signalCode, 'SIGKILL');
 }

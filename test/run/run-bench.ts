@@ -117,6 +117,7 @@ export class RunBench {
       signal: new AbortController().signal,
       kill: (pid, signal) => void process.kill(pid, signal),
       startAgent,
+      say: (line) => assert.fail(line),
       stopGraceMs: 10_000,
       self,
       ...over,

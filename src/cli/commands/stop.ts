@@ -68,8 +68,9 @@ function tell(cli: Cli, folder: string, state: RunState, stopping: string[], { j
   } else if (stopping.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
+    const others = stopping.length - stopped.length;
     cli.out(
-      `stopped ${stopped.length} jobs of ${run}; ${stopping.length - stopped.length} ended by themselves\n`,
+      `stopped ${stopped.length} jobs of ${run}${others > 0 ? `; ${others} ended by themselves` : ''}\n`,
     );
   }
 }

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
+import { removeTree } from '../../base/remove-tree.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
-import { Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, Order } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
@@ -27,6 +28,8 @@ export interface AttemptWorld {
   clock: Clock;
   kill: Kill;
   startAgent: StartAgent;
+  /** Writes a line to the supervisor's log. */
+  say: (line: string) => void;
   /** Called when an agent that is our child has ended. */
   onExit: () => void;
   /** How long a stopped agent may take to end its training and clean up. */
@@ -73,7 +76,7 @@ export class Attempt {
     try {
       await mkdir(folder, { recursive: true });
       // The order is there before the folder it names, so that whoever cleans up after us knows of it.
-      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`);
+      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true });
       await mkdir(scratch, { mode: 0o700 });
     } catch (error) {
       throw cannotPrepare(error);
@@ -121,16 +124,24 @@ export class Attempt {
   }
 }
 
-/** Removes all that an attempt that is over left: its processes, its scratch folder, half a result. */
+/**
+ * Removes all that an attempt that is over left: its processes, its scratch folder, half a result. What cannot be
+ * removed is told in the supervisor's log and stops nobody.
+ */
 export async function clearAttempt(world: AttemptWorld, folder: string): Promise<void> {
+  await clear(world, folder).catch((error: unknown) => {
+    world.say(`${folder}: something it left cannot be removed: ${asFault(error).message}`);
+  });
+}
+
+async function clear(world: AttemptWorld, folder: string): Promise<void> {
   const text = await readFile(path.join(folder, attemptFiles.order), 'utf8').catch(() => '');
   const order = parsed(text);
   if (order === undefined) return;
   await removeLeftovers(order.scratchParent, world.kill, world.clock);
   const results = path.dirname(order.resultsTo);
   for (const name of await readdir(results).catch(() => []))
-    if (name.startsWith(`.${order.job.id}.`))
-      await rm(path.join(results, name), { recursive: true, force: true });
+    if (name.startsWith(`.${order.job.id}.`)) removeTree(path.join(results, name));
 }
 
 /** Undefined when whoever wrote the order died over it: then nothing was started by it. */

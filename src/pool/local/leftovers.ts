@@ -1,5 +1,6 @@
-import { readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
+import { removeTree } from '../../base/remove-tree.ts';
 
 /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
 export type Kill = (pid: number, signal: NodeJS.Signals) => void;
@@ -16,7 +17,7 @@ export async function removeLeftovers(scratch: string, kill: Kill, clock: Clock)
     for (const pid of left) kill(pid, 'SIGKILL');
     await clock.sleep(roundMs);
   }
-  await rm(scratch, { recursive: true, force: true });
+  removeTree(scratch);
 }
 
 /** The folder's name is unique, so whoever carries it in the environment or stands in it belongs to the attempt. */
