@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { escapePath, unescapePath } from './escape-path.ts';
+import { parseLinkHeader } from './link-header.ts';
+
+const name = fc.string({ unit: 'grapheme' });
+
+test('every name has one spelling, and comes back from it', () => {
+  fc.assert(
+    fc.property(name, (text) => {
+      const literal = text.replaceAll('%', '%25');
+      assert.equal(unescapePath(escapePath(literal)), text);
+      assert.equal(escapePath(escapePath(text)), escapePath(text));
+    }),
+  );
+});
+
+test('an escaped path passes through a URL and a Link header unchanged', () => {
+  fc.assert(
+    fc.property(name, (text) => {
+      const segment = escapePath(`x${text}`);
+      const url = `https://host/${segment}`;
+      assert.equal(new URL(url).href, url);
+      assert.equal(parseLinkHeader(`<${url}>; pri=1, <https://b/>; pri=2`)[0]?.target, url);
+    }),
+  );
+});
