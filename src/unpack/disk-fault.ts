@@ -1,4 +1,5 @@
 import { lstatSync, statfsSync, type Stats } from 'node:fs';
+import { isGone } from '../base/is-gone.ts';
 import { Fault } from '../fault/fault.ts';
 
 /** A failed file operation as a Fault that says what the disk's trouble is. */
@@ -19,8 +20,8 @@ export function diskFault(error: unknown, folder: string, written: number): unkn
 /** Bytes a user may still write there; nothing where the file system does not tell. */
 export function freeBytes(folder: string): number | undefined {
   try {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize;
+    const { blocks, bavail, bsize } = statfsSync(folder);
+    return blocks === 0 ? undefined : bavail * bsize;
   } catch {
     return undefined;
   }
@@ -35,7 +36,7 @@ export function statIfThere(file: string): Stats | undefined {
   try {
     return lstatSync(file);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined;
+    if (isGone(error)) return undefined;
     throw error;
   }
 }

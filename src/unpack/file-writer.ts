@@ -58,7 +58,7 @@ export class FileWriter implements EntrySink {
       this.#links.delete(entry.path);
       this.#makeFolder(parentOf(entry.path));
       this.#fd = this.#create(entry.path, (entry.mode & 0o777) | 0o600);
-      this.#mtime = entry.mtime;
+      this.#mtime = saneTime(entry.mtime);
     });
     this.#budget.addFile(entry.size);
   }
@@ -84,7 +84,7 @@ export class FileWriter implements EntrySink {
       switch (entry.type) {
         case 'folder':
           this.#makeFolder(entry.path, (entry.mode & 0o777) | 0o700);
-          this.#folderTimes.set(entry.path, entry.mtime);
+          this.#folderTimes.set(entry.path, saneTime(entry.mtime));
           return;
         case 'symlink': {
           this.#keepLink(entry);
@@ -226,4 +226,9 @@ export class FileWriter implements EntrySink {
   #unsafe(what: string): Fault {
     return new Fault('archive-unsafe', `${this.#archive}: ${what}`, { about: this.#archive });
   }
+}
+
+/** Some file systems refuse times far off; these are the ends of what the common ones hold. */
+function saneTime(seconds: number): number {
+  return Math.min(Math.max(seconds, -(2 ** 31)), 2 ** 33);
 }

@@ -1,7 +1,10 @@
 /** Where links lead, by the path they lie at. */
 export type Links = ReadonlyMap<string, string>;
 
+/** Linux follows as many. */
 const mostHops = 40;
+/** More than any honest link needs; without a bound, links to links could take hours to follow. */
+const mostSteps = 1000;
 
 /**
  * Says what is wrong with a symbolic link, or nothing if it stays inside. Links on the way are followed, since
@@ -16,7 +19,9 @@ export function whatIsWrongWithLink(path: string, links: Links): string | undefi
   const ahead = target.split('/').reverse();
   if (target.startsWith('/')) return 'leads to an absolute path';
   let hops = 0;
+  let steps = 0;
   for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
+    if (++steps > mostSteps) return 'leads further than any link should';
     if (part === '' || part === '.') continue;
     if (part === '..') {
       if (reached.pop() === undefined) return 'leads out of the folder';

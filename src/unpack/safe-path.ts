@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 
 declare const safe: unique symbol;
@@ -12,7 +13,7 @@ const mostBytesInName = 255;
 const mostBytesInPath = 3072;
 
 /** Names may hold line breaks and worse; messages show them on one line. */
-export const quoted = (name: string): string => JSON.stringify(name);
+export const quoted = (name: string): string => printable(JSON.stringify(name));
 
 /** Checks a name from an archive; `archive` is only for the message. */
 export function safePath(name: string, archive: string, mostDepth: number): SafePath {

@@ -1,19 +1,17 @@
 import assert from 'node:assert/strict';
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { bunFor, type Arch } from '../../scripts/bun.ts';
 import { cases } from './cases.ts';
 import { replayCases } from './replay-cases.ts';
 
-const root = path.join(import.meta.dirname, '..', '..');
-const bun = [path.join(root, 'node_modules', '.bin', 'bun'), 'bun'].find(
-  (command) => spawnSync(command, ['--version']).status === 0,
-);
+const bun = await bunFor(process.arch as Arch).catch(() => undefined);
 
 test(
   'every case comes out the same under Bun, which the agent runs on',
-  { skip: bun === undefined && 'bun is not on this machine' },
+  { skip: bun === undefined && 'the Bun of the agent cannot be had here' },
   async () => {
     const script = path.join(import.meta.dirname, 'replay-cases.ts');
     const { stdout } = await promisify(execFile)(bun ?? '', [script], { maxBuffer: 1 << 26 });

@@ -84,6 +84,15 @@ const good: Case[] = [
     tree: { x: 'abc' },
   },
   {
+    name: 'a time beyond all bounds',
+    bytes: tar(
+      { type: 'x', data: pax({ mtime: '9'.repeat(400) }) },
+      { name: 'x', data: 'x' },
+      { name: 'd', type: '5', mtime: base256(2n ** 52n) },
+    ),
+    tree: { x: 'x', d: '/' },
+  },
+  {
     name: 'signed checksum',
     bytes: tar({ name: 'ümlaut', data: 'x', checksum: 'signed' }),
     tree: { ümlaut: 'x' },
@@ -307,6 +316,11 @@ const bad: Case[] = [
     /leads out/,
     { name: 'd/e', type: '2', link: '..' },
     { name: 'f', type: '2', link: 'd/e/..' },
+  ),
+  unsafe(
+    'links that multiply',
+    /further than any link|circle/,
+    ...Array.from({ length: 30 }, (_, i) => ({ name: `l${i}`, type: '2', link: `l${i + 1}/../l${i + 1}/.` })),
   ),
   unsafe(
     'links in a circle',
