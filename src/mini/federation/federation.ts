@@ -56,8 +56,8 @@ export interface MiniFederation extends Addresses, AsyncDisposable {
 export async function startFederation(options: FederationOptions): Promise<MiniFederation> {
   const clock = options.clock ?? systemClock;
   const namespaces = await readNamespaces(options.namespaces);
-  const folder = options.folder ?? (await mkdtemp(path.join(os.tmpdir(), 'mini-federation-')));
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await using started = new AsyncDisposableStack();
+  const folder = await makeFolder(options.folder, started);
   const halt = new AbortController();
   const byName = new Map<string, WebServer>();
   const ground: Ground = {
@@ -73,14 +73,12 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
   await writeFile(caFile, authority.certificate);
   const servers = await startServers(ground, authority, { folder, caches: 2, http: false, ...options });
   for (const server of servers.all) byName.set(server.name, server);
-
-  const stop = async (): Promise<void> => {
-    if (halt.signal.aborted) return;
-    await ground.trouble.clear();
-    halt.abort(new Error('the federation stops'));
-    await servers.stop();
-    if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
-  };
+  started.defer(() => ground.trouble.clear());
+  started.defer(() => servers.stop());
+  started.defer(() => halt.abort(new Error('the federation stops')));
+  const running = started.move();
+  let ending: Promise<void> | undefined;
+  const stop = (): Promise<void> => (ending ??= running.disposeAsync());
   return {
     ...addressesOf(servers),
     caFile,
@@ -91,6 +89,14 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** The user's folder, or a temporary one that goes when `started` ends. */
+async function makeFolder(given: string | undefined, started: AsyncDisposableStack): Promise<string> {
+  const folder = given ?? (await mkdtemp(path.join(os.tmpdir(), 'mini-federation-')));
+  if (given === undefined) started.defer(() => rm(folder, { recursive: true, force: true }));
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }
 
 /** What can be said of the servers once they run; their addresses never change. */

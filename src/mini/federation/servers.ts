@@ -24,7 +24,6 @@ export interface Servers {
 interface Cache {
   server: WebServer;
   store: CacheStore;
-  stop(): Promise<void>;
 }
 
 /** Starts origin, issuers, caches and director, in the order in which they need each other's addresses. */
@@ -34,17 +33,29 @@ export async function startServers(
   options: { folder: string; caches: number; http: boolean },
 ): Promise<Servers> {
   const { certificate: cert, key } = authority.issue(['localhost', loopback, '::1']);
-  const origin = makeOrigin(ground, { cert, key });
-  await origin.start();
+  await using started = new AsyncDisposableStack();
+  const start = async (server: WebServer): Promise<WebServer> => {
+    started.defer(() => server.stop());
+    await server.start();
+    return server;
+  };
+  const origin = await start(makeOrigin(ground, { cert, key }));
   for (const namespace of ground.namespaces)
     if (!namespace.public || namespace.writable)
       namespace.issuer = new Issuer(origin.url + issuerPath(namespace.prefix), ground.clock);
   const parts: Cache[] = [];
-  for (let number = 1; number <= options.caches; number += 1)
-    parts.push(await startCache(`cache-${number}`, options.folder, ground, { cert, key }, origin));
+  for (let number = 1; number <= options.caches; number += 1) {
+    const cache = await makeStoringCache(
+      `cache-${number}`,
+      options.folder,
+      { ground, cert, key, origin },
+      started,
+    );
+    parts.push({ store: cache.store, server: await start(cache.server) });
+  }
   const caches = parts.map(({ server }) => server);
-  const director = makeDirector(ground, { cert, key }, { origin, caches, http: options.http });
-  await director.start();
+  const director = await start(makeDirector(ground, { cert, key }, { origin, caches, http: options.http }));
+  const running = started.move();
   return {
     ...{ director, origin, caches, all: [director, origin, ...caches] },
     async evict(name, objectPath) {
@@ -53,30 +64,25 @@ export async function startServers(
         await (objectPath === undefined ? store.clear() : store.evict(objectPath));
       }
     },
-    async stop() {
-      await Promise.all([director.stop(), origin.stop(), ...parts.map((cache) => cache.stop())]);
-    },
+    stop: () => running.disposeAsync(),
   };
 }
 
-async function startCache(
+/** A cache and the folder it fills; the folder goes, after the server, when `started` ends. */
+async function makeStoringCache(
   name: string,
   folder: string,
-  ground: Ground,
-  tls: { cert: string; key: string },
-  origin: WebServer,
+  { ground, cert, key, origin }: { ground: Ground; cert: string; key: string; origin: WebServer },
+  started: AsyncDisposableStack,
 ): Promise<Cache> {
   const content = path.join(folder, name);
   await mkdir(content, { recursive: true });
   const client = new OriginClient(origin.httpUrl, ground.signal);
   const store = new CacheStore(content, client, ground.clock);
-  const server = makeCache(name, ground, tls, { store, origin: client });
-  await server.start();
-  const stop = async (): Promise<void> => {
-    await server.stop();
+  started.defer(async () => {
     client.close();
     await store.clear();
     await rm(content, { recursive: true, force: true });
-  };
-  return { server, store, stop };
+  });
+  return { server: makeCache(name, ground, { cert, key }, { store, origin: client }), store };
 }

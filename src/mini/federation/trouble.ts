@@ -138,10 +138,11 @@ export class Trouble {
     await this.#forServers(rule, true);
     const { forMs } = rule.parsed;
     if (forMs === undefined) return;
-    void this.#clock.sleep(forMs, rule.end.signal).then(
-      () => this.#bringUp(rule),
-      () => undefined,
-    );
+    // Fails when the rule was ended before its time, or when another process has taken the port meanwhile.
+    this.#clock
+      .sleep(forMs, rule.end.signal)
+      .then(() => this.#bringUp(rule))
+      .catch(() => undefined);
   }
 
   async #bringUp(rule: Active): Promise<void> {

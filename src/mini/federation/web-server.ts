@@ -19,12 +19,12 @@ export class WebServer {
   readonly #handler: Handler;
   readonly #tls: { cert: string; key: string };
   readonly #ports = { https: 0, http: 0 };
-  /** Connections as the kernel knows them, by the client's port: a reset needs what is beneath TLS. */
-  readonly #connections = new Map<number, Socket>();
+  /** Connections as the kernel knows them, by their ports: a reset needs what is beneath TLS. */
+  readonly #connections = new Map<string, Socket>();
   #listeners: Listener[] = [];
-  /** Reasons to be down: it is up again when the last one ends. */
   #downs = 0;
   #stopped = false;
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(name: string, tls: { cert: string; key: string }, handler: Handler) {
     this.name = name;
@@ -41,30 +41,44 @@ export class WebServer {
   }
 
   async start(): Promise<void> {
-    const secure = https.createServer(this.#tls, (request, response) => this.#serve(request, response));
-    const plain = http.createServer((request, response) => this.#serve(request, response));
-    this.#listeners = await Promise.all([
-      this.#listen(secure, this.#ports.https),
-      this.#listen(plain, this.#ports.http),
-    ]);
-    [this.#ports.https = 0, this.#ports.http = 0] = this.#listeners.map(({ port }) => port);
+    await this.#inTurn(() => this.#open());
   }
 
+  /** Down counts: as often as it was taken down it must be let up. */
   async setDown(down: boolean): Promise<void> {
     this.#downs += down ? 1 : -1;
-    if (down && this.#downs === 1) await this.#close();
-    if (!down && this.#downs === 0 && !this.#stopped) await this.start();
+    await this.#inTurn(async () => {
+      const open = this.#listeners.length > 0;
+      if (this.#downs > 0 && open) await this.#close();
+      if (this.#downs === 0 && !open && !this.#stopped) await this.#open();
+    });
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    await this.#close();
+    await this.#inTurn(() => this.#close());
   }
 
   /** Cuts the connection of this answer with a reset (RST) instead of an orderly end. */
   reset(response: ServerResponse): void {
-    const port = response.socket?.remotePort;
-    if (port !== undefined) this.#connections.get(port)?.resetAndDestroy();
+    if (response.socket !== null) this.#connections.get(portsOf(response.socket))?.resetAndDestroy();
+  }
+
+  /** Opening and closing take time; one never begins before the other has ended. */
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    const turn = this.#turn.then(change);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #open(): Promise<void> {
+    const secure = https.createServer(this.#tls, (request, response) => this.#serve(request, response));
+    const plain = http.createServer((request, response) => this.#serve(request, response));
+    const both = [this.#listen(secure, this.#ports.https), this.#listen(plain, this.#ports.http)];
+    const settled = await Promise.allSettled(both);
+    this.#listeners = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    await Promise.all(both);
+    [this.#ports.https = 0, this.#ports.http = 0] = this.#listeners.map(({ port }) => port);
   }
 
   async #listen(server: http.Server | https.Server, port: number): Promise<Listener> {
@@ -79,10 +93,9 @@ export class WebServer {
   }
 
   #remember(socket: Socket): void {
-    const port = socket.remotePort;
-    if (port === undefined) return;
-    this.#connections.set(port, socket);
-    socket.once('close', () => this.#connections.delete(port));
+    const ports = portsOf(socket);
+    this.#connections.set(ports, socket);
+    socket.once('close', () => this.#connections.delete(ports));
   }
 
   #serve(request: IncomingMessage, response: ServerResponse): void {
@@ -111,4 +124,8 @@ export class WebServer {
       }),
     );
   }
+}
+
+function portsOf({ localPort, remotePort }: Socket): string {
+  return `${localPort ?? 0}-${remotePort ?? 0}`;
 }
