@@ -1,9 +1,13 @@
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { shellQuote } from '../base/shell-quote.ts';
+import { Fault } from '../fault/fault.ts';
+import { runFiles } from '../job/layout.ts';
 import { loadPlan } from '../job/load-plan.ts';
 import { openPool } from '../pool/open-pool.ts';
 import type { Pool } from '../pool/pool.ts';
-import { submitRun, type Submitted } from '../run/submit-run.ts';
+import { readPlan } from '../run/read-plan.ts';
+import { resumeRun, submitRun, type Submitted } from '../run/submit-run.ts';
 import type { Cli } from './cli.ts';
 
 /** A run that was submitted, and how a command line names it. */
@@ -13,14 +17,36 @@ export interface SubmittedRun extends Submitted {
   pool: Pool;
 }
 
-/** Loads the job file, hands it to its pool, and says on stderr what was done and why. */
+/**
+ * Hands a job file to its pool, or takes up the run whose folder is named, and says on stderr what was done and why.
+ */
 export async function submitPlan(cli: Cli, where: string, isNew: boolean): Promise<SubmittedRun> {
+  const folder = path.resolve(cli.cwd, where);
+  const isRun = await stat(path.join(folder, runFiles.journal)).then(
+    () => true,
+    () => false,
+  );
+  const { pool, ...submitted } = isRun ? await resume(cli, folder, isNew) : await submit(cli, where, isNew);
+  cli.err(`${told[submitted.how]} ${path.basename(submitted.folder)}: ${submitted.why}\n`);
+  return { ...submitted, argument: argumentFor(cli.cwd, submitted.folder), pool };
+}
+
+async function submit(cli: Cli, where: string, isNew: boolean): Promise<Submitted & { pool: Pool }> {
   const home = cli.env['HOME'];
   const plan = await loadPlan(where, { cwd: cli.cwd, ...(home === undefined ? {} : { home }) });
   const pool = openPool(plan.spec.run.pool, cli);
-  const submitted = await submitRun(plan, pool, { isNew, version: cli.version, clock: cli.clock });
-  cli.err(`${told[submitted.how]} ${path.basename(submitted.folder)}: ${submitted.why}\n`);
-  return { ...submitted, argument: argumentFor(cli.cwd, submitted.folder), pool };
+  const { version, clock } = cli;
+  return { ...(await submitRun(plan, pool, { isNew, version, clock })), pool };
+}
+
+async function resume(cli: Cli, folder: string, isNew: boolean): Promise<Submitted & { pool: Pool }> {
+  const { file, spec } = await readPlan(folder);
+  if (isNew)
+    throw new Fault('usage', `${folder} is a run; --new makes another one from a job file`, {
+      fix: `updraft submit --new ${shellQuote(file)}`,
+    });
+  const pool = openPool(spec.run.pool, cli);
+  return { ...(await resumeRun(folder, pool)), pool };
 }
 
 const told = { created: 'started', continued: 'going on with', finished: 'already finished:' } as const;

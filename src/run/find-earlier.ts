@@ -4,14 +4,13 @@ import { isGone } from '../base/is-gone.ts';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { loadRun } from '../journal/load-run.ts';
-import type { RunState } from '../journal/state.ts';
 import { readPlan } from './read-plan.ts';
 
-/** A run that was made from the same job file before. */
+/** A run that was made under the same name before. */
 export interface EarlierRun {
   folder: string;
   plan: Plan;
-  state: RunState;
+  isEnded: boolean;
 }
 
 export interface Earlier {
@@ -23,29 +22,31 @@ export interface Earlier {
 
 /** Looks for runs under the plan's name. What is no readable run is left alone. */
 export async function findEarlier(plan: Plan): Promise<Earlier> {
-  const runs = await runsNamed(plan);
-  const same = runs.filter((run) => run.plan.planHash === plan.planHash);
-  return { same: same.find(({ state }) => state.endedAt === undefined) ?? same[0], newest: runs[0] };
+  const earlier: Earlier = { same: undefined, newest: undefined };
+  for (const folder of await runsNamed(plan)) {
+    const its = await readPlan(folder).catch(() => undefined);
+    const isSame = its?.planHash === plan.planHash;
+    if (its?.spec.name !== plan.spec.name || !(isSame || earlier.newest === undefined)) continue;
+    const state = await loadRun(folder).catch(() => undefined);
+    if (state === undefined) continue;
+    const run = { folder, plan: its, isEnded: state.endedAt !== undefined };
+    earlier.newest ??= run;
+    if (isSame) earlier.same ??= run;
+    if (isSame && !run.isEnded) return { ...earlier, same: run };
+  }
+  return earlier;
 }
 
 /** Newest first: the id in a run's name begins with its date and time. */
-async function runsNamed({ folder, spec }: Plan): Promise<EarlierRun[]> {
+async function runsNamed({ folder, spec }: Plan): Promise<string[]> {
   const runs = path.join(folder, runsFolder);
   const names = await readdir(runs).catch((error: unknown) => {
     if (isGone(error)) return [];
     throw error;
   });
-  const found: EarlierRun[] = [];
-  for (const name of names
-    .filter((one) => one.startsWith(`${spec.name}-`))
+  const ours = names.filter((name) => name.startsWith(`${spec.name}-`));
+  return ours
     .sort()
-    .reverse()) {
-    const run = await loadEarlier(path.join(runs, name)).catch(() => undefined);
-    if (run?.plan.spec.name === spec.name) found.push(run);
-  }
-  return found;
-}
-
-async function loadEarlier(folder: string): Promise<EarlierRun> {
-  return { folder, plan: await readPlan(folder), state: await loadRun(folder) };
+    .reverse()
+    .map((name) => path.join(runs, name));
 }

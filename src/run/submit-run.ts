@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Plan } from '../job/plan.ts';
+import { loadRun } from '../journal/load-run.ts';
 import type { Pool } from '../pool/pool.ts';
 import { createRun } from './create-run.ts';
 import { findEarlier, type Earlier } from './find-earlier.ts';
@@ -29,8 +30,8 @@ export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions):
   const earlier = await findEarlier(plan);
   const { same } = earlier;
   if (same !== undefined && !options.isNew) {
-    const { folder, state } = same;
-    if (state.endedAt !== undefined)
+    const { folder, isEnded } = same;
+    if (isEnded)
       return { folder, how: 'finished', why: 'nothing changed since it ended; --new starts another' };
     await pool.submit(folder);
     return { folder, how: 'continued', why: 'it has not ended and nothing changed' };
@@ -41,10 +42,18 @@ export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions):
   return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}` };
 }
 
+/** Takes up a run by its folder, as it was made: what its job file says by now does not matter. */
+export async function resumeRun(folder: string, pool: Pool): Promise<Submitted> {
+  const { endedAt } = await loadRun(folder);
+  if (endedAt !== undefined) return { folder, how: 'finished', why: `it ended at ${endedAt}` };
+  await pool.submit(folder);
+  return { folder, how: 'continued', why: 'it has not ended' };
+}
+
 function reason(plan: Plan, { same, newest }: Earlier, { isNew }: SubmitOptions): string {
   if (newest === undefined) return 'the first run under this name';
   const last = path.basename(newest.folder);
   if (isNew && same !== undefined) return `another run was asked for, beside ${last}`;
-  const still = newest.state.endedAt === undefined ? ', which goes on by itself' : '';
+  const still = newest.isEnded ? '' : ', which has not ended';
   return `changed since ${last}${still}: ${whatChanged(newest.plan, plan).join(', ')}`;
 }

@@ -39,7 +39,7 @@ test('a changed plan starts another run beside the one that goes on, and says wh
   await bench.until(run!, isIn('0000', 'training'));
   await appendFile(path.join(bench.folder, 'train.sh'), '\necho changed >> "$LOG"\n');
   const second = await bench.updraft('submit');
-  assert.match(second.err, /changed since bench-\S+, which goes on by itself: train\.sh;/);
+  assert.match(second.err, /changed since bench-\S+, which has not ended: train\.sh;/);
   assert.equal((await bench.runs()).length, 2);
   await writeFile(bench.env['GO']!, '');
   for (const one of await bench.runs())
@@ -88,4 +88,23 @@ test('a supervisor that cannot start is told with what it said', async (t) => {
     /the supervisor of \S+ could not be started: .*UPDRAFT_AGENT names \S+, which cannot be executed/,
   );
   assert.equal((await loadRun(run)).tally.waiting, 1);
+});
+
+test('an unfinished run is taken up by its folder, though its job file has changed', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo);
+  await bench.updraft('submit');
+  const [run] = await bench.runs();
+  await bench.until(run!, isIn('0000', 'training'));
+  await bench.killSupervisor(run!);
+  await bench.describe('echo something else');
+  const status = await bench.updraft('status');
+  assert.match(status.err, /nobody works on it any more.*\n.*updraft submit runs\/bench-/);
+  await writeFile(bench.env['GO']!, '');
+  const { code, err } = await bench.updraft('run', path.relative(bench.folder, run!));
+  assert.equal(code, 0);
+  assert.match(err, /going on with bench-/);
+  assert.equal((await bench.runs()).length, 1);
+  const wrong = await bench.updraft('submit', '--new', run!);
+  assert.equal(wrong.code, 2);
 });

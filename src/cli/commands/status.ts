@@ -9,6 +9,7 @@ import { findRun } from '../find-run.ts';
 import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
 import { jobNotes, jobWord, showEpoch, showLoss } from '../job-words.ts';
 import { nextCommands } from '../next-commands.ts';
+import { tellUnsupervised } from '../tell-unsupervised.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -31,6 +32,7 @@ Exit codes: 0 shown, 2 no such run.`,
         return;
       }
       cli.out(`${statusText(state, cli.columns, cli.clock.now(), cli.outIsTerminal)}\n`);
+      await tellUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
         ...(state.endedAt === undefined
           ? ([[`updraft watch ${run.argument}`, 'see it live']] as const)

@@ -25,7 +25,8 @@ const example = `
 The jobs run on without this command, and after you log out. The same command again goes on with an unfinished run;
 a changed job file, or --new, starts another one.
 
-Example:
+Examples:
   $ updraft submit examples/cifar10
+  $ updraft submit runs/cifar10-20261115T023821_ab38   go on with this very run
 
 Exit codes: 0 queued, 2 wrong usage, 3 something wrong in the job file, 4 the pool cannot take it.`;
