@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
+import type { Order } from '../job/job.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { openAgentJournal } from '../journal/file.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -29,6 +30,9 @@ function world(): World {
   process.on('SIGINT', () => ask(new Fault('interrupted', 'the attempt was stopped (SIGINT)')));
   for (const name of ['SIGTERM', 'SIGHUP'] as const)
     process.on(name, () => ask(new Fault('evicted', `the attempt was asked to leave the machine (${name})`)));
+  // A mistake of ours ends the attempt like any other cause: with its clean-up.
+  for (const name of ['uncaughtException', 'unhandledRejection'] as const)
+    process.on(name, (error: unknown) => ask(asFault(error)));
   return {
     env: process.env,
     clock: systemClock,
@@ -46,20 +50,15 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    // Gone, or somebody else's by now.
+    if (!['ESRCH', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
   }
 }
 
 async function run(file: string): Promise<number> {
   const ours = world();
   const order = await readOrder(path.resolve(file));
-  const me = identifyProcess(ours.pid);
-  if (me === undefined) throw new Fault('self-test-failed', '/proc cannot be read', { fix: 'mount /proc' });
-  if (!(await makeClaim(order.attemptFolder, me)))
-    throw new Fault('order-invalid', `attempt ${order.attempt} of job ${order.job.id} is claimed already`, {
-      fix: 'start a new attempt: one that was claimed never runs again',
-      about: order.attemptFolder,
-    });
+  await claim(order, ours.pid);
   const journal = await openAgentJournal(
     path.join(order.attemptFolder, attemptFiles.journal),
     { job: order.job.id, attempt: order.attempt },
@@ -70,6 +69,24 @@ async function run(file: string): Promise<number> {
   if (fault !== undefined) show(fault);
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;
+}
+
+/** Makes the attempt ours, or says why it cannot be. */
+async function claim({ attemptFolder, attempt, job }: Order, pid: number): Promise<void> {
+  const me = identifyProcess(pid);
+  if (me === undefined) throw new Fault('self-test-failed', '/proc cannot be read', { fix: 'mount /proc' });
+  const made = await makeClaim(attemptFolder, me).catch((error: unknown) => {
+    throw new Fault('order-invalid', `the attempt's folder cannot be used: ${(error as Error).message}`, {
+      fix: `make sure that ${attemptFolder} exists and can be written`,
+      about: attemptFolder,
+      cause: error,
+    });
+  });
+  if (made) return;
+  throw new Fault('order-invalid', `attempt ${attempt} of job ${job.id} is claimed already`, {
+    fix: 'start a new attempt: one that was claimed never runs again',
+    about: attemptFolder,
+  });
 }
 
 async function main(words: string[]): Promise<number> {
@@ -88,6 +105,9 @@ function show(fault: Fault): void {
   process.stderr.write(`updraft-agent: ${fault.message}\n`);
   if (fault.fix !== undefined) process.stderr.write(`  fix: ${fault.fix}\n`);
 }
+
+// Whoever started us may be gone by the time there is something to say.
+process.stderr.on('error', () => undefined);
 
 /** The end is the end: a socket or timer somebody forgot must not hold the slot. */
 async function end(): Promise<never> {

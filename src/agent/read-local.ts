@@ -12,7 +12,9 @@ export async function readLocal(
   write: (chunk: Buffer) => void | Promise<void>,
   options: FetchOptions & { clock: NonNullable<FetchOptions['clock']> },
 ): Promise<Fetched> {
-  const { clock, signal, sha256, bytes: expected } = options;
+  const { clock, signal, manifest } = options;
+  const sha256 = options.sha256 ?? manifest?.sha256;
+  const expected = options.bytes ?? manifest?.bytes;
   const started = clock.monotonic();
   await using input = await openLocal(file);
   const hash = createHash('sha256');

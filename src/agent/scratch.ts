@@ -11,7 +11,7 @@ export interface Scratch {
   work: string;
   /** First on the training's PATH. */
   bin: string;
-  /** The training's TMPDIR. */
+  /** The training's TMPDIR. Its path is short: the sockets that PyTorch's loaders put there may have 107 characters. */
   tmp: string;
   /** Where data waits until it is whole; on the same file system as `work`. */
   stage: string;
@@ -22,16 +22,15 @@ export interface Scratch {
 /** Makes a folder of a new name that nobody else can read. */
 export function makeScratch(order: Order): Scratch {
   const parent = order.scratchParent;
-  const name = `updraft-${order.run}-${order.job.id}-`.replace(/[^\w.-]+/g, '_').slice(-60);
   let root: string;
   try {
-    root = realpathSync(mkdtempSync(path.join(parent, name)));
+    root = realpathSync(mkdtempSync(path.join(parent, 'updraft-')));
     chmodSync(root, 0o700);
   } catch (error) {
     throw unusable(parent, error);
   }
   try {
-    const [work, bin, tmp, stage] = ['work', 'bin', 'tmp', 'stage'].map((part) => {
+    const [work, bin, tmp, stage] = ['work', 'bin', 't', 'stage'].map((part) => {
       const folder = path.join(root, part);
       mkdirSync(folder, { mode: 0o700 });
       return folder;

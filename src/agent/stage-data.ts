@@ -1,6 +1,7 @@
-import { mkdir, open, rename } from 'node:fs/promises';
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import { createLocator } from '../federation/locator.ts';
 import { parseObjectUrl, type ObjectUrl } from '../federation/object-url.ts';
@@ -8,6 +9,7 @@ import type { DataSource } from '../job/spec.ts';
 import { fetchToFile } from '../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchEvent, FetchOptions } from '../transfer/fetch.ts';
+import { parseManifest, type Manifest } from '../transfer/manifest.ts';
 import { archiveKind } from '../unpack/archive-kind.ts';
 import { openUnpacker, type UnpackerOptions } from '../unpack/open-unpacker.ts';
 import type { Attempt } from './attempt.ts';
@@ -31,7 +33,7 @@ export async function stageData(attempt: Attempt): Promise<void> {
     attempt.world.signal.throwIfAborted();
     attempt.note({ kind: 'phase', phase: 'fetching' });
     const url = parseObjectUrl(source.url, env);
-    const staging = { source, url, options: fetchOptions(source, url.text, attempt, locator) };
+    const staging = { source, url, options: await fetchOptions(source, url.text, attempt, locator) };
     const name = nameOf(url);
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
@@ -96,22 +98,48 @@ function nameOf(url: ObjectUrl): string {
   return name === '' || name === '..' ? 'object' : name;
 }
 
-function fetchOptions(
+async function fetchOptions(
   source: DataSource,
   object: string,
   attempt: Attempt,
   locator: Locator,
-): Staging['options'] {
+): Promise<Staging['options']> {
+  const { clock, signal } = attempt.world;
   const { tokenFile, sha256, expect } = source;
+  const access = { locator, clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const manifest = await readManifest(source, attempt.order.filesFrom, access);
   return {
-    locator,
-    clock: attempt.world.clock,
-    signal: attempt.world.signal,
+    ...access,
     onEvent: tellEvents(object, attempt),
-    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...(manifest === undefined ? {} : { manifest }),
     ...(sha256 === undefined ? {} : { sha256 }),
     ...(expect.bytes === undefined ? {} : { bytes: expect.bytes }),
   };
+}
+
+/** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
+async function readManifest(
+  { manifest }: DataSource,
+  filesFrom: string,
+  access: FetchOptions,
+): Promise<Manifest | undefined> {
+  if (manifest === undefined) return undefined;
+  if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest);
+  const parts: Buffer[] = [];
+  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), access);
+  return parseManifest(Buffer.concat(parts).toString('utf8'), manifest);
+}
+
+async function readSent(name: string, folder: string): Promise<string> {
+  try {
+    return await readFile(path.join(folder, name), 'utf8');
+  } catch (error) {
+    throw new Fault('order-invalid', `the manifest ${name} cannot be read: ${(error as Error).message}`, {
+      fix: `put ${name} beside the job file`,
+      about: name,
+      cause: error,
+    });
+  }
 }
 
 function tellEvents(object: string, { world, note }: Attempt): (event: FetchEvent) => void {

@@ -3,6 +3,9 @@ import type { Env } from '../base/env.ts';
 import type { Order } from '../job/job.ts';
 import type { Scratch } from './scratch.ts';
 
+/** What leaves room for the names of sockets, of which a path can have 107 characters. */
+const longestTmp = 70;
+
 /**
  * The environment of the training: the machine's, then what Updraft tells it, then what the user sets. The folder
  * with the chosen Python stays first on the PATH whoever sets it.
@@ -15,7 +18,7 @@ export function trainingEnv(order: Order, scratch: Scratch, env: Env): Record<st
     // Lines must arrive as they are printed, or a training that works looks like one that hangs.
     PYTHONUNBUFFERED: '1',
     ...env,
-    TMPDIR: scratch.tmp,
+    ...(scratch.tmp.length > longestTmp ? {} : { TMPDIR: scratch.tmp }),
     UPDRAFT_RUN: run,
     UPDRAFT_JOB: job.id,
     UPDRAFT_ATTEMPT: String(attempt),

@@ -91,3 +91,24 @@ test('data that is not what was expected never reaches the training', async (t) 
   assert.equal(gone.exit, 96);
   assert.match(gone.stderr, /set\.tar\.gz\.none is not there/);
 });
+
+test('a manifest sent along proves the data', async (t) => {
+  const bench = await AgentBench.open(t);
+  const manifest = { bytes: archive.length, chunkBytes: 4096, sha256, chunks: [sha256] };
+  const { url } = await serveBytes(t, archive);
+  const data = [{ url: `${url}/set.tar.gz`, manifest: 'set.json' }];
+  const good = await bench.run({
+    data,
+    train: { ...train, files: [] },
+    files: { 'set.json': JSON.stringify(manifest) },
+  });
+  assert.equal(good.stderr, '');
+  assert.equal(bench.entries('fetched')[0]?.verified, 'manifest');
+  const none = await bench.run({
+    attempt: 2,
+    data: [{ url: `${url}/set.tar.gz`, manifest: 'none.json' }],
+    train,
+  });
+  assert.equal(none.exit, 117);
+  assert.match(none.stderr, /none\.json/);
+});
