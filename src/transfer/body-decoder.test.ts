@@ -13,14 +13,9 @@ function decode(body: BodyDecoder, bytes: Buffer, lengths: number[]): { data: st
   let offset = 0;
   for (let nth = 0; offset < bytes.length && !body.done; nth++) {
     const chunk = bytes.subarray(offset, offset + (lengths[nth % lengths.length] ?? 1));
-    let at = 0;
-    while (at < chunk.length) {
-      const step = body.step(chunk, at);
-      data += step.data?.toString('latin1') ?? '';
-      at = step.next;
-      if (body.done) break;
-    }
-    offset += at;
+    const { next, data: some } = body.step(chunk, 0);
+    data += some?.toString('latin1') ?? '';
+    offset += next;
   }
   return { data, rest: bytes.subarray(offset).toString('latin1') };
 }

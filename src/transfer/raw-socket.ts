@@ -1,5 +1,6 @@
 import net from 'node:net';
 import tls from 'node:tls';
+import { ReadSlab } from './read-slab.ts';
 
 export interface Endpoint {
   host: string;
@@ -19,8 +20,6 @@ export interface SocketEvents {
   closed(error: Error | undefined): void;
 }
 
-const slabBytes = 1 << 20;
-
 /**
  * Bun's 'data' events beat its `onread`; Node's `onread` with a reused buffer beats its 'data' events by far
  * (no allocation, few copies). Both are behind this one class.
@@ -36,11 +35,11 @@ export class RawSocket {
   #busy = false;
   #ended = false;
   #error: Error | undefined;
-  #slab: Buffer | undefined;
-  #spare: Buffer | undefined;
+  readonly #slab: ReadSlab | undefined;
 
   private constructor(endpoint: Endpoint, events: SocketEvents) {
     this.#events = events;
+    if (reusesBuffers) this.#slab = new ReadSlab(endpoint.tls, (chunk) => this.#arrived(chunk));
     this.#socket = endpoint.tls
       ? tls.connect(this.#tlsOptions(endpoint))
       : net.connect(this.#options(endpoint));
@@ -87,16 +86,15 @@ export class RawSocket {
 
   #options(endpoint: Endpoint): net.NetConnectOpts {
     const place = { host: endpoint.host, port: endpoint.port };
-    if (!reusesBuffers) return place;
-    this.#slab = Buffer.allocUnsafeSlow(slabBytes);
-    const callback = (length: number, buffer: Uint8Array): boolean => {
-      const chunk = (buffer as Buffer).subarray(0, length);
-      if (this.#arrived(chunk)) this.#swapSlabs();
+    if (this.#slab === undefined) return place;
+    const slab = this.#slab;
+    const callback = (length: number): boolean => {
+      slab.filled(length);
       return true;
     };
-    // The generator runs after each callback. A chunk that is still being used keeps its slab, and reads that
-    // land meanwhile go to the other one; one fixed buffer would be overwritten under the user's hands.
-    return { ...place, onread: { buffer: () => this.#slab as Buffer, callback } };
+    // `buffer` is asked for after each callback. One fixed buffer would be overwritten under the hands of a
+    // taker that is not done with it: after a pause TLS still hands on what it has decrypted.
+    return { ...place, onread: { buffer: () => slab.room(), callback } };
   }
 
   #tlsOptions(endpoint: Endpoint): tls.ConnectionOptions {
@@ -108,19 +106,13 @@ export class RawSocket {
     };
   }
 
-  #swapSlabs(): void {
-    const next = this.#spare ?? Buffer.allocUnsafeSlow(slabBytes);
-    this.#spare = this.#slab;
-    this.#slab = next;
-  }
-
   /** True if the chunk is still in use after the call. */
   #arrived(chunk: Buffer): boolean {
+    if (this.#ended) return false;
     if (this.#busy) {
       this.#late.push(reusesBuffers ? Buffer.from(chunk) : chunk);
       return false;
     }
-    if (this.#ended) return false;
     const taken = this.#events.take(chunk);
     if (taken === undefined) return false;
     this.#busy = true;
@@ -143,6 +135,7 @@ export class RawSocket {
   }
 
   #finish(error: Error | undefined): void {
+    this.#slab?.flush();
     if (this.#ended) return;
     this.#ended = true;
     this.#error = error;
