@@ -13,6 +13,8 @@ export class ReadSlab {
   #slab: Buffer = Buffer.allocUnsafeSlow(slabBytes);
   #spare: Buffer | undefined;
   #filled = 0;
+  /** What `room` gave last: the next read goes there even if the slab was handed over since. */
+  #lent: Buffer = this.#slab;
   #scheduled = false;
 
   constructor(gather: boolean, deliver: (chunk: Buffer) => boolean) {
@@ -22,11 +24,16 @@ export class ReadSlab {
 
   /** Where the next read goes. */
   room(): Buffer {
-    return this.#filled === 0 ? this.#slab : this.#slab.subarray(this.#filled);
+    this.#lent = this.#slab.subarray(this.#filled);
+    return this.#lent;
   }
 
-  /** A read has filled so much of `room()`. */
+  /** A read has filled so much of what `room` gave. */
   filled(length: number): void {
+    const { buffer, byteOffset } = this.#lent;
+    // Handed over between two reads: this one landed behind what was handed over.
+    if (buffer !== this.#slab.buffer || byteOffset !== this.#filled)
+      this.#slab.set(this.#lent.subarray(0, length), this.#filled);
     this.#filled += length;
     if (!this.#gather || slabBytes - this.#filled < recordBytes) this.flush();
     else if (!this.#scheduled) {
