@@ -5,7 +5,8 @@ import type { ServerCounters } from '../../mini/federation/counters.ts';
 import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
-import { runningFederation, stateFolder } from './federation-state.ts';
+import { runningFederation } from './federation-state.ts';
+import { stateFolder } from './state-folder.ts';
 import { publicState, showFederation } from './federation-text.ts';
 
 interface Options {
@@ -67,7 +68,7 @@ export async function federationTrouble(
 
 /** Ends it by its process id, after its identity is checked; one that is gone already is no error. */
 export async function federationDown(cli: Cli, options: Options): Promise<void> {
-  const folder = stateFolder(cli, options.state);
+  const folder = stateFolder(cli, 'mini-federation', options.state);
   const state = await findKept(folder);
   if (state !== undefined) {
     cli.kill(state.process.pid, 'SIGTERM');

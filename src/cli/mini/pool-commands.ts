@@ -1,0 +1,120 @@
+import { access, constants } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { runningPool, startPool, stopPool, type PoolState } from '../../mini/pool/pool.ts';
+import { rootFolder } from '../../mini/pool/root-folder.ts';
+import { sites } from '../../mini/pool/sites.ts';
+import type { Cli } from '../cli.ts';
+import { progressLine } from '../demo/progress-line.ts';
+import { nextCommands } from '../next-commands.ts';
+import { stateFolder } from './state-folder.ts';
+
+interface Options {
+  state?: string;
+  json?: true;
+}
+
+/** `updraft mini pool up | status | down`. */
+export function configurePool(command: Command, cli: Cli): void {
+  command.summary('a real HTCondor pool of three sites on this machine').description(help);
+  const sub = (name: string, summary: string): Command =>
+    command
+      .command(name)
+      .summary(summary)
+      .description(summary)
+      .option('--state <folder>', 'where the pool keeps its files (default: in your state folder)')
+      .option('--json', 'as one object');
+  sub('up', 'start it, building it first if need be').action((options: Options) => up(cli, options));
+  sub('status', 'say whether it runs, and where').action((options: Options) => status(cli, options));
+  sub('down', 'end every process of it').action((options: Options) => down(cli, options));
+}
+
+async function up(cli: Cli, options: Options): Promise<void> {
+  const own = await ownCondor(cli);
+  if (own !== undefined) {
+    cli.err(`this machine has HTCondor already: ${own}; nothing to start\n`);
+    return;
+  }
+  const home = homeOf(cli, options);
+  const before = await runningPool(home);
+  const state = before ?? (await build(cli, home));
+  tell(cli, state, options);
+}
+
+async function build(cli: Cli, home: string): Promise<PoolState> {
+  const say = progressLine(cli);
+  try {
+    const root = await rootFolder({ cacheFolder: cacheOf(cli), say, signal: cli.signal });
+    say('starting HTCondor ...', true);
+    const state = await startPool({
+      root,
+      home,
+      sites,
+      clock: cli.clock,
+      kill: (pid, name) => cli.kill(pid, name),
+      signal: cli.signal,
+    });
+    say(`HTCondor runs: ${state.sites.join(', ')}`);
+    return state;
+  } catch (error) {
+    cli.signal.throwIfAborted();
+    throw new Fault('pool-unreachable', `the pool cannot be started: ${asFault(error).message}`, {
+      fix: 'it needs Debian with mmdebstrap (apt-get install mmdebstrap) and user namespaces; elsewhere use a machine with HTCondor',
+      cause: error,
+    });
+  }
+}
+
+function tell(cli: Cli, state: PoolState, { json }: Options): void {
+  if (json === true) cli.out(`${JSON.stringify({ running: true, ...state })}\n`);
+  else cli.out(`export PATH=${state.bin}:$PATH\n`);
+  nextCommands(cli, [
+    [`export PATH=${state.bin}:$PATH`, 'condor_submit, condor_q and the others, for this shell'],
+    ['condor_status', 'its sites and slots'],
+    ['updraft mini pool down', 'end it'],
+  ]);
+}
+
+async function status(cli: Cli, options: Options): Promise<void> {
+  const state = await runningPool(homeOf(cli, options));
+  if (state !== undefined) tell(cli, state, options);
+  else if (options.json === true) cli.out('{"running":false}\n');
+  else cli.out('no pool runs here; `updraft mini pool up` starts one\n');
+}
+
+async function down(cli: Cli, options: Options): Promise<void> {
+  const state = await runningPool(homeOf(cli, options));
+  if (state !== undefined) await stopPool(state, cli);
+  if (options.json === true) cli.out(`${JSON.stringify({ stopped: state !== undefined })}\n`);
+  else cli.err(state === undefined ? 'no pool runs here\n' : 'the pool is down\n');
+}
+
+/** A pool of the machine's own is the real thing; the mini pool's tools do not count. */
+async function ownCondor(cli: Cli): Promise<string | undefined> {
+  for (const folder of (cli.env['PATH'] ?? '').split(':')) {
+    const file = path.join(folder, 'condor_submit');
+    const isOurs = await access(path.join(folder, '.inside')).then(
+      () => true,
+      () => false,
+    );
+    if (
+      !isOurs &&
+      (await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return file;
+  }
+  return undefined;
+}
+
+const homeOf = (cli: Cli, { state }: Options): string => stateFolder(cli, 'mini-pool', state);
+
+const cacheOf = (cli: Cli): string =>
+  path.join(cli.env['XDG_CACHE_HOME'] ?? path.join(cli.env['HOME'] ?? '/tmp', '.cache'), 'updraft');
+
+const help = `A real HTCondor pool on this machine, on loopback: three sites with slots of their own, some saying that they have a
+GPU, and Apptainer for jobs in containers. It comes from Debian's packages in a folder of its own (built once) and needs
+no root. A machine that has HTCondor already uses that.`;
