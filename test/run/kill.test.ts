@@ -155,6 +155,19 @@ test('kill -9 of the command that watches leaves the run going, and the same com
   assert.deepEqual(await bench.trainings(), ['begun']);
 });
 
+test('a supervisor that dies under a watching `run` is replaced, and the run ends well', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe(untilGo);
+  const run = await bench.createRun();
+  const watching = bench.start('run');
+  await bench.until(run, isIn('0000', 'training'));
+  await bench.killSupervisor(run);
+  await eventually(async () => (await supervisorState(run)).state === 'running');
+  await writeFile(bench.env['GO']!, '');
+  assert.equal((await watching.answer).code, 0);
+  assert.deepEqual(await bench.trainings(), ['begun']);
+});
+
 test('a finished run keeps nothing of the machine', async (t) => {
   const bench = await RunBench.make(t);
   await bench.describe('echo 1 > model.pt', 'jobs = 2');

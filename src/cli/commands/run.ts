@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { RunState } from '../../journal/state.ts';
 import { keepGoing } from '../../run/keep-going.ts';
@@ -51,16 +51,21 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
 async function watch(cli: Cli, { folder, argument, pool }: SubmittedRun, json: boolean): Promise<RunState> {
   const over = new AbortController();
   const signal = AbortSignal.any([cli.signal, over.signal]);
-  const keeping = keepGoing(folder, pool, cli.clock, signal).catch((error: unknown) => over.abort(error));
+  let failure: unknown;
+  const keeping = keepGoing(folder, pool, cli.clock, signal).catch((error: unknown) => {
+    failure = error;
+    over.abort(error);
+  });
   try {
     const state = await watchRun({ ...cli, signal }, folder, { json });
     if (state.endedAt !== undefined) return state;
   } catch (thrown) {
-    if (!cli.signal.aborted) throw thrown;
+    if (!signal.aborted) throw thrown;
   } finally {
     over.abort();
     await keeping;
   }
+  if (failure !== undefined) throw asFault(failure);
   throw new Fault('interrupted', `left ${path.basename(folder)}: it goes on by itself`, {
     fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
   });

@@ -13,7 +13,7 @@ export function localPool(start: SupervisorStart): Pool {
     async render(plan) {
       const machine = await detectMachine(start.env);
       assertFits(plan, machine);
-      const [agent] = await agentCommand(start.env, start.self);
+      const agent = (await agentCommand(start.env, start.self)).at(-1);
       const together = `${atOnce(plan, machine)} of ${plan.jobs.length}`;
       return {
         summary: `${together} jobs at a time on this machine (${told(machine)}), by the agent ${agent ?? ''}`,
