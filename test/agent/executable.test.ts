@@ -32,6 +32,19 @@ test('the executable tells its version within half a second', (t) => {
   assert.ok(Math.min(...times) < 500);
 });
 
+for (const [arch, machine] of [
+  ['x64', 0x3e],
+  ['arm64', 0xb7],
+] as const)
+  test(`the executable for ${arch} is a program for that machine`, (t) => {
+    const file = path.join(path.dirname(executable), `updraft-agent-linux-${arch}`);
+    if (!existsSync(file)) return void t.skip(`${path.basename(file)} is not built (npm run build:agent)`);
+    const bytes = readFileSync(file);
+    assert.equal(bytes.toString('latin1', 0, 4), '\x7fELF');
+    assert.equal(bytes.readUInt16LE(18), machine);
+    assert.ok(bytes.includes('updraft-agent run ORDER.json'), 'the agent is not in it');
+  });
+
 test('the executable does what the sources do, in less than 120 MB', async (t) => {
   if (isMissing(t)) return;
   const bench = await AgentBench.open(t);
