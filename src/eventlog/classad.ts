@@ -33,7 +33,8 @@ export function parseAdLines(lines: readonly string[]): Ad {
 
 /** Sets an attribute whatever its name, `__proto__` too. */
 export function setAttribute(ad: Ad, name: string, value: AdValue): void {
-  Object.defineProperty(ad, name, { value, enumerable: true, configurable: true, writable: true });
+  if (name !== '__proto__') ad[name] = value;
+  else Object.defineProperty(ad, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 export function isAd(value: AdValue): value is Ad {

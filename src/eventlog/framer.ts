@@ -1,3 +1,4 @@
+import { MarkFinder } from './mark-finder.ts';
 import { looksLikeHeader, type Header, type HeaderReader } from './header.ts';
 
 /** Where the parts of a log go. The bytes handed over are never changed afterwards. */
@@ -15,7 +16,6 @@ type State = 'between' | 'text' | 'json' | 'xml' | 'garbled';
 const largestPart = 4 * 1024 * 1024;
 
 const newline = 0x0a;
-const parenthesis = 0x28;
 
 /** Cuts a log, fed in pieces of any size, into its events and the parts that are none. */
 export class Framer {
@@ -57,26 +57,17 @@ export class Framer {
   #scan(): void {
     const bytes = this.#bytes;
     const used = this.#used;
-    let at = this.#at;
-    while (at < used) {
-      const byte = bytes[at] ?? 0;
-      if (byte > parenthesis) at += 1;
-      else if (byte === newline) {
+    const marks = new MarkFinder(bytes, used);
+    let at = marks.next(this.#at);
+    for (; at < used; at = marks.next(at + 1)) {
+      if (bytes[at] === newline) {
         this.#endLine(at);
-        this.#line = at += 1;
+        this.#line = at + 1;
         this.#glued = -1;
-      } else {
-        if (
-          byte === parenthesis &&
-          this.#glued === -1 &&
-          at - 4 > this.#line &&
-          looksLikeHeader(bytes, at - 4)
-        )
-          this.#glued = at - 4;
-        at += 1;
-      }
+      } else if (this.#glued === -1 && at - 4 > this.#line && looksLikeHeader(bytes, at - 4))
+        this.#glued = at - 4;
     }
-    this.#at = at;
+    this.#at = used;
   }
 
   /** Looks at the line that ends at `end`, with the few bytes that tell a body line first. */

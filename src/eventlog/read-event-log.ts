@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
 import type { Garbled, LogEvent } from './events.ts';
-import { createParser } from './parse.ts';
+import { createParser, type Parser } from './parse.ts';
 
 export interface ReadOptions {
   signal?: AbortSignal | undefined;
@@ -18,38 +18,47 @@ export async function* readEventLog(
   path: string,
   options: ReadOptions = {},
 ): AsyncGenerator<LogEvent, void, void> {
-  for await (const events of readBatches(path, options)) yield* events;
+  let events: LogEvent[] = [];
+  await using file = await openLog(path);
+  const parser = await parserFor(file, (event) => events.push(event), options);
+  for (let more = true; more;) {
+    more = await feedPiece(file, parser, options.signal);
+    for (const event of events) yield event;
+    events = [];
+  }
 }
 
-/** Calls `onEvent` for every event of a log: a third faster than `readEventLog` for logs of millions of events. */
+/** Calls `onEvent` for every event of a log, in order: the fastest way through a log of millions of events. */
 export async function scanEventLog(
   path: string,
   onEvent: (event: LogEvent) => void,
   options: ReadOptions = {},
 ): Promise<void> {
-  for await (const events of readBatches(path, options)) for (const event of events) onEvent(event);
+  await using file = await openLog(path);
+  const parser = await parserFor(file, onEvent, options);
+  while (await feedPiece(file, parser, options.signal));
 }
 
-async function* readBatches(path: string, options: ReadOptions): AsyncGenerator<LogEvent[], void, void> {
-  const { signal, offsetMinutes, onGarbled } = options;
-  await using file = await openLog(path);
-  const reference = (await file.stat()).mtimeMs;
-  let events: LogEvent[] = [];
-  const parser = createParser({
-    reference,
-    offsetMinutes,
-    onGarbled,
-    onEvent: (event) => events.push(event),
-  });
-  for (;;) {
-    signal?.throwIfAborted();
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(pieceSize), 0, pieceSize);
-    if (bytesRead === 0) parser.end();
-    else parser.feed(buffer.subarray(0, bytesRead));
-    yield events;
-    if (bytesRead === 0) return;
-    events = [];
-  }
+async function parserFor(
+  file: FileHandle,
+  onEvent: (event: LogEvent) => void,
+  { offsetMinutes, onGarbled }: ReadOptions,
+): Promise<Parser> {
+  const { mtimeMs } = await file.stat();
+  return createParser({ reference: mtimeMs, offsetMinutes, onGarbled, onEvent });
+}
+
+/** Whether there was a piece; without one the log has ended. */
+async function feedPiece(
+  file: FileHandle,
+  parser: Parser,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  signal?.throwIfAborted();
+  const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(pieceSize), 0, pieceSize);
+  if (bytesRead === 0) parser.end();
+  else parser.feed(buffer.subarray(0, bytesRead));
+  return bytesRead > 0;
 }
 
 async function openLog(path: string): Promise<FileHandle> {

@@ -8,7 +8,8 @@ export interface TextBody {
 }
 
 export function bodyOf(text: string): TextBody {
-  const [title = '', ...lines] = text.split(/\r?\n/);
+  const lines = text.includes('\r') ? text.split(/\r*\n|\r+$/) : text.split('\n');
+  const title = lines.shift() ?? '';
   while (lines.at(-1)?.trim() === '') lines.pop();
   return { title: title.trim(), lines };
 }
@@ -39,15 +40,14 @@ export function paragraph(lines: readonly string[]): string | undefined {
 
 /** `Usr 0 00:12:54, Sys 0 00:00:26`. */
 export function usageOf(text: string): Usage | undefined {
-  const match = /Usr (\d+) (\d+:\d+:\d+), Sys (\d+) (\d+:\d+:\d+)/.exec(text);
-  return match
-    ? { userSeconds: secondsOf(match[1], match[2]), systemSeconds: secondsOf(match[3], match[4]) }
-    : undefined;
+  const match = /Usr (\d+) (\d+):(\d+):(\d+), Sys (\d+) (\d+):(\d+):(\d+)/.exec(text);
+  return match ? { userSeconds: secondsAt(match, 1), systemSeconds: secondsAt(match, 5) } : undefined;
 }
 
-function secondsOf(days = '', clock = ''): number {
-  const [hours = 0, minutes = 0, seconds = 0] = clock.split(':').map(Number);
-  return ((Number(days) * 24 + hours) * 60 + minutes) * 60 + seconds;
+/** Days, hours, minutes and seconds are in four groups from `group` on. */
+function secondsAt(match: RegExpExecArray, group: number): number {
+  const hours = Number(match[group]) * 24 + Number(match[group + 1]);
+  return (hours * 60 + Number(match[group + 2])) * 60 + Number(match[group + 3]);
 }
 
 export function usagesOf(lines: readonly string[]): Usages {

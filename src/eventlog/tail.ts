@@ -1,0 +1,143 @@
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import type { Clock } from '../base/clock.ts';
+import { isGone } from '../base/is-gone.ts';
+import { waitForChange } from '../base/wait-for-change.ts';
+import { createParser, type Parser, type ParserOptions } from './parse.ts';
+import { rotatedLogs } from './rotated-logs.ts';
+
+/** What happened to a log's file, other than growing. */
+export type Notice =
+  /** HTCondor moved it aside and began another; nothing is lost. */
+  | 'rotated'
+  /** It became shorter: it is read from its beginning again. */
+  | 'shrank'
+  /** Another file has its name: that one is read from its beginning. */
+  | 'replaced'
+  /** It is not there any more; it may come back. */
+  | 'gone';
+
+export interface TailOptions extends ParserOptions {
+  onNotice?: ((notice: Notice) => void) | undefined;
+}
+
+const pieceSize = 1024 * 1024;
+const headSize = 256;
+/** How often to look where the file system does not tell of changes. */
+const slowLookMs = 2000;
+
+/** Reads a growing log: each `read` hands over the whole events that are new. A log that is not there yet is empty. */
+export class EventLogTail {
+  readonly path: string;
+  readonly #options: TailOptions;
+  #parser: Parser;
+  #inode = 0;
+  #offset = 0;
+  #changedAt = 0;
+  /** The log's first bytes: another file may have the same inode and be longer. */
+  #head: Buffer = Buffer.alloc(0);
+  #gone = false;
+
+  constructor(path: string, options: TailOptions) {
+    this.path = path;
+    this.#options = options;
+    this.#parser = createParser(options);
+  }
+
+  /** Reads what is new; whether anything was. */
+  async read(signal?: AbortSignal): Promise<boolean> {
+    const found = await ifThere(stat(this.path));
+    if (found === undefined) {
+      if (this.#inode !== 0 && !this.#gone) this.#notice('gone');
+      this.#gone = this.#inode !== 0;
+      return false;
+    }
+    const unchanged = found.size === this.#offset && found.mtimeMs === this.#changedAt;
+    if (found.ino === this.#inode && unchanged && !this.#gone) return false;
+    this.#gone = false;
+    if (this.#inode !== 0 && found.ino !== this.#inode) await this.#finishRotated(signal);
+    return this.#readFile(this.path, signal);
+  }
+
+  /** The log was moved aside: reads the rest of it, and all of those that came and went since the last look. */
+  async #finishRotated(signal: AbortSignal | undefined): Promise<void> {
+    const rotated = await rotatedLogs(this.path, this.#inode);
+    for (const [index, path] of rotated.entries()) {
+      if (index > 0) this.#startOver();
+      await this.#readFile(path, signal);
+      this.#parser.end();
+    }
+    this.#notice(rotated.length > 0 ? 'rotated' : 'replaced');
+    this.#startOver();
+  }
+
+  async #readFile(path: string, signal: AbortSignal | undefined): Promise<boolean> {
+    const opened = await ifThere(open(path, 'r'));
+    if (opened === undefined) return false;
+    await using file = opened;
+    const { ino, mtimeMs, size } = await file.stat();
+    if (this.#inode !== 0) await this.#startOverIfOther(file, size);
+    this.#inode = ino;
+    this.#changedAt = mtimeMs;
+    const before = this.#offset;
+    for (;;) {
+      signal?.throwIfAborted();
+      const { bytesRead, buffer } = await file.read(
+        Buffer.allocUnsafeSlow(Math.min(pieceSize, Math.max(size - this.#offset, 1) + 1)),
+        { position: this.#offset },
+      );
+      if (bytesRead === 0) break;
+      const piece = buffer.subarray(0, bytesRead);
+      if (this.#head.length < headSize && this.#offset === this.#head.length)
+        this.#head = Buffer.concat([this.#head, piece.subarray(0, headSize - this.#head.length)]);
+      this.#offset += bytesRead;
+      this.#parser.feed(piece);
+    }
+    return this.#offset > before;
+  }
+
+  async #startOverIfOther(file: FileHandle, size: number): Promise<void> {
+    if (size < this.#offset) {
+      this.#notice('shrank');
+      this.#startOver();
+      return;
+    }
+    const { buffer } = await file.read(Buffer.alloc(this.#head.length), { position: 0 });
+    if (buffer.equals(this.#head)) return;
+    this.#notice('replaced');
+    this.#startOver();
+  }
+
+  #startOver(): void {
+    this.#parser = createParser(this.#options);
+    this.#inode = 0;
+    this.#offset = 0;
+    this.#head = Buffer.alloc(0);
+  }
+
+  #notice(notice: Notice): void {
+    this.#options.onNotice?.(notice);
+  }
+}
+
+export interface FollowOptions extends TailOptions {
+  clock: Clock;
+  signal: AbortSignal;
+}
+
+/** Reads a log and follows it; rejects with the signal's reason when that aborts. */
+export async function followEventLog(path: string, options: FollowOptions): Promise<never> {
+  const tail = new EventLogTail(path, options);
+  for (;;) {
+    const grew = await tail.read(options.signal);
+    if (!grew) await waitForChange([path], slowLookMs, options.clock, options.signal);
+  }
+}
+
+async function ifThere<T>(operation: Promise<T>): Promise<T | undefined> {
+  try {
+    return await operation;
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
