@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
-import { exitCodeOf, outcomeOf, recordOf, trainingFault } from './ending.ts';
+import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 
 test('every status a training can end with passes through, except those that are ours', () => {
   for (let status = 1; status <= 255; status++) {
@@ -48,8 +48,4 @@ test("the last line of the training's errors is in the message", () => {
   assert.equal(fault?.kind, 'training-failed');
   assert.match(fault.message, /with status 1: OSError/);
   assert.match(fault.fix ?? '', /disk/);
-});
-
-test('a record holds only what the fault says', () => {
-  assert.deepEqual(recordOf(new Fault('disk-full', 'full')), { kind: 'disk-full', message: 'full' });
 });

@@ -10,9 +10,9 @@ import { AgentBench, executable } from './agent-bench.ts';
 import { makeTarGz } from './tar.ts';
 
 /** True when there is no executable to test, which is then told. */
-function isMissing(t: TestContext): boolean {
-  const missing = !existsSync(executable);
-  if (missing) t.skip(`${path.basename(executable)} is not built (npm run build:agent)`);
+function isMissing(t: TestContext, file = executable): boolean {
+  const missing = !existsSync(file);
+  if (missing) t.skip(`${path.basename(file)} is not built (npm run build:agent)`);
   return missing;
 }
 
@@ -38,7 +38,7 @@ for (const [arch, machine] of [
 ] as const)
   test(`the executable for ${arch} is a program for that machine`, (t) => {
     const file = path.join(path.dirname(executable), `updraft-agent-linux-${arch}`);
-    if (!existsSync(file)) return void t.skip(`${path.basename(file)} is not built (npm run build:agent)`);
+    if (isMissing(t, file)) return;
     const bytes = readFileSync(file);
     assert.equal(bytes.toString('latin1', 0, 4), '\x7fELF');
     assert.equal(bytes.readUInt16LE(18), machine);
