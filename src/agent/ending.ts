@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
-import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import type { Outcome } from '../journal/entry.ts';
 import type { Ended } from './shell.ts';
 
 /** Exit codes in this range say what the agent found; a training's own must not be mistaken for them. */
@@ -40,17 +40,6 @@ export function trainingFault(ended: Ended, command: string, lastLine: string): 
   return new Fault('training-failed', `the training ended ${how}${said}`, {
     fix: adviceFor(ended, lastLine),
   });
-}
-
-/** A fault as the journal keeps it. */
-export function recordOf(fault: Fault): FaultRecord {
-  const { kind, message, fix, about } = fault;
-  return {
-    kind,
-    message,
-    ...(fix === undefined ? {} : { fix }),
-    ...(about === undefined ? {} : { about }),
-  };
 }
 
 function adviceFor(ended: Ended, lastLine: string): string {

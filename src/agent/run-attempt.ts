@@ -1,9 +1,10 @@
 import { asFault, type Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
+import { recordOf } from '../journal/record-of.ts';
 import type { Attempt } from './attempt.ts';
 import { choosePython } from './choose-python.ts';
 import { cleanUp } from './clean-up.ts';
-import { exitCodeOf, outcomeOf, recordOf, trainingFault } from './ending.ts';
+import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 import { checkResultsFolder, giveBack } from './give-back.ts';
 import { lastErrorLine } from './last-error-line.ts';
 import { describeMachine } from './machine.ts';

@@ -6,6 +6,7 @@ import type { Locator } from '../federation/located.ts';
 import { createLocator } from '../federation/locator.ts';
 import { parseObjectUrl, type ObjectUrl } from '../federation/object-url.ts';
 import type { DataSource } from '../job/spec.ts';
+import { recordOf } from '../journal/record-of.ts';
 import { fetchToFile } from '../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchEvent, FetchOptions } from '../transfer/fetch.ts';
@@ -13,7 +14,6 @@ import { parseManifest, type Manifest } from '../transfer/manifest.ts';
 import { archiveKind } from '../unpack/archive-kind.ts';
 import { openUnpacker, type UnpackerOptions } from '../unpack/open-unpacker.ts';
 import type { Attempt } from './attempt.ts';
-import { recordOf } from './ending.ts';
 import { readLocal } from './read-local.ts';
 
 const progressEveryMs = 1000;

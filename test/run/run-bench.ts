@@ -35,6 +35,7 @@ export class RunBench {
   /** Every training that is started or ends says so here. */
   readonly log: string;
   readonly env: Record<string, string>;
+  readonly #stop = new AbortController();
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -114,7 +115,7 @@ export class RunBench {
       machine: { cpus: 2, memoryBytes: 2 ** 30, gpus: [] },
       env: this.env,
       clock: systemClock,
-      signal: new AbortController().signal,
+      signal: this.#stop.signal,
       kill: (pid, signal) => void process.kill(pid, signal),
       startAgent,
       say: (line) => assert.fail(line),
@@ -171,6 +172,7 @@ export class RunBench {
   }
 
   async #end(): Promise<void> {
+    this.#stop.abort();
     for (const pid of await this.processes())
       try {
         process.kill(pid, 'SIGKILL');
@@ -178,7 +180,8 @@ export class RunBench {
         // It ended by itself.
       }
     await eventually(async () => (await this.processes()).length === 0);
-    await rm(this.folder, { recursive: true, force: true });
+    // A supervisor in this process may write its last word meanwhile.
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 }
 

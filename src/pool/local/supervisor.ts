@@ -3,9 +3,10 @@ import { asFault } from '../../fault/fault.ts';
 import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
-import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
+import type { Outcome, RunBody } from '../../journal/entry.ts';
 import type { Journal } from '../../journal/file.ts';
 import { RunFold } from '../../journal/fold.ts';
+import { recordOf } from '../../journal/record-of.ts';
 import type { AttemptState, JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { decide, type EndedAttempt } from '../../recovery/decide.ts';
@@ -121,7 +122,7 @@ export class Supervisor {
   async #startFailed(job: string, number: number, error: unknown): Promise<void> {
     const folder = attemptFolder(this.#world.runFolder, job, number);
     await clearAttempt(this.#world, folder);
-    await this.#endAttempt(job, number, { outcome: 'failed', exit: null, fault: faultRecord(error) });
+    await this.#endAttempt(job, number, { outcome: 'failed', exit: null, fault: recordOf(asFault(error)) });
   }
 
   async #finish(attempt: Attempt, stopRequested: boolean): Promise<boolean> {
@@ -167,9 +168,4 @@ export class Supervisor {
 
 function asEnded({ outcome, fault, endedAt }: AttemptState): EndedAttempt {
   return { outcome: outcome ?? 'lost', fault, endedAt: Date.parse(endedAt ?? '') };
-}
-
-function faultRecord(error: unknown): FaultRecord {
-  const { kind, message, fix, about } = asFault(error);
-  return { kind, message, ...(fix === undefined ? {} : { fix }), ...(about === undefined ? {} : { about }) };
 }
