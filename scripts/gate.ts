@@ -23,6 +23,7 @@ const steps: Step[] = [
   { name: 'rooms', command: [node, 'scripts/check-rooms.ts'] },
   { name: 'dead exports', command: bin('knip') },
   { name: 'schema', command: [node, 'scripts/write-schema.ts', '--check'] },
+  { name: 'docs', command: [node, 'scripts/write-docs.ts', '--check'] },
   { name: 'agent bundle', command: [node, 'scripts/check-agent.ts'] },
 ];
 

@@ -22,6 +22,7 @@ const entries = {
   check: [['scripts/check.ts']],
   'build-agent': [['scripts/build-agent.ts']],
   schema: [['scripts/write-schema.ts']],
+  docs: [['scripts/write-docs.ts']],
 };
 
 /** Runs one of the project's programs and returns its exit code. */

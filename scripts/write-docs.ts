@@ -1,0 +1,38 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { format } from 'prettier';
+import { kinds, type Retry } from '../src/fault/kinds.ts';
+
+/** Writes the pages that are made from tables; with `--check` only says whether they are up to date. */
+const page = path.join(path.dirname(import.meta.dirname), 'docs', 'exit-codes.md');
+
+const retryWords: Record<Retry, string> = {
+  same: 'yes, also at the same place',
+  elsewhere: 'yes, at another place',
+  never: 'no: something has to change first',
+};
+
+const rows = Object.entries(kinds)
+  .sort(([, a], [, b]) => a.exit - b.exit)
+  .map(([kind, { exit, retry, what }]) => `| ${exit} | \`${kind}\` | ${what} | ${retryWords[retry]} |`);
+
+const text = await format(
+  `# Exit codes
+
+The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
+lies in Updraft's range, 90 to 119; a training that ended by a signal gives 128 plus the signal's number. 85 is never used: it is kept for HTCondor's checkpoints.
+
+With \`--json\` a command that fails prints \`{"error": {"kind", "message", "fix", "about", "exit"}}\` on stdout.
+
+| code | kind | what it means | does another try help? |
+| --- | --- | --- | --- |
+${rows.join('\n')}
+`,
+  { parser: 'markdown', proseWrap: 'preserve' },
+);
+
+if (!process.argv.includes('--check')) writeFileSync(page, text);
+else if (readFileSync(page, 'utf8') !== text) {
+  console.error('docs/exit-codes.md is not what the table of faults says; run `npm run docs`');
+  process.exitCode = 1;
+}
