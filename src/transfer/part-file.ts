@@ -40,8 +40,9 @@ export class PartFile {
     });
   }
 
+  /** A file that is already so long is left alone: ext4 writes one out at its close once it was cut to nothing. */
   truncate(size: number): void {
-    onDisk(this.path, () => fs.ftruncateSync(this.#fd, size));
+    if (this.size !== size) onDisk(this.path, () => fs.ftruncateSync(this.#fd, size));
   }
 
   get size(): number {
