@@ -1,3 +1,4 @@
+import type { ProcessIdentity } from '../base/process-identity.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 
 /** What an attempt is doing. `queued` is between attempts, before an agent speaks. */
@@ -38,7 +39,13 @@ export type RunBody =
       planHash: string;
       version: string;
     }
+  /** A scheduler is about to be asked; `by` is the process that asks, whose end must be waited for before asking again. */
+  | { kind: 'submitting'; by: ProcessIdentity }
+  /** The scheduler has taken the jobs: job N of the run is N in this cluster. */
+  | { kind: 'submitted'; cluster: number }
   | { kind: 'attempt-started'; job: string; attempt: number; why: string }
+  /** What the pool does for an attempt before and after its agent speaks, and where. */
+  | { kind: 'attempt-phase'; job: string; attempt: number; phase: Phase; host?: string; site?: string }
   | {
       kind: 'attempt-ended';
       job: string;
@@ -48,6 +55,9 @@ export type RunBody =
       exit: number | null;
       fault?: FaultRecord;
     }
+  /** The scheduler keeps the job back until somebody, or a rule, releases it. */
+  | { kind: 'job-held'; job: string; fault: FaultRecord }
+  | { kind: 'job-released'; job: string; why: string }
   | { kind: 'job-ended'; job: string; outcome: Outcome; results?: string }
   | { kind: 'stop-requested'; jobs: string[] | 'all' }
   | { kind: 'run-ended'; succeeded: number; failed: number };

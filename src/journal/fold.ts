@@ -1,7 +1,7 @@
 import { isAgentEntry } from './codec.ts';
-import { outcomes, type AgentEntry, type Entry, type Outcome, type RunEntry } from './entry.ts';
+import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
-import type { AttemptState, JobState, RunState, Tally } from './state.ts';
+import type { AgentState, AttemptState, JobState, PoolAccount, RunState, Tally } from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */
 export function fold(entries: Iterable<Entry>): RunState {
@@ -42,7 +42,7 @@ export class RunFold {
   /** Forgets what the attempt's agent said: its journal was replaced and is read anew. */
   forgetAgent(job: string, attempt: number): void {
     this.#changeAttempt(job, attempt, (old) => {
-      const next: AttemptState = { ...old, phase: 'queued' };
+      const next: AttemptState = { ...old, phase: old.pool?.phase ?? 'queued' };
       delete next.agent;
       return next;
     });
@@ -63,7 +63,7 @@ export class RunFold {
   #addAgent(entry: AgentEntry): void {
     this.#changeAttempt(entry.job, entry.attempt, (old) => {
       const agent = foldAgent(old.agent, entry);
-      return { ...old, agent, phase: agent.phase };
+      return { ...old, agent, phase: phaseOf(agent, old.pool) };
     });
   }
 
@@ -78,18 +78,24 @@ export class RunFold {
       case 'attempt-started':
         this.#startAttempt(entry);
         return;
-      case 'attempt-ended': {
-        const { job, attempt, outcome, exit, fault, t } = entry;
-        this.#changeAttempt(job, attempt, (old) => ({
-          ...old,
-          endedAt: t,
-          outcome,
-          exit,
-          ...(fault === undefined ? {} : { fault }),
-        }));
-        this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
+      case 'submitting':
+      case 'submitted':
+        // For whoever asks the scheduler; a job waits before and after.
         return;
-      }
+      case 'attempt-phase':
+        this.#changeAttempt(entry.job, entry.attempt, (old) => inPool(old, entry));
+        return;
+      case 'job-held':
+      case 'job-released':
+        this.#changeJob(entry.job, (old) => {
+          const next: JobState = { ...old };
+          delete next.held;
+          return entry.kind === 'job-held' ? { ...next, held: entry.fault } : next;
+        });
+        return;
+      case 'attempt-ended':
+        this.#endAttempt(entry);
+        return;
       case 'job-ended': {
         const { job, outcome, results, t } = entry;
         this.#changeJob(job, (old) => ({
@@ -113,6 +119,19 @@ export class RunFold {
     }
   }
 
+  #endAttempt(entry: Extract<RunEntry, { kind: 'attempt-ended' }>): void {
+    const { job, attempt, outcome, exit, fault, t } = entry;
+    this.#changeAttempt(job, attempt, (old) => ({
+      ...old,
+      ...(old.pool === undefined ? {} : { pool: closed(old.pool, old.pool.phase, t) }),
+      endedAt: t,
+      outcome,
+      exit,
+      ...(fault === undefined ? {} : { fault }),
+    }));
+    this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
+  }
+
   #startAttempt({ job, attempt, why, t }: Extract<RunEntry, { kind: 'attempt-started' }>): void {
     const known = this.#jobs.get(job);
     const before = known?.attempts.findLast((one) => one.attempt < attempt);
@@ -129,6 +148,7 @@ export class RunFold {
       const next: JobState = { ...old, status: 'running' };
       delete next.outcome;
       delete next.endedAt;
+      delete next.held;
       return next;
     });
   }
@@ -149,6 +169,33 @@ export class RunFold {
       return { ...job, attempts };
     });
   }
+}
+
+/** The agent's word counts while it is at work; before and after, the pool's. */
+function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): Phase {
+  if (agent === undefined || (agent.outcome !== undefined && pool?.phase === 'returning'))
+    return pool?.phase ?? agent?.phase ?? 'queued';
+  return agent.phase;
+}
+
+function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
+  const { phase, host, site, t } = entry;
+  const before = old.pool ?? { phase, since: t, millis: { fetching: 0, returning: 0 } };
+  const pool = {
+    ...closed(before, phase, t),
+    ...(host === undefined ? {} : { host }),
+    ...(site === undefined ? {} : { site }),
+  };
+  return { ...old, pool, phase: phaseOf(old.agent, pool) };
+}
+
+/** The account with the time since the last word given to the phase that was open. */
+function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
+  const open = pool.phase;
+  const passed = Math.max(0, Date.parse(t) - Date.parse(pool.since));
+  const moving = open === 'fetching' || open === 'returning';
+  const millis = moving ? { ...pool.millis, [open]: pool.millis[open] + passed } : pool.millis;
+  return { ...pool, phase, since: t, millis };
 }
 
 function tally(jobs: readonly JobState[]): Tally {

@@ -3,8 +3,12 @@ import type { Clock } from '../base/clock.ts';
 import { mapLimited } from '../base/map-limited.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
+import { isAgentEntry } from './codec.ts';
+import type { EntrySource } from './entry-source.ts';
+import type { Entry } from './entry.ts';
 import { RunFold } from './fold.ts';
 import { agentJournals, assertRunFolder } from './load-run.ts';
+import { attemptKey } from './merge.ts';
 import type { RunState } from './state.ts';
 import { JournalTail } from './tail.ts';
 
@@ -14,6 +18,8 @@ interface Followed {
   tail: JournalTail;
   /** The access point says that it is over. */
   over: boolean;
+  /** Its journal has begun. */
+  spoken: boolean;
   /** The agent says so too: its journal will not grow. Its last words may come after the access point's. */
   silent: boolean;
 }
@@ -30,10 +36,10 @@ const lookMillis = 1000;
  */
 export async function* followRun(
   runFolder: string,
-  { clock, signal }: { clock: Clock; signal?: AbortSignal },
+  { clock, signal, source }: { clock: Clock; signal?: AbortSignal; source?: EntrySource | undefined },
 ): AsyncGenerator<RunState, void, undefined> {
   await assertRunFolder(runFolder);
-  const follower = new Follower(runFolder);
+  const follower = new Follower(runFolder, source);
   await follower.findAttempts();
   for (let first = true; ; first = false) {
     const began = clock.monotonic();
@@ -51,12 +57,17 @@ export async function* followRun(
 class Follower {
   readonly #runFolder: string;
   readonly #run: JournalTail;
+  readonly #source: EntrySource | undefined;
   readonly #attempts = new Map<string, Followed>();
   #fold = new RunFold();
   readonly #garbled = new Map<string, number>();
+  /** Kept, because either may start again while the other does not. */
+  #written: Entry[] = [];
+  #told: Entry[] = [];
 
-  constructor(runFolder: string) {
+  constructor(runFolder: string, source: EntrySource | undefined) {
     this.#runFolder = runFolder;
+    this.#source = source;
     this.#run = new JournalTail(path.join(runFolder, runFiles.journal));
   }
 
@@ -65,7 +76,7 @@ class Follower {
   }
 
   livePaths(): string[] {
-    return [this.#run.path, ...this.#live().map(({ tail }) => tail.path)];
+    return [this.#run.path, ...(this.#source?.paths ?? []), ...this.#live().map(({ tail }) => tail.path)];
   }
 
   /** The attempts whose agents may still speak. */
@@ -81,26 +92,37 @@ class Follower {
   /** Takes in what the journals gained; says whether that was anything. */
   async read(): Promise<boolean> {
     const run = await this.#run.read();
-    this.#count(this.#run, run.garbled, run.restarted);
-    if (run.restarted) {
+    const news = (await this.#source?.read()) ?? { entries: [], garbled: 0, restarted: false };
+    this.#count(this.#run.path, run.garbled, run.restarted);
+    this.#count('', news.garbled, news.restarted);
+    this.#written = run.restarted ? run.entries : this.#written.concat(run.entries);
+    this.#told = news.restarted ? news.entries : this.#told.concat(news.entries);
+    const restarted = run.restarted || news.restarted;
+    if (restarted) {
       this.#fold = new RunFold();
       this.#attempts.clear();
       await this.findAttempts();
     }
-    for (const entry of run.entries) {
-      this.#fold.add(entry);
-      if (entry.kind === 'attempt-started') this.#follow(entry.job, entry.attempt);
-      if (entry.kind === 'attempt-ended') this.#follow(entry.job, entry.attempt).over = true;
-    }
+    const fresh = restarted ? this.#written.concat(this.#told) : run.entries.concat(news.entries);
+    for (const entry of fresh) this.#add(entry);
     const heard = await mapLimited(this.#live(), readAtOnce, (one) => this.#readAgent(one));
-    return run.entries.length > 0 || run.restarted || heard.includes(true);
+    return restarted || fresh.length > 0 || heard.includes(true);
+  }
+
+  #add(entry: Entry): void {
+    // An agent's own journal counts more than what it said on another way.
+    if (isAgentEntry(entry) && this.#follow(entry.job, entry.attempt).spoken) return;
+    this.#fold.add(entry);
+    if (entry.kind === 'attempt-started') this.#follow(entry.job, entry.attempt);
+    if (entry.kind === 'attempt-ended') this.#follow(entry.job, entry.attempt).over = true;
   }
 
   async #readAgent(followed: Followed): Promise<boolean> {
     const { job, attempt, tail } = followed;
     const { entries, garbled, restarted } = await tail.read();
-    this.#count(tail, garbled, restarted);
-    if (restarted) this.#fold.forgetAgent(job, attempt);
+    this.#count(tail.path, garbled, restarted);
+    if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
+    if (entries.length > 0) followed.spoken = true;
     for (const entry of entries) this.#fold.add(entry);
     if (entries.length > 0 && tail.changedAt !== undefined) this.#fold.heard(job, attempt, tail.changedAt);
     if (entries.some(({ kind }) => kind === 'agent-ended')) followed.silent = true;
@@ -108,17 +130,22 @@ class Follower {
   }
 
   #follow(job: string, attempt: number): Followed {
-    const known = this.#attempts.get(key({ job, attempt }));
+    const known = this.#attempts.get(attemptKey({ job, attempt }));
     if (known !== undefined) return known;
     const file = path.join(attemptFolder(this.#runFolder, job, attempt), attemptFiles.journal);
-    const followed = { job, attempt, tail: new JournalTail(file), over: false, silent: false };
-    this.#attempts.set(key(followed), followed);
+    const followed: Followed = {
+      job,
+      attempt,
+      tail: new JournalTail(file),
+      over: false,
+      spoken: false,
+      silent: false,
+    };
+    this.#attempts.set(attemptKey(followed), followed);
     return followed;
   }
 
-  #count(tail: JournalTail, garbled: number, restarted: boolean): void {
-    this.#garbled.set(tail.path, garbled + (restarted ? 0 : (this.#garbled.get(tail.path) ?? 0)));
+  #count(file: string, garbled: number, restarted: boolean): void {
+    this.#garbled.set(file, garbled + (restarted ? 0 : (this.#garbled.get(file) ?? 0)));
   }
 }
-
-const key = ({ job, attempt }: { job: string; attempt: number }): string => `${job}/${attempt}`;

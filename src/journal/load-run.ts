@@ -4,30 +4,37 @@ import { mapLimited } from '../base/map-limited.ts';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
+import type { EntrySource } from './entry-source.ts';
 import type { RunEntry } from './entry.ts';
 import { RunFold } from './fold.ts';
-import { merge } from './merge.ts';
+import { attemptKey, merge } from './merge.ts';
 import { readJournal } from './read-journal.ts';
 import type { RunState } from './state.ts';
 
 /** Journals read at once: runs can have more attempts than a process may have files open. */
 const readAtOnce = 64;
 
-/** The state of the run in a folder, from its journals alone. */
-export async function loadRun(runFolder: string): Promise<RunState> {
+/** The state of the run in a folder, from its journals and, where its pool keeps a log of its own, from that. */
+export async function loadRun(runFolder: string, source?: EntrySource): Promise<RunState> {
   await assertRunFolder(runFolder);
   const run = await readJournal(path.join(runFolder, runFiles.journal));
   const attempts = await mapLimited(await agentJournals(runFolder), readAtOnce, async (attempt) => ({
     ...attempt,
     journal: await readJournal(attempt.path),
   }));
-  const agents = attempts.map(({ journal }) => journal.entries.filter(isAgentEntry));
-  const runEntries = run.entries.filter((entry): entry is RunEntry => !isAgentEntry(entry));
+  const news = await source?.read();
+  const heard = new Set(attempts.filter(({ journal }) => journal.entries.length > 0).map(attemptKey));
+  const told = news?.entries.filter(isAgentEntry).filter((entry) => !heard.has(attemptKey(entry))) ?? [];
+  const agents = [told, ...attempts.map(({ journal }) => journal.entries.filter(isAgentEntry))];
+  const runEntries = [...run.entries, ...(news?.entries ?? [])].filter(
+    (entry): entry is RunEntry => !isAgentEntry(entry),
+  );
   const folding = new RunFold();
   for (const entry of merge(runEntries, agents)) folding.add(entry);
   for (const { job, attempt, journal } of attempts)
     if (journal.changedAt !== undefined) folding.heard(job, attempt, journal.changedAt);
-  return folding.state(attempts.reduce((sum, { journal }) => sum + journal.garbled, run.garbled));
+  const garbled = run.garbled + (news?.garbled ?? 0);
+  return folding.state(attempts.reduce((sum, { journal }) => sum + journal.garbled, garbled));
 }
 
 /** Throws a Fault unless the folder is that of a run. */

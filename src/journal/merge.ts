@@ -27,7 +27,8 @@ export function merge(run: readonly RunEntry[], agents: readonly (readonly Agent
   return merged;
 }
 
-const attemptKey = ({ job, attempt }: { job: string; attempt: number }): string => `${job}/${attempt}`;
+/** Names an attempt among those of a run. */
+export const attemptKey = ({ job, attempt }: { job: string; attempt: number }): string => `${job}/${attempt}`;
 
 const numerically = new Intl.Collator('en', { numeric: true }).compare;
 

@@ -32,6 +32,8 @@ export interface JobState {
   /** Folder with the valid outputs. */
   results?: string;
   endedAt?: string;
+  /** Why the scheduler keeps the job back, while it does. */
+  held?: FaultRecord;
   stopRequested: boolean;
   attempts: AttemptState[];
 }
@@ -48,12 +50,23 @@ export interface AttemptState {
   outcome?: Outcome;
   exit?: number | null;
   fault?: FaultRecord;
-  /** `queued` until the agent speaks. */
+  /** The agent's, while it speaks; before and after, what the pool does; `queued` until either is known. */
   phase: Phase;
+  pool?: PoolAccount;
   /** What the agent said; undefined until it speaks. */
   agent?: AgentState;
   /** When the agent's journal last grew, by the access point's file system, in milliseconds. */
   heardAt?: number;
+}
+
+/** What the pool itself did for an attempt, by the access point's clock. */
+export interface PoolAccount {
+  phase: Phase;
+  since: string;
+  host?: string;
+  site?: string;
+  /** Milliseconds in which it moved input to the attempt and output from it. */
+  millis: { fetching: number; returning: number };
 }
 
 /** One attempt as its agent tells it. Every time is by the agent's own clock. */

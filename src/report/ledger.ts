@@ -3,7 +3,7 @@ import type { AttemptState, RunState } from '../journal/state.ts';
 
 /**
  * Where a second of an attempt can go. `queued` is the wait before the attempt; the phases are the agent's own
- * account; `overhead` is starting the agent and noticing its end; `unknown` is time for which nobody spoke.
+ * account, and what the pool moved before and after it; `overhead` is starting the agent and noticing its end; `unknown` is time for which nobody spoke.
  */
 export const columns = [...phases, 'overhead', 'unknown'] as const;
 export type Column = (typeof columns)[number];
@@ -46,15 +46,18 @@ function ledgerRow(attempt: AttemptState): LedgerRow {
   const millis = { ...noTime(), ...agent?.millis };
   millis.queued = between(attempt.waitingSince, attempt.startedAt) + (agent?.millis.queued ?? 0);
   // The two machines' clocks are never compared: only how long each says it took.
-  const spoken = agent === undefined ? 0 : sumOf(agent.millis);
+  const { fetching, returning } = attempt.pool?.millis ?? { fetching: 0, returning: 0 };
+  millis.fetching += fetching;
+  millis.returning += returning;
+  const spoken = fetching + returning + (agent === undefined ? 0 : sumOf(agent.millis));
   const silence = Math.max(0, between(attempt.startedAt, attempt.endedAt) - spoken);
   millis[agent?.outcome === undefined ? 'unknown' : 'overhead'] += silence;
   return {
     job: attempt.job,
     attempt: attempt.attempt,
     outcome: attempt.outcome ?? 'running',
-    host: agent?.host ?? '',
-    site: agent?.site ?? '',
+    host: agent?.host ?? attempt.pool?.host ?? '',
+    site: agent?.site ?? attempt.pool?.site ?? '',
     millis,
     total: totalOf(millis),
   };
