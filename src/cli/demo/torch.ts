@@ -4,7 +4,7 @@ import type { Env } from '../../base/env.ts';
 import { findPython, type PythonTried } from '../../environment/find-python.ts';
 import { Fault } from '../../fault/fault.ts';
 
-export const debianPackages = ['python3-torch', 'python3-torchvision'];
+const debianPackages = ['python3-torch', 'python3-torchvision'];
 const modules = ['torch', 'torchvision', 'numpy'];
 
 interface Machine {
