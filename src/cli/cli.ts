@@ -11,6 +11,8 @@ export interface Cli {
   /** Data goes to stdout, talk goes to stderr. Both write the text as it is; callers end their lines. */
   out(text: string): void;
   err(text: string): void;
+  /** Writes bytes to stdout; they are the caller's again when it resolves, which is when the reader keeps up. */
+  outBytes(bytes: Buffer): Promise<void>;
   outIsTerminal: boolean;
   errIsTerminal: boolean;
   /** Keys and size, for live views; undefined where stdout is no terminal. */

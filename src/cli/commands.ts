@@ -24,6 +24,18 @@ export const commands: Record<string, Entry> = {
   logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },
   report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
   stop: { summary: 'stop a run, or some of its jobs', load: () => import('./commands/stop.ts') },
+  get: { summary: 'fetch objects of a federation, verified', load: () => import('./commands/get.ts') },
+  put: { summary: 'upload files as objects', load: () => import('./commands/put.ts') },
+  ls: { summary: 'list what is in a folder of a federation', load: () => import('./commands/ls.ts') },
+  stat: {
+    summary: 'show what is known of an object, and who has it',
+    load: () => import('./commands/stat.ts'),
+  },
+  cat: { summary: 'write objects to stdout, one after the other', load: () => import('./commands/cat.ts') },
+  stage: {
+    summary: 'upload a data set as proven, cache-friendly objects',
+    load: () => import('./commands/stage.ts'),
+  },
   demo: {
     summary: 'train CIFAR-10 end to end on this machine',
     load: () => import('./commands/demo.ts'),

@@ -5,6 +5,7 @@ import readline from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { asFault, Fault } from '../fault/fault.ts';
+import { kinds } from '../fault/kinds.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
 import { commands } from './commands.ts';
@@ -23,10 +24,11 @@ function world(): Cli {
     version: packageJson.version,
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
+    outBytes,
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,
     terminal,
-    columns: terminal?.size().columns ?? 80,
+    columns: terminal?.size().columns ?? (process.stderr.columns || 80),
     rows: terminal?.size().rows ?? 24,
     color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb',
     signal: stop.signal,
@@ -36,6 +38,12 @@ function world(): Cli {
     pid: process.pid,
     kill,
   };
+}
+
+function outBytes(bytes: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 function kill(pid: number, signal: NodeJS.Signals): void {
@@ -92,6 +100,12 @@ async function main(argv: string[]): Promise<number> {
   }
 }
 
-// A reader that went away (`updraft status | head`) is not an error of ours.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+/** A reader that went away (`updraft status | head`) is not an error of ours; a full disk is one to tell. */
+function outputFailed(error: NodeJS.ErrnoException): never {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`updraft: stdout cannot be written to: ${error.message}\n`);
+  process.exit(error.code === 'ENOSPC' ? kinds['disk-full'].exit : 1);
+}
+
+process.stdout.on('error', outputFailed);
 process.exitCode = await main(process.argv.slice(2));

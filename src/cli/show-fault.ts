@@ -1,9 +1,11 @@
 import type { Fault } from '../fault/fault.ts';
 import { SpecFault } from '../job/spec-fault.ts';
 import type { Cli } from './cli.ts';
+import { ToldFault } from './told-fault.ts';
 
 /** Prints what went wrong and what to do; with `--json`, as one object on stdout. */
 export function showFault(cli: Cli, fault: Fault, json: boolean): void {
+  if (fault instanceof ToldFault) return;
   if (json) {
     const { kind, message, fix, about } = fault;
     const problems = fault instanceof SpecFault ? fault.problems : undefined;

@@ -38,7 +38,9 @@ export async function receiveUpload(exchange: Exchange, namespace: Namespace): P
   await assertInside(namespace, folder);
   const draft = path.join(folder, uploadName(path.basename(file), randomBytes(6).toString('hex')));
   try {
-    await pipeline(request, createWriteStream(draft, { flags: 'wx', highWaterMark: gatherBytes }), { signal });
+    await pipeline(request, createWriteStream(draft, { flags: 'wx', highWaterMark: gatherBytes }), {
+      signal,
+    });
     await rename(draft, file);
   } finally {
     await rm(draft, { force: true });

@@ -1,0 +1,61 @@
+import type { Command } from 'commander';
+import { createLocator } from '../../federation/locator.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
+import type { Cli } from '../cli.ts';
+import { objectName } from '../object/object-name.ts';
+import { checkProof, readProof, type ProofOptions } from '../object/proof.ts';
+import { setbackWords, verifiedWords } from '../object/transfer-words.ts';
+
+interface Options extends ProofOptions {
+  tokenFile?: string;
+  quiet?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('<url...>', 'objects, written to stdout one after the other')
+    .option('--manifest <file|url>', 'prove every chunk by this manifest before it is written')
+    .option('--staged', 'prove every chunk by the manifest beside each object, as `updraft stage` left it')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('-q, --quiet', 'say nothing unless it fails')
+    .addHelpText('after', example)
+    .action((urls: string[], options: Options) => cat(cli, urls, options));
+}
+
+async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
+  checkProof(options, urls.length);
+  // A name that cannot be one is told before anything is written.
+  for (const url of urls) objectName(url, cli.env);
+  const locator = createLocator(cli);
+  const { tokenFile } = options;
+  for (const url of urls) {
+    const access: FetchOptions = {
+      ...{ locator, clock: cli.clock, signal: cli.signal },
+      ...(tokenFile === undefined ? {} : { tokenFile }),
+    };
+    const proof = await readProof(cli, url, options, access);
+    const fetched = await fetchToStream(url, (chunk) => cli.outBytes(chunk), {
+      ...access,
+      ...proof,
+      onEvent: (event) => tell(cli, url, event, options),
+    });
+    if (options.quiet === undefined) cli.err(`${url}: ${verifiedWords(fetched.verified)}\n`);
+  }
+}
+
+function tell(cli: Cli, url: string, event: FetchEvent, { quiet }: Options): void {
+  if (event.kind === 'progress' || quiet) return;
+  cli.err(`${url}: ${setbackWords(event, !/^(?:https?|file):/i.test(url))}\n`);
+}
+
+const example = `
+Only data goes to stdout. Without a manifest the proof comes with the last byte: if it fails, the exit code says so
+although bytes were written. With --manifest or --staged nothing is written before it is proven.
+
+Examples:
+  $ updraft cat osdf:///demo/labels.csv | head
+  $ updraft cat --staged osdf:///demo/train-0000-1a2b3c4d.tar | tar t
+  In Python: webdataset.WebDataset("pipe:updraft cat -q osdf:///demo/shard-{000..009}.tar")
+
+Exit codes: 0 all was written, or the reader went away; else those of docs/exit-codes.md.`;

@@ -1,0 +1,121 @@
+import { InvalidArgumentError, type Command } from 'commander';
+import { mapLimited } from '../../base/map-limited.ts';
+import { createLocator } from '../../federation/locator.ts';
+import { unpackModes } from '../../job/spec.ts';
+import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import type { Cli } from '../cli.ts';
+import { Board, boardMode } from '../object/board.ts';
+import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
+import { listItems, readWords } from '../object/get-items.ts';
+import { isUrl } from '../object/object-name.ts';
+import { checkProof, type ProofOptions } from '../object/proof.ts';
+import { endWith, tellResult } from '../object/tell-results.ts';
+import { nextCommands } from '../next-commands.ts';
+
+interface Options extends ProofOptions {
+  recursive?: true;
+  parallel: number;
+  unpack?: UnpackerOptions['mode'] | true;
+  into?: string;
+  tokenFile?: string;
+  overwrite?: true;
+  json?: true;
+  quiet?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  const swallowed: string[] = [];
+  command
+    .argument('<url...>', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
+    .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
+    .option('-p, --parallel <number>', 'files at once', wholeNumber, 4)
+    .option('-u, --unpack [mode]', `unpack while it arrives: ${modes.join(', ')}`, (word) =>
+      unpackMode(word, swallowed),
+    )
+    .option('--into <folder>', 'write into this folder; made if need be')
+    .option('--manifest <file|url>', 'prove every chunk by this manifest')
+    .option('--staged', 'prove every chunk by the manifest beside each object, as `updraft stage` left it')
+    .option('--sha256 <hex>', 'SHA-256 the object must have', sha256)
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--overwrite', 'replace files that hold something else')
+    .option('--json', 'one line of JSON for each object')
+    .option('-q, --quiet', 'no progress')
+    .addHelpText('after', example)
+    .action((words: string[], options: Options) => get(cli, [...swallowed, ...words], options));
+}
+
+async function get(cli: Cli, words: string[], options: Options): Promise<void> {
+  const wanted = readWords(words);
+  const federation = createLocator(cli);
+  const { recursive = false, json, into, tokenFile } = options;
+  const unpack = options.unpack === true ? 'auto' : options.unpack;
+  const folder = into ?? (unpack === undefined ? undefined : (wanted.target ?? '.'));
+  const items = await listItems(
+    cli,
+    { ...wanted, target: unpack === undefined ? wanted.target : undefined },
+    {
+      recursive,
+      federation,
+      ...(folder === undefined ? {} : { into: folder }),
+      ...(tokenFile === undefined ? {} : { tokenFile }),
+    },
+  );
+  checkProof(options, items.length);
+  if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
+  const board = new Board(cli, boardMode(cli, options), items.length);
+  const how: FetchItemOptions = { ...options, unpack, federation };
+  const results = await mapLimited(items, options.parallel, async (item) => {
+    const result = await fetchItem(cli, board, item, how);
+    tellResult(cli, board, result, options);
+    return result;
+  });
+  board.close();
+  endWith(cli, results, { json: json === true, again: againWords(unpack !== undefined) });
+  if (json === undefined && options.quiet === undefined && cli.errIsTerminal) nextWords(cli, words[0] ?? '');
+}
+
+const againWords = (unpacked: boolean): string =>
+  unpacked
+    ? 'run the same command again for what is missing'
+    : 'run the same command again: it goes on where it stopped';
+
+function nextWords(cli: Cli, url: string): void {
+  nextCommands(cli, [[`updraft stat ${url}`, 'who has the object, and its digests']]);
+}
+
+const modes = unpackModes.filter((mode) => mode !== 'none');
+
+/** The value is optional, so the word behind `--unpack` may be a URL that was meant for the command. */
+function unpackMode(word: string, swallowed: string[]): UnpackerOptions['mode'] {
+  const mode = modes.find((each) => each === word);
+  if (mode !== undefined) return mode;
+  if (!isUrl(word)) throw new InvalidArgumentError(`it must be one of ${modes.join(', ')}.`);
+  swallowed.push(word);
+  return 'auto';
+}
+
+function sha256(text: string): string {
+  if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new InvalidArgumentError('it must be 64 hexadecimal digits.');
+  return text.toLowerCase();
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,2}$/.test(text))
+    throw new InvalidArgumentError('it must be a whole number from 1 to 999.');
+  return Number(text);
+}
+
+const example = `
+Each object comes from as many caches as help. One that stalls, breaks off, lies or has nothing is left, and the rest
+comes from another; every such setback is told. Until a file is whole and proven its bytes are in NAME.part: the same
+command again goes on there.
+
+Examples:
+  $ updraft get osdf:///demo/train.tar
+  $ updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/
+  $ updraft get --recursive osdf:///demo/images images
+  $ updraft get --unpack=nested osdf:///demo/ILSVRC2012_img_train.tar --into train
+
+Exit codes: 0 all is there; 2 wrong usage, or a file that holds something else; 5 stopped by the user; else those of
+docs/exit-codes.md, of the first object that failed: 92 no server, 93 to 95 token, 96 no such object, 99 stalled,
+101 damaged, 107 disk full, 108 folder cannot be written.`;

@@ -1,0 +1,55 @@
+import type { Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import { pad } from '../../base/text-table.ts';
+import { listCollection, walkCollection, type CollectionEntry } from '../../federation/list-collection.ts';
+import { createLocator } from '../../federation/locator.ts';
+import { formatSize } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+
+interface Options {
+  long?: true;
+  recursive?: true;
+  tokenFile?: string;
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('<url>', 'a folder (collection) of a federation, or an object')
+    .option('-l, --long', 'with size and time')
+    .option('-r, --recursive', 'all objects below it')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'one line of JSON for each entry')
+    .addHelpText('after', example)
+    .action((url: string, options: Options) => ls(cli, url, options));
+}
+
+async function ls(cli: Cli, url: string, options: Options): Promise<void> {
+  const { tokenFile } = options;
+  const how = {
+    federation: createLocator(cli),
+    signal: cli.signal,
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+  };
+  const entries = options.recursive ? walkCollection(url, how) : await listCollection(url, how);
+  let count = 0;
+  for await (const entry of entries) {
+    count++;
+    cli.out(`${options.json ? JSON.stringify(entry) : line(entry, options)}\n`);
+  }
+  if (count === 0) cli.err('nothing is in it\n');
+}
+
+function line({ name, isCollection, size, modified }: CollectionEntry, { long }: Options): string {
+  const shown = `${printable(name)}${isCollection ? '/' : ''}`;
+  if (!long) return shown;
+  const time = modified === undefined ? '' : new Date(modified).toISOString().slice(0, 16).replace('T', ' ');
+  return `${pad(size === undefined ? '-' : formatSize(size), 9, 'right')}  ${pad(time, 16)}  ${shown}`;
+}
+
+const example = `
+Examples:
+  $ updraft ls osdf:///demo
+  $ updraft ls -l --recursive osdf:///demo/images
+
+Exit codes: 0 listed; 92 no server answers, or the namespace cannot be listed; 93 to 95 token; 96 no such folder.`;

@@ -1,0 +1,116 @@
+import path from 'node:path';
+import { InvalidArgumentError, type Command } from 'commander';
+import { mapLimited } from '../../base/map-limited.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import { putObject, type Put } from '../../federation/put-object.ts';
+import type { Cli } from '../cli.ts';
+import { Board, boardMode } from '../object/board.ts';
+import { listUploads, type PutItem } from '../object/put-items.ts';
+import { counted, endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
+import { amountWords, verifiedWords } from '../object/transfer-words.ts';
+
+interface Options {
+  recursive?: true;
+  parallel: number;
+  overwrite?: true;
+  tokenFile?: string;
+  json?: true;
+  quiet?: true;
+}
+
+interface PutResult extends PutItem {
+  put?: Put & { seconds: number };
+  fault?: Fault;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument(
+      '<file...>',
+      'files, then the URL to upload to; a folder if it ends with / or there are several',
+    )
+    .option('-r, --recursive', 'upload all that is in folders')
+    .option('-p, --parallel <number>', 'files at once', wholeNumber, 2)
+    .option('--overwrite', 'replace objects that exist')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'one line of JSON for each file')
+    .option('-q, --quiet', 'no progress')
+    .addHelpText('after', example)
+    .action((words: string[], options: Options) => put(cli, words, options));
+}
+
+async function put(cli: Cli, words: string[], options: Options): Promise<void> {
+  const items = await listUploads(cli, words, options.recursive === true);
+  const federation = createLocator(cli);
+  const board = new Board(cli, boardMode(cli, options), items.length);
+  const results = await mapLimited(items, options.parallel, async (item) => {
+    const result = await putItem(cli, board, item, federation, options);
+    tell(cli, board, result, options);
+    return result;
+  });
+  board.close();
+  endWith(cli, results, {
+    json: options.json === true,
+    again: 'run the same command again for what is missing; what is there is left alone',
+  });
+  if (items.length > 1 && options.json === undefined)
+    cli.err(`${counted(items.length, 'object')} uploaded\n`);
+}
+
+async function putItem(
+  cli: Cli,
+  board: Board,
+  item: PutItem,
+  federation: FederationLocator,
+  { overwrite, tokenFile }: Options,
+): Promise<PutResult> {
+  const work = board.begin(path.basename(item.file));
+  const started = cli.clock.monotonic();
+  const seconds = (): number => (cli.clock.monotonic() - started) / 1000;
+  try {
+    cli.signal.throwIfAborted();
+    const put = await putObject(item.file, item.url, {
+      federation,
+      signal: cli.signal,
+      overwrite: overwrite === true,
+      ...(tokenFile === undefined ? {} : { tokenFile }),
+      onProgress: (bytes, total) =>
+        board.progress(work, { bytes, total, rate: bytes / Math.max(0.001, seconds()), server: '' }),
+    });
+    return { ...item, put: { ...put, seconds: seconds() } };
+  } catch (error) {
+    return { ...item, fault: inOurWords(asFault(error)) };
+  } finally {
+    board.end(work);
+  }
+}
+
+function inOurWords(fault: Fault): Fault {
+  if (fault.kind !== 'usage') return fault;
+  return new Fault('usage', fault.message, { fix: 'choose another name, or say --overwrite', cause: fault });
+}
+
+function tell(cli: Cli, board: Board, { file, url, put, fault }: PutResult, { json }: Options): void {
+  if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
+  else if (fault !== undefined) tellFault(board, shown(cli, file), fault);
+  else if (put !== undefined)
+    board.print(
+      `${url}: ${amountWords(put.bytes, put.seconds)}; to ${put.server}; ${verifiedWords(put.verified)}`,
+    );
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('it must be a whole number from 1 to 99.');
+  return Number(text);
+}
+
+const example = `
+An object that exists is left alone unless --overwrite is said; caches may go on handing out what they had under that
+name, so a new name is better (\`updraft stage\` makes one). What arrived is compared with the file.
+
+Examples:
+  $ updraft put model.pt osdf:///inbox/me/model.pt
+  $ updraft put --recursive results osdf:///inbox/me/results
+
+Exit codes: 0 all is there; 2 wrong usage, or the object exists; 93 to 95 token; else those of docs/exit-codes.md.`;

@@ -1,0 +1,109 @@
+import type { Command } from 'commander';
+import { createLocator } from '../../federation/locator.ts';
+import type { Located, ObjectServer } from '../../federation/located.ts';
+import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
+import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
+import { formatDuration, formatSize } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+
+interface Options {
+  digest?: true;
+  tokenFile?: string;
+  json?: true;
+}
+
+/** What one server says of the object. */
+interface ServerView {
+  server: string;
+  kind: ObjectServer['kind'];
+  /** HTTP status; undefined when it does not answer. */
+  status?: number;
+  bytes?: number;
+  /** Seconds it has been in this cache; undefined where the server says nothing of it. */
+  age?: number;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('<url>', 'an object or a folder')
+    .option('--digest', 'ask for its digests too: a server may have to read all of it')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'as JSON')
+    .addHelpText('after', example)
+    .action((url: string, options: Options) => stat(cli, url, options));
+}
+
+async function stat(cli: Cli, url: string, { digest, tokenFile, json }: Options): Promise<void> {
+  const federation = createLocator(cli);
+  const how: ObjectOptions = {
+    federation,
+    signal: cli.signal,
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+  };
+  const info = await statObject(url, { ...how, digest: digest === true });
+  const located = await federation.locate(url, how);
+  const servers = info.isCollection
+    ? []
+    : await Promise.all(located.servers.map((server) => view(located, server, how)));
+  const { namespace, requireToken } = located;
+  if (json) {
+    const modified = info.modified === undefined ? undefined : new Date(info.modified).toISOString();
+    cli.out(`${JSON.stringify({ ...info, modified, namespace, requireToken, servers })}\n`);
+    return;
+  }
+  const lines = [...objectLines(info), ...namespaceLines(located), ...servers.map(serverLine)];
+  cli.out(lines.map(([name, value]) => `${name.padEnd(10)} ${value}\n`).join(''));
+}
+
+async function view(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerView> {
+  const known = { server: server.host, kind: server.kind };
+  if (server.url.startsWith('file:')) return known;
+  try {
+    const { status, headers } = await requestObject(located, { method: 'HEAD', server }, how);
+    const [length, age] = [headers['content-length'], headers['age']];
+    return {
+      ...known,
+      status,
+      ...(length === undefined || status !== 200 ? {} : { bytes: Number(length) }),
+      ...(age === undefined ? {} : { age: Number(age) }),
+    };
+  } catch {
+    how.signal?.throwIfAborted();
+    return known;
+  }
+}
+
+type Line = [name: string, value: string];
+
+function objectLines({ url, isCollection, size, etag, modified, digests }: ObjectInfo): Line[] {
+  const lines: (Line | undefined)[] = [
+    ['url', url],
+    ['kind', isCollection ? 'folder' : 'object'],
+    size === undefined ? undefined : ['size', `${size} (${formatSize(size)})`],
+    modified === undefined ? undefined : ['modified', new Date(modified).toISOString()],
+    etag === undefined ? undefined : ['etag', etag],
+  ];
+  const known = Object.entries(digests).map(([name, hex]): Line => [name, hex]);
+  return [...lines.filter((line) => line !== undefined), ...known];
+}
+
+function namespaceLines({ namespace, requireToken }: Located): Line[] {
+  const token: Line = ['token', requireToken ? 'needed' : 'not needed'];
+  return namespace === undefined ? [token] : [['namespace', namespace], token];
+}
+
+function serverLine({ server, kind, status, bytes, age }: ServerView): Line {
+  if (server === 'localhost') return [kind, 'this machine'];
+  const has = bytes === undefined ? 'has it' : `has ${formatSize(bytes)}`;
+  const cached = age === undefined ? '' : `, cached for ${formatDuration(age)}`;
+  const words =
+    status === undefined ? 'no answer' : status === 200 ? `${has}${cached}` : `answers with status ${status}`;
+  return [kind, `${server}  ${words}`];
+}
+
+const example = `
+Examples:
+  $ updraft stat osdf:///demo/train.tar
+  $ updraft stat --digest --json osdf:///demo/train.tar
+
+Exit codes: 0 it is there; 92 no server answers; 93 to 95 token; 96 it is not there.`;

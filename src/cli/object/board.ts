@@ -1,0 +1,106 @@
+import { printable } from '../../base/printable.ts';
+import type { Cli } from '../cli.ts';
+import { glyphsFor } from '../glyphs.ts';
+import { barLines, showRate, type Tally, type Work } from './bars.ts';
+import { formatSize } from '../../job/units.ts';
+
+/** Bars on a terminal, a line now and then in a file, or nothing but what went wrong. */
+export type BoardMode = 'bars' | 'lines' | 'silent';
+
+const redrawMs = 100;
+const lineMs = 10_000;
+
+/** Shows transfers under way on stderr; results and news are printed above the bars. */
+export class Board {
+  readonly tally: Tally;
+  readonly #cli: Cli;
+  readonly #mode: BoardMode;
+  readonly #works = new Set<Work>();
+  readonly #toldAt = new Map<Work, number>();
+  #drawn = 0;
+  #drawnAt = -Infinity;
+
+  constructor(cli: Cli, mode: BoardMode, files: number) {
+    this.#cli = cli;
+    this.#mode = mode;
+    this.tally = { files, ended: 0, endedBytes: 0 };
+  }
+
+  begin(name: string): Work {
+    const work: Work = { name: printable(name), bytes: 0, total: undefined, rate: 0, server: '' };
+    this.#works.add(work);
+    this.#toldAt.set(work, this.#cli.clock.monotonic());
+    return work;
+  }
+
+  progress(work: Work, state: Omit<Work, 'name'>): void {
+    Object.assign(work, state);
+    if (this.#mode === 'bars') this.#redraw();
+    else if (this.#mode === 'lines') this.#tell(work);
+  }
+
+  end(work: Work): void {
+    this.#works.delete(work);
+    this.#toldAt.delete(work);
+    this.tally.ended++;
+    this.tally.endedBytes += work.bytes;
+  }
+
+  /** A line of talk that `--quiet` leaves out. */
+  news(line: string): void {
+    if (this.#mode !== 'silent') this.say(line);
+  }
+
+  /** A line of talk, on stderr. */
+  say(line: string): void {
+    this.#erase();
+    this.#cli.err(`${line}\n`);
+    this.#redraw();
+  }
+
+  /** A line of data, on stdout. */
+  print(line: string): void {
+    this.#erase();
+    this.#cli.out(`${line}\n`);
+    this.#redraw();
+  }
+
+  /** Takes the bars away. */
+  close(): void {
+    this.#works.clear();
+    this.#erase();
+  }
+
+  #tell(work: Work): void {
+    const now = this.#cli.clock.monotonic();
+    if (now - (this.#toldAt.get(work) ?? now) < lineMs) return;
+    this.#toldAt.set(work, now);
+    const of = work.total === undefined ? '' : ` of ${formatSize(work.total)}`;
+    const from = work.server === '' ? '' : ` from ${work.server}`;
+    this.#cli.err(`${work.name}: ${formatSize(work.bytes)}${of}, ${showRate(work.rate)}${from}\n`);
+  }
+
+  #redraw(): void {
+    const now = this.#cli.clock.monotonic();
+    if (this.#mode !== 'bars' || (this.#drawn > 0 && now - this.#drawnAt < redrawMs)) return;
+    this.#drawnAt = now;
+    const { columns, rows } = this.#cli.terminal?.size() ?? this.#cli;
+    const frame = { columns, rows, glyphs: glyphsFor(this.#cli.env) };
+    const lines = barLines([...this.#works], this.tally, frame);
+    const up = this.#drawn > 0 ? `\x1b[${this.#drawn}A` : '';
+    this.#cli.err(`${up}\r${lines.map((line) => `\x1b[2K${line}\n`).join('')}\x1b[J`);
+    this.#drawn = lines.length;
+  }
+
+  #erase(): void {
+    if (this.#drawn > 0) this.#cli.err(`\x1b[${this.#drawn}A\r\x1b[J`);
+    this.#drawn = 0;
+  }
+}
+
+/** What fits where the talk goes and what the user asked for. */
+export function boardMode(cli: Cli, { json, quiet }: { json?: boolean; quiet?: boolean }): BoardMode {
+  if (quiet === true || (json === true && !cli.errIsTerminal)) return 'silent';
+  const drawable = cli.errIsTerminal && cli.env['TERM'] !== 'dumb';
+  return drawable ? 'bars' : 'lines';
+}

@@ -1,0 +1,147 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
+import { fetchToFile } from '../../transfer/fetch-to-file.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import type { Unpacked } from '../../unpack/unpacker.ts';
+import type { Cli } from '../cli.ts';
+import type { Work } from './bars.ts';
+import type { Board } from './board.ts';
+import type { GetItem } from './get-items.ts';
+import { readProof, type ProofOptions } from './proof.ts';
+import { setbackWords } from './transfer-words.ts';
+
+export interface FetchItemOptions extends ProofOptions {
+  federation: FederationLocator;
+  tokenFile?: string;
+  overwrite?: true;
+  /** Unpack as it arrives, instead of keeping the archive. */
+  unpack: UnpackerOptions['mode'] | undefined;
+}
+
+interface ToldSetback {
+  server: string;
+  kind: string;
+  message: string;
+}
+
+/** How one object fared. */
+export interface GetResult extends GetItem {
+  fetched?: Fetched;
+  unpacked?: Unpacked;
+  setbacks: ToldSetback[];
+  fault?: Fault;
+}
+
+/** Fetches one object and shows it on the board; a failure is part of the result, so that the others go on. */
+export async function fetchItem(
+  cli: Cli,
+  board: Board,
+  item: GetItem,
+  options: FetchItemOptions,
+): Promise<GetResult> {
+  const work = board.begin(path.basename(item.target));
+  const result: GetResult = { ...item, setbacks: [] };
+  try {
+    cli.signal.throwIfAborted();
+    const access = await fetchOptions(cli, board, work, result, options);
+    if (options.unpack === undefined) result.fetched = await toFile(item, access, options);
+    else Object.assign(result, await toFolder(item, access, options.unpack));
+  } catch (error) {
+    result.fault = withFix(item.url, asFault(error));
+  } finally {
+    board.end(work);
+  }
+  return result;
+}
+
+/** What a person can do about an object that is nowhere. */
+function withFix(url: string, fault: Fault): Fault {
+  if (fault.kind !== 'object-missing' || fault.fix !== undefined || !url.includes('/')) return fault;
+  const folder = url.slice(0, url.lastIndexOf('/'));
+  const fix = `check the spelling: updraft ls ${shellQuote(folder)}`;
+  return new Fault(fault.kind, fault.message, { fix, about: url, cause: fault });
+}
+
+async function fetchOptions(
+  cli: Cli,
+  board: Board,
+  work: Work,
+  { url, setbacks }: GetResult,
+  options: FetchItemOptions,
+): Promise<FetchOptions> {
+  const { federation, tokenFile } = options;
+  const access: FetchOptions = {
+    locator: federation,
+    clock: cli.clock,
+    signal: cli.signal,
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+  };
+  const proof = await readProof(cli, url, options, access);
+  const isFederated = !/^(?:[^:]*\+)?(?:https?|file):/i.test(url);
+  return {
+    ...access,
+    ...proof,
+    onEvent: (event) => {
+      if (event.kind === 'progress') {
+        board.progress(work, event);
+        return;
+      }
+      const { server, fault } = event;
+      setbacks.push({ server, kind: fault.kind, message: fault.message });
+      board.news(`${work.name}: ${setbackWords(event, isFederated)}`);
+    },
+  };
+}
+
+async function toFile(
+  { url, target }: GetItem,
+  access: FetchOptions,
+  { overwrite }: FetchItemOptions,
+): Promise<Fetched> {
+  await makeFolder(path.dirname(target));
+  try {
+    return await fetchToFile(url, target, { ...access, overwrite: overwrite === true });
+  } catch (error) {
+    // What the engine calls a mistake of the file is here one of the command line.
+    if (error instanceof Fault && error.about === target && error.kind === 'file-invalid')
+      throw new Fault('usage', error.message, {
+        about: target,
+        fix: 'remove it, name another file, or say --overwrite',
+        cause: error,
+      });
+    throw error;
+  }
+}
+
+async function toFolder(
+  { url, target }: GetItem,
+  access: FetchOptions,
+  mode: UnpackerOptions['mode'],
+): Promise<Pick<GetResult, 'fetched' | 'unpacked'>> {
+  const into = path.dirname(target);
+  await makeFolder(into);
+  const unpacker = openUnpacker({ name: url, mode, into });
+  try {
+    const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), access);
+    return { fetched, unpacked: await unpacker.finish() };
+  } catch (error) {
+    await unpacker.abort();
+    throw error;
+  }
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+  } catch (error) {
+    throw new Fault('scratch-unusable', `the folder ${folder} cannot be made: ${(error as Error).message}`, {
+      about: folder,
+      cause: error,
+    });
+  }
+}

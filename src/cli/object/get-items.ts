@@ -1,0 +1,101 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+import { walkCollection } from '../../federation/list-collection.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import type { Cli } from '../cli.ts';
+import { isUrl, objectName } from './object-name.ts';
+
+/** One object to fetch and the file it becomes. */
+export interface GetItem {
+  url: string;
+  target: string;
+}
+
+export interface Wanted {
+  urls: string[];
+  /** Where to: a folder, or the name of the one file. */
+  target: string | undefined;
+}
+
+/** Tells the URLs from the target, which is the last word if it is no URL. */
+export function readWords(words: readonly string[]): Wanted {
+  const last = words.at(-1) ?? '';
+  const target = words.length > 1 && !isUrl(last) ? last : undefined;
+  const urls = target === undefined ? [...words] : words.slice(0, -1);
+  const stray = words.length > 1 ? urls.find((word) => !isUrl(word)) : undefined;
+  if (stray !== undefined)
+    throw new Fault('usage', `"${stray}" is no URL`, {
+      about: stray,
+      fix: 'write URLs first, then the file or folder to write to',
+    });
+  return { urls, target };
+}
+
+/** Every object that is wanted and its file; two objects never get the same one. */
+export async function listItems(
+  cli: Cli,
+  { urls, target }: Wanted,
+  {
+    recursive,
+    into,
+    ...access
+  }: { recursive: boolean; into?: string; tokenFile?: string; federation: FederationLocator },
+): Promise<GetItem[]> {
+  const folder = await targetFolder(cli, { urls, target }, into);
+  const items: GetItem[] = [];
+  for (const url of urls) {
+    if (recursive || isRecursive(url, cli)) {
+      const isWhole =
+        urls.length === 1 && target !== undefined && !target.endsWith('/') && into === undefined;
+      const root = isWhole
+        ? path.resolve(cli.cwd, target)
+        : path.join(folder ?? cli.cwd, objectName(url, cli.env));
+      for await (const entry of walkCollection(url, { ...access, signal: cli.signal }))
+        items.push({ url: entry.url, target: path.join(root, entry.name) });
+    } else
+      items.push({
+        url,
+        target:
+          folder === undefined
+            ? path.resolve(cli.cwd, target ?? objectName(url, cli.env))
+            : path.join(folder, objectName(url, cli.env)),
+      });
+  }
+  refuseClashes(items);
+  return items;
+}
+
+function isRecursive(url: string, cli: Cli): boolean {
+  const parsed = parseObjectUrl(url, cli.env);
+  return parsed.kind === 'federated' && parsed.recursive;
+}
+
+/** The folder in which files appear under their own names; undefined when the target is the file itself. */
+async function targetFolder(
+  cli: Cli,
+  { urls, target }: Wanted,
+  into: string | undefined,
+): Promise<string | undefined> {
+  if (into !== undefined && target !== undefined)
+    throw new Fault('usage', `both "${target}" and --into say where to write`, { fix: 'keep one of them' });
+  const named = into ?? target;
+  if (named === undefined) return cli.cwd;
+  const folder = path.resolve(cli.cwd, named);
+  const isFolder = (await stat(folder).catch(() => undefined))?.isDirectory() === true;
+  return into !== undefined || urls.length > 1 || named.endsWith('/') || isFolder ? folder : undefined;
+}
+
+function refuseClashes(items: readonly GetItem[]): void {
+  const seen = new Map<string, string>();
+  for (const { url, target } of items) {
+    const other = seen.get(target);
+    if (other !== undefined)
+      throw new Fault('usage', `${other} and ${url} would both become ${target}`, {
+        about: target,
+        fix: 'fetch them into different folders',
+      });
+    seen.set(target, url);
+  }
+}

@@ -1,0 +1,95 @@
+import path from 'node:path';
+import type { Fault } from '../../fault/fault.ts';
+import { formatSize } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+import { ToldFault } from '../told-fault.ts';
+import type { Board } from './board.ts';
+import type { GetResult } from './fetch-item.ts';
+import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';
+
+/** The result of one object: a line, or an object of JSON. */
+export function tellResult(cli: Cli, board: Board, result: GetResult, options: { json?: true }): void {
+  if (options.json) board.print(JSON.stringify(resultJson(cli, result)));
+  else if (result.fault !== undefined) tellFault(board, shown(cli, result.target), result.fault);
+  else tellFetched(cli, board, result);
+}
+
+function tellFetched(cli: Cli, board: Board, { target, fetched, unpacked, setbacks }: GetResult): void {
+  if (fetched === undefined) return;
+  const { bytes, seconds, verified, servers } = fetched;
+  const isThere = servers.length === 0 && bytes > 0;
+  const parts = [
+    isThere ? `${formatSize(bytes)}, already there` : amountWords(bytes, seconds),
+    serverWords(servers),
+    verifiedWords(verified),
+    ...(unpacked === undefined ? [] : [unpackedWords(cli, target, unpacked)]),
+    ...(setbacks.length === 0 ? [] : [counted(setbacks.length, 'setback')]),
+  ];
+  board.print(`${shown(cli, target)}: ${parts.filter((part) => part !== '').join('; ')}`);
+  const isProven = verified === 'manifest' || verified === 'digest';
+  if (unpacked?.ended === 'no-end-blocks' && !isProven)
+    board.say(
+      `${shown(cli, target)}: the archive has no end marks and nothing proves its bytes: it may have been cut between two files`,
+    );
+}
+
+function unpackedWords(
+  cli: Cli,
+  target: string,
+  { files, bytes }: NonNullable<GetResult['unpacked']>,
+): string {
+  const where = shown(cli, path.dirname(target));
+  return `${counted(files, 'file')} (${formatSize(bytes)}) unpacked into ${where === '' ? '.' : where}`;
+}
+
+function resultJson(cli: Cli, { url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
+  const error = fault && faultJson(fault);
+  if (fetched === undefined) return { url, target, setbacks, error };
+  const { bytes, seconds, verified, servers } = fetched;
+  const rate = seconds > 0 ? Math.round(bytes / seconds) : undefined;
+  return { url, target, bytes, seconds, rate, verified, servers, setbacks, unpacked };
+}
+
+export function faultJson({ kind, message, fix, info }: Fault): object {
+  return { kind, message, fix, exit: info.exit };
+}
+
+export function tellFault(board: Pick<Board, 'say'>, name: string, fault: Fault): void {
+  board.say(`${name} FAILED: ${fault.message}`);
+  if (fault.fix !== undefined) board.say(`  fix: ${fault.fix}`);
+}
+
+/** Ends a command of several objects: names those that failed and gives their exit code. */
+export function endWith(
+  cli: Cli,
+  results: readonly { url: string; fault?: Fault }[],
+  { json, again }: { json?: boolean; again: string },
+): void {
+  const failed = results.flatMap(({ url, fault }) => (fault === undefined ? [] : [{ url, fault }]));
+  const stopped = failed.find(({ fault }) => fault.kind === 'interrupted');
+  const worst = stopped ?? failed[0];
+  if (worst === undefined) return;
+  if (json !== true) {
+    if (results.length > 1) {
+      cli.err(`${results.length - failed.length} of ${results.length} done; not done:\n`);
+      for (const { url, fault } of failed) cli.err(`  ${url} (${fault.kind})\n`);
+    }
+    if (failed.some(({ fault }) => mayHelp(fault))) cli.err(`${again}\n`);
+  }
+  throw new ToldFault(worst.fault);
+}
+
+/** Whether the same command again has a chance. */
+function mayHelp({ kind, info }: Fault): boolean {
+  return info.retry !== 'never' && kind !== 'object-missing';
+}
+
+/** A path as short as it can be said from here. */
+export function shown(cli: Cli, file: string): string {
+  const relative = path.relative(cli.cwd, file);
+  return relative.startsWith('..') ? file : relative;
+}
+
+export function counted(count: number, what: string): string {
+  return `${count.toLocaleString('en-US')} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,56 @@
+import { printable } from '../../base/printable.ts';
+import type { Fault } from '../../fault/fault.ts';
+import { formatSize } from '../../job/units.ts';
+import { showMillis } from '../../report/show-millis.ts';
+import type { Fetched, FetchEvent, Verified } from '../../transfer/fetch.ts';
+import { showRate } from './bars.ts';
+
+const proofs: Record<Verified, string> = {
+  manifest: 'verified: every chunk by the manifest',
+  digest: 'verified: digest',
+  size: 'verified: size only',
+  none: 'not verified: no server said a size or a digest',
+};
+
+export function verifiedWords(verified: Verified): string {
+  return proofs[verified];
+}
+
+/** `1.2 GB in 3.1s (390 MB/s)` */
+export function amountWords(bytes: number, seconds: number): string {
+  const speed = seconds > 0 && bytes > 0 ? ` (${showRate(bytes / seconds)})` : '';
+  return `${formatSize(bytes)} in ${showMillis(seconds * 1000)}${speed}`;
+}
+
+/** `from a and b`, the one that gave most first. */
+export function serverWords(servers: Fetched['servers']): string {
+  const hosts = servers.toSorted((a, b) => b.bytes - a.bytes).map(({ server }) => server);
+  return hosts.length === 0 ? '' : `from ${hosts.join(' and ')}`;
+}
+
+/** Who failed, why, and what is done about it. */
+export function setbackWords(event: Extract<FetchEvent, { kind: 'setback' }>, isFederated: boolean): string {
+  const message = printable(event.fault.message).replace(/\.$/, '');
+  const who = message.includes(event.server) ? '' : `${event.server}: `;
+  return `${who}${message}; ${remedy(event.server, event.fault, isFederated)}`;
+}
+
+function remedy(server: string, fault: Fault, isFederated: boolean): string {
+  if (server === 'director') return 'going on with the servers it named before';
+  if (fault.retryAfterSeconds !== undefined)
+    return `it is left alone for ${fault.retryAfterSeconds} s${isFederated ? ', others are asked' : ''}`;
+  const elsewhere = isFederated ? 'at another server' : 'again';
+  const asking = isFederated ? 'asking another server' : 'asking again';
+  switch (fault.kind) {
+    case 'data-corrupt':
+      return `fetching what is damaged ${isFederated ? 'from another server' : 'again'}`;
+    case 'object-changed':
+      return `the two versions are not mixed; ${asking}`;
+    case 'object-missing':
+    case 'servers-unreachable':
+    case 'data-wrong':
+      return asking;
+    default:
+      return `going on where it stopped, ${elsewhere}`;
+  }
+}
