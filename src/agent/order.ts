@@ -7,8 +7,14 @@ import { unpackModes } from '../job/spec.ts';
 
 type Check = (value: unknown, field: string) => void;
 
-/** Reads what the attempt is told to do. By hand, so that the executable carries no schema library. */
-export async function readOrder(file: string): Promise<Order> {
+/**
+ * Reads what the attempt is told to do; `complete` adds what only this machine knows. By hand, so that the executable
+ * carries no schema library.
+ */
+export async function readOrder(
+  file: string,
+  complete: (value: unknown) => unknown = (value) => value,
+): Promise<Order> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new Fault('order-invalid', `the order ${file} cannot be read: ${(error as Error).message}`, {
       fix: 'name a file that the access point wrote: updraft-agent run ORDER.json',
@@ -24,8 +30,10 @@ export async function readOrder(file: string): Promise<Order> {
       cause: error,
     });
   }
-  return parseOrder(value, file);
+  return parseOrder(isTable(value) ? complete(value) : value, file);
 }
+
+const isTable = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 /** The value as an Order, or a Fault that names the first field that is wrong. */
 export function parseOrder(value: unknown, file: string): Order {
@@ -122,6 +130,7 @@ const data = shape({
   sha256: maybe(sha256),
   manifest: maybe(text),
   tokenFile: maybe(text),
+  delivered: maybe(absolute),
 });
 
 const order = shape({

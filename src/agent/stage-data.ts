@@ -1,10 +1,11 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import { createLocator } from '../federation/locator.ts';
 import { parseObjectUrl, type ObjectUrl } from '../federation/object-url.ts';
+import type { OrderedData } from '../job/job.ts';
 import type { DataSource } from '../job/spec.ts';
 import { recordOf } from '../journal/record-of.ts';
 import { fetchToFile } from '../transfer/fetch-to-file.ts';
@@ -19,8 +20,10 @@ import { readLocal } from './read-local.ts';
 const progressEveryMs = 1000;
 
 interface Staging {
-  source: DataSource;
+  source: OrderedData;
   url: ObjectUrl;
+  /** The file of this machine that holds the object, where one does. */
+  local: string | undefined;
   options: FetchOptions & { clock: Clock };
 }
 
@@ -33,20 +36,28 @@ export async function stageData(attempt: Attempt): Promise<void> {
     attempt.world.signal.throwIfAborted();
     attempt.note({ kind: 'phase', phase: 'fetching' });
     const url = parseObjectUrl(source.url, env);
-    const staging = { source, url, options: await fetchOptions(source, url.text, attempt, locator) };
+    const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
+    const options = await fetchOptions(source, url.text, attempt, locator);
+    const staging = { source, url, local, options };
     const name = nameOf(url);
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
     else await stageArchive(staging, mode, attempt);
+    // The scheduler's copy has served: the training may need the room.
+    if (source.delivered !== undefined) await rm(source.delivered, { force: true });
   }
 }
 
-async function stageFile({ source, url, options }: Staging, name: string, attempt: Attempt): Promise<void> {
+async function stageFile(
+  { source, url, local, options }: Staging,
+  name: string,
+  attempt: Attempt,
+): Promise<void> {
   const { scratch, note } = attempt;
   const draft = path.join(scratch.stage, source.name);
   const fetched =
-    url.kind === 'file'
-      ? await copyLocal(url.file, draft, options)
+    local !== undefined
+      ? await copyLocal(local, draft, options)
       : await fetchToFile(source.url, draft, options);
   note({ kind: 'fetched', object: url.text, ...fetched });
   const folder = path.join(scratch.work, source.into);
@@ -55,7 +66,7 @@ async function stageFile({ source, url, options }: Staging, name: string, attemp
 }
 
 async function stageArchive(
-  { source, url, options }: Staging,
+  { source, url, local, options }: Staging,
   mode: UnpackerOptions['mode'],
   { scratch, note }: Attempt,
 ): Promise<void> {
@@ -70,8 +81,8 @@ async function stageArchive(
   try {
     const write = (chunk: Buffer): void | Promise<void> => unpacker.write(chunk);
     const fetched =
-      url.kind === 'file'
-        ? await readLocal(url.file, write, options)
+      local !== undefined
+        ? await readLocal(local, write, options)
         : await fetchToStream(source.url, write, options);
     note({ kind: 'fetched', object, ...fetched });
     note({ kind: 'phase', phase: 'unpacking' });

@@ -1,8 +1,9 @@
-import { mkdir, readdir, rename } from 'node:fs/promises';
+import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../base/is-gone.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
+import { attemptFiles, sandboxFiles } from '../job/layout.ts';
 import type { Attempt } from './attempt.ts';
 import { copyTree } from './copy-tree.ts';
 import { removeTree } from '../base/remove-tree.ts';
@@ -31,7 +32,8 @@ export async function restoreCheckpoint({ order, scratch, world }: Attempt): Pro
   if (checkpoint === undefined) return;
   await mkdir(path.join(scratch.work, checkpoint), { recursive: true });
   for (const name of await namesIn(checkpointStore(order)))
-    await copyTree(name, checkpointStore(order), path.join(scratch.work, checkpoint), { signal });
+    if (name !== attemptFiles.savedBy)
+      await copyTree(name, checkpointStore(order), path.join(scratch.work, checkpoint), { signal });
 }
 
 /** Keeps the checkpoint for the next attempt; the one kept before stays until the new one is whole. */
@@ -46,6 +48,7 @@ export async function saveCheckpoint({ order, scratch }: Attempt, signal: AbortS
   try {
     await mkdir(draft, { recursive: true });
     for (const name of names) await copyTree(name, folder, draft, { signal, within: scratch.work });
+    await writeFile(path.join(draft, attemptFiles.savedBy), `${order.attempt}\n`);
     removeTree(store);
     await rename(draft, store);
   } finally {
@@ -54,7 +57,8 @@ export async function saveCheckpoint({ order, scratch }: Attempt, signal: AbortS
 }
 
 /** Beside the attempts' own folders, so that every attempt of the job finds it. */
-const checkpointStore = (order: Order): string => path.join(path.dirname(order.attemptFolder), 'checkpoint');
+const checkpointStore = (order: Order): string =>
+  path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint);
 
 async function namesIn(folder: string): Promise<string[]> {
   try {

@@ -8,6 +8,12 @@ export interface Job {
   train: Train;
 }
 
+/** A data source as the agent sees it. */
+export interface OrderedData extends DataSource {
+  /** Where the scheduler has put the object already; the agent proves it, unpacks it and removes it. */
+  delivered?: string;
+}
+
 /**
  * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
  * attempt runs. It never holds a token, only the path of a token's file.
@@ -18,7 +24,7 @@ export interface Order {
   job: Job;
   /** From 1. */
   attempt: number;
-  data: DataSource[];
+  data: OrderedData[];
   environment: Environment;
   resources: Resources;
   /** Folder that holds `train.files`. */

@@ -25,6 +25,14 @@ export const attemptFiles = {
   err: 'err.log',
   /** What the agent itself had to say outside its journal. */
   log: 'agent.log',
+  /** In a kept checkpoint: the number of the attempt that saved it. */
+  savedBy: '.updraft-attempt',
+} as const;
+
+/** What lies in a scheduler's sandbox beside `files`, `jobs` and `results`, which it has like a run's folder. */
+export const sandboxFiles = {
+  /** The checkpoint of an earlier attempt, as the access point has it; `jobs/<job>` holds one of this name too. */
+  checkpoint: 'checkpoint',
 } as const;
 
 export const jobId = (index: number): string => String(index).padStart(4, '0');
