@@ -1,0 +1,118 @@
+import path from 'node:path';
+import { evaluateNumber } from './evaluate-number.ts';
+import { filePart } from './file-part.ts';
+import type { Scope } from './macros.ts';
+
+const functions = new Set([
+  'ENV',
+  'RANDOM_CHOICE',
+  'RANDOM_INTEGER',
+  'CHOICE',
+  'SUBSTR',
+  'INT',
+  'REAL',
+  'STRING',
+  'EVAL',
+  'BASENAME',
+  'DIRNAME',
+]);
+
+/** Function names are upper case only; `$Fpn()` and its kin are F with any of their letters. */
+export const isMacroFunction = (name: string): boolean =>
+  functions.has(name) || /^F[pnxdqabfwu]*$/i.test(name);
+
+type Expand = (text: string) => string;
+
+/** The value of `$NAME(body)`; what HTCondor would refuse or choose by chance becomes its nearest plain value. */
+export function callMacroFunction(name: string, body: string, scope: Scope, expand: Expand): string {
+  const named = (text: string): string => expand(scope.lookup(text.trim()) ?? text);
+  const parts = body.split(',');
+  switch (name) {
+    case 'ENV':
+      return environment(body, scope);
+    case 'RANDOM_CHOICE':
+      scope.chosen();
+      return (parts.length === 1 ? named(body).split(',') : parts)[0]?.trim() ?? '';
+    case 'RANDOM_INTEGER':
+      scope.chosen();
+      return parts[0]?.trim() ?? '';
+    case 'CHOICE':
+      return choice(parts, named);
+    case 'SUBSTR':
+      return substring(parts, scope, expand, named);
+    case 'INT':
+    case 'REAL':
+      return formatNumber(named(parts[0] ?? ''), parts[1], name === 'INT');
+    case 'STRING':
+      return formatText(unquoted(named(parts[0] ?? '')), parts[1]);
+    case 'EVAL':
+      return evaluated(named(body));
+    case 'BASENAME': {
+      const base = path.posix.basename(unquoted(named(parts[0] ?? '')));
+      const suffix = parts[1]?.trim() ?? '';
+      return suffix !== '' && base.toLowerCase().endsWith(suffix.toLowerCase())
+        ? base.slice(0, -suffix.length)
+        : base;
+    }
+    case 'DIRNAME':
+      return filePart('p', named(body), scope.cwd);
+    default:
+      return filePart(name.slice(1), named(body), scope.cwd);
+  }
+}
+
+function environment(body: string, scope: Scope): string {
+  const colon = body.indexOf(':');
+  const name = colon < 0 ? body : body.slice(0, colon);
+  return scope.env(name) ?? (colon < 0 ? 'UNDEFINED' : body.slice(colon + 1));
+}
+
+function choice(parts: string[], named: Expand): string {
+  const index = evaluateNumber(named(parts[0] ?? '')) ?? 0;
+  const items = parts.length === 2 ? named(parts[1] ?? '').split(',') : parts.slice(1);
+  return items[index]?.trim() ?? '';
+}
+
+function substring(parts: string[], scope: Scope, expand: Expand, named: Expand): string {
+  const raw = scope.lookup(parts[0]?.trim() ?? '');
+  const start = evaluateNumber(named(parts[1] ?? ''));
+  if (raw === undefined || start === undefined) return '';
+  const text = expand(raw);
+  const from = Math.min(Math.max(start < 0 ? text.length + start : start, 0), text.length);
+  const length = parts[2] === undefined ? Infinity : (evaluateNumber(named(parts[2])) ?? 0);
+  const left = text.length - from;
+  const count = Math.max(0, Math.min(left, length < 0 ? left + length : length));
+  return text.slice(from, from + count);
+}
+
+function formatNumber(text: string, format: string | undefined, whole: boolean): string {
+  const value = evaluateNumber(text);
+  if (value === undefined) return '';
+  if (whole) return printf(format ?? '%d', String(Math.trunc(value)));
+  const digits = /^%[-+ 0#]*\d*\.(\d+)f$/.exec(format ?? '')?.[1];
+  return digits === undefined ? String(value) : printf(format ?? '%s', value.toFixed(Number(digits)));
+}
+
+const formatText = (text: string, format: string | undefined): string => printf(format ?? '%s', text);
+
+/** Width, zero padding and left alignment of one `%` directive; the conversion is done already. */
+function printf(format: string, value: string): string {
+  return format.replace(
+    /%([-+ 0#]*)(\d*)(?:\.\d+)?(?:ll|l)?[dDifFgGseExXu]/,
+    (_all, flags: string, width: string) => {
+      const wide = Number(width === '' ? 0 : width);
+      if (flags.includes('-')) return value.padEnd(wide);
+      if (!flags.includes('0')) return value.padStart(wide);
+      const sign = value.startsWith('-') ? '-' : '';
+      return sign + value.slice(sign.length).padStart(wide - sign.length, '0');
+    },
+  );
+}
+
+const unquoted = (text: string): string => /^"(.*)"$/s.exec(text.trim())?.[1] ?? text;
+
+/** Only numbers and strings: a ClassAd expression beyond them is HTCondor's to evaluate. */
+function evaluated(text: string): string {
+  const value = evaluateNumber(text);
+  return value === undefined ? unquoted(text) : String(value);
+}

@@ -1,0 +1,148 @@
+import { BadCondition, evaluateCondition } from './conditions.ts';
+import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
+import { IfStack } from './if-stack.ts';
+import { logicalLines, type LogicalLine } from './logical-lines.ts';
+import type { Place } from './place.ts';
+import { readQueue } from './read-queue.ts';
+import { queueArguments } from './queue-statement.ts';
+import { SubmitReader, type ReaderWorld } from './submit-reader.ts';
+import type { Submission } from './submission.ts';
+
+const deepestInclude = 20;
+
+/**
+ * Reads a submit description as `condor_submit` would, without running anything: commands that HTCondor would run
+ * (`include command`, `queue from … |`) are reported instead. It never throws; what HTCondor would refuse is among the
+ * problems, and reading stops there as HTCondor's does.
+ */
+export function parseSubmit(text: string, world: ReaderWorld): Submission {
+  const reader = new SubmitReader(world);
+  readText(reader, text, world.file, 0);
+  return reader.submission;
+}
+
+interface Lines {
+  lines: LogicalLine[];
+  at: number;
+  file: string;
+  depth: number;
+}
+
+function readText(reader: SubmitReader, text: string, file: string, depth: number): void {
+  const lines: Lines = { lines: logicalLines(text), at: 0, file, depth };
+  const branches = new IfStack();
+  while (lines.at < lines.lines.length && !reader.stopped) {
+    const line = lines.lines[lines.at++];
+    if (line === undefined || line.text === '' || line.text.startsWith('#')) continue;
+    readLine(reader, line, lines, branches);
+  }
+  if (branches.depth > 0 && !reader.stopped)
+    reader.stop('an `if` has no `endif`', { file, line: lines.lines.length });
+}
+
+function readLine(reader: SubmitReader, line: LogicalLine, lines: Lines, branches: IfStack): void {
+  const place = { file: lines.file, line: line.line };
+  const text = branches.depth > 0 ? line.text.replace(/^:\s*/, '') : line.text;
+  try {
+    if (readBranch(reader, text, branches) || !branches.taken) return;
+    if (line.commentInside !== undefined) reader.oddComment({ ...place, line: line.commentInside });
+    readStatement(reader, text, place, lines);
+  } catch (error) {
+    if (error instanceof BadCondition) reader.stop(`\`${text}\` is not a condition: ${error.message}`, place);
+    else if (error instanceof CircularMacro) reader.stop(`\`${error.message}\` refers to itself`, place);
+    else throw error;
+  }
+}
+
+function readBranch(reader: SubmitReader, text: string, branches: IfStack): boolean {
+  const [, word = '', condition = ''] = /^(if|elif|else|endif)(?:\s+(.*))?$/is.exec(text) ?? [];
+  if (word === '') return false;
+  const test = (): boolean => {
+    reader.refer(condition, /^!?\s*defined\s+([\w.]+)/i.exec(condition)?.[1]);
+    return evaluateCondition(condition, reader.conditions());
+  };
+  const complaint = branches.step(word.toLowerCase(), test);
+  if (complaint !== undefined) throw new BadCondition(complaint);
+  return true;
+}
+
+function readStatement(reader: SubmitReader, text: string, place: Place, lines: Lines): void {
+  const queue = queueArguments(text);
+  if (queue !== undefined) {
+    if (lines.depth > 0) reader.stop('a queue statement may not stand in an included file', place);
+    else readQueue(reader, queue, place, lines);
+    return;
+  }
+  const colon = /^@?(include|use|error|warning)\b([^=:]*):\s*(.*)$/is.exec(text);
+  if (colon !== null) {
+    readColon(reader, colon, place, lines.depth);
+    return;
+  }
+  const heredoc = /^([^\s=:@+]+)\s*@=\s*(\S*)$/.exec(text);
+  if (heredoc !== null) {
+    readHereText(reader, heredoc, place, lines);
+    return;
+  }
+  readAssignment(reader, text, place);
+}
+
+function readAssignment(reader: SubmitReader, text: string, place: Place): void {
+  const [, sign = '', written = '', append, rest] =
+    /^([-+]?)([^\s=:]+?)\s*(?:\+((?:[,;|&.:]{1,2})?))?=\s*(.*)$/s.exec(text) ?? [];
+  if (written === '' || rest === undefined) {
+    reader.stop(`\`${text}\` is neither an assignment nor a queue statement`, place);
+    return;
+  }
+  reader.refer(rest);
+  const name = expandMacros(written, reader.scope());
+  const before = reader.macros.get(name)?.value ?? '';
+  const joined = append === undefined || before === '' ? rest : before + joiner(append) + rest;
+  if (sign !== '') reader.assign(`MY.${name}`, sign === '-' ? '' : rest, place);
+  else if (!/^[\w.]+$/.test(name)) reader.stop(`\`${name}\` is not a name`, place);
+  else reader.assign(name, expandSelf(joined, name, before), place);
+}
+
+const joiner = (separator: string): string =>
+  separator === '' ? ' ' : separator.length === 2 ? ` ${separator} ` : separator;
+
+function readHereText(reader: SubmitReader, match: RegExpExecArray, place: Place, lines: Lines): void {
+  const [, name = '', tag = ''] = match;
+  const body: string[] = [];
+  for (;;) {
+    const line = lines.lines[lines.at++];
+    if (line === undefined) {
+      reader.stop(`the text of \`${name}\` is never ended by a line \`@${tag}\``, place);
+      return;
+    }
+    if (line.text === `@${tag}`) break;
+    if (line.text !== '' && !line.text.startsWith('#')) body.push(line.text);
+  }
+  const value = body.join('\n');
+  reader.refer(value);
+  reader.assign(name, expandSelf(value, name, reader.macros.get(name)?.value ?? ''), place);
+}
+
+function readColon(reader: SubmitReader, match: RegExpExecArray, place: Place, depth: number): void {
+  const [, word = '', options = '', rest = ''] = match;
+  reader.refer(rest);
+  const target = expandMacros(rest, reader.scope()).trim();
+  if (/^use$/i.test(word))
+    reader.note(
+      'not-run',
+      `the template \`${match[0]}\` is in the pool's configuration and was not read`,
+      place,
+    );
+  else if (/^error$/i.test(word)) reader.stop(`the file itself refuses: ${target}`, place);
+  else if (/^warning$/i.test(word)) reader.note('missing', `the file itself warns: ${target}`, place);
+  else include(reader, options, target, place, depth);
+}
+
+function include(reader: SubmitReader, options: string, target: string, place: Place, depth: number): void {
+  const isCommand = /\bcommand\b/i.test(options) || target.endsWith('|');
+  const text = isCommand ? undefined : reader.world.include?.(target);
+  if (isCommand)
+    reader.note('not-run', `\`${target}\` would be run to include what it prints; it was not run`, place);
+  else if (text !== undefined && depth < deepestInclude) readText(reader, text, target, depth + 1);
+  else if (text !== undefined) reader.stop('includes are nested too deep', place);
+  else if (!/\bifexist/i.test(options)) reader.stop(`the included file ${target} cannot be read`, place);
+}

@@ -1,0 +1,108 @@
+import { CircularMacro, expandMacros } from './expand-macros.ts';
+import type { LogicalLine } from './logical-lines.ts';
+import type { Place } from './place.ts';
+import { BadQueue, itemsOf, parseQueue, type ItemSource, type QueueStatement } from './queue-statement.ts';
+import { resolveJobs } from './resolve-jobs.ts';
+import type { SubmitReader } from './submit-reader.ts';
+import type { Assignment } from './submission.ts';
+
+interface Following {
+  lines: LogicalLine[];
+  at: number;
+}
+
+/** Reads one queue statement with its items and resolves its first jobs. */
+export function readQueue(reader: SubmitReader, text: string, place: Place, lines: Following): void {
+  reader.refer(text);
+  const queue = statementOf(reader, text, place);
+  if (queue === undefined) return;
+  const items = itemsFor(reader, queue.source, place, lines);
+  const { jobs, total } =
+    items === undefined
+      ? { jobs: [], total: undefined }
+      : resolveJobs(reader, queue, queue.source.kind === 'none' ? undefined : items, place);
+  reader.submission.queues.push({
+    place,
+    text: `queue ${text}`.trim(),
+    total,
+    jobs,
+    inForce: inForce(reader),
+  });
+}
+
+function statementOf(reader: SubmitReader, text: string, place: Place): QueueStatement | undefined {
+  try {
+    return parseQueue(expandMacros(text, reader.scope()).trim());
+  } catch (error) {
+    if (!(error instanceof BadQueue || error instanceof CircularMacro)) throw error;
+    reader.stop(`the queue statement cannot be read: ${error.message}`, place);
+    return undefined;
+  }
+}
+
+/** Undefined when only HTCondor can know them. */
+function itemsFor(
+  reader: SubmitReader,
+  source: ItemSource,
+  place: Place,
+  lines: Following,
+): string[] | undefined {
+  switch (source.kind) {
+    case 'none':
+      return [''];
+    case 'items':
+      return source.items;
+    case 'inline':
+      return inlineItems(reader, source, place, lines);
+    case 'command':
+      reader.note(
+        'not-run',
+        `\`${source.command}\` would be run for the list of items; it was not run`,
+        place,
+      );
+      return undefined;
+    case 'file':
+      return itemsOfFile(reader, source.name, place);
+    case 'matching':
+      return reader.world.glob === undefined
+        ? undefined
+        : [...new Set(source.patterns.flatMap((pattern) => reader.world.glob?.(pattern, source.of) ?? []))];
+  }
+}
+
+function inlineItems(
+  reader: SubmitReader,
+  { items, perLine }: { items: string[]; perLine: boolean },
+  place: Place,
+  lines: Following,
+): string[] | undefined {
+  const all = [...items];
+  for (;;) {
+    const line = lines.lines[lines.at++];
+    if (line === undefined) {
+      reader.stop('the list of items is never closed by a line that starts with `)`', place);
+      return undefined;
+    }
+    if (line.text.startsWith(')')) return all;
+    if (!line.text.startsWith('#')) all.push(...itemsOf(line.text, perLine));
+  }
+}
+
+function itemsOfFile(reader: SubmitReader, name: string, place: Place): string[] | undefined {
+  const text = reader.world.include?.(name);
+  if (text === undefined) {
+    reader.note('missing', `the list of items ${name} cannot be read`, place);
+    return undefined;
+  }
+  return text.split(/\r?\n/).filter((line) => line.trim() !== '');
+}
+
+/** By lower-case names; the last assignment of each. */
+function inForce(reader: SubmitReader): Map<string, Assignment> {
+  return new Map(
+    reader.submission.assignments.map((assignment) => [
+      assignment.command ?? assignment.name.toLowerCase(),
+      assignment,
+    ]),
+  );
+}

@@ -1,0 +1,80 @@
+import { CircularMacro, expandMacros } from './expand-macros.ts';
+import type { Place } from './place.ts';
+import { sliceItems, splitItem } from './queue-items.ts';
+import type { QueueStatement } from './queue-statement.ts';
+import { canonicalCommand } from './submit-commands.ts';
+import type { SubmitReader } from './submit-reader.ts';
+import type { SubmittedJob } from './submission.ts';
+
+/** Stands for the number that the schedd gives; `condor_submit -dry-run` uses the same. */
+const cluster = '1';
+
+/** The first jobs of a queue statement with everything expanded, and how many there are in all. */
+export function resolveJobs(
+  reader: SubmitReader,
+  queue: QueueStatement,
+  items: readonly string[] | undefined,
+  place: Place,
+): { jobs: SubmittedJob[]; total: number } {
+  const variables = items !== undefined && queue.variables.length === 0 ? ['Item'] : queue.variables;
+  const selected = sliceItems(items ?? [''], queue.slice);
+  const total = selected.length * queue.count;
+  const jobs: SubmittedJob[] = [];
+  const first = reader.nextProcess;
+  reader.nextProcess += total;
+  for (let number = 0; number < Math.min(total, reader.mostJobs); number++) {
+    const row = selected[Math.floor(number / queue.count)];
+    if (row === undefined) break;
+    const item = items === undefined ? {} : splitItem(row.item, variables);
+    const step = number % queue.count;
+    try {
+      jobs.push(resolveJob(reader, { process: first + number, step, row: row.index, item }, place));
+    } catch (error) {
+      if (!(error instanceof CircularMacro)) throw error;
+      reader.stop(`\`${error.message}\` refers to itself`, place);
+      break;
+    }
+  }
+  return { jobs, total };
+}
+
+interface Turn {
+  process: number;
+  step: number;
+  row: number;
+  item: Record<string, string>;
+}
+
+function resolveJob(reader: SubmitReader, turn: Turn, place: Place): SubmittedJob {
+  const noteChance = (): void => {
+    const message = 'a value is chosen by chance when the file is submitted; here one of them stands for all';
+    if (!reader.submission.problems.some(({ kind }) => kind === 'chance'))
+      reader.note('chance', message, place);
+  };
+  const scope = reader.scope(liveValues(turn), noteChance);
+  const commands: Record<string, string> = {};
+  const attributes: Record<string, string> = {};
+  for (const { name, value } of reader.macros.all()) {
+    const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
+    const command = attribute === undefined ? canonicalCommand(name) : undefined;
+    if (attribute !== undefined) attributes[attribute] = expandMacros(value, scope);
+    else if (command !== undefined) commands[command] = expandMacros(value, scope);
+  }
+  return { process: turn.process, item: turn.item, commands, attributes };
+}
+
+function liveValues({ process, step, row, item }: Turn): Record<string, string> {
+  const live: Record<string, string> = {
+    cluster,
+    clusterid: cluster,
+    process: String(process),
+    procid: String(process),
+    jobid: `${cluster}.${process}`,
+    step: String(step),
+    row: String(row),
+    itemindex: String(row),
+    node: '#pArAlLeLnOdE#',
+  };
+  for (const [name, value] of Object.entries(item)) live[name.toLowerCase()] = value;
+  return live;
+}

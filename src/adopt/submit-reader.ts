@@ -1,0 +1,115 @@
+import type { Env } from '../base/env.ts';
+import type { ConditionWorld } from './conditions.ts';
+import { expandMacros, macroReferences } from './expand-macros.ts';
+import { Macros, type Scope } from './macros.ts';
+import type { Place } from './place.ts';
+import { canonicalCommand } from './submit-commands.ts';
+import type { ReadingProblem, Submission } from './submission.ts';
+
+/** The world around a submit description; without it nothing outside the text is read. */
+export interface ReaderWorld {
+  /** The name of the file, for places. */
+  file: string;
+  /** Folder of `condor_submit`. */
+  cwd?: string;
+  env?: Env;
+  /** The text of an included file or a list of items; undefined when it cannot be read. */
+  include?: (name: string) => string | undefined;
+  /** The files and folders that a pattern matches, sorted. */
+  glob?: (pattern: string, of: 'files' | 'dirs' | 'any') => string[];
+  version?: readonly [number, number, number];
+  /** At most so many jobs of one queue statement are resolved. */
+  mostJobs?: number;
+  now?: Date;
+}
+
+/** Jobs of one queue statement that are looked at one by one: enough for every rule, little for a big batch. */
+const defaultMostJobs = 100;
+
+/** What is known while a submit description is being read. */
+export class SubmitReader {
+  readonly world: ReaderWorld;
+  readonly macros = new Macros();
+  readonly submission: Submission;
+  readonly mostJobs: number;
+  stopped = false;
+  /** The number of the next job in its cluster. */
+  nextProcess = 0;
+
+  constructor(world: ReaderWorld) {
+    this.world = world;
+    this.mostJobs = world.mostJobs ?? defaultMostJobs;
+    this.submission = { file: world.file, assignments: [], queues: [], problems: [], referenced: new Set() };
+  }
+
+  assign(name: string, value: string, place: Place): void {
+    this.macros.set(name, value, place);
+    const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
+    const command = attribute === undefined ? canonicalCommand(name) : undefined;
+    this.submission.assignments.push({ name, command, attribute, value, place });
+  }
+
+  /** Notes the names that a text refers to, so that unused ones can be told. */
+  refer(text: string, ...names: (string | undefined)[]): void {
+    for (const name of [...macroReferences(text), ...names])
+      if (name !== undefined) this.submission.referenced.add(name.toLowerCase());
+  }
+
+  note(kind: ReadingProblem['kind'], message: string, place: Place): void {
+    this.submission.problems.push({ kind, message, place });
+  }
+
+  /** HTCondor would refuse the file here, so nothing after this place counts. */
+  stop(message: string, place: Place): void {
+    this.note('syntax', message, place);
+    this.stopped = true;
+  }
+
+  oddComment(place: Place): void {
+    const message =
+      'a comment inside a continued line: HTCondor keeps its last character, and the line ends there unless that is a backslash';
+    this.note('odd-comment', message, place);
+  }
+
+  conditions(): ConditionWorld {
+    const scope = this.scope();
+    return {
+      expand: (text) => expandMacros(text, scope),
+      lookup: (name) => scope.lookup(name),
+      version: this.world.version ?? [25, 0, 0],
+    };
+  }
+
+  /** What an expansion sees now; `live` are the values of one job and hide the file's own. */
+  scope(live: Readonly<Record<string, string>> = {}, chosen: () => void = () => undefined): Scope {
+    const { env = {}, cwd = '/' } = this.world;
+    const ambient = ambientMacros(this.world);
+    return {
+      lookup: (name) =>
+        live[name.toLowerCase()] ?? this.macros.get(name)?.value ?? ambient[name.toLowerCase()],
+      env: (name) => env[name],
+      cwd,
+      chosen,
+    };
+  }
+}
+
+/** What HTCondor defines for every submit description. */
+function ambientMacros({ file, now }: ReaderWorld): Record<string, string> {
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return {
+    arch: 'X86_64',
+    opsys: 'LINUX',
+    islinux: 'true',
+    iswindows: 'false',
+    submit_file: file,
+    ...(now === undefined
+      ? {}
+      : {
+          submit_time: String(Math.floor(now.getTime() / 1000)),
+          year: String(now.getFullYear()),
+          month: two(now.getMonth() + 1),
+          day: two(now.getDate()),
+        }),
+  };
+}
