@@ -5,10 +5,13 @@ import { answerJson, openExchange, type Exchange, type Ground } from './exchange
 import { depthBelow, encodePath, findNamespace, type Namespace } from './namespace.ts';
 import { WebServer } from './web-server.ts';
 
+/** Where one server's objects are, over https and http. */
+export type Place = Pick<WebServer, 'url' | 'httpUrl'>;
+
 /** Servers the director can name. */
 export interface Directory {
-  origin: WebServer;
-  caches: WebServer[];
+  origin: Place;
+  caches: Place[];
   /** Name public objects by their http addresses. */
   http: boolean;
 }
@@ -65,7 +68,7 @@ function redirect(
   directory: Directory,
   namespace: Namespace,
   objectPath: string,
-  servers: WebServer[],
+  servers: Place[],
 ): void {
   const { response, query, ground, server } = exchange;
   const http = directory.http && namespace.public && exchange.method !== 'PUT';

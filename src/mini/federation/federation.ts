@@ -7,7 +7,7 @@ import { Counters } from './counters.ts';
 import type { Ground } from './exchange.ts';
 import type { TokenOptions } from './issuer.ts';
 import { normalisePrefix, type Namespace, type NamespaceOptions } from './namespace.ts';
-import { startServers, type Servers } from './servers.ts';
+import { startServers, type OtherServers, type Servers } from './servers.ts';
 import { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
@@ -15,6 +15,8 @@ export interface FederationOptions {
   namespaces: NamespaceOptions[];
   /** How many; 2 if not said. */
   caches?: number;
+  /** The director names these servers instead of the federation's own. */
+  servers?: OtherServers;
   /** Let the director name public objects by http addresses. Discovery and director stay on https. */
   http?: boolean;
   /** Folder for the CA and the caches' content; a temporary one, removed at the end, if not said. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { CertificateAuthority } from '../../base/x509.ts';
 import { makeCache } from './cache.ts';
 import { CacheStore } from './cache-store.ts';
-import { makeDirector } from './director.ts';
+import { makeDirector, type Place } from './director.ts';
 import type { Ground } from './exchange.ts';
 import { Issuer } from './issuer.ts';
 import { issuerPath, makeOrigin } from './origin.ts';
@@ -21,6 +21,12 @@ export interface Servers {
   stop(): Promise<void>;
 }
 
+/** Base URLs of servers that are not ours: a real origin and real caches of it. */
+export interface OtherServers {
+  origin: string;
+  caches: string[];
+}
+
 interface Cache {
   server: WebServer;
   store: CacheStore;
@@ -30,7 +36,7 @@ interface Cache {
 export async function startServers(
   ground: Ground,
   authority: CertificateAuthority,
-  options: { folder: string; caches: number; http: boolean },
+  options: { folder: string; caches: number; http: boolean; servers?: OtherServers },
 ): Promise<Servers> {
   const { certificate: cert, key } = authority.issue(['localhost', loopback, '::1']);
   await using started = new AsyncDisposableStack();
@@ -54,7 +60,8 @@ export async function startServers(
     parts.push({ store: cache.store, server: await start(cache.server) });
   }
   const caches = parts.map(({ server }) => server);
-  const director = await start(makeDirector(ground, { cert, key }, { origin, caches, http: options.http }));
+  const named = options.servers === undefined ? { origin, caches } : placesOf(options.servers);
+  const director = await start(makeDirector(ground, { cert, key }, { ...named, http: options.http }));
   const running = started.move();
   return {
     ...{ director, origin, caches, all: [director, origin, ...caches] },
@@ -66,6 +73,11 @@ export async function startServers(
     },
     stop: () => running.disposeAsync(),
   };
+}
+
+function placesOf({ origin, caches }: OtherServers): { origin: Place; caches: Place[] } {
+  const place = (url: string): Place => ({ url, httpUrl: url });
+  return { origin: place(origin), caches: caches.map(place) };
 }
 
 /** A cache and the folder it fills; the folder goes, after the server, when `started` ends. */

@@ -1,0 +1,49 @@
+import path from 'node:path';
+import { bunFor, type Arch } from '../scripts/bun.ts';
+import { findProgram } from '../test/servers/debian-packages.ts';
+import type { Variant } from './interleave.ts';
+
+/** The path of a program that the benchmark cannot do without. */
+export function program(name: string, debianPackage = name): string {
+  const found = findProgram(name, [debianPackage]);
+  if ('missing' in found) throw new Error(found.missing);
+  return found.file;
+}
+
+const fetchOne = path.join(import.meta.dirname, 'transfer', 'fetch-one.ts');
+const nodeFetch = `
+  const { createWriteStream } = require('node:fs');
+  const { Readable } = require('node:stream');
+  const { pipeline } = require('node:stream/promises');
+  const [url, target] = process.argv.slice(1);
+  fetch(url).then(({ body }) => pipeline(Readable.fromWeb(body), createWriteStream(target)));`;
+
+interface Errand {
+  url: string;
+  target: string;
+  /** PEM file of the authority to trust. */
+  ca: string;
+  /** Where Node keeps what it compiled, so that a start costs what it costs the second time. */
+  compileCache: string;
+}
+
+/** The same errand for our engine, under Node and under the Bun of the agent, and for those beside it. */
+export async function downloaders({ url, target, ca, compileCache }: Errand): Promise<Variant[]> {
+  const env = { ...process.env, SSL_CERT_FILE: ca, NODE_COMPILE_CACHE: compileCache };
+  const bun = await bunFor(process.arch as Arch);
+  const aria = ['-q', '--allow-overwrite', '--file-allocation=none', `--ca-certificate=${ca}`, '-d', '/'];
+  const asAria = [...aria, '-o', target, url];
+  return [
+    { name: 'curl', command: [program('curl'), '-sS', '--cacert', ca, '-o', target, url] },
+    { name: 'Updraft', command: [process.execPath, fetchOne, url, target], env },
+    { name: 'Updraft, on the Bun of the agent', command: [bun, fetchOne, url, target], env },
+    { name: 'wget', command: [program('wget'), '-q', `--ca-certificate=${ca}`, '-O', target, url] },
+    { name: 'aria2c', command: [program('aria2c', 'aria2'), ...asAria] },
+    { name: 'aria2c -x4 -s4', command: [program('aria2c', 'aria2'), '-x4', '-s4', ...asAria] },
+    {
+      name: 'fetch of Node',
+      command: [process.execPath, '-e', nodeFetch, url, target],
+      env: { ...env, NODE_EXTRA_CA_CERTS: ca },
+    },
+  ];
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+
+export interface ServerProcess {
+  pid: number;
+  /** Ends it, by its process id, and waits for the end. */
+  stop(): Promise<void>;
+}
+
+interface StartOptions {
+  /** Run as this user, where another one than ours is needed. */
+  user?: { uid: number; gid: number };
+  /** A line on its error output that says that it listens. */
+  ready: RegExp;
+}
+
+/** Starts a server in the foreground and resolves when it says that it is ready. */
+export async function startProcess(
+  file: string,
+  args: string[],
+  { user, ready }: StartOptions,
+): Promise<ServerProcess> {
+  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], ...user });
+  const ended = once(child, 'exit');
+  let said = '';
+  await new Promise<void>((resolve, reject) => {
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-8000);
+      if (ready.test(said)) resolve();
+    });
+    child.on('error', reject);
+    child.on('exit', (code) => reject(new Error(`${file} ended with ${String(code)}:\n${said}`)));
+  });
+  return {
+    pid: child.pid ?? 0,
+    async stop() {
+      child.kill('SIGTERM');
+      const patience = setTimeout(() => child.kill('SIGKILL'), 5_000);
+      await ended;
+      clearTimeout(patience);
+    },
+  };
+}
+
+/** Ports that nobody used a moment ago. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
+  const ports: number[] = [];
+  for (const server of servers) {
+    if (!server.listening) await once(server, 'listening');
+    ports.push((server.address() as net.AddressInfo).port);
+  }
+  for (const server of servers) {
+    server.close();
+    await once(server, 'close');
+  }
+  return ports;
+}
