@@ -10,12 +10,18 @@ import { openAgentJournal } from '../journal/file.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Notes } from './notes.ts';
 import { readOrder } from './order.ts';
+import { runPlugin } from './plugin/plugin.ts';
+import { isPluginCall } from './plugin/plugin-words.ts';
 import { runAttempt } from './run-attempt.ts';
+import { readSandboxOrder } from './sandbox-order.ts';
 import type { World } from './world.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
 
-  updraft-agent run ORDER.json   run the attempt the order describes
+  updraft-agent run ORDER.json       run the attempt the order describes
+  updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
+  updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
+  updraft-agent -infile FILE -outfile FILE [-upload]
   updraft-agent --version
   updraft-agent --help
 
@@ -55,9 +61,11 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-async function run(file: string): Promise<number> {
+async function run(file: string, inSandbox: boolean): Promise<number> {
   const ours = world();
-  const order = await readOrder(path.resolve(file));
+  const order = await (inSandbox
+    ? readSandboxOrder(path.resolve(file), ours.cwd, ours.env)
+    : readOrder(path.resolve(file)));
   await claim(order, ours.pid);
   const journal = await openAgentJournal(
     path.join(order.attemptFolder, attemptFiles.journal),
@@ -89,11 +97,25 @@ async function claim({ attemptFolder, attempt, job }: Order, pid: number): Promi
   });
 }
 
+/** As HTCondor's plugin: 1 tells it that trying the same again is of no use. */
+async function plugin(words: string[]): Promise<number> {
+  const out = (text: string): void => void process.stdout.write(text);
+  const talk = (line: string): void => void process.stderr.write(`updraft_plugin: ${line}\n`);
+  try {
+    return await runPlugin(words, world(), { out, talk });
+  } catch (thrown) {
+    show(asFault(thrown));
+    return 1;
+  }
+}
+
 async function main(words: string[]): Promise<number> {
+  if (isPluginCall(process.argv0, words)) return await plugin(words);
   const [word, file, ...more] = words;
   if (word === '--version') process.stdout.write(`${packageJson.version}\n`);
   else if (word === '--help') process.stdout.write(help);
-  else if (word === 'run' && file !== undefined && more.length === 0) return await run(file);
+  else if ((word === 'run' || word === 'sandbox') && file !== undefined && more.length === 0)
+    return await run(file, word === 'sandbox');
   else
     throw new Fault('usage', `cannot understand: ${words.join(' ')}`, {
       fix: 'updraft-agent run ORDER.json',

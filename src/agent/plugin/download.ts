@@ -1,0 +1,93 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { walkCollection } from '../../federation/list-collection.ts';
+import { parseObjectUrl, type FederatedUrl } from '../../federation/object-url.ts';
+import { fetchToFile } from '../../transfer/fetch-to-file.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import { openUnpacker } from '../../unpack/open-unpacker.ts';
+import type { Done, Endpoint } from './outcome.ts';
+import type { TransferRequest } from './requests.ts';
+import type { TransferWorld } from './transfer-world.ts';
+
+/** Brings one object, or with `?recursive` all of a collection, or with `?pack=` what an archive holds. */
+export async function download(
+  { url, file }: TransferRequest,
+  world: TransferWorld,
+  endpoints: Endpoint[],
+): Promise<Done> {
+  const target = path.resolve(world.cwd, file);
+  const parsed = parseObjectUrl(url, world.env);
+  const options = fetchOptions(world, endpoints);
+  if (parsed.kind === 'federated' && parsed.recursive)
+    return await downloadCollection(url, withoutQuery(target, url), options, world);
+  const fetched =
+    parsed.kind === 'federated' && parsed.pack !== undefined
+      ? await downloadPacked(url, parsed.pack, path.dirname(target), options)
+      : await fetchToFile(url, target, { ...options, overwrite: true });
+  tellServers(fetched, world, endpoints);
+  return { bytes: fetched.bytes, verified: fetched.verified };
+}
+
+function fetchOptions(
+  { locator, clock, signal, policy }: TransferWorld,
+  endpoints: Endpoint[],
+): FetchOptions {
+  return {
+    locator,
+    clock,
+    signal,
+    policy,
+    onEvent: (event) => {
+      if (event.kind !== 'setback') return;
+      endpoints.push({ server: event.server, fault: event.fault, endedAt: clock.now() });
+    },
+  };
+}
+
+/** One object after the other, into a folder; all of them count as one transfer. */
+async function downloadCollection(
+  url: string,
+  folder: string,
+  options: FetchOptions,
+  { locator, signal }: TransferWorld,
+): Promise<Done> {
+  const total = { bytes: 0, verified: 'digest' };
+  await mkdir(folder, { recursive: true });
+  for await (const entry of walkCollection(url, { federation: locator, signal })) {
+    const target = path.join(folder, entry.name);
+    await mkdir(path.dirname(target), { recursive: true });
+    const { bytes, verified } = await fetchToFile(entry.url, target, { ...options, overwrite: true });
+    total.bytes += bytes;
+    if (verified !== 'digest') total.verified = verified;
+  }
+  return total;
+}
+
+/** What an archive holds appears beside where the archive itself would have been. */
+async function downloadPacked(
+  url: string,
+  pack: NonNullable<FederatedUrl['pack']>,
+  into: string,
+  options: FetchOptions,
+): Promise<Fetched> {
+  const unpacker = openUnpacker({ name: url, mode: pack, into });
+  try {
+    const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), options);
+    await unpacker.finish();
+    return fetched;
+  } catch (error) {
+    await unpacker.abort();
+    throw error;
+  }
+}
+
+/** HTCondor names the file after all that follows the last slash of the URL, query and all. */
+function withoutQuery(target: string, url: string): string {
+  const query = url.slice(url.indexOf('?'));
+  return target.endsWith(query) ? target.slice(0, -query.length) : target;
+}
+
+function tellServers({ servers }: Fetched, { clock }: TransferWorld, endpoints: Endpoint[]): void {
+  for (const { server, bytes } of servers) endpoints.push({ server, bytes, endedAt: clock.now() });
+}

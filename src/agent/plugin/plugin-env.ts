@@ -1,0 +1,27 @@
+import type { Env } from '../../base/env.ts';
+
+/** HTCondor lets those of a job's variables through to a plugin that begin with the plugin's own name. */
+const prefixes = ['UPDRAFT', 'OSDF', 'PELICAN', 'STASH'];
+const settings = [
+  'SSL_CERT_FILE',
+  'X509_CERT_DIR',
+  'NODE_EXTRA_CA_CERTS',
+  'BEARER_TOKEN_FILE',
+  'UPDRAFT_OSDF_HOST',
+  'UPDRAFT_FEDERATION_HTTP',
+  'UPDRAFT_STALL_SECONDS',
+  'UPDRAFT_OVERWRITE',
+];
+
+/**
+ * The environment in which `UPDRAFT_SSL_CERT_FILE` means `SSL_CERT_FILE`, and `OSDF_STALL_SECONDS`, for a plugin that
+ * is called `osdf_plugin`, means `UPDRAFT_STALL_SECONDS`. What the job says goes before what the machine says.
+ */
+export function pluginEnv(env: Env): Env {
+  const said = settings.flatMap((name) => {
+    const own = name.replace(/^UPDRAFT_/, '');
+    const value = prefixes.map((prefix) => env[`${prefix}_${own}`]).find((each) => each !== undefined);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return { ...env, ...Object.fromEntries(said) };
+}

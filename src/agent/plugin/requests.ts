@@ -1,0 +1,26 @@
+import { readFile } from 'node:fs/promises';
+import { Fault } from '../../fault/fault.ts';
+import { attributeOf } from './classad.ts';
+import { readAds } from './read-ads.ts';
+
+/** One file that HTCondor asks to be brought or sent. */
+export interface TransferRequest {
+  url: string;
+  /** Absolute, or relative to the job's scratch folder. */
+  file: string;
+}
+
+/** What HTCondor asks for. Ads that name no URL carry settings for other plugins and are passed over. */
+export async function readRequests(infile: string): Promise<TransferRequest[]> {
+  try {
+    return readAds(await readFile(infile)).flatMap((ad) => {
+      const [url, file] = [attributeOf(ad, 'Url'), attributeOf(ad, 'LocalFileName')];
+      return typeof url === 'string' ? [{ url, file: typeof file === 'string' ? file : '' }] : [];
+    });
+  } catch (error) {
+    throw new Fault('order-invalid', `${infile} cannot be read: ${(error as Error).message}`, {
+      about: infile,
+      cause: error,
+    });
+  }
+}
