@@ -96,6 +96,7 @@ export class Framer {
     this.#state = 'text';
     this.#start = line;
     this.#header = header;
+    if (this.#glued === line) this.#glued = nextHeader(this.#bytes, line + 5, end);
     if (this.#glued !== -1) this.#unglue(end);
     return true;
   }
@@ -115,7 +116,8 @@ export class Framer {
       this.#state = form;
       if (end - line > 3 && endsWith(bytes, line, end, form)) this.#closeAd(form, end);
     } else if (this.#state === 'json' && bytes[line] === 0x7d) this.#closeAd('json', end);
-    else if (this.#state === 'xml' && isTag(bytes, line, '</c>')) this.#closeAd('xml', end);
+    else if (this.#state === 'xml' && isTag(bytes, line, '</c>') && isBlank(bytes, line + 4, end))
+      this.#closeAd('xml', end);
     else if (this.#state === 'between' && !isBlank(bytes, line, end) && !isProlog(bytes, line)) {
       this.#start = line;
       this.#state = 'garbled';

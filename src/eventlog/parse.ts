@@ -4,6 +4,7 @@ import { decodeText } from './decode-text.ts';
 import type { Garbled, LogEvent } from './events.ts';
 import { Framer } from './framer.ts';
 import { HeaderReader } from './header.ts';
+import { momentWithin } from './moment-within.ts';
 import { parseJsonAd, parseXmlAd } from './parse-ad.ts';
 import { StampReader, type StampOptions } from './stamp.ts';
 import { TextEvent } from './text-event.ts';
@@ -57,6 +58,8 @@ function stampOf(ad: Ad, stamps: StampReader): Pick<LogEvent, 'time' | 'zone'> {
   return { time: Number.isNaN(stamps.time) ? undefined : stamps.time, zone: stamps.zone };
 }
 
+const beginningSize = 1024 * 1024;
+
 /** All events of a log that is in memory, and the parts of it that are none. */
 export function parseEventLog(
   log: Uint8Array,
@@ -65,6 +68,7 @@ export function parseEventLog(
   const events: LogEvent[] = [];
   const garbled: Garbled[] = [];
   const parser = createParser({
+    within: momentWithin(log.subarray(0, beginningSize)),
     ...options,
     onEvent: (event) => events.push(event),
     onGarbled: (part) => garbled.push(part),

@@ -6,5 +6,5 @@ type Present<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] }
 export function present<T extends object>(value: T): Present<T> {
   const kept = {} as T;
   for (const key in value) if (value[key] !== undefined) kept[key] = value[key];
-  return kept as unknown as Present<T>;
+  return kept;
 }

@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
 import type { Garbled, LogEvent } from './events.ts';
+import { momentWithin } from './moment-within.ts';
 import { createParser, type Parser } from './parse.ts';
 
 export interface ReadOptions {
@@ -45,7 +46,9 @@ async function parserFor(
   { offsetMinutes, onGarbled }: ReadOptions,
 ): Promise<Parser> {
   const { mtimeMs } = await file.stat();
-  return createParser({ reference: mtimeMs, offsetMinutes, onGarbled, onEvent });
+  const beginning = await file.read(Buffer.allocUnsafe(pieceSize), 0, pieceSize, 0);
+  const within = momentWithin(beginning.buffer.subarray(0, beginning.bytesRead));
+  return createParser({ reference: mtimeMs, within, offsetMinutes, onGarbled, onEvent });
 }
 
 /** Whether there was a piece; without one the log has ended. */
@@ -55,7 +58,7 @@ async function feedPiece(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   signal?.throwIfAborted();
-  const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(pieceSize), 0, pieceSize);
+  const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(pieceSize), 0, pieceSize, null);
   if (bytesRead === 0) parser.end();
   else parser.feed(buffer.subarray(0, bytesRead));
   return bytesRead > 0;

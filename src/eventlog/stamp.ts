@@ -5,11 +5,14 @@ export interface StampOptions {
   offsetMinutes?: number | undefined;
   /** A moment (ms) near which the log ended: dates without a year are placed before it. */
   reference: number;
+  /** A moment (ms) at or soon after the first date without a year, where the log gives one in full. */
+  within?: number | undefined;
 }
 
 const minute = 60_000;
 const day = 1440 * minute;
 const halfYear = 183 * day;
+const elevenMonths = 335 * day;
 
 /** Reads the times of one log, in the order they are written: a date without a year is placed by those before it. */
 export class StampReader {
@@ -18,6 +21,7 @@ export class StampReader {
   zone: Zone = 'unknown';
   readonly #offsetMinutes: number | undefined;
   readonly #reference: number;
+  readonly #within: number;
   #year = 0;
   #lastYearless = NaN;
   #hourKey = -1;
@@ -26,6 +30,7 @@ export class StampReader {
   constructor(options: StampOptions) {
     this.#offsetMinutes = options.offsetMinutes;
     this.#reference = options.reference;
+    this.#within = options.within ?? options.reference;
   }
 
   /** Where the time that begins at `at` ends, or -1 if there is none. */
@@ -105,19 +110,18 @@ export class StampReader {
         this.#year += 1;
         time = next;
       }
-    } else if (change > halfYear) {
+    } else if (change > elevenMonths) {
       // A straggler of the old year; the year stays turned.
-      time = this.#hour(this.#year - 1, month, date, hour, offset);
-      return time;
+      return this.#hour(this.#year - 1, month, date, hour, offset);
     }
     if (!Number.isNaN(time)) this.#lastYearless = time;
     return time;
   }
 
   #firstYear(month: number, date: number, hour: number, offset: number): number {
-    const last = new Date(this.#reference).getUTCFullYear() + 1;
+    const last = new Date(this.#within).getUTCFullYear() + 1;
     for (let year = last; year > last - 9; year--) {
-      if (this.#hour(year, month, date, hour, offset) < this.#reference + day) return year;
+      if (this.#hour(year, month, date, hour, offset) < this.#within + day) return year;
     }
     return last - 1;
   }

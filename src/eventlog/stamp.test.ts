@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseEventLog } from './parse.ts';
+import type { StampOptions } from './stamp.ts';
+
+const in2026 = { reference: Date.UTC(2026, 10, 15), offsetMinutes: 0 };
+
+function times(stamps: string[], options: StampOptions = in2026): (string | undefined)[] {
+  const log = stamps.map((stamp) => `011 (1.0.0) ${stamp} Job was unsuspended.\n...\n`).join('');
+  return parseEventLog(Buffer.from(log), options).events.map(({ time }) =>
+    time === undefined ? undefined : new Date(time).toISOString(),
+  );
+}
+
+test('every form of time is read to the millisecond', () => {
+  assert.deepEqual(
+    times([
+      '2026-11-15 00:11:39',
+      '2026-11-15T00:11:39',
+      '2026-11-15 00:11:39.447',
+      '2026-11-15 00:11:39.447123',
+      '2026-11-15 00:11:39Z',
+      '2026-11-15 00:11:39.5Z',
+      '2026-11-15 00:11:39+02:00',
+      '2026-11-15 00:11:39.001-0530',
+      '11/15 00:11:39',
+    ]),
+    [
+      '2026-11-15T00:11:39.000Z',
+      '2026-11-15T00:11:39.000Z',
+      '2026-11-15T00:11:39.447Z',
+      '2026-11-15T00:11:39.447Z',
+      '2026-11-15T00:11:39.000Z',
+      '2026-11-15T00:11:39.500Z',
+      '2026-11-14T22:11:39.000Z',
+      '2026-11-15T05:41:39.001Z',
+      '2026-11-15T00:11:39.000Z',
+    ],
+  );
+});
+
+test('what the log says of the zone is told', () => {
+  const log = ['2026-11-15 00:11:39', '2026-11-15 00:11:39Z', '2026-11-15 00:11:39+02:00']
+    .map((stamp) => `011 (1.0.0) ${stamp} Job was unsuspended.\n...\n`)
+    .join('');
+  assert.deepEqual(
+    parseEventLog(Buffer.from(log), in2026).events.map(({ zone }) => zone),
+    ['unknown', 'utc', 'offset'],
+  );
+});
+
+test('a time without a zone is local time, or that of the offset handed in', () => {
+  assert.deepEqual(times(['2026-07-01 12:00:00'], { ...in2026, offsetMinutes: 120 }), [
+    '2026-07-01T10:00:00.000Z',
+  ]);
+  assert.deepEqual(times(['2026-07-01 12:00:00'], { reference: in2026.reference }), [
+    new Date(2026, 6, 1, 12).toISOString(),
+  ]);
+});
+
+test('dates without a year end before the reference, and the year turns with them', () => {
+  assert.deepEqual(times(['11/20 00:00:00']), ['2025-11-20T00:00:00.000Z']);
+  assert.deepEqual(
+    times(['12/30 10:00:00', '12/31 23:59:59', '01/01 00:00:01', '12/31 23:59:58', '01/02 00:00:00']),
+    [
+      '2025-12-30T10:00:00.000Z',
+      '2025-12-31T23:59:59.000Z',
+      '2026-01-01T00:00:01.000Z',
+      '2025-12-31T23:59:58.000Z',
+      '2026-01-02T00:00:00.000Z',
+    ],
+  );
+});
+
+test('a log that runs backwards does not run into the future', () => {
+  assert.deepEqual(times(['11/14 00:00:00', '02/01 00:00:00', '11/14 00:00:00']), [
+    '2026-11-14T00:00:00.000Z',
+    '2026-02-01T00:00:00.000Z',
+    '2026-11-14T00:00:00.000Z',
+  ]);
+});
+
+test('the 29th of February is a date of a leap year', () => {
+  assert.deepEqual(times(['02/29 12:00:00', '03/01 12:00:00']), [
+    '2024-02-29T12:00:00.000Z',
+    '2024-03-01T12:00:00.000Z',
+  ]);
+  assert.deepEqual(times(['2025-02-29 12:00:00', '2024-02-29 12:00:00']), [
+    undefined,
+    '2024-02-29T12:00:00.000Z',
+  ]);
+});
+
+test('a log that gives one moment in full tells its year by it', () => {
+  const log =
+    '001 (1.0.0) 12/31 23:00:00 Job executing on host: <a>\n...\n005 (1.0.0) 01/01 01:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n\n\tJob terminated of its own accord at 2020-01-01T01:00:00Z with exit-code 0.\n...\n';
+  assert.deepEqual(
+    parseEventLog(Buffer.from(log), in2026).events.map(({ time }) => new Date(time ?? NaN).toISOString()),
+    ['2019-12-31T23:00:00.000Z', '2020-01-01T01:00:00.000Z'],
+  );
+});

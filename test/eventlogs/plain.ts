@@ -1,0 +1,44 @@
+import { createParser, parseEventLog } from '../../src/eventlog/parse.ts';
+import type { Garbled, LogEvent } from '../../src/eventlog/events.ts';
+
+/** Where the fixtures' dates without a year end, and their zone: the same on every machine. */
+export const stamps = { reference: Date.UTC(2026, 10, 15), offsetMinutes: 0 };
+
+/** Everything an event tells, as plain data. */
+export function plain(event: LogEvent): Record<string, unknown> {
+  const { kind, number, cluster, proc, subproc, time, zone, timeText, whole, offset, text, details } = event;
+  return { kind, number, cluster, proc, subproc, time, zone, timeText, whole, offset, text, details };
+}
+
+export function parseText(text: string): LogEvent[] {
+  return parseEventLog(Buffer.from(text), stamps).events;
+}
+
+/** The only event of a log. */
+export function only(text: string): LogEvent {
+  const events = parseText(text);
+  if (events.length !== 1 || !events[0]) throw new Error(`${events.length} events in ${text}`);
+  return events[0];
+}
+
+/** Events and garbled parts of a log fed in pieces of these sizes, over and over. */
+export function parseInPieces(
+  log: Uint8Array,
+  sizes: readonly number[],
+): { events: LogEvent[]; garbled: Garbled[] } {
+  const events: LogEvent[] = [];
+  const garbled: Garbled[] = [];
+  const parser = createParser({
+    ...stamps,
+    onEvent: (event) => events.push(event),
+    onGarbled: (part) => garbled.push(part),
+  });
+  for (let at = 0, turn = 0; at < log.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    // A copy, because a piece belongs to the parser.
+    parser.feed(Uint8Array.from(log.subarray(at, at + size)));
+    at += size;
+  }
+  parser.end();
+  return { events, garbled };
+}
