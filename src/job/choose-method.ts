@@ -15,7 +15,12 @@ export function chooseMethod(
   if (/^file:/i.test(source.url))
     return { method: 'native', why: 'it is a file of this machine, sent from here' };
   if (/^https?:/i.test(source.url))
-    return { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
+    return pool === 'condor'
+      ? {
+          method: 'stream',
+          why: "the agent fetches it in the job: it resumes and verifies, which HTCondor's own plugin does not",
+        }
+      : { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
   const saving = unpack === 'none' ? '' : ' and unpacks it as it arrives, so no second copy needs disk';
   return {
     method: 'stream',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dataMethods, pools, unpackModes } from './spec.ts';
+import { dataMethods, pools, profiles, unpackModes } from './spec.ts';
 import {
   count,
   duration,
@@ -122,6 +122,24 @@ const resources = z
     {
       cpus: count('a whole number of CPUs', 1, 4096).default(1).describe('CPU cores of one job.'),
       gpus: count('a whole number of GPUs', 0, 64).default(0).describe('GPUs of one job.'),
+      gpu: z
+        .strictObject(
+          {
+            capability: z
+              .number(entry('a CUDA compute capability, like 7.5'))
+              .min(1, entry('a CUDA compute capability, like 7.5'))
+              .max(99, entry('a CUDA compute capability, like 7.5'))
+              .optional()
+              .describe('Least CUDA compute capability.'),
+            memory: size().optional().describe('Least memory of each GPU.'),
+            cuda: matching('a version of CUDA as a text, like "12.1"', /^\d{1,2}\.\d{1,2}$/)
+              .optional()
+              .describe('Version of CUDA that the driver must support.'),
+          },
+          entry('a table like { capability = 7.5, memory = "16 GB", cuda = "12.1" }'),
+        )
+        .optional()
+        .describe('What each GPU must be at least.'),
       memory: size().prefault('2 GB').describe('Memory of one job.'),
       disk: size('auto')
         .prefault('auto')
@@ -149,6 +167,15 @@ const run = z
         .default({})
         .describe('Parameters and their values: every combination is a job.'),
       pool: oneOf(pools).default('local').describe('Where the jobs run.'),
+      profile: oneOf(profiles)
+        .optional()
+        .describe('Whose customs and limits apply on HTCondor; found out where it is left out.'),
+      project: matching('a project name: letters, digits, ".", "_" and "-"', /^[A-Za-z0-9][A-Za-z0-9._-]*$/)
+        .optional()
+        .describe('Name under which the pool accounts for the jobs.'),
+      requirements: matching('a condition on machines in one line, like "TARGET.HasAVX2"', /^[^\0\n\r]+$/)
+        .optional()
+        .describe('A further condition on machines, as HTCondor writes it.'),
       attempts: count('a whole number of attempts', 1, 100).default(3).describe('Most attempts a job gets.'),
     },
     entry('a table'),

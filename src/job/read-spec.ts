@@ -7,7 +7,7 @@ import { readToml } from './read-toml.ts';
 import { readYaml } from './read-yaml.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
-import type { Spec } from './spec.ts';
+import type { GpuNeeds, RunOptions, Spec } from './spec.ts';
 import { SpecFault } from './spec-fault.ts';
 
 /** The user's file as data, or every problem it has. `source` answers where each value was written. */
@@ -80,11 +80,30 @@ function toSpec(file: FileContent): Spec {
     resources: {
       cpus: resources.cpus,
       gpus: resources.gpus,
+      ...(resources.gpu !== undefined && { gpu: toGpuNeeds(resources.gpu) }),
       memoryBytes: resources.memory,
       diskBytes: resources.disk,
       ...(resources.time !== undefined && { timeSeconds: resources.time }),
     },
-    run,
+    run: toRunOptions(run),
+  };
+}
+
+function toGpuNeeds(gpu: NonNullable<FileContent['resources']['gpu']>): GpuNeeds {
+  const { capability, memory, cuda } = gpu;
+  return {
+    ...(capability !== undefined && { capability }),
+    ...(memory !== undefined && { memoryBytes: memory }),
+    ...(cuda !== undefined && { cuda }),
+  };
+}
+
+function toRunOptions({ profile, project, requirements, ...run }: FileContent['run']): RunOptions {
+  return {
+    ...run,
+    ...(profile !== undefined && { profile }),
+    ...(project !== undefined && { project }),
+    ...(requirements !== undefined && { requirements }),
   };
 }
 

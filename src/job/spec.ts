@@ -56,14 +56,28 @@ export interface Environment {
 export interface Resources {
   cpus: number;
   gpus: number;
+  /** What every GPU must be at least. */
+  gpu?: GpuNeeds;
   memoryBytes: number;
   /** `auto`: computed from the data and the method. */
   diskBytes: number | 'auto';
   timeSeconds?: number;
 }
 
+export interface GpuNeeds {
+  /** CUDA compute capability, like 7.5. */
+  capability?: number;
+  memoryBytes?: number;
+  /** Version of CUDA that the driver must support, like `12.1`. */
+  cuda?: string;
+}
+
 export const pools = ['local', 'condor', 'slurm'] as const;
 export type PoolName = (typeof pools)[number];
+
+export const profiles = ['ospool', 'chtc', 'htcondor', 'mini'] as const;
+/** Customs and limits of a pool: which rules `check` knows, and what is written into the submit description. */
+export type ProfileName = (typeof profiles)[number];
 
 export type Scalar = string | number | boolean;
 
@@ -72,6 +86,12 @@ export interface RunOptions {
   /** Every combination is one job (times `jobs`). */
   matrix: Record<string, Scalar[]>;
   pool: PoolName;
+  /** Whose customs apply on HTCondor; found out where it is not said. */
+  profile?: ProfileName;
+  /** Name under which the pool accounts for the jobs. */
+  project?: string;
+  /** A further condition on machines, as HTCondor writes it. */
+  requirements?: string;
   /** Most attempts a job gets. */
   attempts: number;
 }
