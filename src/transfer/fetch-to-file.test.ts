@@ -11,6 +11,7 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
+import { fastClock } from '../../test/transfer/fast-clock.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { FetchEvent } from './fetch.ts';
@@ -19,14 +20,8 @@ import type { Policy } from './policy.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
-/** Patience for tests: everything that would take seconds takes a part of one. */
-const hurried: Partial<Policy> = {
-  stallSeconds: 0.3,
-  headSeconds: 0.3,
-  connectSeconds: 1,
-  digestSeconds: 1,
-  laps: 2,
-};
+/** Patience for tests, in seconds of the fast clock. */
+const hurried: Partial<Policy> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, laps: 2 };
 
 interface Scene {
   target: string;
@@ -57,6 +52,7 @@ async function scene(
     fetch: (options) =>
       fetchToFile(url, target, {
         locator,
+        clock: fastClock,
         onEvent: (event) => events.push(event),
         ...options,
         policy: { ...hurried, ...options?.policy },
@@ -265,7 +261,7 @@ test('a busy server does not hold up one that is not', async (t) => {
     get: (e) => e.answer({ status: 503, headers: { 'Retry-After': '60' }, body: Buffer.from('') }),
   };
   const s = await scene(t, [busy, { bytes }]);
-  assert.ok((await s.fetch()).seconds < 5);
+  assert.ok((await s.fetch()).seconds < 50);
   same(s.target, bytes);
 });
 
@@ -423,7 +419,7 @@ test('a stopped fetch leaves what it has, and the next one goes on from there', 
   const s = await scene(t, [pauses]);
   const first = s.fetch({
     signal: stop.signal,
-    policy: { stallSeconds: 30 },
+    policy: { stallSeconds: 300 },
     onEvent: (event) => event.kind === 'progress' && event.bytes === 2 * mebibyte && stop.abort(),
   });
   await fails(first, 'interrupted');

@@ -29,7 +29,7 @@ export const defaultPolicy: Policy = {
   maxServers: 3,
   budgetSeconds: undefined,
   quietSeconds: 600,
-  laps: 4,
+  laps: 6,
   digestSeconds: 60,
   windowBytes: 64 << 20,
 };
