@@ -41,8 +41,8 @@ export class Framer {
   }
 
   /** Takes the next piece. Its bytes belong to the reader from now on: events are decoded from them later. */
-  feed(piece: Uint8Array): void {
-    this.#append(piece);
+  feed(piece: Uint8Array, headroom = 0): void {
+    this.#append(piece, headroom);
     this.#scan();
     if (this.#used - this.#keepFrom() > largestPart) this.#giveUp();
   }
@@ -171,24 +171,26 @@ export class Framer {
     return this.#state === 'between' ? this.#line : this.#start;
   }
 
-  #append(piece: Uint8Array): void {
+  #append(piece: Uint8Array, headroom: number): void {
     const from = this.#keepFrom();
     const pending = this.#used - from;
-    if (this.#owned && this.#bytes.length - this.#used >= piece.length) {
-      this.#bytes.set(piece, this.#used);
-      this.#used += piece.length;
+    const added = piece.length - headroom;
+    if (this.#owned && this.#bytes.length - this.#used >= added) {
+      this.#bytes.set(piece.subarray(headroom), this.#used);
+      this.#used += added;
       return;
     }
-    const whole = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    this.#owned = pending > 0;
     const previous = this.#bytes;
-    this.#bytes = pending > 0 ? Buffer.allocUnsafeSlow(Math.max(pending * 2, pending + piece.length)) : whole;
-    if (pending > 0) {
-      previous.copy(this.#bytes, 0, from, this.#used);
-      this.#bytes.set(whole, pending);
-    }
-    this.#used = pending + piece.length;
-    this.#rebase(from);
+    const roomy = pending <= headroom;
+    const start = roomy ? headroom - pending : 0;
+    this.#bytes = roomy
+      ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+      : Buffer.allocUnsafeSlow(Math.max(pending * 2, pending + added));
+    this.#owned = !roomy;
+    previous.copy(this.#bytes, start, from, this.#used);
+    if (!roomy) this.#bytes.set(piece.subarray(headroom), pending);
+    this.#used = start + pending + added;
+    this.#rebase(from - start);
   }
 
   /** Everything that points into the bytes moves along. */

@@ -17,8 +17,11 @@ export interface ParserOptions extends StampOptions {
 
 /** Reads a log fed in pieces. Its events come as soon as they are whole. */
 export interface Parser {
-  /** Takes the next piece, which must not be changed afterwards. */
-  feed(piece: Uint8Array): void;
+  /**
+   * Takes the next piece, which must not be changed afterwards. Its first `headroom` bytes are no part of the log:
+   * what is left of the last piece is put there, which spares copying the whole piece.
+   */
+  feed(piece: Uint8Array, headroom?: number): void;
   /** The log ends here: what is left is an event without its end, or garbled. */
   end(): void;
 }

@@ -13,6 +13,8 @@ export interface ReadOptions {
 }
 
 const pieceSize = 1024 * 1024;
+/** More than all but monstrous events need. */
+const headroom = 16 * 1024;
 
 /** The events of a log, in order; memory stays flat however long it is. Dates without a year end near the file's own. */
 export async function* readEventLog(
@@ -58,9 +60,10 @@ async function feedPiece(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   signal?.throwIfAborted();
-  const { bytesRead, buffer } = await file.read(Buffer.allocUnsafeSlow(pieceSize), 0, pieceSize, null);
+  const room = Buffer.allocUnsafeSlow(headroom + pieceSize);
+  const { bytesRead } = await file.read(room, headroom, pieceSize, null);
   if (bytesRead === 0) parser.end();
-  else parser.feed(buffer.subarray(0, bytesRead));
+  else parser.feed(room.subarray(0, headroom + bytesRead), headroom);
   return bytesRead > 0;
 }
 

@@ -1,0 +1,71 @@
+import { statSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { enterRootScript } from '../../src/mini/pool/enter-root.ts';
+import { rootFolder } from '../../src/mini/pool/root-folder.ts';
+import { interleave, median, type Variant } from '../interleave.ts';
+import { markdownTable } from '../markdown-table.ts';
+import type { Cost } from '../measure.ts';
+import { scratchFolder } from '../scratch.ts';
+import { makeLog } from './make-log.ts';
+
+/** `node bench/eventlog/run.ts [ROUNDS [ROOT]]`; ROOT is a Debian root folder with HTCondor, made if not given. */
+const rounds = Number(process.argv[2] ?? 5);
+const root =
+  process.argv[3] ??
+  (await rootFolder({
+    cacheFolder: path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft'),
+    say: (line) => process.stderr.write(`${line}\n`),
+    signal: new AbortController().signal,
+  }));
+
+const scratch = scratchFolder('memory');
+const log = path.join(scratch, 'events.log');
+const { events } = makeLog(log, 200e6);
+const megabytes = statSync(log).size / 1e6;
+const enter = path.join(scratch, 'enter.sh');
+writeFileSync(enter, enterRootScript);
+
+const inside = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--fork', 'sh', enter, root];
+const condor = [...inside, 'env', '-i', 'PATH=/usr/sbin:/usr/bin', 'LC_ALL=C.UTF-8'];
+const ours = (how: string): string[] => [
+  process.execPath,
+  path.join(import.meta.dirname, 'read.ts'),
+  how,
+  log,
+];
+const python = path.join(import.meta.dirname, 'read.py');
+const variants: Variant[] = [
+  { name: 'Updraft, `scanEventLog`', command: ours('scan') },
+  { name: 'Updraft, `for await … readEventLog`', command: ours('iterate') },
+  { name: 'Updraft, every detail of every event', command: ours('details') },
+  { name: 'HTCondor’s Python, `JobEventLog.events`', command: [...condor, '/usr/bin/python3', python, log] },
+  { name: '`condor_userlog`', command: [...condor, 'condor_userlog', log] },
+  { name: '`wc -l`', command: ['wc', '-l', log] },
+];
+
+const costs = await interleave(variants, { rounds, prepare: () => undefined, prove: () => undefined });
+const pythonCpu = cpuOf(costs.get('HTCondor’s Python, `JobEventLog.events`') ?? []);
+const rows = [...costs].map(([name, runs]) => {
+  const told = /"events": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];
+  if (told !== undefined && Number(told) !== events)
+    throw new Error(`${name} found ${told} of ${events} events`);
+  const memory = /"megabytes": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];
+  const cpu = cpuOf(runs);
+  return [
+    name,
+    median(runs.map(({ wall }) => wall)).toFixed(2),
+    cpu.toFixed(2),
+    (megabytes / cpu).toFixed(0),
+    (cpu / pythonCpu).toFixed(3),
+    memory ?? '',
+  ];
+});
+console.log(
+  `${megabytes.toFixed(0)} MB, ${events} events, ${rounds} rounds, medians; load ${os.loadavg()[0]?.toFixed(1)}.\n`,
+);
+console.log(markdownTable(['', 'wall s', 'CPU s', 'MB per CPU s', 'CPU, × Python', 'peak MB'], rows));
+
+function cpuOf(runs: Cost[]): number {
+  return median(runs.map(({ cpu }) => cpu));
+}
