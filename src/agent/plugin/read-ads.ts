@@ -6,7 +6,7 @@ const literal =
   /"((?:[^"\\]|\\[\s\S])*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])|(true|false|undefined|error)\b/iy;
 const attributeName = /(?:'((?:[^'\\]|\\[\s\S])*)'|([A-Za-z_]\w*))\s*=(?![=?!])/y;
 /** A piece of an expression that cannot hold the end of it: a string, a quoted name, anything but brackets and marks. */
-const opaque = /"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[^"'()[\]{},;]+/y;
+const opaque = /(?:"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[^"'()[\]{},;])*/y;
 const brackets: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
 const deepest = 64;
 

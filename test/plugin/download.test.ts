@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { Ad, attributeOf } from '../../src/agent/plugin/classad.ts';
+import { makeTarGz } from '../agent/tar.ts';
+import { demoFederation } from '../mini/demo-federation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { adOf, callPlugin, runAgent, textAt } from './plugin-bench.ts';
+
+const big = 'osdf:///demo/big.bin';
+const small = 'osdf:///demo/sub/small.txt';
+const none = 'osdf:///demo/none.txt';
+
+test('-classad tells what the plugin can do', async () => {
+  const { stdout, exit } = await runAgent(['-classad']);
+  assert.equal(exit, 0);
+  assert.match(stdout, /^MultipleFileSupport = true$/m);
+  assert.match(stdout, /^PluginType = "FileTransfer"$/m);
+  assert.match(stdout, /^SupportedMethods = "osdf,pelican,stash"$/m);
+});
+
+test('several files are brought at once, also with settings of others among the requests', async (t) => {
+  const { federation, objects } = await demoFederation(t);
+  const folder = await temporaryFolder(t);
+  const file = (name: string): string => path.join(folder, name);
+  const more = { PluginData: new Ad({ Url: 'osdf:///not/me', list: [1, new Ad({ a: '][' })] }) };
+  const { exit, ads, stderr } = await callPlugin({
+    ...{ folder, federation },
+    requests: [
+      { url: big, file: file('big.bin'), more },
+      { url: small, file: 'here.txt' },
+    ],
+  });
+  assert.equal(exit, 0, stderr);
+  assert.equal(ads.length, 2);
+  assert.ok(readFileSync(file('big.bin')).equals(objects.big));
+  assert.ok(readFileSync(file('here.txt')).equals(objects.small));
+  assert.equal(attributeOf(adOf(ads, big), 'TransferFileBytes'), objects.big.length);
+  assert.equal(statSync(file('.updraft_plugin.out')).size, 19264);
+});
+
+test('one missing object fails alone, and the job is not to be tried again', async (t) => {
+  const { federation, objects } = await demoFederation(t);
+  const folder = await temporaryFolder(t, {
+    machine: 'GLIDEIN_ResourceName = "A-Site"\nMachine = "node7.example"\n',
+  });
+  const requests = [none, big, small].map((url) => ({ url, file: path.join(folder, path.basename(url)) }));
+  const env = { _CONDOR_MACHINE_AD: path.join(folder, 'machine') };
+  const { exit, ads } = await callPlugin({ folder, federation, requests, env });
+  assert.equal(exit, 1);
+  assert.deepEqual(
+    [none, big, small].map((url) => attributeOf(adOf(ads, url), 'TransferSuccess')),
+    [false, true, true],
+  );
+  assert.match(textAt(ads[0], 'TransferError'), /none\.txt.*404.*site A-Site, host node7\.example/);
+  assert.equal(textAt(ads[0], 'TransferFileName'), 'none.txt');
+  assert.ok(readFileSync(path.join(folder, 'big.bin')).equals(objects.big));
+  assert.ok(!existsSync(path.join(folder, 'none.txt')));
+});
+
+test('a cache that stalls costs its stall and nothing more, and is named among the attempts', async (t) => {
+  const { federation, objects } = await demoFederation(t);
+  await federation.trouble.add('cache-1: stall after 100kB');
+  const folder = await temporaryFolder(t);
+  const requests = [{ url: big, file: path.join(folder, 'big.bin') }];
+  const { exit, ads, stderr } = await callPlugin({
+    ...{ folder, federation, requests, env: { UPDRAFT_STALL_SECONDS: '1' } },
+  });
+  assert.equal(exit, 0, stderr);
+  assert.ok(readFileSync(path.join(folder, 'big.bin')).equals(objects.big));
+  const data = attributeOf(adOf(ads, big), 'DeveloperData') as Ad;
+  assert.equal(attributeOf(data, 'Verified'), 'digest');
+  assert.match(textAt(data, 'TransferError0'), /then nothing for/);
+});
+
+test('no token is told as that, with the places looked at and without a secret', async (t) => {
+  const { federation } = await demoFederation(t);
+  const folder = await temporaryFolder(t);
+  const requests = [{ url: 'osdf:///private/secret.txt', file: path.join(folder, 's') }];
+  const { exit, ads } = await callPlugin({ folder, federation, requests });
+  assert.equal(exit, 1);
+  assert.match(textAt(ads[0], 'TransferError'), /\/private asks for a token and none was found/);
+});
+
+test("HTCondor's credentials are used, and never shown", async (t) => {
+  const { federation, objects } = await demoFederation(t);
+  const token = federation.issueToken({ namespace: '/private' });
+  const folder = await temporaryFolder(t, { 'creds/scitokens.use': token });
+  const requests = [{ url: 'osdf:///private/secret.txt', file: path.join(folder, 's') }];
+  const env = { _CONDOR_CREDS: path.join(folder, 'creds') };
+  const { exit, stderr } = await callPlugin({ folder, federation, requests, env });
+  assert.equal(exit, 0, stderr);
+  assert.ok(readFileSync(path.join(folder, 's')).equals(objects.secret));
+  assert.ok(!readFileSync(path.join(folder, '.updraft_plugin.out'), 'utf8').includes(token));
+});
+
+test('a collection becomes a folder with ?recursive, and what an archive holds appears with ?pack', async (t) => {
+  const { federation, folder: origin, objects } = await demoFederation(t);
+  writeFileSync(path.join(origin, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));
+  const folder = await temporaryFolder(t);
+  const [all, packed] = ['osdf:///demo/sub?recursive', 'osdf:///demo/set.tar.gz?pack=auto'];
+  const requests = [all, packed].map((url) => ({ url, file: path.join(folder, path.basename(url)) }));
+  const { exit, ads, stderr } = await callPlugin({ folder, federation, requests });
+  assert.equal(exit, 0, stderr);
+  assert.ok(readFileSync(path.join(folder, 'sub/small.txt')).equals(objects.small));
+  assert.equal(readFileSync(path.join(folder, 'set/a.txt'), 'utf8'), 'alpha');
+  assert.equal(attributeOf(adOf(ads, all), 'TransferFileBytes'), objects.small.length);
+});
+
+test('two objects that would become one file are refused, the first is brought', async (t) => {
+  const { federation } = await demoFederation(t);
+  const folder = await temporaryFolder(t);
+  const requests = [small, big, small].map((url) => ({ url, file: path.join(folder, 'same') }));
+  const { exit, ads } = await callPlugin({ folder, federation, requests });
+  assert.equal(exit, 1);
+  assert.equal(ads.length, 3);
+  assert.match(textAt(adOf(ads, big), 'TransferError'), /would both become same/);
+  assert.equal(attributeOf(adOf(ads, small), 'TransferSuccess'), true);
+});
+
+test('requests that cannot be read are answered with an ad that says so', async (t) => {
+  const folder = await temporaryFolder(t, { '.updraft_plugin.in': '[ Url = "osdf:///a"; ' });
+  const { exit, ads } = await callPlugin({ folder });
+  assert.equal(exit, 1);
+  assert.equal(attributeOf(ads[0] ?? new Ad(), 'TransferSuccess'), false);
+  assert.match(textAt(ads[0], 'TransferError'), /updraft_plugin\.in cannot be read: no ClassAds/);
+});
+
+test('an outfile that cannot be written ends with 3, unknown words with 1', async (t) => {
+  const folder = await temporaryFolder(t, { in: '' });
+  const outfile = path.join(folder, 'no/such/folder');
+  const { exit, stderr } = await runAgent(['-infile', path.join(folder, 'in'), '-outfile', outfile]);
+  assert.equal(exit, 3);
+  assert.match(stderr, /no\/such\/folder cannot be written/);
+  assert.equal((await runAgent(['-infile', 'x', '-nonsense'])).exit, 1);
+});
+
+test('a plugin that is asked to end reports every file as stopped, to be tried again', async (t) => {
+  const { federation } = await demoFederation(t);
+  await federation.trouble.add('all: stall after 1kB');
+  const folder = await temporaryFolder(t);
+  const requests = [{ url: big, file: path.join(folder, 'big.bin') }];
+  const asked = Promise.withResolvers<number>();
+  const called = callPlugin({ folder, federation, requests, started: asked.resolve });
+  const pid = await asked.promise;
+  while (!existsSync(path.join(folder, 'big.bin.part'))) await new Promise((wake) => setTimeout(wake, 20));
+  process.kill(pid, 'SIGTERM');
+  const { exit, ads } = await called;
+  assert.equal(exit, 11);
+  assert.match(textAt(ads[0], 'TransferError'), /asked to leave the machine/);
+});

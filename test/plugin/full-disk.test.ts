@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { attributeOf } from '../../src/agent/plugin/classad.ts';
+import { demoFederation } from '../mini/demo-federation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { callPlugin, textAt } from './plugin-bench.ts';
+
+/** A full disk with an outfile of HTCondor's on it, or undefined where this user cannot have one. */
+async function fullDisk(t: TestContext): Promise<string | undefined> {
+  const folder = await temporaryFolder(t);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder]).status !== 0) {
+    t.skip('mounting a small tmpfs needs root');
+    return undefined;
+  }
+  t.after(() => spawnSync('umount', ['-l', folder]));
+  writeFileSync(path.join(folder, '.updraft_plugin.out'), ' '.repeat(19264));
+  return folder;
+}
+
+/** Takes every byte that is left. */
+function fill(folder: string): void {
+  const file = openSync(path.join(folder, 'fill'), 'w');
+  try {
+    for (;;) writeSync(file, Buffer.alloc(4096));
+  } catch (error) {
+    assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
+  } finally {
+    closeSync(file);
+  }
+}
+
+for (const [count, how] of [
+  [1, 'in full'],
+  [50, 'briefly, when there are more results than room'],
+] as const)
+  test(`a full disk is told ${how}, and another machine may try`, async (t) => {
+    const { federation } = await demoFederation(t);
+    const folder = await fullDisk(t);
+    if (folder === undefined) return;
+    const requests = Array.from({ length: count }, (_, index) => ({
+      url: 'osdf:///demo/big.bin',
+      file: path.join(folder, `big-${index}.bin`),
+    }));
+    // The requests are written before the rest of the disk is taken.
+    const { exit, ads, stderr } = await callPlugin({
+      ...{ folder, federation, requests, beforeStart: () => fill(folder) },
+    });
+    assert.equal(exit, 11, stderr);
+    assert.equal(ads.length, count);
+    for (const ad of ads) assert.equal(attributeOf(ad, 'TransferSuccess'), false);
+    assert.match(textAt(ads[0], 'TransferError'), /bytes needed, 0 free; fix: /);
+    assert.equal(statSync(path.join(folder, '.updraft_plugin.out')).size, 19264);
+    assert.ok(!existsSync(path.join(folder, 'big-0.bin')));
+  });
