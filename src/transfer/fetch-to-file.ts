@@ -14,7 +14,8 @@ export interface FetchToFileOptions extends FetchOptions {
   overwrite?: boolean;
 }
 
-/** How often the journal is brought up to date, for the case that the process is killed. */
+/** When the journal is first written, and how often it is brought up to date, for the case that the process is killed. */
+const firstCheckpointMs = 1_000;
 const checkpointMs = 10_000;
 
 /**
@@ -80,7 +81,7 @@ class FileFetch {
         this.#digest = askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
       },
     });
-    this.#checkpointAt = clock.monotonic() + checkpointMs;
+    this.#checkpointAt = clock.monotonic() + firstCheckpointMs;
   }
 
   get size(): number {

@@ -8,7 +8,7 @@ import { Board, boardMode } from '../object/board.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
 import { listItems, readWords } from '../object/get-items.ts';
 import { isUrl } from '../object/object-name.ts';
-import { checkProof, type ProofOptions } from '../object/proof.ts';
+import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { nextCommands } from '../next-commands.ts';
 
@@ -50,7 +50,7 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   const { recursive = false, json, into, tokenFile } = options;
   const unpack = options.unpack === true ? 'auto' : options.unpack;
   const folder = into ?? (unpack === undefined ? undefined : (wanted.target ?? '.'));
-  const items = await listItems(
+  const listed = await listItems(
     cli,
     { ...wanted, target: unpack === undefined ? wanted.target : undefined },
     {
@@ -60,6 +60,8 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
       ...(tokenFile === undefined ? {} : { tokenFile }),
     },
   );
+  // Manifests prove what is beside them; nothing proves a manifest.
+  const items = options.staged ? listed.filter(({ url }) => !url.endsWith(manifestSuffix)) : listed;
   checkProof(options, items.length);
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
   const board = new Board(cli, boardMode(cli, options), items.length);

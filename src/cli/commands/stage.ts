@@ -1,5 +1,195 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import type { Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
+import { createLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { formatSize, parseSize } from '../../job/units.ts';
+import { describe, listSamples } from '../../stage/data-files.ts';
+import { planShards, type Shard } from '../../stage/plan-shards.ts';
+import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-export function configure(command: Command, cli: Cli): void {
-  command.action(() => cli.err(''));
+import { stateFolder } from '../mini/state-folder.ts';
+import { nextCommands } from '../next-commands.ts';
+import { Board, boardMode } from '../object/board.ts';
+import { below } from '../object/object-name.ts';
+import { manifestSuffix } from '../object/proof.ts';
+import { stageNames, type StageNames } from '../object/stage-names.ts';
+import { stageObject, type Staging } from '../object/stage-object.ts';
+import { counted } from '../object/tell-results.ts';
+
+interface Options {
+  shardSize: string;
+  shard: boolean;
+  dryRun?: true;
+  tokenFile?: string;
+  json?: true;
+  quiet?: true;
 }
+
+interface DataSet {
+  path: string;
+  shape: 'file' | 'whole' | 'shards';
+  names: StageNames;
+  shards: AsyncIterable<Shard>;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('<dataset>', 'a folder, or one file')
+    .argument('<url>', 'folder of a federation to upload to')
+    .option('--shard-size <size>', 'size of the tars a folder is packed into', '1GB')
+    .option('--no-shard', 'pack a folder into one tar')
+    .option('--dry-run', 'say what would be made, and upload nothing')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'one line of JSON for each object')
+    .option('-q, --quiet', 'no progress')
+    .addHelpText('after', example)
+    .action((dataset: string, url: string, options: Options) => stage(cli, dataset, url, options));
+}
+
+async function stage(cli: Cli, word: string, url: string, options: Options): Promise<void> {
+  checkUrl(cli, url);
+  const dataset = await openDataSet(cli, word, options);
+  if (options.dryRun) {
+    await rehearse(cli, dataset, options);
+    return;
+  }
+  const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
+  const board = new Board(cli, boardMode(cli, options), 0);
+  const { tokenFile, json } = options;
+  const staging: Staging = {
+    ...{ cli, board, url, scratch, federation: createLocator(cli) },
+    record: await StagedRecord.open(recordFile(cli, dataset.path, url)),
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+    nameOf: (index, sha8) => dataset.names.object(index, sha8),
+    asItIs: dataset.shape === 'file',
+  };
+  try {
+    for await (const shard of dataset.shards) {
+      const object = await stageObject(staging, shard);
+      board.print(json ? jsonLine(dataset, url, object) : tomlTable(dataset, url, object));
+    }
+  } finally {
+    board.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+  if (json === undefined) tellNext(cli, dataset);
+}
+
+function tellNext(cli: Cli, { names }: DataSet): void {
+  cli.err(
+    `\nput the lines above into updraft.toml, or only those of the parts a job needs ([data.${names.data(0)}] …)\n`,
+  );
+  nextCommands(cli, [['updraft check', 'see that the job file is good with them']]);
+}
+
+function checkUrl(cli: Cli, url: string): void {
+  const parsed = parseObjectUrl(url, cli.env);
+  if (parsed.kind !== 'file') return;
+  throw new Fault('usage', `${url} is a place of this machine, not of a federation`, {
+    about: url,
+    fix: 'write osdf:///PATH or pelican://HOST/PATH',
+  });
+}
+
+async function openDataSet(cli: Cli, word: string, options: Options): Promise<DataSet> {
+  const place = path.resolve(cli.cwd, word);
+  const size = parseSize(options.shardSize);
+  if (size === undefined || size < 1_000_000)
+    throw new Fault('usage', `--shard-size ${options.shardSize} is no size from 1 MB on`, {
+      fix: 'write it as in 1GB or 512MiB',
+    });
+  const info = await stat(place).catch(() => undefined);
+  if (info === undefined) throw new Fault('file-invalid', `${word} is not there`, { about: place });
+  const shape = !info.isDirectory() ? 'file' : options.shard ? 'shards' : 'whole';
+  const names = stageNames(place, shape);
+  const shards =
+    shape === 'file' ? onlyFile(place) : planShards(listSamples(place), shape === 'shards' ? size : Infinity);
+  return { path: place, shape, names, shards: atLeastOne(shards, word) };
+}
+
+async function* onlyFile(file: string): AsyncGenerator<Shard> {
+  const described = await describe(file, path.basename(file));
+  yield { index: 0, files: [described], bytes: described.bytes };
+}
+
+async function* atLeastOne(shards: AsyncIterable<Shard>, word: string): AsyncGenerator<Shard> {
+  let count = 0;
+  for await (const shard of shards) {
+    count++;
+    yield shard;
+  }
+  if (count === 0) throw new Fault('file-invalid', `${word} holds no files`, { about: word });
+}
+
+async function rehearse(cli: Cli, { names, shards }: DataSet, { json }: Options): Promise<void> {
+  let [objects, total] = [0, 0];
+  for await (const { index, files, bytes } of shards) {
+    objects++;
+    total += bytes;
+    const name = names.object(index, '*');
+    cli.out(
+      json
+        ? `${JSON.stringify({ name, bytes, files: files.length })}\n`
+        : `${name}  ${formatSize(bytes)}  ${counted(files.length, 'file')}\n`,
+    );
+  }
+  cli.err(`${counted(objects, 'object')}, ${formatSize(total)} in all; nothing was uploaded\n`);
+}
+
+/** The same data set and place are the same staging, whichever folder the command is given in. */
+function recordFile(cli: Cli, dataset: string, url: string): string {
+  const name = createHash('sha256')
+    .update(`${dataset}\n${url.replace(/\/+$/, '')}`)
+    .digest('hex')
+    .slice(0, 16);
+  return path.join(stateFolder(cli, 'stage', undefined), `${name}.jsonl`);
+}
+
+function jsonLine(
+  { names }: DataSet,
+  url: string,
+  { index, name, bytes, sha256, files }: StagedObject,
+): string {
+  const object = below(url, name);
+  const data = names.data(index);
+  return JSON.stringify({ data, url: object, manifest: `${object}${manifestSuffix}`, bytes, sha256, files });
+}
+
+/** The lines of the job file that use one object. */
+function tomlTable(
+  { shape, names }: DataSet,
+  url: string,
+  { index, name, bytes, files }: StagedObject,
+): string {
+  const object = below(url, name);
+  const expect = shape === 'file' ? `{ bytes = ${bytes} }` : `{ files = ${files}, bytes = ${bytes} }`;
+  return [
+    `[data.${names.data(index)}]`,
+    `url = ${JSON.stringify(object)}`,
+    `manifest = ${JSON.stringify(`${object}${manifestSuffix}`)}`,
+    `into = "data"`,
+    ...(shape === 'file' ? [] : ['unpack = "tar"']),
+    // The job file asks for nothing where there is nothing.
+    ...(bytes === 0 ? [] : [`expect = ${expect}`]),
+    '',
+  ].join('\n');
+}
+
+const example = `
+A folder becomes tars of about the shard size: sorted, the same for the same files wherever it is made, files that
+differ only behind the first dot of their names (WebDataset's samples) in one tar. A file is uploaded as it is. Names
+hold a hash of the content, so no cache can hand out an older version. Beside each object goes a manifest with the
+SHA-256 of each chunk: \`updraft get --staged\` and the agent prove every byte by it. The same command again goes on
+where it stopped.
+
+Examples:
+  $ updraft stage imagenet/train osdf:///my-project/imagenet --dry-run
+  $ updraft stage imagenet/train osdf:///my-project/imagenet >> updraft.toml
+  $ updraft stage labels.csv osdf:///my-project
+
+Exit codes: 0 all is there and proven; 2 wrong usage; 3 a file cannot be read; 5 stopped by the user; 93 to 95 token;
+107 no room for a shard in TMPDIR; else those of docs/exit-codes.md.`;

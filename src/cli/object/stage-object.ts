@@ -1,0 +1,159 @@
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
+import { putObject } from '../../federation/put-object.ts';
+import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
+import type { Seal } from '../../stage/manifest-maker.ts';
+import { fingerprint, type Shard } from '../../stage/plan-shards.ts';
+import type { StagedObject, StagedRecord } from '../../stage/staged-record.ts';
+import { sealFile, writeShard } from '../../stage/write-shard.ts';
+import type { Cli } from '../cli.ts';
+import type { Board } from './board.ts';
+import { below } from './object-name.ts';
+import { manifestSuffix } from './proof.ts';
+import { verifiedWords } from './transfer-words.ts';
+
+/** All that the staging of one object needs to know. */
+export interface Staging {
+  cli: Cli;
+  board: Board;
+  federation: FederationLocator;
+  record: StagedRecord;
+  /** URL of the folder the objects go to. */
+  url: string;
+  /** Folder for the shard that is being made. */
+  scratch: string;
+  tokenFile?: string;
+  /** The object's name, once its hash is known. */
+  nameOf: (index: number, sha8: string) => string;
+  /** The data set is a file that is uploaded as it is. */
+  asItIs: boolean;
+}
+
+/** Brings one shard (or the one file) to its place with its manifest; what is there already is not sent again. */
+export async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject> {
+  const { board, record } = staging;
+  const { index, files } = shard;
+  const mark = fingerprint(files);
+  const known = record.find(index, mark);
+  if (known !== undefined && (await isStillThere(staging, known))) {
+    board.news(`${known.name}: already there`);
+    return known;
+  }
+  if (known !== undefined)
+    board.news(`${known.name}: was uploaded earlier, but the origin does not have it now: again`);
+  else if (record.hadOther(index))
+    board.news(`${staging.nameOf(index, '*')}: its files changed since it was staged: made anew`);
+  const draft = path.join(staging.scratch, `shard-${index}.tar`);
+  try {
+    const seal = await make(staging, shard, draft);
+    const { bytes, sha256 } = seal.manifest;
+    const name = staging.nameOf(index, sha256.slice(0, 8));
+    await upload(staging, { file: staging.asItIs ? (files[0]?.file ?? '') : draft, name, seal });
+    await uploadManifest(staging, name, seal, `${draft}.json`);
+    const object = { index, fingerprint: mark, name, bytes, sha256, files: files.length };
+    await record.add(object);
+    return object;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function isStillThere(staging: Staging, { name, bytes }: StagedObject): Promise<boolean> {
+  const [object, manifest] = await Promise.all([
+    ask(staging, name),
+    ask(staging, `${name}${manifestSuffix}`),
+  ]);
+  return object?.size === bytes && manifest !== undefined;
+}
+
+/** What the origin says of an object; undefined where it has none, or may not tell us. */
+async function ask(staging: Staging, name: string, digest = false): Promise<ObjectInfo | undefined> {
+  try {
+    return await statObject(below(staging.url, name), {
+      ...access(staging),
+      direct: true,
+      fresh: true,
+      digest,
+    });
+  } catch (error) {
+    if (error instanceof Fault && ['object-missing', 'token-refused'].includes(error.kind)) return undefined;
+    throw error;
+  }
+}
+
+const access = ({ cli, federation, tokenFile }: Staging) => ({
+  federation,
+  signal: cli.signal,
+  ...(tokenFile === undefined ? {} : { tokenFile }),
+});
+
+async function make({ cli, board, asItIs, nameOf }: Staging, shard: Shard, draft: string): Promise<Seal> {
+  const what = asItIs ? 'hashing' : 'packing';
+  const work = board.begin(`${what} ${nameOf(shard.index, '*')}`);
+  const started = cli.clock.monotonic();
+  let bytes = 0;
+  const onBytes = (more: number): void => {
+    bytes += more;
+    const seconds = Math.max(0.001, (cli.clock.monotonic() - started) / 1000);
+    const total = asItIs ? shard.files[0]?.bytes : shard.bytes;
+    board.progress(work, { bytes, total, rate: bytes / seconds, server: '' });
+  };
+  try {
+    const [file] = shard.files;
+    const watch = { signal: cli.signal, onBytes };
+    return asItIs && file !== undefined ? await sealFile(file, watch) : await writeShard(shard, draft, watch);
+  } finally {
+    board.end(work);
+  }
+}
+
+/** Sends it unless the origin has the very same; the name holds the content's hash, so another content means damage. */
+async function upload(
+  staging: Staging,
+  { file, name, seal }: { file: string; name: string; seal: Seal },
+): Promise<void> {
+  const { board, cli } = staging;
+  const there = await ask(staging, name, true);
+  const isSame = there?.size === seal.manifest.bytes && (there.digests.md5 ?? seal.md5) === seal.md5;
+  if (there !== undefined && isSame) {
+    const proof = there.digests.md5 === undefined ? 'size' : 'digest';
+    board.news(`${name}: the origin has it already; ${verifiedWords(proof)}`);
+    return;
+  }
+  if (there !== undefined) board.news(`${name}: the origin's copy is damaged: replacing it`);
+  const work = board.begin(name);
+  const started = cli.clock.monotonic();
+  try {
+    const put = await putObject(file, below(staging.url, name), {
+      ...access(staging),
+      overwrite: there !== undefined,
+      onProgress: (bytes, total) => {
+        const seconds = Math.max(0.001, (cli.clock.monotonic() - started) / 1000);
+        board.progress(work, { bytes, total, rate: bytes / seconds, server: '' });
+      },
+    });
+    board.news(`${name}: uploaded; ${verifiedWords(put.verified)}`);
+  } finally {
+    board.end(work);
+  }
+}
+
+async function uploadManifest(
+  staging: Staging,
+  name: string,
+  { manifest }: Seal,
+  draft: string,
+): Promise<void> {
+  const text = `${JSON.stringify(manifest)}\n`;
+  const there = await ask(staging, `${name}${manifestSuffix}`);
+  if (there?.size === Buffer.byteLength(text)) return;
+  await writeFile(draft, text);
+  try {
+    const url = below(staging.url, `${name}${manifestSuffix}`);
+    await putObject(draft, url, { ...access(staging), overwrite: there !== undefined });
+  } finally {
+    await rm(draft, { force: true });
+  }
+}

@@ -1,0 +1,74 @@
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../fault/fault.ts';
+
+/** One file of a data set. */
+export interface DataFile {
+  /** Path below the data set's folder, with `/`. */
+  name: string;
+  file: string;
+  bytes: number;
+  modifiedMs: number;
+  isExecutable: boolean;
+}
+
+/** Files that belong together: in one folder and equal up to the first dot, as WebDataset groups samples. */
+export type Sample = DataFile[];
+
+/** All files of a folder in an order that depends on their names alone, sample by sample; one folder in memory at a time. */
+export async function* listSamples(folder: string, below = ''): AsyncGenerator<Sample> {
+  const entries = await readFolder(folder);
+  let sample: Sample = [];
+  let sampleKey: string | undefined;
+  for (const { name, isFolder } of entries) {
+    const key = isFolder ? undefined : keyOf(name);
+    if (sample.length > 0 && key !== sampleKey) {
+      yield sample;
+      sample = [];
+    }
+    sampleKey = key;
+    const file = path.join(folder, name);
+    if (isFolder) yield* listSamples(file, `${below}${name}/`);
+    else sample.push(await describe(file, `${below}${name}`));
+  }
+  if (sample.length > 0) yield sample;
+}
+
+async function readFolder(folder: string): Promise<{ name: string; isFolder: boolean }[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+    throw unreadable(folder, error);
+  });
+  // Files go before a folder of the same key, so that a sample is never torn apart.
+  const sortKey = ({ name, isFolder }: { name: string; isFolder: boolean }): string =>
+    `${isFolder ? name : keyOf(name)}\0${isFolder ? '1' : '0'}\0${name}`;
+  return entries
+    .map((entry) => ({ name: entry.name, isFolder: entry.isDirectory() }))
+    .sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
+}
+
+/** Looks at one file; a link to a file counts as that file. */
+export async function describe(file: string, name: string): Promise<DataFile> {
+  const info = await stat(file).catch((error: unknown) => {
+    throw unreadable(file, error);
+  });
+  if (!info.isFile())
+    throw new Fault(
+      'file-invalid',
+      `${file} is ${info.isDirectory() ? 'a link to a folder' : 'no plain file'}`,
+      {
+        about: file,
+        fix: 'take it out of the data set, or put the files themselves there',
+      },
+    );
+  const isExecutable = (info.mode & 0o100) !== 0;
+  return { name, file, bytes: info.size, modifiedMs: info.mtimeMs, isExecutable };
+}
+
+const keyOf = (name: string): string => name.split('.', 1)[0] ?? '';
+
+function unreadable(file: string, error: unknown): Fault {
+  return new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
+    about: file,
+    cause: error,
+  });
+}

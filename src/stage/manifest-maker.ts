@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import type { Manifest } from '../transfer/manifest.ts';
+
+/** What is known of an object once all its bytes were seen. */
+export interface Seal {
+  manifest: Manifest;
+  /** Hex MD5: what origins can compare with. */
+  md5: string;
+}
+
+const mebibyte = 1 << 20;
+
+/** Hashes an object and its chunks as its bytes go by. */
+export class ManifestMaker {
+  readonly #chunkBytes: number;
+  readonly #whole = createHash('sha256');
+  readonly #md5 = createHash('md5');
+  readonly #chunks: string[] = [];
+  #chunk = createHash('sha256');
+  #inChunk = 0;
+  #bytes = 0;
+
+  /** `bytes` is the size to come: chunks are larger for larger objects, so that manifests stay small. */
+  constructor(bytes: number) {
+    this.#chunkBytes = chunkBytesFor(bytes);
+  }
+
+  update(bytes: Buffer): void {
+    this.#whole.update(bytes);
+    this.#md5.update(bytes);
+    this.#bytes += bytes.length;
+    for (let at = 0; at < bytes.length;) {
+      const part = bytes.subarray(at, at + this.#chunkBytes - this.#inChunk);
+      this.#chunk.update(part);
+      this.#inChunk += part.length;
+      at += part.length;
+      if (this.#inChunk === this.#chunkBytes) this.#endChunk();
+    }
+  }
+
+  /** May be called once. */
+  seal(): Seal {
+    if (this.#inChunk > 0) this.#endChunk();
+    const manifest: Manifest = {
+      bytes: this.#bytes,
+      chunkBytes: this.#chunkBytes,
+      sha256: this.#whole.digest('hex'),
+      chunks: this.#chunks,
+    };
+    return { manifest, md5: this.#md5.digest('hex') };
+  }
+
+  #endChunk(): void {
+    this.#chunks.push(this.#chunk.digest('hex'));
+    this.#chunk = createHash('sha256');
+    this.#inChunk = 0;
+  }
+}
+
+/** 4, 8 or 16 MiB: a damaged chunk is cheap to fetch again, and a thousand hashes cover 4 to 16 GiB. */
+function chunkBytesFor(bytes: number): number {
+  if (bytes <= 4096 * mebibyte) return 4 * mebibyte;
+  return bytes <= 8192 * mebibyte ? 8 * mebibyte : 16 * mebibyte;
+}

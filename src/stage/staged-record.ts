@@ -1,0 +1,59 @@
+import { appendFile, mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+/** An object that is known to be at its place. */
+export interface StagedObject {
+  /** Number of the shard; 0 for a single file. */
+  index: number;
+  /** Of the files it was made of. */
+  fingerprint: string;
+  name: string;
+  bytes: number;
+  sha256: string;
+  files: number;
+}
+
+/** What earlier runs of the same command staged: a line for each object, kept beside no one's data. */
+export class StagedRecord {
+  readonly #file: string;
+  readonly #objects: StagedObject[];
+
+  private constructor(file: string, objects: StagedObject[]) {
+    this.#file = file;
+    this.#objects = objects;
+  }
+
+  /** Lines that cannot be read, as a killed run may leave, count as not there. */
+  static async open(file: string): Promise<StagedRecord> {
+    const text = await readFile(file, 'utf8').catch(() => '');
+    return new StagedRecord(file, text.split('\n').flatMap(readLine));
+  }
+
+  /** The object made of exactly these files. */
+  find(index: number, fingerprint: string): StagedObject | undefined {
+    return this.#objects.findLast((each) => each.index === index && each.fingerprint === fingerprint);
+  }
+
+  /** Whether another object was staged at this place before. */
+  hadOther(index: number): boolean {
+    return this.#objects.some((each) => each.index === index);
+  }
+
+  async add(object: StagedObject): Promise<void> {
+    await mkdir(path.dirname(this.#file), { recursive: true });
+    await appendFile(this.#file, `${JSON.stringify(object)}\n`);
+    this.#objects.push(object);
+  }
+}
+
+function readLine(line: string): StagedObject[] {
+  try {
+    const value = JSON.parse(line) as Partial<StagedObject>;
+    const isWhole = [value.fingerprint, value.name, value.sha256].every((each) => typeof each === 'string');
+    return isWhole && typeof value.index === 'number' && typeof value.bytes === 'number'
+      ? [{ files: 0, ...value } as StagedObject]
+      : [];
+  } catch {
+    return [];
+  }
+}

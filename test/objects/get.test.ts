@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { waitForChange } from '../../src/base/wait-for-change.ts';
+import { Fault } from '../../src/fault/fault.ts';
+import { makeTarGz } from '../agent/tar.ts';
+import { ended, ObjectBench } from './object-bench.ts';
+
+test('an object becomes a file, is proven, and is not fetched twice', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const bytes = await bench.publish('demo/set.bin', 3_000_000);
+  const first = await bench.updraft(['get', 'osdf:///demo/set.bin']);
+  assert.equal(first.exit, 0, first.err);
+  assert.match(first.out, /^set\.bin: 3 MB in .*; from 127\.0\.0\.1:\d+.*; verified: digest\n$/);
+  assert.deepEqual(await readFile(bench.at('set.bin')), bytes);
+  const again = await bench.updraft(['get', 'osdf:///demo/set.bin', './']);
+  assert.match(again.out, /^set\.bin: 3 MB, already there; verified: digest\n$/);
+  assert.deepEqual(await readdir(bench.cwd), ['set.bin']);
+});
+
+test('a folder comes with every name it holds, and empty objects', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const names = ['a, b.txt', 'c;d.txt', 'deep/er/ü ñ 漢.txt', '50% #1?.txt', 'empty', "it's.txt"];
+  for (const name of names) await bench.publish(`demo/all/${name}`, name === 'empty' ? '' : name);
+  const { exit, out, err } = await bench.updraft([
+    'get',
+    '-r',
+    'osdf:///demo/all',
+    'copy',
+    '--parallel',
+    '2',
+  ]);
+  assert.equal(exit, 0, err);
+  assert.equal(out.trim().split('\n').length, names.length);
+  for (const name of names)
+    assert.equal(await readFile(bench.at(`copy/${name}`), 'utf8'), name === 'empty' ? '' : name);
+  // The same command again means the same files.
+  const again = await bench.updraft(['get', '-r', 'osdf:///demo/all', 'copy']);
+  assert.equal(again.exit, 0, again.err);
+  assert.deepEqual(await readdir(bench.cwd), ['copy']);
+});
+
+test('one object that is missing does not keep the others, and is named at the end', async (t) => {
+  const bench = await ObjectBench.open(t);
+  for (const name of ['a', 'b']) await bench.publish(`demo/${name}`, name);
+  const words = ['get', 'osdf:///demo/a', 'osdf:///demo/none', 'osdf:///demo/b', 'here/'];
+  const { exit, err } = await bench.updraft(words);
+  assert.equal(exit, 96);
+  assert.match(err, /here\/none FAILED: .*404/);
+  assert.match(err, /2 of 3 done; not done:\n {2}osdf:\/\/\/demo\/none \(object-missing\)/);
+  assert.deepEqual((await readdir(bench.at('here'))).sort(), ['a', 'b']);
+});
+
+test('with --json each object is one line, those that failed too', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/a', 'abc');
+  await bench.trouble('cache-1: 404 on a first 1');
+  const { exit, out, err } = await bench.updraft([
+    'get',
+    '--json',
+    'osdf:///demo/a',
+    'osdf:///demo/none',
+    './',
+  ]);
+  assert.equal(exit, 96);
+  assert.equal(err, '');
+  const lines = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  const good = lines.find(({ url }) => url === 'osdf:///demo/a')!;
+  assert.deepEqual([good['bytes'], good['verified'], good['target']], [3, 'digest', bench.at('a')]);
+  assert.equal((good['setbacks'] as { kind: string }[])[0]?.kind, 'object-missing');
+  assert.equal((good['servers'] as unknown[]).length, 1);
+  const bad = lines.find(({ url }) => url === 'osdf:///demo/none')!;
+  assert.deepEqual((bad['error'] as { exit: number }).exit, 96);
+});
+
+test('tokens are looked for, and what is wrong with them is told without showing them', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('private/x', 'secret');
+  const get = ['get', 'osdf:///private/x', '--overwrite'];
+  const none = await bench.updraft(get);
+  assert.equal(none.exit, 93);
+  assert.match(none.err, /\/private asks for a token and none was found; looked at: /);
+  const env = await bench.tokenEnv({ namespace: '/private' });
+  assert.equal((await bench.updraft(get, { env })).exit, 0);
+  assert.equal((await bench.updraft([...get, '--token-file', env['BEARER_TOKEN_FILE']!])).exit, 0);
+  const old = await bench.updraft(get, {
+    env: await bench.tokenEnv({ namespace: '/private', expiresInSeconds: -60 }),
+  });
+  assert.equal(old.exit, 95);
+  assert.match(old.err, /expired at/);
+  const other = await bench.updraft(get, {
+    env: await bench.tokenEnv({ namespace: '/private', scope: 'storage.read:/elsewhere' }),
+  });
+  assert.equal(other.exit, 94, other.err);
+  for (const { out, err } of [none, old, other]) assert.doesNotMatch(out + err, /eyJ/);
+});
+
+test('a file that holds something else is left alone unless the user says otherwise', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x', 'new');
+  await writeFile(bench.at('x'), 'mine, and longer');
+  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x']);
+  assert.equal(exit, 2);
+  assert.match(err, /x exists and is not osdf:\/\/\/demo\/x\n.*--overwrite/);
+  assert.equal(await readFile(bench.at('x'), 'utf8'), 'mine, and longer');
+  assert.equal((await bench.updraft(['get', 'osdf:///demo/x', '--overwrite'])).exit, 0);
+  assert.equal(await readFile(bench.at('x'), 'utf8'), 'new');
+});
+
+test('a place that cannot be written to is named', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x', 'new');
+  await writeFile(bench.at('file'), '');
+  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x', 'file/below/']);
+  assert.equal(exit, 108);
+  assert.ok(err.includes(bench.at('file/below')), err);
+});
+
+test('a disk without room is found before anything is fetched', async (t) => {
+  const disk = await mkdtemp(path.join(os.tmpdir(), 'updraft-small-disk-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status === 0;
+  t.after(async () => {
+    if (mounted) spawnSync('umount', ['-l', disk]);
+    await rm(disk, { recursive: true, force: true });
+  });
+  if (!mounted) {
+    t.skip('mounting a small tmpfs needs root');
+    return;
+  }
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x', 2_000_000);
+  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x', `${disk}/`]);
+  assert.equal(exit, 107);
+  assert.match(err, /2000000 bytes needed, \d+ free/);
+  assert.deepEqual(await readdir(disk), []);
+});
+
+test('archives are unpacked as they arrive, and only whole ones appear', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
+  await bench.publish('demo/text.tar', 'this is no archive');
+  const good = await bench.updraft(['get', '--unpack', 'osdf:///demo/set.tar.gz', 'set']);
+  assert.equal(good.exit, 0, good.err);
+  assert.match(good.out, /verified: digest; 2 files \(6 B\) unpacked into set/);
+  assert.equal(await readFile(bench.at('set/a/1'), 'utf8'), 'one');
+  const bad = await bench.updraft(['get', 'osdf:///demo/text.tar', '--unpack=tar', '--into', 'bad']);
+  assert.equal(bad.exit, 104, bad.err);
+  assert.deepEqual(await readdir(bench.at('bad')), []);
+});
+
+test('words that make no sense are refused before anything is fetched', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const expected: [string[], number, RegExp][] = [
+    [['osd:///demo/x'], 97, /unknown scheme 'osd'[^]*did you mean osdf:/],
+    [['/demo/x'], 97, /has no scheme/],
+    [['a', 'osdf:///demo/x'], 2, /"a" is no URL/],
+    [['osdf:///demo/x', 'osdf:///demo/sub/x', './'], 2, /would both become/],
+    [['osdf:///demo/x', 'osdf:///demo/y', '--sha256', 'a'.repeat(64)], 2, /--sha256 is about one object/],
+    [['osdf:///demo/x', '--sha256', 'abc'], 2, /64 hexadecimal digits/],
+    [['osdf:///demo/x', '--parallel', '0'], 2, /whole number/],
+    [['osdf:///demo/x', '--unpack=rar'], 2, /one of auto, nested/],
+    [['osdf:///demo/x', '--manifest', 'none.json'], 3, /manifest none\.json cannot be read/],
+    [['osdf:///demo/x', 'here', '--into', 'there'], 2, /keep one of them/],
+  ];
+  for (const [words, exit, message] of expected) {
+    const said = await bench.updraft(['get', ...words]);
+    assert.equal(said.exit, exit, `${words.join(' ')}: ${said.err}`);
+    assert.match(said.err, message);
+  }
+  assert.equal(bench.federation.counters.server('cache-1').requests, 0);
+  assert.deepEqual(await readdir(bench.cwd), []);
+});
+
+test('a host that is no federation is named', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const { exit, err } = await bench.updraft(['get', 'pelican://127.0.0.1:1/demo/x']);
+  assert.equal(exit, 90, err);
+  assert.match(err, /127\.0\.0\.1:1/);
+});
+
+test('stopped by the user, what came stays for the next time', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const bytes = await bench.publish('demo/x', 4_000_000);
+  await bench.trouble('caches: stall after 1MB on x');
+  const stop = new AbortController();
+  const running = bench.updraft(['get', 'osdf:///demo/x'], { signal: stop.signal });
+  while (((await stat(bench.at('x.part')).catch(() => undefined))?.size ?? 0) < 1_000_000)
+    await waitForChange([bench.cwd], 50, systemClock);
+  stop.abort(new Fault('interrupted', 'stopped by the user'));
+  const { exit, err } = await running;
+  assert.equal(exit, 5);
+  assert.match(err, /it goes on where it stopped/);
+  await bench.federation.trouble.clear();
+  const again = await bench.updraft(['get', 'osdf:///demo/x']);
+  assert.equal(again.exit, 0, again.err);
+  assert.deepEqual(await readFile(bench.at('x')), bytes);
+});
+
+test('killed without warning, the same command goes on with what is on the disk', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const bytes = await bench.publish('demo/x', 12_000_000);
+  await mkdir(bench.at('into'));
+  await bench.trouble('caches: limit 3MB/s on x');
+  const child = bench.spawn(['get', 'osdf:///demo/x', 'into/']);
+  const gone = once(child, 'exit');
+  while (!(await readdir(bench.at('into'))).includes('x.part.json'))
+    await waitForChange([bench.at('into')], 50, systemClock);
+  child.kill('SIGKILL');
+  await gone;
+  await bench.federation.trouble.clear();
+  const kept = JSON.parse(await readFile(bench.at('into/x.part.json'), 'utf8')) as {
+    done: { start: number; end: number }[];
+  };
+  const had = kept.done.reduce((sum, { start, end }) => sum + end - start, 0);
+  assert.ok(had > 0);
+  const again = await ended(bench.spawn(['get', '--json', 'osdf:///demo/x', 'into/']));
+  assert.equal(again.exit, 0, again.err);
+  const { servers } = JSON.parse(again.out) as { servers: { bytes: number }[] };
+  assert.equal(
+    servers.reduce((sum, each) => sum + each.bytes, 0),
+    bytes.length - had,
+  );
+  assert.deepEqual(await readFile(bench.at('into/x')), bytes);
+  assert.deepEqual(await readdir(bench.at('into')), ['x']);
+});
