@@ -1,0 +1,69 @@
+import type { Resource } from '../../eventlog/details.ts';
+import type { Cause } from './causes.ts';
+
+/** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it. */
+export type Doing =
+  'queue' | 'input' | 'starting' | 'executing' | 'output' | 'suspended' | 'cut-off' | 'silent';
+
+/** What a job does while it has no slot. */
+export type Wait = 'idle' | 'held';
+
+/** A stretch of time, in milliseconds since the epoch. */
+export interface Span<T> {
+  doing: T;
+  from: number;
+  to: number;
+}
+
+/**
+ * How an attempt ended. `requeued`: by itself, and its own policy wants it again. `lost`: another began and no event
+ * tells what became of this one. `running`: the log ends first.
+ */
+export type Ending =
+  | 'success'
+  | 'wrong-output'
+  | 'failed'
+  | 'requeued'
+  | 'evicted'
+  | 'held'
+  | 'removed'
+  | 'transfer-failed'
+  | 'lost'
+  | 'running';
+
+/** One try at a job on one slot. Its waits and spans follow each other without a gap or an overlap. */
+export interface LoggedAttempt {
+  /** From 1. */
+  number: number;
+  /** What the job waited for before this attempt. */
+  waits: Span<Wait>[];
+  spans: Span<Doing>[];
+  ending: Ending;
+  /** Why, unless it went well. */
+  cause?: Cause;
+  /** Whether the work was saved when the slot was left. */
+  checkpointed: boolean;
+  site: string;
+  machine: string;
+  /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
+  receivedBytes?: number;
+  resources: readonly Resource[];
+}
+
+export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
+
+/** A job as its events tell it. */
+export interface LoggedJob {
+  /** `cluster.proc`; a second job of the same number ends in `#2`. */
+  id: string;
+  /** Its first and its last event, in milliseconds since the epoch. */
+  from: number;
+  to: number;
+  attempts: LoggedAttempt[];
+  /** What it waited for after its last attempt. */
+  after: Span<Wait>[];
+  outcome: JobOutcome;
+  cause?: Cause;
+  /** The pool's own words for it, cut to a few lines. */
+  reason?: string;
+}
