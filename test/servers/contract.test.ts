@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Fault } from '../../src/fault/fault.ts';
+import { listCollection } from '../../src/federation/list-collection.ts';
+import { createLocator, type FederationLocator } from '../../src/federation/locator.ts';
+import { statObject } from '../../src/federation/stat-object.ts';
+import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
+import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { sources, type Source } from './sources.ts';
+
+/** Longer than what may lie in the buffers of a connection that is cut. */
+const bytes = randomBytes(24 << 20);
+const sha256 = createHash('sha256').update(bytes).digest('hex');
+const mib = 1 << 20;
+
+interface Bench {
+  source: Source;
+  locator: FederationLocator;
+  /** The client's own folder, new for each promise. */
+  folder: string;
+}
+
+type Promised = (bench: Bench) => Promise<void>;
+
+const promises: Record<string, Promised> = {
+  async 'a whole object arrives, proven by its hash'({ source, locator, folder }) {
+    const target = path.join(folder, 'whole.bin');
+    const fetched = await fetchToFile(`${source.url}/whole.bin`, target, { locator, sha256 });
+    assert.equal(fetched.bytes, bytes.length);
+    assert.equal(fetched.verified, 'digest');
+    assert.deepEqual(await readFile(target), bytes);
+  },
+
+  async 'without a hash of ours the digest of the server is the proof, where it offers one'(bench) {
+    const { source, locator, folder } = bench;
+    const target = path.join(folder, 'whole.bin');
+    const fetched = await fetchToFile(`${source.url}/whole.bin`, target, { locator });
+    assert.equal(fetched.verified, source.offers.digests ? 'digest' : 'size');
+    assert.deepEqual(await readFile(target), bytes);
+  },
+
+  async 'bytes come in order to a reader that takes them as they arrive'({ source, locator }) {
+    const hash = createHash('sha256');
+    const take = (chunk: Buffer): void => void hash.update(chunk);
+    const fetched = await fetchToStream(`${source.url}/whole.bin`, take, { locator });
+    assert.equal(fetched.bytes, bytes.length);
+    assert.equal(hash.digest('hex'), sha256);
+  },
+
+  async 'a range is answered with 206 and exactly its bytes'({ source }) {
+    const headers = { Range: `bytes=${mib - 7}-${mib + 6}` };
+    const answer = await fetch(`${source.serverUrl}/whole.bin`, { headers });
+    assert.equal(answer.status, 206);
+    assert.equal(answer.headers.get('content-range'), `bytes ${mib - 7}-${mib + 6}/${bytes.length}`);
+    assert.deepEqual(Buffer.from(await answer.arrayBuffer()), bytes.subarray(mib - 7, mib + 7));
+  },
+
+  async 'a connection that breaks is made up for, from the byte where it broke'(bench) {
+    const { source, locator, folder } = bench;
+    const target = path.join(folder, 'cut.bin');
+    const setbacks: string[] = [];
+    source.cutOnce(8 * mib);
+    const fetched = await fetchToFile(`${source.url}/cut.bin`, target, {
+      ...{ locator, sha256 },
+      onEvent: (event) => {
+        if (event.kind === 'setback') setbacks.push(event.fault.message);
+      },
+    });
+    assert.equal(setbacks.length, 1, setbacks.join('\n'));
+    assert.equal(sum(fetched.servers), bytes.length);
+    assert.deepEqual(await readFile(target), bytes);
+  },
+
+  async 'a later call goes on where an earlier one was stopped'({ source, locator, folder }) {
+    const target = path.join(folder, 'stopped.bin');
+    const stop = new AbortController();
+    source.cutOnce(8 * mib);
+    const first = fetchToFile(`${source.url}/stopped.bin`, target, {
+      ...{ locator, sha256, signal: stop.signal },
+      onEvent: (event) => {
+        if (event.kind === 'setback') stop.abort();
+      },
+    });
+    await assert.rejects(first, { kind: 'interrupted' });
+    assert.ok(!existsSync(target));
+    const second = await fetchToFile(`${source.url}/stopped.bin`, target, { locator, sha256 });
+    assert.ok(sum(second.servers) < bytes.length - 4 * mib, `${sum(second.servers)} bytes came again`);
+    assert.deepEqual(await readFile(target), bytes);
+  },
+
+  async 'bytes that are not what their hash says never get their name'({ source, locator, folder }) {
+    const target = path.join(folder, 'wrong.bin');
+    const wrong = createHash('sha256').update('something else').digest('hex');
+    const fetched = fetchToFile(`${source.url}/small.bin`, target, { locator, sha256: wrong });
+    await assert.rejects(fetched, { kind: 'data-corrupt' });
+    assert.ok(!existsSync(target));
+  },
+
+  async 'an object of another size than expected is refused'({ source, locator, folder }) {
+    const target = path.join(folder, 'size.bin');
+    const fetched = fetchToFile(`${source.url}/small.bin`, target, { locator, bytes: 999 });
+    await assert.rejects(fetched, (fault: Fault) => /999/.test(fault.message));
+    assert.ok(!existsSync(target));
+  },
+
+  async 'an object that is not there is said to be missing'({ source, locator, folder }) {
+    const target = path.join(folder, 'none.bin');
+    const missing = { kind: 'object-missing', message: /none\.bin/ };
+    await assert.rejects(fetchToFile(`${source.url}/none.bin`, target, { locator }), missing);
+    await assert.rejects(statObject(`${source.url}/none.bin`, { federation: locator }), missing);
+    assert.ok(!existsSync(target));
+  },
+
+  async 'an empty object is an object'({ source, locator, folder }) {
+    const target = path.join(folder, 'empty.bin');
+    const fetched = await fetchToFile(`${source.url}/empty.bin`, target, { locator });
+    assert.equal(fetched.bytes, 0);
+    assert.equal((await readFile(target)).length, 0);
+  },
+
+  async 'names with spaces, commas, semicolons and letters of all languages work'(bench) {
+    const { source, locator, folder } = bench;
+    const target = path.join(folder, 'odd.bin');
+    const name = encodeURIComponent('two words, ä;b.txt');
+    await fetchToFile(`${source.url}/${name}`, target, { locator });
+    assert.equal(await readFile(target, 'utf8'), 'odd');
+  },
+
+  async 'an object tells its size without being read'({ source, locator }) {
+    const info = await statObject(`${source.url}/whole.bin`, { federation: locator });
+    assert.equal(info.size, bytes.length);
+    assert.equal(info.isCollection, false);
+  },
+
+  async 'a folder lists what is in it, where listings are offered'({ source, locator }) {
+    const listed = listCollection(`${source.url}/folder`, { federation: locator });
+    if (!source.offers.listing) {
+      await assert.rejects(listed, (fault: Fault) => fault.message.includes('folder'));
+      return;
+    }
+    const entries = await listed;
+    assert.deepEqual(
+      entries.map(({ name, size, isCollection }) => [name, isCollection ? 'folder' : size]),
+      [
+        ['one.txt', 3],
+        ['sub', 'folder'],
+      ],
+    );
+  },
+};
+
+for (const [name, start] of Object.entries(sources))
+  test(name, async (t) => {
+    const source = await start(t);
+    if (source === undefined) return;
+    await publish(source.folder);
+    for (const [promise, keep] of Object.entries(promises))
+      await t.test(promise, async (each) => keep(await benchOf(each, source)));
+  });
+
+async function publish(folder: string): Promise<void> {
+  for (const name of ['whole.bin', 'cut.bin', 'stopped.bin']) await writeFile(path.join(folder, name), bytes);
+  await writeFile(path.join(folder, 'small.bin'), randomBytes(1000));
+  await writeFile(path.join(folder, 'empty.bin'), '');
+  await writeFile(path.join(folder, 'two words, ä;b.txt'), 'odd');
+  await mkdir(path.join(folder, 'folder', 'sub'), { recursive: true });
+  await writeFile(path.join(folder, 'folder', 'one.txt'), 'one');
+}
+
+async function benchOf(t: TestContext, source: Source): Promise<Bench> {
+  const folder = await temporaryFolder(t);
+  const own = { cwd: folder, uid: 4_000_000_004, clock: systemClock, version: '0' };
+  return { source, folder, locator: createLocator({ env: source.env, ...own }) };
+}
+
+function sum(servers: { bytes: number }[]): number {
+  return servers.reduce((total, each) => total + each.bytes, 0);
+}

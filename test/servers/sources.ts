@@ -1,0 +1,93 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Env } from '../../src/base/env.ts';
+import { makeCertificateAuthority } from '../../src/base/x509.ts';
+import { startFederation } from '../../src/mini/federation/federation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { cuttingProxy } from './cutting-proxy.ts';
+import { needProgram } from './debian-packages.ts';
+import { startNginx } from './nginx.ts';
+import { startCache, startOrigin } from './xrootd.ts';
+
+/** Somewhere objects can be had from, for as long as a test runs. */
+export interface Source {
+  /** What is put here is published. */
+  folder: string;
+  /** Base URL of what the folder holds, as a user writes it. */
+  url: string;
+  /** What the client has to know. */
+  env: Env;
+  /** URL of a server that holds the objects, to be asked directly. */
+  serverUrl: string;
+  /** Breaks, once, a connection that has carried so many bytes. */
+  cutOnce(bytes: number): void;
+  offers: { listing: boolean; digests: boolean };
+}
+
+type Start = (t: TestContext) => Promise<Source | undefined>;
+
+const miniFederation: Start = async (t) => {
+  const folder = await temporaryFolder(t);
+  const federation = await startFederation({ namespaces: [{ prefix: '/demo', folder, public: true }] });
+  t.after(() => federation.stop());
+  return {
+    ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
+    env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
+    serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
+    cutOnce: (bytes) => void federation.trouble.add(`caches: reset after ${bytes} first 1`),
+  };
+};
+
+const nginx: Start = async (t) => {
+  const file = needProgram(t, 'nginx', ['nginx-light']);
+  if (file === undefined) return undefined;
+  const own = await temporaryFolder(t);
+  const folder = path.join(own, 'published');
+  await mkdir(folder);
+  const authority = makeCertificateAuthority('Contract tests', Date.now());
+  const ca = path.join(own, 'ca.pem');
+  await writeFile(ca, authority.certificate);
+  const tls = authority.issue(['127.0.0.1']);
+  const server = await startNginx(file, { folder: own, root: folder, tls });
+  t.after(() => server.stop());
+  const proxy = await cuttingProxy(t, server.url);
+  return {
+    ...{ folder, url: proxy.url, offers: { listing: false, digests: false } },
+    ...{ env: { SSL_CERT_FILE: ca }, serverUrl: server.httpUrl, cutOnce: (bytes) => proxy.cutOnce(bytes) },
+  };
+};
+
+const xrootd: Start = async (t) => {
+  const file = needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
+  if (file === undefined) return undefined;
+  const own = await temporaryFolder(t);
+  const published = path.join(own, 'published');
+  const folder = path.join(published, 'demo');
+  await mkdir(folder, { recursive: true });
+  const origin = await startOrigin(file, { folder: path.join(own, 'origin'), root: published });
+  t.after(() => origin.stop());
+  const cacheFolders = { folder: path.join(own, 'cache'), root: path.join(own, 'cached') };
+  const cache = await startCache(file, cacheFolders, origin.address);
+  t.after(() => cache.stop());
+  const proxy = await cuttingProxy(t, cache.httpUrl);
+  const federation = await startFederation({
+    namespaces: [{ prefix: '/demo', folder, public: true }],
+    servers: { origin: origin.httpUrl, caches: [proxy.url] },
+    caches: 0,
+  });
+  t.after(() => federation.stop());
+  const { discoveryHost, caFile } = federation;
+  return {
+    ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
+    env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
+    ...{ serverUrl: `${cache.httpUrl}/demo`, cutOnce: (bytes) => proxy.cutOnce(bytes) },
+  };
+};
+
+/** Every kind of source that users have, each as real as this machine can make it. */
+export const sources: Record<string, Start> = {
+  'the small federation': miniFederation,
+  'nginx over https': nginx,
+  'XRootD, an origin and a caching proxy, behind our director': xrootd,
+};
