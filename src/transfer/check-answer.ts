@@ -50,6 +50,8 @@ export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): 
 
 function partial(head: ResponseHead, asked: Asked): Accepted {
   const range = head.headers.get('content-range') ?? '';
+  // How XRootD says that an object is empty.
+  if (range === 'bytes 0--1/0') return { from: 0, to: 0, ...identityOf(head, 0) };
   const match = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/.exec(range);
   if (match === null)
     throw wrong(asked, `answers 206 with Content-Range ${JSON.stringify(range.slice(0, 60))}`);

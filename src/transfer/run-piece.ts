@@ -6,6 +6,7 @@ import type { BodyEnd } from './http-connection.ts';
 import type { Lane } from './lane.ts';
 import { requestObject, type Answer } from './object-request.ts';
 import type { Source } from './roster.ts';
+import type { ResponseHead } from './response-head.ts';
 import type { Piece } from './segments.ts';
 import { Setback } from './setback.ts';
 
@@ -31,12 +32,30 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
   }
 }
 
-async function ask(
-  { pool, clock, policy, known, segments }: PieceContext,
+/** Asks for the piece; the last one goes up to wherever the object ends. */
+async function ask(context: PieceContext, lane: Lane): Promise<Answer & { tokenSent: boolean }> {
+  const { piece } = lane;
+  const last = piece.end === context.segments.size ? '' : String(piece.end - 1);
+  const answer = await askRange(context, lane, last);
+  const size = sizeWithoutBytes(answer.head);
+  if (size === undefined || size <= piece.position) return answer;
+  await answer.connection.body(() => undefined);
+  context.pool.give(answer.url, answer.connection);
+  return await askRange(context, lane, String(size - 1));
+}
+
+/** XRootD before 5.6 answers a range without an end with no bytes, but with the size. */
+function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined {
+  const size = /^bytes \d+--1\/(\d{1,16})$/.exec(headers.get('content-range') ?? '')?.[1];
+  return status === 206 && size !== undefined ? Number(size) : undefined;
+}
+
+async function askRange(
+  { pool, clock, policy, known }: PieceContext,
   { piece, source, controller }: Lane,
+  last: string,
 ): Promise<Answer & { tokenSent: boolean }> {
   const privateHeaders = await source.located.headers(source.server);
-  const last = piece.end === segments.size ? '' : String(piece.end - 1);
   const headers: Record<string, string> = { Range: `bytes=${piece.position}-${last}` };
   if (piece.position > 0 && known.etag !== undefined) headers['If-Range'] = known.etag;
   if (source.server.kind !== 'plain') {
