@@ -8,7 +8,7 @@ export const latestAttempt = (job: JobState): AttemptState | undefined => job.at
 
 /** Where the attempt runs: its site, or its host. */
 export const placeOf = (attempt: AttemptState | undefined): string =>
-  attempt?.agent?.site ?? attempt?.agent?.host ?? '';
+  attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
 
 /** How long nothing was heard of an attempt that should be running, in milliseconds. */
 export function silence(attempt: AttemptState, now: number): number | undefined {

@@ -6,6 +6,7 @@ import { bytesOf, latestAttempt, remaining, silence } from './job-progress.ts';
 
 /** One word for how a job stands: its outcome, its attempt's phase, or that it waits. */
 export function jobWord(job: JobState): string {
+  if (job.held !== undefined) return 'held';
   if (job.status === 'ended') return job.outcome ?? 'lost';
   return job.status === 'running' ? (latestAttempt(job)?.phase ?? 'queued') : 'waiting';
 }
@@ -26,6 +27,7 @@ export function jobFigures(job: JobState): string[] {
 
 /** What else there is to say about a job now. */
 export function jobNotes(job: JobState, now: number): string[] {
+  if (job.held !== undefined) return [printable(job.held.message)];
   const attempt = latestAttempt(job);
   if (attempt === undefined) return job.stopRequested ? ['stop requested'] : [];
   if (job.status !== 'running') return endNotes(job, attempt);

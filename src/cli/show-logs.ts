@@ -4,9 +4,9 @@ import { StringDecoder } from 'node:string_decoder';
 import { printableLines } from '../base/printable.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
-import { followRun } from '../journal/follow-run.ts';
 import type { JobState } from '../journal/state.ts';
 import type { Cli } from './cli.ts';
+import { followRunStates } from '../run/run-states.ts';
 
 const chunkBytes = 1 << 16;
 const lookMillis = 500;
@@ -30,7 +30,7 @@ export async function showLogs(cli: Cli, choice: LogChoice): Promise<void> {
   const signal = AbortSignal.any([cli.signal, done.signal]);
   let job: JobState | undefined;
   const following = (async () => {
-    for await (const state of followRun(choice.runFolder, { clock: cli.clock, signal }))
+    for await (const state of followRunStates(choice.runFolder, { clock: cli.clock, signal }))
       job = state.jobs.find(({ id }) => id === choice.job);
   })();
   try {

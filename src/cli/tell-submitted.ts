@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { shellQuote } from '../base/shell-quote.ts';
-import { loadRun } from '../journal/load-run.ts';
 import type { Cli } from './cli.ts';
 import { nextCommands } from './next-commands.ts';
 import type { SubmittedRun } from './submit-plan.ts';
+import { readRunState } from '../run/run-states.ts';
 
 /** Prints the run's folder, or with `json` the run, and what to do next. */
 export async function tellSubmitted(
@@ -12,7 +12,7 @@ export async function tellSubmitted(
   where: string,
   json: boolean,
 ): Promise<void> {
-  const { tally } = await loadRun(folder);
+  const { tally } = await readRunState(folder);
   const run = path.basename(folder);
   cli.out(json ? `${JSON.stringify({ run, folder, how, why, tally })}\n` : `${folder}\n`);
   nextCommands(cli, [

@@ -1,6 +1,4 @@
 import { printable } from '../base/printable.ts';
-import { followRun } from '../journal/follow-run.ts';
-import { loadRun } from '../journal/load-run.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { Cli } from './cli.ts';
 import { glyphsFor } from './glyphs.ts';
@@ -9,6 +7,7 @@ import { jobFigures, jobNotes, jobWord } from './job-words.ts';
 import { liveView } from './live-view.ts';
 import { openScreen } from './screen.ts';
 import type { Terminal } from './terminal.ts';
+import { followRunStates, readRunState } from '../run/run-states.ts';
 
 /**
  * Shows a run until it ends, or until the user leaves: a screen on a terminal, a line per change elsewhere, with
@@ -39,13 +38,13 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
     },
   });
   try {
-    for await (state of followRun(runFolder, { clock: cli.clock, signal })) screen.redraw();
+    for await (state of followRunStates(runFolder, { clock: cli.clock, signal })) screen.redraw();
   } catch (thrown) {
     if (!signal.aborted) throw thrown;
   } finally {
     screen.close();
   }
-  if (state === undefined) return loadRun(runFolder);
+  if (state === undefined) return readRunState(runFolder);
   const last = liveView(state, { ...frame(), hint: 'left' });
   cli.out(`${last.join('\n')}\n`);
   return state;
@@ -57,14 +56,14 @@ type Lines = (before: RunState | undefined, now: RunState, at: number) => string
 async function watchPlainly(cli: Cli, runFolder: string, lines: Lines): Promise<RunState> {
   let before: RunState | undefined;
   try {
-    for await (const state of followRun(runFolder, { clock: cli.clock, signal: cli.signal })) {
+    for await (const state of followRunStates(runFolder, { clock: cli.clock, signal: cli.signal })) {
       for (const line of lines(before, state, cli.clock.now())) cli.out(`${line}\n`);
       before = state;
     }
   } catch (thrown) {
     if (!cli.signal.aborted) throw thrown;
   }
-  return before ?? loadRun(runFolder);
+  return before ?? readRunState(runFolder);
 }
 
 /** The jobs that changed, whole, and how the run stands. */

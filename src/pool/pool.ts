@@ -10,8 +10,10 @@ export interface Rendering {
 
 /** Where attempts run. First it renders, then it acts. */
 export interface Pool {
-  /** Throws a Fault with figures when a job could never run there. */
-  render(plan: Plan): Promise<Rendering>;
+  /** Throws a Fault with figures when a job could never run there. `run` is the name the run will have. */
+  render(plan: Plan, run: string): Promise<Rendering>;
   /** Sees to it that the run in the folder is brought to its end; harmless when that is under way already. */
   submit(runFolder: string): Promise<void>;
+  /** Ends these jobs, once the journal says that they shall stop. */
+  stop(runFolder: string, jobs: readonly string[]): Promise<void>;
 }

@@ -7,6 +7,9 @@ import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
 
+/** A name for a new run of the plan. */
+export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
+
 /**
  * Makes the folder of a new run, whole or not at all: the plan, copies of the files it sends, what the pool
  * rendered, and a journal that says so. Gives its path.
@@ -16,9 +19,9 @@ export async function createRun(
   rendered: Record<string, string>,
   version: string,
   clock: Clock,
+  run = newRunName(plan, clock),
 ): Promise<string> {
   const runs = path.join(plan.folder, runsFolder);
-  const run = `${plan.spec.name}-${newId(clock)}`;
   // Hidden, so that nobody takes it for a run before it is one.
   const draft = path.join(runs, `.${run}.draft`);
   try {
@@ -26,7 +29,7 @@ export async function createRun(
     await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`, {
       flush: true,
     });
-    for (const [name, text] of Object.entries(rendered)) await writeFile(path.join(draft, name), text);
+    await writeRendered(draft, rendered);
     await copyFiles(plan, path.join(draft, runFiles.files));
     await using journal = await openJournal(path.join(draft, runFiles.journal), clock);
     const { planHash, spec } = plan;
@@ -46,6 +49,14 @@ export async function createRun(
 function newId(clock: Clock): string {
   const [date = '', time = ''] = new Date(clock.now()).toISOString().split(/[T.]/);
   return `${date.replaceAll('-', '')}T${time.replaceAll(':', '')}_${randomBytes(2).toString('hex')}`;
+}
+
+/** Scripts among them can be executed. */
+async function writeRendered(draft: string, rendered: Record<string, string>): Promise<void> {
+  const folders = new Set(Object.keys(rendered).map((name) => path.dirname(path.join(draft, name))));
+  for (const folder of folders) await mkdir(folder, { recursive: true });
+  for (const [name, text] of Object.entries(rendered))
+    await writeFile(path.join(draft, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
 }
 
 async function copyFiles(plan: Plan, to: string): Promise<void> {

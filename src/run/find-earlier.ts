@@ -3,8 +3,8 @@ import path from 'node:path';
 import { isGone } from '../base/is-gone.ts';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
-import { loadRun } from '../journal/load-run.ts';
 import { readPlan } from './read-plan.ts';
+import { readRunState } from './run-states.ts';
 
 /** A run that was made under the same name before. */
 export interface EarlierRun {
@@ -27,7 +27,7 @@ export async function findEarlier(plan: Plan): Promise<Earlier> {
     const its = await readPlan(folder).catch(() => undefined);
     const isSame = its?.planHash === plan.planHash;
     if (its?.spec.name !== plan.spec.name || !(isSame || earlier.newest === undefined)) continue;
-    const state = await loadRun(folder).catch(() => undefined);
+    const state = await readRunState(folder).catch(() => undefined);
     if (state === undefined) continue;
     const run = { folder, plan: its, isEnded: state.endedAt !== undefined };
     earlier.newest ??= run;

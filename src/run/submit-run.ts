@@ -1,11 +1,11 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Plan } from '../job/plan.ts';
-import { loadRun } from '../journal/load-run.ts';
 import type { Pool } from '../pool/pool.ts';
-import { createRun } from './create-run.ts';
+import { createRun, newRunName } from './create-run.ts';
 import { findEarlier, type Earlier } from './find-earlier.ts';
 import { whatChanged } from './what-changed.ts';
+import { readRunState } from './run-states.ts';
 
 export interface SubmitOptions {
   /** Start another run even when there is one of the same plan. */
@@ -36,15 +36,16 @@ export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions):
     await pool.submit(folder);
     return { folder, how: 'continued', why: 'it has not ended and nothing changed' };
   }
-  const rendering = await pool.render(plan);
-  const folder = await createRun(plan, rendering.files, options.version, options.clock);
+  const run = newRunName(plan, options.clock);
+  const rendering = await pool.render(plan, run);
+  const folder = await createRun(plan, rendering.files, options.version, options.clock, run);
   await pool.submit(folder);
   return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}` };
 }
 
 /** Takes up a run by its folder, as it was made: what its job file says by now does not matter. */
 export async function resumeRun(folder: string, pool: Pool): Promise<Submitted> {
-  const { endedAt } = await loadRun(folder);
+  const { endedAt } = await readRunState(folder);
   if (endedAt !== undefined) return { folder, how: 'finished', why: `it ended at ${endedAt}` };
   await pool.submit(folder);
   return { folder, how: 'continued', why: 'it has not ended' };

@@ -1,12 +1,12 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { jobId } from '../../job/layout.ts';
-import { loadRun } from '../../journal/load-run.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { showLogs } from '../show-logs.ts';
+import { readRunState } from '../../run/run-states.ts';
 
 interface Options {
   follow?: boolean;
@@ -45,7 +45,7 @@ async function logs(
   // A number alone is a job: runs are not called so.
   const isJob = second === undefined && /^\d+$/.test(first ?? '');
   const run = await findRun(cli.cwd, isJob ? undefined : first);
-  const state = await loadRun(run.folder);
+  const state = await readRunState(run.folder);
   const job = chooseJob(state, isJob ? first : second, run);
   const number = attempt ?? job.attempts.at(-1)?.attempt;
   if (attempt !== undefined && !job.attempts.some((one) => one.attempt === attempt))

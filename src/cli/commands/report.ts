@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { loadRun } from '../../journal/load-run.ts';
 import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
+import { readRunState } from '../../run/run-states.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -25,7 +25,7 @@ Exit codes: 0 shown, 2 no such run.`,
     )
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
-      const report = summary(await loadRun(run.folder));
+      const report = summary(await readRunState(run.folder));
       if (json) {
         cli.out(`${JSON.stringify(report)}\n`);
         return;

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { clip, textTable } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
-import { loadRun } from '../../journal/load-run.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
@@ -10,6 +9,7 @@ import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
 import { jobNotes, jobWord, showEpoch, showLoss } from '../job-words.ts';
 import { nextCommands } from '../next-commands.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
+import { readRunState } from '../../run/run-states.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -26,7 +26,7 @@ Exit codes: 0 shown, 2 no such run.`,
     )
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
-      const state = await loadRun(run.folder);
+      const state = await readRunState(run.folder);
       if (json) {
         cli.out(`${JSON.stringify({ folder: run.folder, ...state })}\n`);
         return;

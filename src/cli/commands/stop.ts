@@ -1,7 +1,5 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { followRun } from '../../journal/follow-run.ts';
-import { loadRun } from '../../journal/load-run.ts';
 import type { RunState } from '../../journal/state.ts';
 import type { PoolName } from '../../job/spec.ts';
 import { openPool } from '../../pool/open-pool.ts';
@@ -9,6 +7,7 @@ import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
+import { followRunStates, readRunState } from '../../run/run-states.ts';
 
 interface Options {
   yes?: true;
@@ -27,7 +26,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function stop(cli: Cli, word: string | undefined, jobs: string[], options: Options): Promise<void> {
   const { folder, argument } = await findRun(cli.cwd, word);
-  const before = await loadRun(folder);
+  const before = await readRunState(folder);
   const open = before.jobs.filter(({ status }) => status !== 'ended').length;
   if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) {
     cli.err('nothing was stopped\n');
@@ -35,9 +34,8 @@ async function stop(cli: Cli, word: string | undefined, jobs: string[], options:
   }
   const stopping = await requestStop(folder, before, jobs, cli.clock);
   if (stopping.length > 0) {
-    // Whoever supervised the run may be dead: then this ends what it left.
-    await openPool(before.pool as PoolName, cli).submit(folder);
     cli.err(`stopping ${stopping.length} of ${before.jobs.length} jobs ...\n`);
+    await openPool(before.pool as PoolName, cli).stop(folder, stopping);
   }
   const after = await whenEnded(cli, folder, stopping);
   tell(cli, folder, after, stopping, options);
@@ -55,9 +53,9 @@ async function isAgreed(cli: Cli, run: string, jobs: string[], { yes, json }: Op
 }
 
 async function whenEnded(cli: Cli, folder: string, jobs: string[]): Promise<RunState> {
-  for await (const state of followRun(folder, { clock: cli.clock, signal: cli.signal }))
+  for await (const state of followRunStates(folder, { clock: cli.clock, signal: cli.signal }))
     if (state.jobs.every(({ id, status }) => status === 'ended' || !jobs.includes(id))) return state;
-  return loadRun(folder);
+  return readRunState(folder);
 }
 
 function tell(cli: Cli, folder: string, state: RunState, stopping: string[], { json }: Options): void {

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { loadRun } from '../../journal/load-run.ts';
 import type { RunState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
 import { watchRun } from '../watch-run.ts';
+import { readRunState } from '../../run/run-states.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -25,7 +25,7 @@ Exit codes: 0 every job has a valid result (or you left with q), 1 some have non
     )
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
-      await tellUnsupervised(cli, run.folder, await loadRun(run.folder));
+      await tellUnsupervised(cli, run.folder, await readRunState(run.folder));
       const state = await watchRun(cli, run.folder, { json });
       if (!json)
         nextCommands(cli, [

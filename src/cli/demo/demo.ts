@@ -2,7 +2,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
-import { loadRun } from '../../journal/load-run.ts';
 import { startFederation, type MiniFederation } from '../../mini/federation/federation.ts';
 import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
@@ -16,6 +15,7 @@ import { assertSucceeded, watchToEnd } from '../watch-to-end.ts';
 import { demoFolder } from './demo-folder.ts';
 import { progressLine } from './progress-line.ts';
 import { ensureTorch } from './torch.ts';
+import { readRunState } from '../../run/run-states.ts';
 
 /** A real training, end to end: synthetic CIFAR-10 in the real format, through a local federation, on this machine. */
 export async function demo(cli: Cli): Promise<void> {
@@ -56,7 +56,7 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
     assertSucceeded(await watchToEnd(inside, submitted), submitted.argument);
   } finally {
     // The federation ends with this command, so a run that is left behind could not fetch.
-    const state = await loadRun(submitted.folder);
+    const state = await readRunState(submitted.folder);
     if (state.endedAt === undefined) await requestStop(submitted.folder, state, [], inside.clock);
   }
   const results = resultsFolder(submitted.folder, '0000');
@@ -64,7 +64,7 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
     accuracy: number;
   };
   const page = { width: cli.columns, bar: glyphsFor(cli.env).done };
-  cli.out(`\n${reportText(summary(await loadRun(submitted.folder)), page)}\n\n`);
+  cli.out(`\n${reportText(summary(await readRunState(submitted.folder)), page)}\n\n`);
   cli.out(`accuracy on the test batch: ${(100 * metrics.accuracy).toFixed(1)} % (chance is 10 %)\n`);
   cli.out(`model: ${path.join(results, 'cifar10_cnn.pt')}\n`);
   const where = path.relative(cli.cwd, inside.cwd);

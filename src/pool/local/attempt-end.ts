@@ -19,9 +19,13 @@ export interface AttemptEnd {
 
 /**
  * How an attempt whose agent is gone ended: by the agent's own last word, or else by its exit code, or else it
- * is lost. `exit` is undefined where the agent was not our child.
+ * is lost. `exit` is undefined where the agent was not our child; `log` is what the agent itself printed.
  */
-export async function attemptEnd(folder: string, exit: Exit | undefined): Promise<AttemptEnd> {
+export async function attemptEnd(
+  folder: string,
+  exit: Exit | undefined,
+  log = path.join(folder, attemptFiles.log),
+): Promise<AttemptEnd> {
   const agent = await lastWords(folder);
   if (agent?.outcome !== undefined) {
     const fault = agent.outcome === 'success' ? undefined : agent.faults.at(-1);
@@ -30,7 +34,7 @@ export async function attemptEnd(folder: string, exit: Exit | undefined): Promis
   const claim = await readClaim(folder);
   if (claim !== undefined && 'void' in claim)
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: claim.void } };
-  const said = await saidIn(path.join(folder, attemptFiles.log));
+  const said = await saidIn(log);
   if (typeof exit?.code !== 'number') {
     const how = typeof exit?.signal === 'string' ? `was ended by ${exit.signal}` : 'went away';
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };

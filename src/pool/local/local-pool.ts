@@ -21,6 +21,8 @@ export function localPool(start: SupervisorStart): Pool {
       };
     },
     submit: (runFolder) => startSupervisor(runFolder, start),
+    // Whoever supervises reads the journal; it may be dead, and then this ends what it left.
+    stop: (runFolder) => startSupervisor(runFolder, start),
   };
 }
 

@@ -1,0 +1,225 @@
+import type { EventOf, LogEvent } from '../../eventlog/events.ts';
+import { jobId, resultsFolder } from '../../job/layout.ts';
+import { decode, isAgentEntry } from '../../journal/codec.ts';
+import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
+import { holdFault } from './hold-fault.ts';
+import type { RecoveryRules } from './recovery-rules.ts';
+
+/** What the log has told of one job so far. */
+interface Story {
+  job: string;
+  attempt: number;
+  /** What the attempt that is under way was last seen doing; undefined between attempts. */
+  doing: 'moving' | 'executing' | undefined;
+  holds: number;
+  /** Why the next attempt will be made. */
+  why: string;
+}
+
+/** Marks a line an agent wrote into the log while it ran. */
+export const liveMark = 'updraft ';
+
+/** HTCondor's code for an attempt that ended because its job was removed. */
+const removed = 1023;
+
+/**
+ * Turns HTCondor's events into journal entries: the same events give the same entries, so nothing needs to be
+ * written down. An attempt is what HTCondor calls a shadow start; it begins with the first sign of it.
+ *
+ *   000 -> waiting   040 input/001 -> attempt, phases, place   004/007 -> attempt ended   012/013 -> held/released
+ *   005/009 -> attempt and job ended      008 with our mark -> what the agent said while it ran
+ */
+export class EventEntries {
+  readonly #rules: Pick<RecoveryRules, 'willRelease'>;
+  readonly #stories = new Map<string, Story>();
+  #entries: Entry[] = [];
+  #seq = 0;
+  #lastTime = 0;
+
+  constructor(rules: Pick<RecoveryRules, 'willRelease'>) {
+    this.#rules = rules;
+  }
+
+  /** The entries of the events added since the last call. */
+  take(): Entry[] {
+    const entries = this.#entries;
+    this.#entries = [];
+    return entries;
+  }
+
+  add(event: LogEvent): void {
+    if (event.proc < 0) return;
+    this.#lastTime = event.time ?? this.#lastTime;
+    const key = `${event.cluster}.${event.proc}`;
+    let story = this.#stories.get(key);
+    if (story === undefined) {
+      story = { job: jobId(event.proc), attempt: 0, doing: undefined, holds: 0, why: 'first attempt' };
+      this.#stories.set(key, story);
+    }
+    this.#addTo(story, event);
+  }
+
+  #addTo(story: Story, event: LogEvent): void {
+    switch (event.kind) {
+      case 'file-transfer':
+        this.#transfer(story, event);
+        return;
+      case 'execute':
+        this.#execute(story, event);
+        return;
+      case 'evicted':
+        this.#evicted(story, event);
+        return;
+      case 'shadow-exception':
+        this.#end(story, 'lost', null, { kind: 'evicted', message: event.details.message });
+        return;
+      case 'held':
+        this.#held(story, event);
+        return;
+      case 'released':
+        story.why = `released: ${event.details.reason ?? ''}`;
+        this.#emit({ kind: 'job-released', job: story.job, why: event.details.reason ?? '' });
+        return;
+      case 'terminated':
+        this.#terminated(story, event);
+        return;
+      case 'aborted':
+        this.#aborted(story, event.details.reason ?? 'removed from the queue');
+        return;
+      case 'generic':
+        this.#said(story, event.details.text);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #transfer(story: Story, { details }: EventOf<'file-transfer'>): void {
+    const { direction, step } = details;
+    if (direction === 'input' && step !== 'finished') {
+      if (story.doing === 'executing') this.#lost(story);
+      this.#start(story);
+      this.#phase(story, 'fetching');
+    } else if (story.doing !== undefined) {
+      if (direction === 'input') this.#phase(story, 'preparing');
+      else this.#phase(story, step === 'finished' ? 'cleaning' : 'returning');
+    }
+  }
+
+  #execute(story: Story, { details }: EventOf<'execute'>): void {
+    if (story.doing === 'executing') this.#lost(story);
+    this.#start(story);
+    story.doing = 'executing';
+    const { attributes, slot } = details;
+    const host = slot?.split('@').at(-1) ?? textOf(attributes['Machine']);
+    const site = textOf(attributes['GLIDEIN_ResourceName']) ?? textOf(attributes['GLIDEIN_Site']);
+    this.#phase(story, 'preparing', {
+      ...(host === undefined ? {} : { host }),
+      ...(site === undefined ? {} : { site }),
+    });
+  }
+
+  #evicted(story: Story, { details }: EventOf<'evicted'>): void {
+    const { requeued, termination, code = 0, subcode = 0, reason = '' } = details;
+    if (requeued) {
+      const exit = termination?.normal === true ? termination.returnValue : null;
+      this.#end(story, exit === null ? 'lost' : 'failed', exit);
+      return;
+    }
+    if (code === removed) return; // the event that follows says by whom
+    const isHold = code > 0 && code < 1000;
+    this.#end(story, isHold ? 'failed' : 'evicted', null, holdFault(code, subcode, reason));
+  }
+
+  #held(story: Story, { details }: EventOf<'held'>): void {
+    const { code = 0, subcode = 0, reason = '' } = details;
+    const fault = holdFault(code, subcode, reason);
+    this.#end(story, 'failed', null, fault);
+    story.holds += 1;
+    this.#emit({ kind: 'job-held', job: story.job, fault });
+    // A person's hold waits for that person; any other that no rule will release is the end.
+    if (code !== 1 && !this.#rules.willRelease(code, subcode, story.holds))
+      this.#emit({ kind: 'job-ended', job: story.job, outcome: 'failed' });
+  }
+
+  #terminated(story: Story, { details }: EventOf<'terminated'>): void {
+    const { termination } = details;
+    if (story.doing === undefined) this.#start(story);
+    const exit = termination?.normal === true ? termination.returnValue : null;
+    const outcome = exit === 0 ? 'success' : exit === null ? 'lost' : 'failed';
+    const fault: FaultRecord | undefined =
+      exit === null
+        ? { kind: 'evicted', message: `the agent was ended by signal ${signalOf(termination)}` }
+        : undefined;
+    this.#end(story, outcome, exit, fault);
+    this.#emit({
+      kind: 'job-ended',
+      job: story.job,
+      outcome,
+      ...(outcome === 'success' && { results: resultsFolder('.', story.job) }),
+    });
+  }
+
+  #aborted(story: Story, reason: string): void {
+    this.#end(story, 'stopped', null, { kind: 'interrupted', message: reason });
+    this.#emit({ kind: 'job-ended', job: story.job, outcome: 'stopped' });
+  }
+
+  #said(story: Story, text: string): void {
+    if (!text.startsWith(liveMark)) return;
+    const entry = decode(text.slice(liveMark.length).trim());
+    if (typeof entry === 'string' || !isAgentEntry(entry)) return;
+    this.#entries.push({ ...entry, job: story.job } satisfies AgentEntry);
+  }
+
+  #start(story: Story): void {
+    if (story.doing !== undefined) return;
+    story.doing = 'moving';
+    story.attempt += 1;
+    const { job, attempt, why } = story;
+    this.#emit({ kind: 'attempt-started', job, attempt, why });
+  }
+
+  /** Killing a shadow leaves no event: the next start is the only sign of it. */
+  #lost(story: Story): void {
+    this.#end(story, 'lost', null, {
+      kind: 'evicted',
+      message: 'the attempt ended without a word in the log',
+    });
+  }
+
+  #end(story: Story, outcome: Outcome, exit: number | null, fault?: FaultRecord): void {
+    if (story.doing === undefined) return;
+    story.doing = undefined;
+    const { job, attempt } = story;
+    story.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
+    this.#emit({
+      kind: 'attempt-ended',
+      job,
+      attempt,
+      outcome,
+      exit,
+      ...(fault === undefined ? {} : { fault }),
+    });
+  }
+
+  #phase(
+    { job, attempt }: Story,
+    phase: 'fetching' | 'preparing' | 'returning' | 'cleaning',
+    place: { host?: string; site?: string } = {},
+  ): void {
+    this.#emit({ kind: 'attempt-phase', job, attempt, phase, ...place });
+  }
+
+  #emit(body: RunBody): void {
+    const t = new Date(this.#lastTime).toISOString();
+    this.#entries.push({ v: 1, t, seq: this.#seq++, ...body });
+  }
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+function signalOf(termination: EventOf<'terminated'>['details']['termination']): string {
+  return termination?.normal === false ? String(termination.signal) : 'unknown';
+}

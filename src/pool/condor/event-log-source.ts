@@ -1,0 +1,95 @@
+import path from 'node:path';
+import type { LogEvent } from '../../eventlog/events.ts';
+import { EventLogTail } from '../../eventlog/tail.ts';
+import { attemptFolder, runFiles } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+import type { EntrySource, News } from '../../journal/entry-source.ts';
+import type { Entry, Outcome } from '../../journal/entry.ts';
+import { readJournal } from '../../journal/read-journal.ts';
+import { attemptEnd } from '../local/attempt-end.ts';
+import { condorFiles } from './condor-files.ts';
+import { EventEntries } from './event-entries.ts';
+import { recoveryRules } from './recovery-rules.ts';
+
+/** The entries that HTCondor's event log tells of a run. Its folder is enough: no scheduler is asked. */
+export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
+  const source = new EventLogSource(runFolder, plan);
+  return { paths: [source.path], read: () => source.read() };
+}
+
+class EventLogSource {
+  readonly path: string;
+  readonly #runFolder: string;
+  readonly #plan: Plan;
+  #tail: EventLogTail | undefined;
+  #entries: EventEntries;
+  #clusters = new Set<number>();
+  #run = '';
+  #garbled = 0;
+  #restarted = false;
+
+  constructor(runFolder: string, plan: Plan) {
+    this.#runFolder = runFolder;
+    this.#plan = plan;
+    this.path = path.join(runFolder, condorFiles.eventLog);
+    this.#entries = this.#fresh();
+  }
+
+  async read(): Promise<News> {
+    [this.#garbled, this.#restarted] = [0, false];
+    this.#tail ??= await this.#openTail();
+    await this.#tail.read();
+    const entries = await Promise.all(this.#entries.take().map((entry) => this.#explain(entry)));
+    return { entries: withOutcomes(entries), garbled: this.#garbled, restarted: this.#restarted };
+  }
+
+  #fresh(): EventEntries {
+    return new EventEntries(recoveryRules(this.#plan, 0));
+  }
+
+  /** Somebody may have other jobs write to the same log: only the run's own count. */
+  #take(event: LogEvent): void {
+    const isSubmit = event.kind === 'submit' || event.kind === 'cluster-submit';
+    if (isSubmit && event.details.batchName === this.#run) this.#clusters.add(event.cluster);
+    if (this.#clusters.has(event.cluster)) this.#entries.add(event);
+  }
+
+  async #openTail(): Promise<EventLogTail> {
+    const { entries } = await readJournal(path.join(this.#runFolder, runFiles.journal));
+    // Logs of old releases leave the year out: it is the run's.
+    let reference = 0;
+    for (const entry of entries) {
+      if (entry.kind === 'run-created') [this.#run, reference] = [entry.run, Date.parse(entry.t)];
+      if (entry.kind === 'submitted') this.#clusters.add(entry.cluster);
+    }
+    return new EventLogTail(this.path, {
+      reference,
+      onEvent: (event) => this.#take(event),
+      onGarbled: () => void (this.#garbled += 1),
+      onNotice: (notice) => {
+        if (notice === 'rotated' || notice === 'gone') return;
+        this.#entries = this.#fresh();
+        this.#restarted = true;
+      },
+    });
+  }
+
+  /** HTCondor knows the exit code alone; the agent's journal, which came back with the outputs, knows why. */
+  async #explain(entry: Entry): Promise<Entry> {
+    if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
+    const { job, attempt, exit } = entry;
+    const folder = attemptFolder(this.#runFolder, job, attempt);
+    const said = path.join(this.#runFolder, condorFiles.said, `${job}.err`);
+    return { ...entry, ...(await attemptEnd(folder, { code: exit, signal: null }, said)), exit };
+  }
+}
+
+/** A job ends as its last attempt did, as far as the agent could tell. */
+function withOutcomes(entries: Entry[]): Entry[] {
+  const outcomes = new Map<string, Outcome>();
+  return entries.map((entry) => {
+    if (entry.kind === 'attempt-ended') outcomes.set(entry.job, entry.outcome);
+    if (entry.kind !== 'job-ended' || entry.outcome !== 'failed') return entry;
+    return { ...entry, outcome: outcomes.get(entry.job) ?? entry.outcome };
+  });
+}

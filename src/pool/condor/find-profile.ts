@@ -1,0 +1,15 @@
+import type { ProfileName } from '../../job/spec.ts';
+import type { CondorTools } from './condor-tools.ts';
+import { condorProfiles, type Profile } from './profiles.ts';
+
+/** The profile the user names, or else the one that this access point's own configuration points to. */
+export async function findProfile(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+  return condorProfiles[named ?? (await guess(tools))];
+}
+
+async function guess(tools: CondorTools): Promise<ProfileName> {
+  if (await tools.isMini()) return 'mini';
+  const hosts = `${await tools.setting('COLLECTOR_HOST')} ${await tools.setting('FULL_HOSTNAME')}`;
+  if (/osg-htc\.org|ospool|opensciencegrid\.org|osgconnect/i.test(hosts)) return 'ospool';
+  return /chtc\.wisc\.edu/i.test(hosts) ? 'chtc' : 'htcondor';
+}

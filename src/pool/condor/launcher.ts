@@ -1,0 +1,37 @@
+import path from 'node:path';
+import { kinds } from '../../fault/kinds.ts';
+import { runFiles } from '../../job/layout.ts';
+import { condorFiles } from './condor-files.ts';
+
+const packed = path.posix.basename(condorFiles.agent);
+const agent = packed.replace(/\.gz$/, '');
+const { exit } = kinds['environment-broken'];
+
+/** Unpacks the agent once; needs a shell and gzip, which every image with a Python has. */
+const unpack = [
+  `if [ ! -x ${agent} ]; then`,
+  `  gzip -dc ${packed} > .${agent}.$$ && chmod 755 .${agent}.$$ && mv .${agent}.$$ ${agent} || {`,
+  `    echo "updraft: ${packed} cannot be unpacked: gzip is missing, or the disk is full" >&2`,
+  `    exit ${exit}`,
+  '  }',
+  'fi',
+];
+
+/**
+ * The job's executable: a shell script, so that half the bytes travel. What HTCondor brings back exists from the
+ * start, or an attempt that is killed early would be held for outputs it could not make.
+ */
+export const launcherScript = [
+  '#!/bin/sh',
+  `mkdir -p ${runFiles.jobs} ${runFiles.results}`,
+  ...unpack,
+  `./${agent} --version > .${agent}.version || {`,
+  '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
+  `  exit ${exit}`,
+  '}',
+  `exec ./${agent} sandbox "$1"`,
+  '',
+].join('\n');
+
+/** The agent as HTCondor's plugin; it runs before the job, in the same sandbox. */
+export const pluginScript = ['#!/bin/sh', ...unpack, `exec ./${agent} "$@"`, ''].join('\n');

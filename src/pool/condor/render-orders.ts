@@ -1,0 +1,34 @@
+import path from 'node:path';
+import type { OrderedData } from '../../job/job.ts';
+import type { Plan, PlannedData } from '../../job/plan.ts';
+import { deliveredName } from './check-profile.ts';
+import { condorFiles } from './condor-files.ts';
+
+/** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
+export function renderOrders(plan: Plan, run: string): Record<string, string> {
+  const data = plan.data.map(sandboxData);
+  const { environment, resources } = plan.spec;
+  const orders = plan.jobs.map((job): [string, string] => [
+    `${condorFiles.orders}/${job.id}.json`,
+    `${JSON.stringify({ version: 1, run, job, data, environment, resources: { ...resources, diskBytes: plan.disk.bytes } })}\n`,
+  ]);
+  return Object.fromEntries(orders);
+}
+
+/** A data source as it looks from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */
+function sandboxData(source: PlannedData): OrderedData {
+  const { why: _, tokenFile, ...data } = source;
+  return {
+    ...data,
+    ...(source.method === 'stream' ? {} : { delivered: sandboxName(source) }),
+    ...(tokenFile === undefined ? {} : { tokenFile: tokenName(source) }),
+  };
+}
+
+function sandboxName(source: PlannedData): string {
+  return source.method === 'native' ? path.posix.basename(nativeName(source)) : deliveredName(source.url);
+}
+
+/** What the access point sends under a name of ours: user's names may hold what a submit description cannot. */
+export const nativeName = ({ name }: PlannedData): string => `${condorFiles.inputs}/data.${name}`;
+export const tokenName = ({ name }: PlannedData): string => `token.${name}`;

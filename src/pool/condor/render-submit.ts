@@ -1,0 +1,160 @@
+import { runFiles, sandboxFiles } from '../../job/layout.ts';
+import type { Plan, PlannedData } from '../../job/plan.ts';
+import { durationClass } from './check-profile.ts';
+import { condorFiles } from './condor-files.ts';
+import type { CondorVersion } from './condor-version.ts';
+import type { Profile } from './profiles.ts';
+import { recoveryRules } from './recovery-rules.ts';
+import { nativeName, tokenName } from './render-orders.ts';
+import { imageLines } from './render-image.ts';
+import { adString, environmentValue, literal } from './submit-text.ts';
+
+export interface SubmitInput {
+  plan: Plan;
+  profile: Profile;
+  version: CondorVersion;
+  /** Name of the run, by which its jobs are found in the queue. */
+  run: string;
+  /** Settings of the user's that the agent and the plugin need too. */
+  environment: Record<string, string>;
+}
+
+/** What the agent takes of the disk, packed and unpacked. */
+const agentBytes = 170e6;
+/** The agent ends what takes too long and cleans up; HTCondor's own limit is for an agent that cannot. */
+const graceSeconds = 600;
+
+/**
+ * The submit description of a run, to be submitted from its folder: no path in it leads outside, and nothing a user
+ * chose stands in it but what HTCondor must know. Pure.
+ */
+export function renderSubmit(input: SubmitInput): string {
+  const { plan, profile } = input;
+  return [
+    `# ${plan.jobs.length} jobs of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
+    ...programLines(input),
+    '',
+    ...fileLines(plan),
+    '',
+    ...resourceLines(input),
+    '',
+    ...identityLines(input),
+    '',
+    '# What happens when something goes wrong, with nobody logged in',
+    ...recoveryRules(plan, profile.firstReleaseSeconds).lines,
+    ...limitLines(plan),
+    '',
+    ...queueLines(plan, profile),
+    '',
+  ].join('\n');
+}
+
+function programLines({ plan, profile, version, environment }: SubmitInput): string[] {
+  return [
+    ...imageLines(plan.spec.environment.image, profile, version),
+    `executable = ${condorFiles.launcher}`,
+    'arguments = "$(job).json"',
+    ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
+    'want_io_proxy = true',
+    'want_graceful_removal = true',
+  ];
+}
+
+function fileLines({ files, data, spec }: Plan): string[] {
+  const sent = [
+    condorFiles.agent,
+    `${condorFiles.orders}/$(job).json`,
+    ...(files.length > 0 ? [runFiles.files] : []),
+    ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
+    ...data.flatMap(inputsOf),
+  ];
+  const plugin = data.some(({ method }) => method === 'osdf');
+  return [
+    'should_transfer_files = YES',
+    // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
+    'when_to_transfer_output = ON_EXIT_OR_EVICT',
+    `transfer_input_files = ${sent.join(', ')}`,
+    `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
+    ...(plugin ? [`transfer_plugins = osdf,pelican,stash=${condorFiles.plugin}`] : []),
+    `output = ${condorFiles.said}/$(job).out`,
+    `error = ${condorFiles.said}/$(job).err`,
+    `log = ${condorFiles.eventLog}`,
+  ];
+}
+
+function inputsOf(source: PlannedData): string[] {
+  const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
+  if (source.method === 'native') return [nativeName(source)];
+  if (source.method === 'stream') return token;
+  // The list is split at commas and blanks.
+  return [literal(source.url.replaceAll(',', '%2C').replaceAll(' ', '%20')), ...token];
+}
+
+function resourceLines({ plan, profile }: SubmitInput): string[] {
+  const { cpus, gpus, gpu, memoryBytes } = plan.spec.resources;
+  const landed = plan.data.filter(({ method }) => method === 'https');
+  const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
+  const lines = [
+    `request_cpus = ${cpus}`,
+    `request_memory = ${Math.ceil(memoryBytes / 2 ** 20)} MB`,
+    `request_disk = ${Math.ceil((plan.disk.bytes + archives + agentBytes) / 2 ** 10)} KB`,
+  ];
+  if (gpus > 0) {
+    lines.push(`request_gpus = ${gpus}`);
+    if (gpu?.capability !== undefined) lines.push(`gpus_minimum_capability = ${gpu.capability}`);
+    if (gpu?.memoryBytes !== undefined)
+      lines.push(`gpus_minimum_memory = ${Math.ceil(gpu.memoryBytes / 2 ** 20)} MB`);
+    if (gpu?.cuda !== undefined) lines.push(`gpus_minimum_runtime = ${gpu.cuda}`);
+    for (const [name, value] of Object.entries(profile.gpuAttributes)) lines.push(`MY.${name} = ${value}`);
+  }
+  const { requirements } = plan.spec.run;
+  if (requirements !== undefined) lines.push(`requirements = (${literal(requirements)})`);
+  return lines;
+}
+
+function identityLines({ plan, profile, run }: SubmitInput): string[] {
+  const { project } = plan.spec.run;
+  const duration = durationClass(plan, profile);
+  const forGpus = plan.spec.resources.gpus > 0 && profile.gpuDurations !== undefined;
+  const attribute = forGpus ? profile.gpuDurationAttribute : profile.durationAttribute;
+  return [
+    `batch_name = ${literal(run)}`,
+    'description = $(what)',
+    `MY.UpdraftRun = ${adString(run)}`,
+    'MY.UpdraftJob = "$(job)"',
+    ...(project === undefined ? [] : [`MY.ProjectName = ${adString(project)}`]),
+    ...(attribute === undefined || duration === undefined
+      ? []
+      : [`MY.${attribute} = ${adString(duration.name)}`]),
+    'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
+    'job_machine_attrs = GLIDEIN_ResourceName, Machine',
+    'job_machine_attrs_history_length = 5',
+  ];
+}
+
+function limitLines({ spec }: Plan): string[] {
+  const { timeSeconds } = spec.resources;
+  if (timeSeconds === undefined) return [];
+  return [`allowed_execute_duration = ${Math.ceil(timeSeconds * 1.1) + graceSeconds}`];
+}
+
+function queueLines({ jobs }: Plan, { mostQueued, mostIdle }: Profile): string[] {
+  const many = jobs.length > mostIdle;
+  return [
+    ...(many ? [`max_materialize = ${mostQueued}`, `max_idle = ${mostIdle}`] : []),
+    `queue job,what from ${condorFiles.items}`,
+  ];
+}
+
+/** The item data of the queue statement: the job's id, a separator that occurs in no text, what the job is. */
+export function renderItems({ jobs }: Plan): string {
+  return jobs
+    .map(({ id, parameters }) => {
+      const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
+      return `${id}\u001f${plainly([`job ${id}`, ...what].join(' '))}\n`;
+    })
+    .join('');
+}
+
+/** For people who look at the queue: without what a submit description would take for its own. */
+const plainly = (text: string): string => text.replace(/[^\p{L}\p{N} ._=+:/-]/gu, '_').slice(0, 120);

@@ -1,0 +1,102 @@
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { withLease } from '../../base/lease.ts';
+import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { readEventLog } from '../../eventlog/read-event-log.ts';
+import { Fault } from '../../fault/fault.ts';
+import { runFiles } from '../../job/layout.ts';
+import type { RunBody } from '../../journal/entry.ts';
+import { openJournal, type Journal } from '../../journal/file.ts';
+import { readJournal } from '../../journal/read-journal.ts';
+import { condorFiles } from './condor-files.ts';
+import type { CondorTools } from './condor-tools.ts';
+import { adString } from './submit-text.ts';
+
+export interface Submitter {
+  tools: CondorTools;
+  clock: Clock;
+  self: ProcessIdentity;
+}
+
+const lookEveryMs = 100;
+
+/**
+ * Submits a run exactly once, whoever is killed when: `condor_submit` is started and named in the journal before it
+ * is told what to submit, so that whoever comes later waits for its end and then looks for the cluster. Gives the
+ * cluster's number.
+ */
+export async function submitOnce(runFolder: string, submitter: Submitter): Promise<number> {
+  const lease = path.join(runFolder, condorFiles.submitting);
+  return await withLease(lease, submitter.self, submitter.clock, async () => {
+    const file = path.join(runFolder, runFiles.journal);
+    const { entries } = await readJournal(file);
+    const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
+    const submitted = entries.findLast((entry) => entry.kind === 'submitted');
+    if (submitted !== undefined) return submitted.cluster;
+    await using journal = await openJournal(file, submitter.clock);
+    const asking = entries.findLast((entry) => entry.kind === 'submitting');
+    const found = asking === undefined ? undefined : await findCluster(runFolder, run, asking.by, submitter);
+    const cluster = found ?? (await submit(runFolder, journal, submitter));
+    await journal.append({ kind: 'submitted', cluster });
+    return cluster;
+  });
+}
+
+/** The cluster that an earlier `condor_submit`, whose answer nobody heard, may have made. */
+async function findCluster(
+  runFolder: string,
+  run: string,
+  by: ProcessIdentity,
+  { tools, clock }: Submitter,
+): Promise<number | undefined> {
+  while (livenessOf(by) === 'alive') await clock.sleep(lookEveryMs);
+  const log = path.join(runFolder, condorFiles.eventLog);
+  try {
+    for await (const event of readEventLog(log))
+      if (event.kind === 'submit' || event.kind === 'cluster-submit')
+        if (event.details.batchName === run) return event.cluster;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error; // no log yet
+  }
+  const args = ['-constraint', `UpdraftRun == ${adString(run)}`, '-af', 'ClusterId'];
+  const cluster = Number.parseInt(await tools.ask('condor_q', args), 10);
+  return Number.isNaN(cluster) ? undefined : cluster;
+}
+
+async function submit(runFolder: string, journal: Journal<RunBody>, { tools }: Submitter): Promise<number> {
+  const description = await readFile(path.join(runFolder, condorFiles.submit));
+  const child = spawn(tools.command('condor_submit'), ['-terse', '-'], {
+    cwd: runFolder,
+    env: { ...tools.env },
+    // In a session of its own: a Ctrl-C in the terminal must not end it half-way.
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const said = { out: '', err: '' };
+  child.stdout.on('data', (chunk: Buffer) => void (said.out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => void (said.err += chunk.toString()));
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  ended.catch(() => undefined);
+  const by = identifyProcess(child.pid ?? 0);
+  if (by !== undefined) await journal.append({ kind: 'submitting', by });
+  // Until now it knows nothing; a description that breaks off has no `queue` and submits nothing.
+  child.stdin.on('error', () => undefined); // its exit tells
+  child.stdin.end(description);
+  const code = await ended;
+  const cluster = Number.parseInt(said.out, 10);
+  if (code === 0 && !Number.isNaN(cluster)) return cluster;
+  throw new Fault('pool-unreachable', `condor_submit refused the run: ${toldBy(said)}`, {
+    fix: `see ${path.join(runFolder, condorFiles.submit)}; the same command again submits it`,
+    about: runFolder,
+  });
+}
+
+function toldBy({ out, err }: { out: string; err: string }): string {
+  const text = err.trim() === '' ? out.trim() : err.trim();
+  return text === '' ? 'it said nothing' : text.replace(/\s*\n\s*/g, ' ').slice(0, 1000);
+}
