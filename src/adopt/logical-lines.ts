@@ -20,7 +20,7 @@ export function logicalLines(text: string): LogicalLine[] {
     const logical: LogicalLine = { text: '', line: at + 1 };
     for (let first = true; ; first = false) {
       const { piece, continues, comment } = readPiece(physical[at] ?? '', first);
-      if (comment && !first) logical.commentInside = at + 1;
+      if (comment && !first && !continues) logical.commentInside = at + 1;
       logical.text += piece;
       if (!continues || at + 1 >= physical.length) break;
       at++;

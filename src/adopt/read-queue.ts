@@ -24,6 +24,7 @@ export function readQueue(reader: SubmitReader, text: string, place: Place, line
   reader.submission.queues.push({
     place,
     text: `queue ${text}`.trim(),
+    variables: queue.variables,
     total,
     jobs,
     inForce: inForce(reader),

@@ -54,7 +54,9 @@ function resolveJob(reader: SubmitReader, turn: Turn, place: Place): SubmittedJo
   const scope = reader.scope(liveValues(turn), noteChance);
   const commands: Record<string, string> = {};
   const attributes: Record<string, string> = {};
-  for (const { name, value } of reader.macros.all()) {
+  // A queue variable may itself be a command, as in `queue arguments from list.txt`.
+  const items = Object.entries(turn.item).map(([name, value]) => ({ name, value }));
+  for (const { name, value } of [...reader.macros.all(), ...items]) {
     const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
     const command = attribute === undefined ? canonicalCommand(name) : undefined;
     if (attribute !== undefined) attributes[attribute] = expandMacros(value, scope);
@@ -73,7 +75,6 @@ function liveValues({ process, step, row, item }: Turn): Record<string, string> 
     step: String(step),
     row: String(row),
     itemindex: String(row),
-    node: '#pArAlLeLnOdE#',
   };
   for (const [name, value] of Object.entries(item)) live[name.toLowerCase()] = value;
   return live;

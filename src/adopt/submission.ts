@@ -26,6 +26,7 @@ export interface SubmittedJob {
 export interface SubmittedQueue {
   place: Place;
   text: string;
+  variables: string[];
   /** All jobs of the statement; only the first ones are in `jobs`. Undefined when the items cannot be known here. */
   total: number | undefined;
   jobs: SubmittedJob[];

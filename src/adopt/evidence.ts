@@ -1,0 +1,83 @@
+import type { Found } from './finding.ts';
+import type { PoolLimits } from './pool-limits.ts';
+import type { Place } from './place.ts';
+import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
+
+/** What stands at a path of the access point. */
+export interface FileFact {
+  kind: 'file' | 'folder' | 'missing';
+  bytes: number;
+}
+
+/** What earlier attempts used, from an event log. */
+export interface Usage {
+  /** The log it comes from. */
+  log: string;
+  memoryMegabytes?: number;
+  diskKilobytes?: number;
+}
+
+/** The shell script that is the job's executable. */
+export interface WrapperText {
+  file: string;
+  text: string;
+}
+
+/** All that rules may look at; gathered before, so that the rules only compute. */
+export interface Evidence {
+  submission: Submission;
+  /** By the path as the submit description has it, relative to `initialdir` or to the folder of submission. */
+  files: ReadonlyMap<string, FileFact>;
+  wrapper?: WrapperText;
+  limits: PoolLimits;
+  usage?: Usage;
+}
+
+/** A queue statement with its first job: what most rules look at. */
+export interface Batch {
+  queue: SubmittedQueue;
+  job: SubmittedJob;
+}
+
+export const batches = ({ submission }: Evidence): Batch[] =>
+  submission.queues.flatMap((queue) => (queue.jobs[0] === undefined ? [] : [{ queue, job: queue.jobs[0] }]));
+
+/** Where a command or attribute in force was set; the queue statement where it was not. */
+export function placeOf({ queue }: Batch, ...names: string[]): Place {
+  for (const name of names) {
+    const found = assignmentOf(queue, name);
+    if (found !== undefined) return found.place;
+  }
+  return queue.place;
+}
+
+export const assignmentOf = (queue: SubmittedQueue, name: string): Assignment | undefined =>
+  queue.inForce.get(name.toLowerCase());
+
+/** A command's value without the quotes that some people put around it; undefined when unset or empty. */
+export function valueOf({ job }: Batch, command: string): string | undefined {
+  const value = job.commands[command]?.trim();
+  return value === undefined || value === '' ? undefined : value;
+}
+
+/** The value of an attribute set by `+Name` or `MY.Name`, in any case. */
+export function attributeOf({ job }: Batch, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  return Object.entries(job.attributes).find(([known]) => known.toLowerCase() === wanted)?.[1];
+}
+
+/** A comma-separated list of files. */
+export const listOf = (value: string | undefined): string[] =>
+  (value ?? '')
+    .replace(/^"(.*)"$/s, '$1')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+
+export const isUrl = (name: string): boolean => /^[A-Za-z][\w.+-]*:\/\//.test(name);
+
+/** A rule's check that looks at every queue statement by itself. */
+export const perBatch =
+  (check: (batch: Batch, evidence: Evidence) => Found[]) =>
+  (evidence: Evidence): Found[] =>
+    batches(evidence).flatMap((batch) => check(batch, evidence));

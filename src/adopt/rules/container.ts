@@ -1,0 +1,81 @@
+import { attributeOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import type { Found, Rule } from '../finding.ts';
+
+/** Rules about images. */
+export const containerRules: Rule<Evidence>[] = [
+  {
+    id: 'two-images',
+    severity: 'error',
+    about: '`+SingularityImage` and `container_image` are both set, and which one holds depends on the pool.',
+    check: perBatch((batch) =>
+      attributeOf(batch, 'SingularityImage') !== undefined && valueOf(batch, 'container_image') !== undefined
+        ? [
+            {
+              message:
+                '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
+              fix: 'keep `container_image` alone',
+              place: placeOf(batch, 'MY.SingularityImage'),
+            },
+          ]
+        : [],
+    ),
+  },
+  {
+    id: 'singularity-image',
+    severity: 'warning',
+    about:
+      '`+SingularityImage` only sets an attribute: without a pool that acts on it the job runs outside the image.',
+    check: perBatch((batch) => {
+      const image = attributeOf(batch, 'SingularityImage');
+      if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
+      return [
+        {
+          message:
+            '`+SingularityImage` adds no requirement: a machine without Apptainer takes the job and runs it outside the image',
+          fix: `container_image = ${image.replaceAll('"', '')}`,
+          place: placeOf(batch, 'MY.SingularityImage'),
+        },
+      ];
+    }),
+  },
+  {
+    id: 'docker-universe',
+    severity: 'note',
+    about: 'The docker universe only matches machines with Docker, which most pools have not.',
+    check: perBatch((batch) => {
+      const image = valueOf(batch, 'docker_image');
+      if (image === undefined) return [];
+      return [
+        {
+          message: '`docker_image` only runs where Docker is; most pools of many sites have Apptainer alone',
+          fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and no \`universe = docker\`)`,
+          place: placeOf(batch, 'docker_image'),
+        },
+      ];
+    }),
+  },
+  {
+    id: 'mutable-image',
+    severity: 'warning',
+    about: 'An image has no tag or the tag `latest`, so that two jobs of one run may run different software.',
+    check: perBatch(mutableImage),
+  },
+];
+
+function mutableImage(batch: Batch): Found[] {
+  const name = ['container_image', 'docker_image'].find((command) => {
+    const image = valueOf(batch, command) ?? '';
+    const isRegistry = command === 'docker_image' || /^(docker|oras):\/\//.test(image);
+    return (
+      image !== '' && isRegistry && !/@sha256:|:(?!latest$)[\w.-]+$/.test(image.replace(/^\w+:\/\//, ''))
+    );
+  });
+  if (name === undefined) return [];
+  return [
+    {
+      message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may run different software`,
+      fix: 'name a version tag, or better the digest: …@sha256:…',
+      place: placeOf(batch, name),
+    },
+  ];
+}

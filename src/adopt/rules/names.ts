@@ -1,0 +1,150 @@
+import path from 'node:path';
+import { batches, isUrl, listOf, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import type { Found, Rule } from '../finding.ts';
+
+/** Rules about the names of files that jobs write on the access point. */
+export const nameRules: Rule<Evidence>[] = [
+  {
+    id: 'no-log',
+    severity: 'warning',
+    about: 'There is no `log`, so nothing tells afterwards what happened to the jobs.',
+    check: (evidence) =>
+      batches(evidence)
+        .filter((batch) => valueOf(batch, 'log') === undefined)
+        .map((batch) => ({
+          message:
+            'no `log`: holds, evictions and memory used are recorded nowhere, and nothing can watch the jobs',
+          fix: 'log = logs/$(Cluster).log',
+          place: batch.queue.place,
+        })),
+  },
+  {
+    id: 'jobs-overwrite',
+    severity: 'error',
+    about: 'Jobs of one submission write standard output or error to the same file.',
+    check: (evidence) =>
+      batches(evidence).flatMap((batch) =>
+        ['output', 'error'].flatMap((command) => sharedName(batch, command)),
+      ),
+  },
+  {
+    id: 'results-overwrite',
+    severity: 'error',
+    about:
+      'Jobs of one submission return files of the same name to the same folder, so that only the last result is kept.',
+    check: (evidence) => batches(evidence).flatMap(sharedResults),
+  },
+  {
+    id: 'fixed-names',
+    severity: 'note',
+    about:
+      'Standard output or error has a fixed name, so that submitting again overwrites what the last run printed.',
+    check: (evidence) => batches(evidence).flatMap(fixedNames),
+  },
+  {
+    id: 'folder-missing',
+    severity: 'error',
+    about: 'A folder that output, error or log are written to does not exist.',
+    check: (evidence) => batches(evidence).flatMap((batch) => missingFolders(evidence, batch)),
+  },
+];
+
+/** The file a job writes, relative to the folder of submission. */
+const whereTo = ({ job }: Batch, name: string): string =>
+  path.posix.join(job.commands['initialdir'] ?? '.', name);
+
+function repeated(
+  batch: Batch,
+  namesOf: (batch: Batch) => string[],
+): { name: string; jobs: number } | undefined {
+  const { queue } = batch;
+  const counts = new Map<string, number>();
+  for (const job of queue.jobs)
+    for (const name of new Set(namesOf({ queue, job }))) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const [worst] = [...counts].sort(([, a], [, b]) => b - a);
+  if (worst === undefined || worst[1] < 2) return undefined;
+  // Only the first jobs are looked at: when all of those share it, all the others do.
+  return { name: worst[0], jobs: worst[1] === queue.jobs.length ? (queue.total ?? worst[1]) : worst[1] };
+}
+
+function sharedName(batch: Batch, command: string): Found[] {
+  const shared = repeated(batch, (one) => {
+    const name = valueOf(one, command);
+    return name === undefined || name === '/dev/null' || isUrl(name) ? [] : [whereTo(one, name)];
+  });
+  if (shared === undefined) return [];
+  return [
+    {
+      message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's stays`,
+      fix: `put the job's number into the name, such as ${withNumber(shared.name)}`,
+      place: placeOf(batch, command),
+    },
+  ];
+}
+
+function withNumber(name: string): string {
+  const { dir, name: stem, ext } = path.posix.parse(name);
+  return path.posix.join(dir, `${stem}.$(Cluster).$(Process)${ext}`);
+}
+
+function sharedResults(batch: Batch): Found[] {
+  if (valueOf(batch, 'output_destination') !== undefined) return [];
+  const shared = repeated(batch, (one) => returnedFiles(one));
+  if (shared === undefined) return [];
+  const name = path.posix.basename(shared.name);
+  return [
+    {
+      message: `${shared.jobs} jobs return ${shared.name}: only the last result stays`,
+      fix: `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
+      place: placeOf(batch, 'transfer_output_files'),
+    },
+  ];
+}
+
+function returnedFiles(batch: Batch): string[] {
+  const remaps = new Map(
+    (valueOf(batch, 'transfer_output_remaps') ?? '')
+      .replaceAll('"', '')
+      .split(';')
+      .map((pair) => pair.split('=').map((part) => part.trim()) as [string, string]),
+  );
+  return listOf(valueOf(batch, 'transfer_output_files'))
+    .map((name) => remaps.get(name) ?? remaps.get(path.posix.basename(name)) ?? path.posix.basename(name))
+    .filter((name) => !isUrl(name))
+    .map((name) => whereTo(batch, name));
+}
+
+function fixedNames(batch: Batch): Found[] {
+  if (batch.queue.total !== 1) return [];
+  const fixed = ['output', 'error'].filter((command) => {
+    const raw = batch.queue.inForce.get(command)?.value ?? '';
+    return raw !== '' && raw !== '/dev/null' && !/\$/.test(raw);
+  });
+  const [first] = fixed;
+  if (first === undefined) return [];
+  const name = batch.queue.inForce.get(first)?.value ?? '';
+  return [
+    {
+      message: `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
+      fix: `${first} = ${withNumber(name)}`,
+      place: placeOf(batch, first),
+    },
+  ];
+}
+
+function missingFolders(evidence: Evidence, batch: Batch): Found[] {
+  const seen = new Set<string>();
+  return ['output', 'error', 'log'].flatMap((command) => {
+    const name = valueOf(batch, command);
+    const folder = name === undefined || isUrl(name) ? undefined : path.posix.dirname(whereTo(batch, name));
+    if (folder === undefined || seen.has(folder) || evidence.files.get(folder)?.kind !== 'missing') return [];
+    seen.add(folder);
+    return [
+      {
+        message: `the folder ${folder} of \`${command}\` does not exist: jobs are held when they write there`,
+        fix: `mkdir -p ${folder}`,
+        place: placeOf(batch, command),
+      },
+    ];
+  });
+}

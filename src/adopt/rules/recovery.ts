@@ -1,0 +1,99 @@
+import { perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import type { Found, Rule } from '../finding.ts';
+
+const has = (batch: Batch, ...names: string[]): boolean =>
+  names.some((name) => valueOf(batch, name) !== undefined);
+
+/** Rules about what happens when something goes wrong. */
+export const recoveryRules: Rule<Evidence>[] = [
+  {
+    id: 'no-recovery',
+    severity: 'warning',
+    about:
+      'There is neither a release nor a retry rule: one failed transfer holds a job until somebody looks.',
+    check: perBatch((batch) =>
+      has(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove')
+        ? []
+        : [
+            {
+              message:
+                'no `periodic_release` and no `max_retries`: one stalled transfer or one bad machine holds or fails a job for good',
+              fix: 'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumJobStarts < 5 && (time() - EnteredCurrentStatus) > 600',
+              place: batch.queue.place,
+            },
+          ],
+    ),
+  },
+  {
+    id: 'hidden-retries',
+    severity: 'warning',
+    about: '`success_exit_code` without `max_retries` silently switches on two retries.',
+    check: perBatch((batch) =>
+      has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
+        ? [
+            {
+              message:
+                '`success_exit_code` alone switches on 2 retries; each overwrites the output of the one before',
+              fix: 'say how many: max_retries = 2, or 0 for none',
+              place: placeOf(batch, 'success_exit_code'),
+            },
+          ]
+        : [],
+    ),
+  },
+  {
+    id: 'endless-release',
+    severity: 'warning',
+    about: 'A release rule has no limit, so that a job that can never work is started again for ever.',
+    check: perBatch((batch) => {
+      const rule = valueOf(batch, 'periodic_release');
+      if (
+        rule === undefined ||
+        /^false$/i.test(rule) ||
+        /NumJobStarts|NumShadowStarts|NumHolds|JobRunCount|NumSystemHolds/i.test(rule)
+      )
+        return [];
+      return [
+        {
+          message: '`periodic_release` has no limit: a job that can never work is started again for ever',
+          fix: `periodic_release = (${rule}) && NumJobStarts < 5`,
+          place: placeOf(batch, 'periodic_release'),
+        },
+      ];
+    }),
+  },
+  {
+    id: 'checkpoint-without-files',
+    severity: 'warning',
+    about: 'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
+    check: perBatch((batch) =>
+      has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
+        ? [
+            {
+              message:
+                '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, the checkpoint perhaps not',
+              fix: 'transfer_checkpoint_files = checkpoints/',
+              place: placeOf(batch, 'checkpoint_exit_code'),
+            },
+          ]
+        : [],
+    ),
+  },
+  {
+    id: 'checkpoint-without-code',
+    severity: 'error',
+    about: 'Checkpoint files are named, but no exit code tells HTCondor to save them.',
+    check: perBatch((batch) =>
+      has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')
+        ? [
+            {
+              message:
+                '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
+              fix: 'checkpoint_exit_code = 85, and let the training end with 85 after saving one',
+              place: placeOf(batch, 'transfer_checkpoint_files'),
+            },
+          ]
+        : [],
+    ),
+  },
+];

@@ -1,0 +1,178 @@
+import {
+  assignmentOf,
+  attributeOf,
+  perBatch,
+  placeOf,
+  valueOf,
+  type Batch,
+  type Evidence,
+} from '../evidence.ts';
+import type { Found, Rule } from '../finding.ts';
+import { parseQuantity, showQuantity } from '../quantity.ts';
+
+/** Rules about what a job asks of the machine and of the pool. */
+export const resourceRules: Rule<Evidence>[] = [
+  {
+    id: 'no-units',
+    severity: 'warning',
+    about: 'Memory or disk is asked for without a unit: memory then counts in MB and disk in KB.',
+    check: perBatch(withoutUnits),
+  },
+  {
+    id: 'no-request',
+    severity: 'warning',
+    about: 'Memory or disk is not asked for, so that a small default holds.',
+    check: perBatch(withoutRequest),
+  },
+  {
+    id: 'below-use',
+    severity: 'error',
+    about: 'Less memory or disk is asked for than earlier jobs used, by their log.',
+    check: perBatch(belowUse),
+  },
+  {
+    id: 'gpu-any',
+    severity: 'warning',
+    about: 'A GPU is asked for without a condition on its capability, memory or driver.',
+    check: perBatch(anyGpu),
+  },
+  {
+    id: 'gpu-condition-ignored',
+    severity: 'error',
+    about: 'There are conditions on GPUs, but no GPU is asked for: HTCondor ignores them.',
+    check: perBatch(ignoredConditions),
+  },
+  {
+    id: 'no-project',
+    severity: 'warning',
+    about: 'The pool accounts by project and the file names none.',
+    check: perBatch((batch, { limits }) =>
+      limits.wantsProject &&
+      attributeOf(batch, 'ProjectName') === undefined &&
+      valueOf(batch, 'project_name') === undefined
+        ? [
+            {
+              message: `no project: ${limits.name} accounts by project, and takes your default one or refuses`,
+              fix: '+ProjectName = "YourProject"',
+              place: batch.queue.place,
+            },
+          ]
+        : [],
+    ),
+  },
+  {
+    id: 'duration-category',
+    severity: 'warning',
+    about:
+      'The pool limits the running time by category, and the file names none or one that does not exist.',
+    check: perBatch(durationCategory),
+  },
+];
+
+const plainUnits = { request_memory: 'm', request_disk: 'k' } as const;
+type Request = keyof typeof plainUnits;
+const requests: Request[] = ['request_memory', 'request_disk'];
+
+function withoutUnits(batch: Batch): Found[] {
+  return requests.flatMap((name) => {
+    const quantity = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name]);
+    if (quantity === undefined || quantity.hasUnit) return [];
+    const unit = name === 'request_memory' ? 'MB' : 'KB';
+    return [
+      {
+        message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${showQuantity(quantity.bytes)} in all; some access points refuse it`,
+        fix: `write the unit: ${name} = ${showQuantity(quantity.bytes)}`,
+        place: placeOf(batch, name),
+      },
+    ];
+  });
+}
+
+function withoutRequest(batch: Batch): Found[] {
+  const missing = requests.filter((name) => valueOf(batch, name) === undefined);
+  if (missing.length === 0) return [];
+  return [
+    {
+      message: `no \`${missing.join('` and no `')}\`: the default is 128 MB of memory and about what the input takes on disk`,
+      fix: missing.map((name) => `${name} = ${name === 'request_memory' ? '4 GB' : '10 GB'}`).join(', '),
+      place: batch.queue.place,
+    },
+  ];
+}
+
+function belowUse(batch: Batch, { usage }: Evidence): Found[] {
+  const used: Record<Request, number | undefined> = {
+    request_memory: usage?.memoryMegabytes === undefined ? undefined : usage.memoryMegabytes * 2 ** 20,
+    request_disk: usage?.diskKilobytes === undefined ? undefined : usage.diskKilobytes * 1024,
+  };
+  return requests.flatMap((name) => {
+    const asked = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name])?.bytes;
+    const most = used[name];
+    if (asked === undefined || most === undefined || asked >= most) return [];
+    const enough = Math.ceil((most * 1.2) / 2 ** 30);
+    return [
+      {
+        message: `${showQuantity(asked)} asked for, ${showQuantity(most)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
+        fix: `${name} = ${enough} GB`,
+        place: placeOf(batch, name),
+      },
+    ];
+  });
+}
+
+const gpuConditions = [
+  'gpus_minimum_capability',
+  'gpus_minimum_memory',
+  'gpus_minimum_runtime',
+  'gpus_maximum_capability',
+  'require_gpus',
+];
+
+const wantsGpu = (batch: Batch): boolean => {
+  const asked = valueOf(batch, 'request_gpus');
+  return asked !== undefined && asked !== '0';
+};
+
+function anyGpu(batch: Batch): Found[] {
+  const conditioned =
+    gpuConditions.some((name) => valueOf(batch, name) !== undefined) ||
+    /cuda|gpu/i.test(valueOf(batch, 'requirements') ?? '');
+  if (!wantsGpu(batch) || conditioned) return [];
+  return [
+    {
+      message:
+        'any GPU will do, also one that is too old for your CUDA: such a job fails after its data has travelled',
+      fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
+      place: placeOf(batch, 'request_gpus'),
+    },
+  ];
+}
+
+function ignoredConditions(batch: Batch): Found[] {
+  const set = gpuConditions.filter((name) => assignmentOf(batch.queue, name) !== undefined);
+  const [first] = set;
+  if (wantsGpu(batch) || first === undefined) return [];
+  return [
+    {
+      message: `\`${set.join('`, `')}\` without \`request_gpus\`: ignored`,
+      fix: 'request_gpus = 1',
+      place: placeOf(batch, first),
+    },
+  ];
+}
+
+function durationCategory(batch: Batch, { limits }: Evidence): Found[] {
+  const known = limits.durationCategories;
+  const given = attributeOf(batch, 'JobDurationCategory')?.replaceAll('"', '');
+  if (known.length === 0 || (given !== undefined && known.includes(given))) return [];
+  return [
+    {
+      message:
+        given === undefined
+          ? `no +JobDurationCategory: ${limits.name} takes "${known[0] ?? ''}", and holds a job that runs longer`
+          : `${limits.name} knows no duration category "${given}"`,
+      fix: `+JobDurationCategory = "${known.join('" or "')}"`,
+      place: placeOf(batch, 'MY.JobDurationCategory'),
+    },
+  ];
+}

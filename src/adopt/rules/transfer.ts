@@ -1,0 +1,265 @@
+import path from 'node:path';
+import {
+  perBatch,
+  isUrl,
+  listOf,
+  placeOf,
+  valueOf,
+  type Batch,
+  type Evidence,
+  type FileFact,
+} from '../evidence.ts';
+import type { Found, Rule } from '../finding.ts';
+import { showQuantity } from '../quantity.ts';
+
+/** Rules about what travels to the job and back. */
+export const transferRules: Rule<Evidence>[] = [
+  {
+    id: 'executable-missing',
+    severity: 'error',
+    about: 'The executable is not there, so that HTCondor refuses the file.',
+    check: perBatch(missingExecutable),
+  },
+  {
+    id: 'input-missing',
+    severity: 'error',
+    about: 'An input file is not there: the job is held before it starts.',
+    check: perBatch(missingInputs),
+  },
+  {
+    id: 'input-too-large',
+    severity: 'error',
+    about: 'The input from the access point is more than the pool sends: the job is held with code 32.',
+    check: perBatch(tooLarge),
+  },
+  {
+    id: 'input-large',
+    severity: 'warning',
+    about: 'The input from the access point is above what the pool advises, for every job anew.',
+    check: perBatch(large),
+  },
+  {
+    id: 'no-outputs',
+    severity: 'warning',
+    about:
+      'No outputs are declared: a job without a result still counts as done, and files in folders stay behind.',
+    check: perBatch(noOutputs),
+  },
+  {
+    id: 'transfer-off',
+    severity: 'error',
+    about: 'Files are listed for transfer while transfer is switched off.',
+    check: perBatch(transferOff),
+  },
+  {
+    id: 'transfer-if-needed',
+    severity: 'warning',
+    about:
+      '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes that the file system is shared.',
+    check: perBatch((batch) =>
+      /^if_needed$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
+        ? [
+            {
+              message:
+                'IF_NEEDED: on a worker that names the same file system domain nothing is transferred, shared or not',
+              fix: 'should_transfer_files = YES',
+              place: placeOf(batch, 'should_transfer_files'),
+            },
+          ]
+        : [],
+    ),
+  },
+  {
+    id: 'on-success-without-code',
+    severity: 'error',
+    about: '`when_to_transfer_output = ON_SUCCESS` needs `success_exit_code`.',
+    check: perBatch((batch) =>
+      /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
+      valueOf(batch, 'success_exit_code') === undefined
+        ? [
+            {
+              message: 'ON_SUCCESS without `success_exit_code`: HTCondor cannot tell success',
+              fix: 'add success_exit_code = 0 and max_retries = 0 (or as many as you want)',
+              place: placeOf(batch, 'when_to_transfer_output'),
+            },
+          ]
+        : [],
+    ),
+  },
+  {
+    id: 'url-secret',
+    severity: 'error',
+    about: 'A URL carries a token or a signature, which everyone can read in the queue and in logs.',
+    check: perBatch(secretUrls),
+  },
+  {
+    id: 'url-query',
+    severity: 'warning',
+    about: 'A URL has a query: HTCondor drops it from the name of the file that arrives.',
+    check: perBatch(queryUrls),
+  },
+  {
+    id: 'mutable-object',
+    severity: 'note',
+    about: "An object's name has no version or hash: caches keep serving the old bytes after it is replaced.",
+    check: perBatch(mutableObjects),
+  },
+];
+
+const inputsOf = (batch: Batch): string[] => listOf(valueOf(batch, 'transfer_input_files'));
+
+/** Each path as evidence knows it. */
+const factOf = ({ files }: Evidence, { job }: Batch, name: string): FileFact | undefined =>
+  files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
+
+function missingExecutable(batch: Batch, { files }: Evidence): Found[] {
+  const name = valueOf(batch, 'executable');
+  const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
+  if (name === undefined || !isSent || files.get(path.posix.normalize(name))?.kind !== 'missing') return [];
+  return [
+    {
+      message: `the executable ${name} does not exist in the folder of submission`,
+      fix: 'correct the path; it is relative to where condor_submit runs, not to `initialdir`',
+      place: placeOf(batch, 'executable'),
+    },
+  ];
+}
+
+function missingInputs(batch: Batch, evidence: Evidence): Found[] {
+  return inputsOf(batch)
+    .filter((name) => factOf(evidence, batch, name)?.kind === 'missing')
+    .map((name) => {
+      const words = name.split(/\s+/);
+      const blanks = words.length > 1 && words.every((word) => !/[,"']/.test(word));
+      return {
+        message: `the input ${name} does not exist: the job would be held with code 13`,
+        fix: blanks ? `separate files by commas: ${words.join(', ')}` : 'create it, or correct its name',
+        place: placeOf(batch, 'transfer_input_files'),
+      };
+    });
+}
+
+/** What the access point itself sends: local inputs, the executable and a local image; URLs do not count. */
+function sentBytes(batch: Batch, evidence: Evidence): number {
+  const image = valueOf(batch, 'container_image');
+  const local = [...inputsOf(batch), ...(image === undefined ? [] : [image])].filter((name) => !isUrl(name));
+  const executable = evidence.files.get(path.posix.normalize(valueOf(batch, 'executable') ?? '.'));
+  const bytes = local
+    .map((name) => factOf(evidence, batch, name)?.bytes ?? 0)
+    .reduce((sum, size) => sum + size, 0);
+  return bytes + (executable?.kind === 'file' ? executable.bytes : 0);
+}
+
+function tooLarge(batch: Batch, evidence: Evidence): Found[] {
+  const own = Number(valueOf(batch, 'max_transfer_input_mb') ?? NaN);
+  const limit = own > 0 ? own : evidence.limits.inputMegabytes;
+  const megabytes = Math.ceil(sentBytes(batch, evidence) / 2 ** 20);
+  if (own === -1 || megabytes <= limit) return [];
+  return [
+    {
+      message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: held with code 32 at once`,
+      fix: 'put the large files on the federation and name them as osdf:/// URLs, which do not count',
+      place: placeOf(batch, 'transfer_input_files'),
+    },
+  ];
+}
+
+function large(batch: Batch, evidence: Evidence): Found[] {
+  const bytes = sentBytes(batch, evidence);
+  const { adviseMegabytes, inputMegabytes, name } = evidence.limits;
+  if (bytes <= adviseMegabytes * 2 ** 20 || bytes > inputMegabytes * 2 ** 20) return [];
+  const jobs = batch.queue.total ?? 1;
+  return [
+    {
+      message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${name} advises at most ${adviseMegabytes} MB`,
+      fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
+      place: placeOf(batch, 'transfer_input_files'),
+    },
+  ];
+}
+
+function noOutputs(batch: Batch): Found[] {
+  const declared = ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].some(
+    (name) => name in batch.job.commands,
+  );
+  if (declared || /^no$/i.test(valueOf(batch, 'should_transfer_files') ?? '')) return [];
+  return [
+    {
+      message:
+        'no `transfer_output_files`: only new files at the top of the scratch folder come back, and a job without its result still counts as done',
+      fix: 'transfer_output_files = model.pt (a listed file that is missing holds the job)',
+      place: batch.queue.place,
+    },
+  ];
+}
+
+function transferOff(batch: Batch): Found[] {
+  const lists = ['transfer_input_files', 'transfer_output_files'].filter(
+    (name) => valueOf(batch, name) !== undefined,
+  );
+  if (!/^no$/i.test(valueOf(batch, 'should_transfer_files') ?? '') || lists.length === 0) return [];
+  return [
+    {
+      message: `\`${lists.join('` and `')}\` with should_transfer_files = NO: HTCondor refuses the file`,
+      fix: 'should_transfer_files = YES, or remove the list',
+      place: placeOf(batch, 'should_transfer_files'),
+    },
+  ];
+}
+
+const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
+
+function secretUrls(batch: Batch): Found[] {
+  return [...inputsOf(batch), ...listOf(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
+    const name =
+      isUrl(url) || url.includes('://')
+        ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
+        : undefined;
+    if (name === undefined) return [];
+    return [
+      {
+        message: `a URL carries a secret (\`${name}\`): anyone who may look at the queue or the log can read it`,
+        fix: 'let HTCondor bring the token: use_oauth_services, or a token file that the plugin finds',
+        place: placeOf(batch, 'transfer_input_files'),
+      },
+    ];
+  });
+}
+
+/** Queries that the Pelican plugin itself acts on. */
+const understood =
+  /^\?(recursive|pack|directread|skipstat)(=\w+)?(&(recursive|pack|directread|skipstat)(=\w+)?)*$/i;
+
+function queryUrls(batch: Batch): Found[] {
+  return inputsOf(batch)
+    .filter(
+      (url) =>
+        isUrl(url) && url.includes('?') && !secret.test(url) && !understood.test(url.slice(url.indexOf('?'))),
+    )
+    .map((url) => {
+      const name = path.posix.basename(url.slice(0, url.indexOf('?')));
+      return {
+        message: `the query of ${url.slice(0, url.indexOf('?'))}?… is dropped from the name: the file arrives as ${name}`,
+        fix: `read it as ${name} in the job, or use a URL without a query`,
+        place: placeOf(batch, 'transfer_input_files'),
+      };
+    });
+}
+
+const versioned = /\d+\.\d+|v\d+|[0-9a-f]{7,}|\d{4}/i;
+
+function mutableObjects(batch: Batch): Found[] {
+  const urls = [...inputsOf(batch), valueOf(batch, 'container_image') ?? ''].filter((url) =>
+    /^(osdf|stash|pelican):\/\//i.test(url),
+  );
+  return urls
+    .filter((url) => !versioned.test(url.split('/').slice(-2).join('/')))
+    .map((url) => ({
+      message: `${url} has no version in its name: when the object is replaced, caches go on serving the old bytes to some jobs`,
+      fix: 'publish every version under a new name, such as one with a date or the first digits of its hash',
+      place: placeOf(
+        batch,
+        url === valueOf(batch, 'container_image') ? 'container_image' : 'transfer_input_files',
+      ),
+    }));
+}

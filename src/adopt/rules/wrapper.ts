@@ -1,0 +1,181 @@
+import type { Found, Rule } from '../finding.ts';
+import type { ShellCommand } from '../shell-commands.ts';
+import { isCleanUp, mainCommand, type Wrapper } from '../wrapper.ts';
+
+/** Rules about the shell script that a job runs. */
+export const wrapperRules: Rule<Wrapper>[] = [
+  {
+    id: 'option-as-command',
+    severity: 'error',
+    about:
+      'A line starts with an option: the line above lacks its backslash, so that the shell runs the option as a command.',
+    check: (wrapper) =>
+      wrapper.commands
+        .filter(({ words }) => /^--?[A-Za-z][\w-]*(=.*)?$/s.test(words[0] ?? ''))
+        .map(({ words, line }) => ({
+          message: `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): the line above does not end in a backslash`,
+          fix: `end the line above with \` \\\`: ${(wrapper.lines[line - 2] ?? '').trim()} \\`,
+          place: { file: wrapper.file, line },
+        })),
+  },
+  {
+    id: 'broken-continuation',
+    severity: 'error',
+    about: 'A backslash at the end of a line is followed by blanks, so that it does not continue the line.',
+    check: (wrapper) =>
+      wrapper.lines.flatMap((text, index) =>
+        /[^\\]\\[ \t]+$/.test(text) && !/^\s*#/.test(text)
+          ? [
+              {
+                message:
+                  'blanks after the backslash: the line ends here and the next one is a command of its own',
+                fix: 'remove the blanks at the end of the line',
+                place: { file: wrapper.file, line: index + 1 },
+              },
+            ]
+          : [],
+      ),
+  },
+  {
+    id: 'windows-lines',
+    severity: 'error',
+    about:
+      'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
+    check: (wrapper) =>
+      wrapper.commands.length > 0 && wrapper.windowsLines
+        ? [
+            {
+              message:
+                'Windows line ends: the job is held with "no such file or directory" for its interpreter',
+              fix: `sed -i 's/\\r$//' ${wrapper.file}`,
+              place: { file: wrapper.file, line: 1 },
+            },
+          ]
+        : [],
+  },
+  {
+    id: 'no-interpreter',
+    severity: 'error',
+    about: 'The script has no `#!` line, so that the worker cannot start it.',
+    check: (wrapper) =>
+      (wrapper.lines[0] ?? '').startsWith('#!')
+        ? []
+        : [
+            {
+              message:
+                'no `#!` in the first line: the worker cannot start the script (hold code 6, exec format error)',
+              fix: 'make `#!/bin/bash` the first line',
+              place: { file: wrapper.file, line: 1 },
+            },
+          ],
+  },
+  {
+    id: 'status-lost',
+    severity: 'error',
+    about: "The script ends with another command's status, so that a failed training counts as a success.",
+    check: lostStatus,
+  },
+  {
+    id: 'pipe-status-lost',
+    severity: 'error',
+    about: "The training's output goes through a pipe, and the pipe's last command gives the status.",
+    check: (wrapper) =>
+      wrapper.pipeFails
+        ? []
+        : wrapper.commands
+            .filter((command) => command === mainCommand(wrapper) && command.before === '|')
+            .map(({ line }) => ({
+              message: "the status is that of the pipe's last command: a failed training counts as a success",
+              fix: 'set -o pipefail at the top of the script',
+              place: { file: wrapper.file, line },
+            })),
+  },
+  {
+    id: 'no-stop-on-error',
+    severity: 'warning',
+    about: 'The script goes on after a command that failed, such as one that unpacks the data.',
+    check: (wrapper) => {
+      const top = wrapper.commands.filter(({ nested, before }) => !nested && before !== '||');
+      const main = mainCommand(wrapper);
+      const prepares = top.some(
+        (command) => command !== main && (main === undefined || command.line < main.line) && canFail(command),
+      );
+      return wrapper.stopsOnError || !prepares
+        ? []
+        : [
+            {
+              message:
+                'no `set -e`: after an archive that does not unpack or a module that is missing the training still starts, on a slot you hold',
+              fix: 'set -euo pipefail after the first line',
+              place: { file: wrapper.file, line: 1 },
+            },
+          ];
+    },
+  },
+  {
+    id: 'run-time-download',
+    severity: 'warning',
+    about:
+      'The script downloads software or data at run time, in every job, past the caches and without a fixed version.',
+    check: downloads,
+  },
+];
+
+const canFail = ({ words }: ShellCommand): boolean =>
+  /^(tar|unzip|gunzip|xz|wget|curl|pip3?|conda|cp|mv|source|\.|python[\d.]*|module|apptainer|git|cd)$/.test(
+    words[0] ?? '',
+  );
+
+function lostStatus(wrapper: Wrapper): Found[] {
+  const top = wrapper.commands.filter(({ nested }) => !nested);
+  const main = mainCommand(wrapper);
+  const last = top.at(-1);
+  if (main === undefined || last === undefined || last === main || wrapper.stopsOnError) return [];
+  const words = last.words.join(' ');
+  const after = top.slice(top.indexOf(main) + 1);
+  // `cmd; status=$?; clean; exit $status` and `cmd || exit 1` keep it; `exit $?` keeps only that of the line before.
+  if (main.before === '||' || /^exit ("?\$\{?[A-Za-z_]\w*\}?"?)$/.test(words)) return [];
+  if (words === 'exit $?' && after.length === 1) return [];
+  const isLost = words === 'exit 0' || words === 'exit' || isCleanUp(last) || words === 'exit $?';
+  if (!isLost) return [];
+  const shown = words.length > 40 ? `${words.slice(0, 40)}…` : words;
+  return [
+    {
+      message: `the script ends with \`${shown}\`, so it exits 0 whatever line ${main.line} (\`${main.words.slice(0, 3).join(' ')}\`) did: HTCondor sees no failure and no checkpoint code`,
+      fix: 'set -e at the top, or keep it: `status=$?` right after the training and `exit $status` at the end',
+      place: { file: wrapper.file, line: last.line },
+    },
+  ];
+}
+
+const fetchers: [RegExp, string][] = [
+  [/^(python[\d.]* -m )?pip3? install\b/, 'put the packages into the image or a packed environment'],
+  [
+    /^(conda|mamba|micromamba) (install|create|env create)\b/,
+    'put the packages into the image or a packed environment',
+  ],
+  [/^pixi install\b/, 'send a packed environment (pixi-pack), or use an image'],
+  [/^(apt|apt-get|yum|dnf) install\b/, 'put the packages into the image'],
+  [
+    /^(wget|curl|aria2c)\b/,
+    'list it in transfer_input_files, on the federation as an osdf:/// URL when it is large',
+  ],
+  [/^git clone\b/, 'send the files with transfer_input_files'],
+  [/^(huggingface-cli|hf) download\b/, 'put the model on the federation and list it in transfer_input_files'],
+];
+
+function downloads(wrapper: Wrapper): Found[] {
+  return wrapper.commands.flatMap(({ words, line }) => {
+    const text = words.join(' ');
+    const fix = fetchers.find(([pattern]) => pattern.test(text))?.[1];
+    if (fix === undefined || /--no-index|file:\/\//.test(text)) return [];
+    const shown = words.slice(0, 3).join(' ').replace(/\?.*/, '?…');
+    return [
+      {
+        message: `\`${shown}\` downloads in every job: it fails on workers without network, and every failure costs a slot`,
+        fix,
+        place: { file: wrapper.file, line },
+      },
+    ];
+  });
+}
