@@ -102,6 +102,8 @@ export class RawSocket {
       ...(this.#options(endpoint) as tls.ConnectionOptions),
       ...(net.isIP(endpoint.host) === 0 && { servername: endpoint.host }),
       ...(endpoint.ca !== undefined && { ca: endpoint.ca }),
+      // Said, so that no variable of the machine can unsay it: tokens and data go this way.
+      rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
     };
   }

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, test, type TestContext } from 'node:test';
+import { demoFederation } from '../mini/demo-federation.ts';
+import { executable } from '../agent/agent-bench.ts';
+import { CondorBench } from './condor-bench.ts';
+
+const bench = await CondorBench.start(executable);
+after(() => bench.stop());
+
+const skipped = (t: TestContext): boolean => {
+  if (bench.lacks !== undefined) t.skip(bench.lacks);
+  return bench.lacks !== undefined;
+};
+
+test('inputs arrive whole through a cache that stalls, by the plugin that the job brings along', async (t) => {
+  if (skipped(t)) return;
+  const { federation, folder, objects } = await demoFederation(t);
+  const weights = randomBytes(1_000_000);
+  writeFileSync(path.join(folder, 'demo/weights, v1;é.pt'), weights);
+  await federation.trouble.add('cache-1: stall after 100kB');
+  const job = await bench.run(t, federation, {
+    executable: '/bin/sh',
+    arguments: '"-c \'cat big.bin small.txt weights*\'"',
+    transfer_input_files:
+      'osdf:///demo/big.bin, osdf:///demo/sub/small.txt, osdf:///demo/weights%2C%20v1;%C3%A9.pt',
+  });
+  assert.equal(job.ended, 'completed', job.log);
+  assert.ok(readFileSync(job.out).equals(Buffer.concat([objects.big, objects.small, weights])));
+});
+
+test('a missing object holds the job with a reason that names object, servers and site', async (t) => {
+  if (skipped(t)) return;
+  const { federation } = await demoFederation(t);
+  const job = await bench.run(t, federation, {
+    executable: '/bin/true',
+    transfer_input_files: 'osdf:///demo/big.bin, osdf:///demo/none.txt, osdf:///demo/sub/small.txt',
+  });
+  assert.equal(job.ended, 'held', job.log);
+  assert.equal(job.ad['HoldReasonCode'], 13);
+  assert.equal(job.ad['HoldReasonSubCode'], 1 << 8);
+  const reason = String(job.ad['HoldReason']);
+  t.diagnostic(reason);
+  assert.match(reason, /using protocol osdf/);
+  assert.match(reason, /osdf:\/\/\/demo\/none\.txt.*404/);
+  assert.match(reason, /updraft \d+\.\d+\.\d+, site [\w-]+, host [\w.-]+\.example/);
+});
+
+test('a failure that another try may mend holds with the subcode that retry policies look for', async (t) => {
+  if (skipped(t)) return;
+  const { federation } = await demoFederation(t);
+  const token = path.join(bench.home, 'old-token');
+  writeFileSync(token, federation.issueToken({ namespace: '/private', expiresInSeconds: -60 }));
+  const job = await bench.run(
+    t,
+    federation,
+    { executable: '/bin/true', transfer_input_files: 'osdf:///private/secret.txt' },
+    { UPDRAFT_BEARER_TOKEN_FILE: token },
+  );
+  assert.equal(job.ended, 'held', job.log);
+  assert.equal(job.ad['HoldReasonSubCode'], 11 << 8);
+});
+
+test('results go to output_destination, folders and all', async (t) => {
+  if (skipped(t)) return;
+  const { federation, folder } = await demoFederation(t);
+  const token = path.join(bench.home, 'token');
+  writeFileSync(token, federation.issueToken({ namespace: '/inbox' }), { mode: 0o600 });
+  const job = await bench.run(
+    t,
+    federation,
+    {
+      executable: '/bin/sh',
+      arguments: '"-c \'mkdir runs; echo weights > model.pt; echo loss > runs/log.txt\'"',
+      transfer_output_files: 'model.pt, runs',
+      output_destination: 'osdf:///inbox/job-1',
+    },
+    { UPDRAFT_BEARER_TOKEN_FILE: token },
+  );
+  assert.equal(job.ended, 'completed', job.log);
+  assert.equal(readFileSync(path.join(folder, 'inbox/job-1/model.pt'), 'utf8'), 'weights\n');
+  assert.equal(readFileSync(path.join(folder, 'inbox/job-1/runs/log.txt'), 'utf8'), 'loss\n');
+});
+
+test('a collection and an archive arrive as folders', async (t) => {
+  if (skipped(t)) return;
+  const { federation, objects } = await demoFederation(t);
+  const job = await bench.run(t, federation, {
+    executable: '/bin/sh',
+    arguments: '"-c \'cat sub/small.txt\'"',
+    transfer_input_files: 'osdf:///demo/sub?recursive',
+  });
+  assert.equal(job.ended, 'completed', job.log);
+  assert.ok(readFileSync(job.out).equals(objects.small));
+});

@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { demoFederation } from '../mini/demo-federation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { callPlugin, textAt } from './plugin-bench.ts';
+
+test('no variable of the machine makes a director with an unknown certificate a trusted one', async (t) => {
+  const { federation } = await demoFederation(t);
+  const folder = await temporaryFolder(t);
+  const requests = [{ url: 'osdf:///demo/big.bin', file: path.join(folder, 'big.bin') }];
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: '0', UPDRAFT_SSL_CERT_FILE: '' };
+  const { exit, ads } = await callPlugin({ folder, federation, requests, env });
+  assert.notEqual(exit, 0);
+  assert.match(textAt(ads[0], 'TransferError'), /certificate/);
+});
