@@ -20,7 +20,7 @@ export async function alreadyThere(
     throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
   const verified = await compare(url, target, stat.size, settings);
   if (verified !== undefined) return { bytes: stat.size, seconds: 0, verified, servers: [] };
-  throw new Fault('file-invalid', `${target} exists and is not ${url}`, {
+  throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
     about: target,
     fix: 'Remove it, choose another name, or ask for it to be overwritten.',
   });

@@ -17,6 +17,8 @@ export interface Asked {
   name: string;
   offset: number;
   tokenSent: boolean;
+  /** Bytes of an earlier attempt are to be continued: it must be shown that the object is still the same. */
+  confirm: boolean;
   /** A server that ignores Range may be read from its first byte and the part we have skipped. */
   maySkip: boolean;
 }
@@ -108,6 +110,15 @@ function checkContent(head: ResponseHead, asked: Asked): void {
 function checkIdentity(accepted: Accepted, asked: Asked, known: Identity): void {
   if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
     throw setback('changed', 'object-changed', asked, `has ${accepted.size} bytes, expected ${known.size}`);
+  const sameTime = known.lastModified !== undefined && known.lastModified === accepted.lastModified;
+  const sameTag = known.etag !== undefined && known.etag === accepted.etag;
+  if (asked.confirm && !sameTag && !sameTime)
+    throw setback(
+      'changed',
+      'object-changed',
+      asked,
+      'does not show that the object is the one of the earlier attempt',
+    );
   if (known.etag !== undefined && accepted.etag !== undefined && accepted.etag !== known.etag)
     throw setback(
       'changed',

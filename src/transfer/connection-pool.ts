@@ -13,6 +13,7 @@ interface PoolOptions {
 export class ConnectionPool {
   readonly #options: PoolOptions;
   readonly #idle = new Map<string, HttpConnection[]>();
+  readonly #all = new Set<HttpConnection>();
   #closed = false;
 
   constructor(options: PoolOptions) {
@@ -39,9 +40,11 @@ export class ConnectionPool {
     const { clock, connectMs: ms } = this.#options;
     const fault = () => new Fault('servers-unreachable', `${url.host}: no connection within ${ms / 1000} s`);
     try {
-      return await withDeadline({ clock, signal, ms, fault }, (inner) =>
+      const connection = await withDeadline({ clock, signal, ms, fault }, (inner) =>
         HttpConnection.open(endpoint, inner),
       );
+      this.#all.add(connection);
+      return connection;
     } catch (error) {
       if (signal.aborted || error instanceof Fault) throw error;
       throw connectFault(url, error as NodeJS.ErrnoException);
@@ -51,6 +54,7 @@ export class ConnectionPool {
   /** Gives a connection back; one that cannot be used again is closed. */
   give(url: URL, connection: HttpConnection): void {
     if (this.#closed || !connection.idle) {
+      this.#all.delete(connection);
       connection.destroy();
       return;
     }
@@ -59,9 +63,11 @@ export class ConnectionPool {
     else waiting.push(connection);
   }
 
+  /** Ends every connection, also those in use. */
   close(): void {
     this.#closed = true;
-    for (const waiting of this.#idle.values()) for (const connection of waiting) connection.destroy();
+    for (const connection of this.#all) connection.destroy();
+    this.#all.clear();
     this.#idle.clear();
   }
 }

@@ -15,6 +15,8 @@ export interface PieceContext {
   readonly segments: Segments;
   readonly sink: Sink;
   readonly known: Identity;
+  /** The next answer must show that the object is the one an earlier attempt began. */
+  readonly mustConfirm: boolean;
   /** An answer was found good; runs before its first byte is used. */
   accepted(answer: Accepted, piece: Lane): void | Promise<void>;
   delivered(piece: Lane, bytes: number): void;
@@ -22,7 +24,7 @@ export interface PieceContext {
 
 /** Hands bytes to the sink, as many as belong to the piece. */
 export function deliver(context: PieceContext, lane: Lane, data: Buffer): void | Promise<void> {
-  const { piece, source } = lane;
+  const { piece } = lane;
   const length = Math.min(data.length, piece.end - piece.position);
   if (length <= 0) return;
   const offset = piece.position;
@@ -30,7 +32,7 @@ export function deliver(context: PieceContext, lane: Lane, data: Buffer): void |
   // Before the sink takes them, so that nobody takes over what is already here.
   piece.position += length;
   context.delivered(lane, length);
-  const written = write(context.sink, offset, data.subarray(0, length), source.server.host);
+  const written = write(context, lane, offset, data.subarray(0, length));
   if (written === undefined) return;
   lane.waitsForSink = true;
   return written.then(() => {
@@ -49,12 +51,20 @@ export class SinkFailure extends Error {
   }
 }
 
-function write(sink: Sink, offset: number, chunk: Buffer, server: string): void | Promise<void> {
-  try {
-    return sink.write(offset, chunk, server)?.catch((error: unknown) => {
-      throw new SinkFailure(error);
-    });
-  } catch (error) {
+function write(
+  { sink }: PieceContext,
+  { piece, source }: Lane,
+  offset: number,
+  chunk: Buffer,
+): void | Promise<void> {
+  const failed = (error: unknown): never => {
+    // What the sink did not take must not be called done: a later attempt would miss it.
+    piece.position = offset;
     throw new SinkFailure(error);
+  };
+  try {
+    return sink.write(offset, chunk, source.server.host)?.catch(failed);
+  } catch (error) {
+    return failed(error);
   }
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import {
+  firstByte,
   locatorOf,
   objectBytes,
   serveObject,
@@ -16,6 +17,7 @@ import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { FetchEvent } from './fetch.ts';
 import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
+import { PartFile } from './part-file.ts';
 import type { Policy } from './policy.ts';
 
 const url = 'osdf:///ns/data.bin';
@@ -121,7 +123,7 @@ test('a server that stalls is left, and another goes on at the byte where it sto
   await s.fetch();
   same(s.target, bytes);
   assert.deepEqual(s.setbacks(), ['transfer-stalled']);
-  assert.equal(s.servers[1]!.seen.find(({ method }) => method === 'GET')?.range, 'bytes=700000-');
+  assert.equal(firstByte(s.servers[1]!.seen.find(({ method }) => method === 'GET')?.range), 700000);
 });
 
 test('a server that never answers is left', async (t) => {
@@ -183,7 +185,7 @@ test('a chunked answer that ends early is found out, with a bad transfer status 
     await s.fetch();
     same(s.target, bytes);
     assert.deepEqual(s.setbacks(), ['transfer-failed']);
-    assert.equal(s.servers[1]!.seen[0]?.range, 'bytes=600000-');
+    assert.equal(firstByte(s.servers[1]!.seen[0]?.range), 600000);
   }
 });
 
@@ -192,7 +194,7 @@ test('bytes that the server withdraws with its transfer status are fetched again
   const s = await scene(t, [{ bytes, get: chunked('500: checksum', bytes.length) }, { bytes }]);
   await s.fetch();
   same(s.target, bytes);
-  assert.equal(s.servers[1]!.seen[0]?.range, 'bytes=0-');
+  assert.equal(firstByte(s.servers[1]!.seen[0]?.range), 0);
 });
 
 test('one cache without the object does not matter when another has it', async (t) => {
@@ -317,6 +319,21 @@ test('a range that begins at another byte than the one asked for is refused', as
   assert.deepEqual(s.setbacks(), ['data-wrong']);
 });
 
+test('a server that answers an open range with its size but no bytes is asked again with an end', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const old: ServerOptions = {
+    bytes,
+    get: (e) => {
+      if (!(e.request.headers.range ?? '').endsWith('-')) e.answer();
+      else e.answer({ headers: { 'Content-Range': `bytes 0--1/${bytes.length}` }, body: Buffer.alloc(0) });
+    },
+  };
+  const s = await scene(t, [old]);
+  await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(s.setbacks(), []);
+});
+
 test('an HTML page with status 200 is not the object', async (t) => {
   const bytes = objectBytes(mebibyte);
   const page = Buffer.from('<html>Please log in</html>');
@@ -428,10 +445,16 @@ test('a stopped fetch leaves what it has, and the next one goes on from there', 
   same(s.target, bytes);
   assert.equal(second.servers[0]!.bytes, mebibyte);
   const resumed = s.servers[0]!.seen.filter(({ method }) => method === 'GET')[1]!;
-  assert.equal(resumed.range, `bytes=${2 * mebibyte}-`);
+  assert.equal(firstByte(resumed.range), 2 * mebibyte);
   assert.equal(resumed.headers['if-range'], '"v1"');
   assert.deepEqual(readdirSync(path.dirname(s.target)), ['data.bin']);
 });
+
+/** A journal that says that the first `end` bytes are there, and on the disk. */
+function journalOf(identity: object, end: number, more: object = {}): string {
+  const done = [{ start: 0, end }];
+  return JSON.stringify({ url, identity, done, flushed: done, ...more });
+}
 
 test('a part of an object that has changed since is thrown away', async (t) => {
   const old = objectBytes(3 * mebibyte);
@@ -439,10 +462,7 @@ test('a part of an object that has changed since is thrown away', async (t) => {
   const s = await scene(t, [{ bytes, headers: { ETag: '"v2"' } }]);
   writeFileSync(`${s.target}.part`, old.subarray(0, mebibyte));
   const identity = { size: bytes.length, etag: '"v1"' };
-  writeFileSync(
-    `${s.target}.part.json`,
-    JSON.stringify({ url, identity, done: [{ start: 0, end: mebibyte }] }),
-  );
+  writeFileSync(`${s.target}.part.json`, journalOf(identity, mebibyte));
   await s.fetch();
   same(s.target, bytes);
 });
@@ -452,12 +472,115 @@ test('a part without anything to recognize the object by is not continued', asyn
   const s = await scene(t, [{ bytes }]);
   writeFileSync(`${s.target}.part`, objectBytes(mebibyte));
   const identity = { size: bytes.length };
+  writeFileSync(`${s.target}.part.json`, journalOf(identity, mebibyte));
+  await s.fetch();
+  same(s.target, bytes);
+});
+
+test('a part of an earlier run of the machine counts only as far as it was on the disk', async (t) => {
+  const bytes = objectBytes(3 * mebibyte);
+  const s = await scene(t, [{ bytes, headers: { ETag: '"v1"' } }]);
+  const lost = Buffer.concat([bytes.subarray(0, mebibyte), Buffer.alloc(mebibyte)]);
+  writeFileSync(`${s.target}.part`, lost);
+  const identity = { size: bytes.length, etag: '"v1"' };
+  const flushed = [{ start: 0, end: mebibyte }];
   writeFileSync(
     `${s.target}.part.json`,
-    JSON.stringify({ url, identity, done: [{ start: 0, end: mebibyte }] }),
+    journalOf(identity, 2 * mebibyte, { flushed, boot: 'an earlier one' }),
   );
   await s.fetch();
   same(s.target, bytes);
+  assert.equal(firstByte(s.servers[0]!.seen[0]?.range), mebibyte);
+});
+
+test('a part that has every byte is confirmed by a server before it gets its name', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const s = await scene(t, [{ bytes, headers: { ETag: '"v1"' } }]);
+  writeFileSync(`${s.target}.part`, bytes);
+  writeFileSync(`${s.target}.part.json`, journalOf({ size: bytes.length, etag: '"v1"' }, bytes.length));
+  const fetched = await s.fetch();
+  same(s.target, bytes);
+  assert.deepEqual(
+    fetched.servers.map(({ bytes: some }) => some),
+    [1],
+  );
+});
+
+test('a part is not continued from a server that cannot show that it has the same object', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const s = await scene(t, [{ bytes }]);
+  writeFileSync(`${s.target}.part`, objectBytes(mebibyte));
+  writeFileSync(`${s.target}.part.json`, journalOf({ size: bytes.length, etag: '"v1"' }, mebibyte));
+  await s.fetch();
+  same(s.target, bytes);
+});
+
+test('a size of nothing that the user knows is demanded too', async (t) => {
+  const empty = await scene(t, [{ bytes: Buffer.alloc(0) }]);
+  assert.equal((await empty.fetch({ bytes: 0 })).bytes, 0);
+  const full = await scene(t, [{ bytes: objectBytes(10) }]);
+  await fails(full.fetch({ bytes: 0 }), 'object-changed', /has 10 bytes, expected 0/);
+});
+
+test('a range that the only server sends damaged is asked of it again', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const damaged = Buffer.from(bytes);
+  damaged[77] = (damaged[77] ?? 0) ^ 1;
+  const flaky: ServerOptions = {
+    bytes,
+    get: (e) => e.answer(e.nth === 1 ? { body: damaged.subarray(e.from) } : {}),
+  };
+  const s = await scene(t, [flaky]);
+  const chunks = [bytes.subarray(0, mebibyte), bytes.subarray(mebibyte)].map(sha256);
+  const manifest = { bytes: bytes.length, chunkBytes: mebibyte, sha256: sha256(bytes), chunks };
+  assert.equal((await s.fetch({ manifest })).verified, 'manifest');
+  same(s.target, bytes);
+  assert.equal(s.servers[0]!.seen[1]?.range, `bytes=0-${mebibyte - 1}`);
+});
+
+test('a token renewed in mid-transfer is used for the rest', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const expires: ServerOptions = {
+    bytes,
+    get: (e) => {
+      if (e.nth === 1) e.begin(mebibyte, () => e.request.socket.end());
+      else if (e.request.headers.authorization === 'Bearer new') e.answer();
+      else e.answer({ status: 403, body: Buffer.from('expired') });
+    },
+  };
+  const headers = { Authorization: 'Bearer old' };
+  const s = await scene(t, [expires], { headers });
+  await s.fetch({
+    policy: { laps: 4 },
+    onEvent: (event) => {
+      if (event.kind === 'setback' && event.fault.kind === 'token-refused')
+        headers.Authorization = 'Bearer new';
+    },
+  });
+  same(s.target, bytes);
+});
+
+test('a server that asks for more patience than there is ends the fetch at once', async (t) => {
+  const bytes = objectBytes(10);
+  const busy: ServerOptions = {
+    bytes,
+    get: (e) => e.answer({ status: 429, headers: { 'Retry-After': '5000' }, body: Buffer.from('later') }),
+  };
+  const s = await scene(t, [busy]);
+  const fault = await fails(s.fetch(), 'servers-unreachable', /429/);
+  assert.equal(fault.retryAfterSeconds, 5000);
+});
+
+test('what a disk did not take is not called done', async (t) => {
+  const s = await scene(t, [{ bytes: objectBytes(2 * mebibyte), headers: { ETag: '"v1"' } }]);
+  const full = new Fault('disk-full', 'no room');
+  const write = t.mock.method(PartFile.prototype, 'write', (offset: number) => {
+    if (offset > 0) throw full;
+  });
+  await assert.rejects(s.fetch(), (error) => error === full);
+  const written = write.mock.calls[0]?.arguments[1]?.length;
+  const journal = JSON.parse(readFileSync(`${s.target}.part.json`, 'utf8')) as { done: unknown };
+  assert.deepEqual(journal.done, [{ start: 0, end: written }]);
 });
 
 test('a journal that is nonsense is ignored', async (t) => {

@@ -5,7 +5,10 @@ import { askObject, type ObjectFacts } from './digest.ts';
 import type { Fetched, FetchOptions, Verified } from './fetch.ts';
 import { FileSink } from './file-sink.ts';
 import { onDisk, PartFile } from './part-file.ts';
-import { journalPath, readJournal, writeJournal, type PartJournal } from './part-journal.ts';
+import { JournalKeeper } from './journal-keeper.ts';
+import { readJournal, type PartJournal } from './part-journal.ts';
+import type { Range } from './segments.ts';
+import type { Identity } from './check-answer.ts';
 import { asStopped, settle, type Settings } from './settings.ts';
 import { Transfer } from './transfer.ts';
 
@@ -13,10 +16,6 @@ export interface FetchToFileOptions extends FetchOptions {
   /** Replace a target that holds something else. */
   overwrite?: boolean;
 }
-
-/** When the journal is first written, and how often it is brought up to date, for the case that the process is killed. */
-const firstCheckpointMs = 1_000;
-const checkpointMs = 10_000;
 
 /**
  * Fetches an object into a file. Until it is whole and proven the bytes are in `target.part`; a later call for
@@ -38,25 +37,22 @@ export async function fetchToFile(
     return { bytes: fetch.size, seconds, verified, servers: fetch.servers };
   } catch (error) {
     fetch.suspend();
-    throw asStopped(url, error, settings.signal);
+    throw asStopped(settings, error);
   } finally {
     fetch.close();
   }
 }
 
 class FileFetch {
-  readonly #url: string;
   readonly #target: string;
   readonly #settings: Settings;
   readonly #file: PartFile;
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
   #digest: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
-  #checkpointAt: number;
-  #flushing = false;
+  readonly #keeper: JournalKeeper;
 
   constructor(url: string, target: string, settings: Settings) {
-    this.#url = url;
     this.#target = target;
     this.#settings = settings;
     this.#file = new PartFile(target);
@@ -66,22 +62,23 @@ class FileFetch {
       sha256: sha256 !== undefined && manifest === undefined,
       onBad: (range, servers) => this.#transfer.reject(range, servers),
     });
+    const earlier = this.#earlier();
+    this.#keeper = new JournalKeeper(target, this.#file, clock, earlier?.done ?? [], () => this.#journal());
     this.#transfer = new Transfer({
       url,
       ...settings,
       sink: this.#sink,
       proven: manifest !== undefined,
-      earlier: this.#earlier(),
+      earlier,
       onEvent: (event) => {
         settings.onEvent(event);
-        if (event.kind === 'progress') this.#checkpoint();
+        if (event.kind === 'progress') this.#keeper.tick();
       },
       onFound: (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
         this.#digest = askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
       },
     });
-    this.#checkpointAt = clock.monotonic() + firstCheckpointMs;
   }
 
   get size(): number {
@@ -102,24 +99,18 @@ class FileFetch {
     }
     this.#file.truncate(this.size);
     onDisk(this.#target, () => fs.renameSync(this.#file.path, this.#target));
-    fs.rmSync(journalPath(this.#target), { force: true });
+    this.#keeper.remove();
     return proof;
   }
 
   /** Leaves what is there for a later attempt. */
   suspend(): void {
-    const journal = this.#journal();
-    if (journal !== undefined) {
-      writeJournal(this.#target, journal);
-      return;
-    }
-    fs.rmSync(journalPath(this.#target), { force: true });
-    fs.rmSync(this.#file.path, { force: true });
+    this.#keeper.suspend();
   }
 
   close(): void {
     this.#transfer.close();
-    this.#file.close();
+    this.#keeper.close();
   }
 
   async #prove(): Promise<Verified | Fault> {
@@ -138,47 +129,37 @@ class FileFetch {
   }
 
   #corrupt(what: string, found: string, expected: string): Fault {
-    return new Fault('data-corrupt', `${this.#url}: ${what} is ${found}, should be ${expected}`, {
-      about: this.#url,
-    });
+    const { shownUrl: about } = this.#settings;
+    return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${expected}`, { about });
   }
 
   /** An earlier attempt's bytes, if they can be told to be of the same object. */
-  #earlier(): { identity: PartJournal['identity']; done: PartJournal['done'] } | undefined {
-    const { manifest, sha256, size } = this.#settings;
+  #earlier(): { identity: Identity; done: Range[] } | undefined {
+    const { manifest, sha256, size, shownUrl } = this.#settings;
     const journal = readJournal(this.#target);
     const identity = journal?.identity;
     const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
     const sameSize = size === undefined || size === identity?.size;
-    if (journal?.url !== this.#url || identity === undefined || recognizable === undefined || !sameSize) {
+    if (journal?.url !== shownUrl || identity === undefined || recognizable === undefined || !sameSize) {
       this.#file.truncate(0);
       return undefined;
     }
     const there = journal.done.filter(({ end }) => end <= this.#file.size);
-    return { identity, done: this.#sink.check?.proven(there) ?? there };
+    const done = leaveLastByte(this.#sink.check?.proven(there) ?? there, identity.size);
+    return { identity: manifest === undefined ? identity : { ...identity, etag: undefined }, done };
   }
 
   #journal(): PartJournal | undefined {
     const { known, segments } = this.#transfer;
-    const done = segments.done;
-    return known.size === undefined || done.length === 0
-      ? undefined
-      : { url: this.#url, identity: this.#transfer.identity, done };
+    const { done } = segments;
+    if (known.size === undefined || done.length === 0) return undefined;
+    return { url: this.#settings.shownUrl, identity: known, done };
   }
+}
 
-  /** The journal names only what is on the disk: a machine that dies may lose what was just written. */
-  #checkpoint(): void {
-    const now = this.#settings.clock.monotonic();
-    const journal = this.#journal();
-    if (this.#flushing || now < this.#checkpointAt || journal === undefined) return;
-    this.#flushing = true;
-    this.#file
-      .flush()
-      .then(() => writeJournal(this.#target, journal))
-      .catch(() => undefined)
-      .finally(() => {
-        this.#flushing = false;
-        this.#checkpointAt = this.#settings.clock.monotonic() + checkpointMs;
-      });
-  }
+/** Of a part that has all bytes the last one is asked for again, so that a server confirms the object. */
+function leaveLastByte(done: Range[], size: number | undefined): Range[] {
+  const [first] = done;
+  if (first === undefined || done.length > 1 || first.start > 0 || first.end !== size) return done;
+  return [{ start: 0, end: size - 1 }];
 }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import {
+  firstByte,
   locatorOf,
   objectBytes,
   serveObject,
@@ -118,7 +119,7 @@ test('the stream goes on at the byte where a server broke, at another one', asyn
   const servers = await serveAll(t, [breaks, { bytes }]);
   const { hash } = await receive(servers);
   assert.equal(hash, sha256(bytes));
-  assert.equal(servers[1]!.seen[0]?.range, `bytes=${mebibyte + 1}-`);
+  assert.equal(firstByte(servers[1]!.seen[0]?.range), mebibyte + 1);
 });
 
 test('several servers deliver one stream in order', async (t) => {

@@ -22,7 +22,7 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
     const seconds = (settings.clock.monotonic() - started) / 1000;
     return { bytes: fetch.transfer.segments.size, seconds, verified, servers: fetch.transfer.servers };
   } catch (error) {
-    throw asStopped(url, error, settings.signal);
+    throw asStopped(settings, error);
   } finally {
     fetch.transfer.close();
   }
@@ -35,7 +35,6 @@ const likely: Algorithm = 'crc32c';
 
 class StreamFetch {
   readonly transfer: Transfer;
-  readonly #url: string;
   readonly #settings: Settings;
   readonly #write: Write;
   #hash: Hasher | undefined;
@@ -43,7 +42,6 @@ class StreamFetch {
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
 
   constructor(url: string, write: Write, settings: Settings) {
-    this.#url = url;
     this.#settings = settings;
     this.#write = write;
     const { manifest, sha256, clock, policy, signal } = settings;
@@ -73,9 +71,9 @@ class StreamFetch {
     if (found === digest.hex) return 'digest';
     throw new Fault(
       'data-corrupt',
-      `${this.#url}: ${digest.algorithm} is ${found}, should be ${digest.hex}`,
+      `${this.#settings.shownUrl}: ${digest.algorithm} is ${found}, should be ${digest.hex}`,
       {
-        about: this.#url,
+        about: this.#settings.shownUrl,
       },
     );
   }

@@ -8,12 +8,15 @@ import type { Judgement, Watched } from './watchdog.ts';
 
 /** A lane silent for so long is free to be taken over. */
 const silentMs = 1_000;
+/** Watched less often than this: something held up the event loop. */
+const standstillMs = 2_000;
 const stopped = new Error('stopped');
 
 /** The lanes open now. */
 export class Lanes {
   readonly #clock: Clock;
   readonly #open = new Map<Lane, Promise<void>>();
+  #watchedAt = Infinity;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -53,6 +56,7 @@ export class Lanes {
   /** Judges each lane that its sink does not hold up, and ends those that are stalled or not worth their place. */
   watch(judge: (watched: Watched, lane: Lane) => Judgement): { slow: boolean } {
     const now = this.#clock.monotonic();
+    this.#excuse(now);
     let slow = false;
     for (const lane of this.#open.keys()) {
       if (lane.waitsForSink || lane.controller.signal.aborted) continue;
@@ -102,6 +106,14 @@ export class Lanes {
   async stop(): Promise<void> {
     for (const { controller } of this.#open.keys()) controller.abort(stopped);
     await Promise.all(this.#open.values());
+  }
+
+  /** Time in which this process itself stood still, say in a write to a slow disk, is nobody's silence. */
+  #excuse(now: number): void {
+    const stoodStill = now - this.#watchedAt;
+    if (stoodStill > standstillMs)
+      for (const lane of this.#open.keys()) lane.movedAt = Math.min(now, lane.movedAt + stoodStill);
+    this.#watchedAt = now;
   }
 
   #silent(lane: Lane): boolean {

@@ -25,14 +25,14 @@ export async function readPiece(context: PieceContext, lane: Lane): Promise<void
 async function acceptFile(context: PieceContext, lane: Lane, file: FileHandle, path: string): Promise<void> {
   const stat = await file.stat();
   if (!stat.isFile()) throw new Fault('data-wrong', `${path} is not a file`);
-  const { known } = context;
+  const { known, mustConfirm } = context;
   if (known.size !== undefined && known.size !== stat.size)
     throw new Setback(
       'changed',
       new Fault('object-changed', `${path} has ${stat.size} bytes, expected ${known.size}`),
     );
   const lastModified = stat.mtime.toISOString();
-  if (known.lastModified !== undefined && known.lastModified !== lastModified)
+  if (mustConfirm && known.lastModified !== lastModified)
     throw new Setback('changed', new Fault('object-changed', `${path} was written at ${lastModified}`));
   const from = lane.piece.position;
   await context.accepted(

@@ -76,6 +76,11 @@ export class Roster {
     );
   }
 
+  /** No server rests: whoever could be asked is free now. */
+  allFree(now: number): boolean {
+    return this.#staysWith === undefined && this.sources.filter(usable).every((source) => ready(source, now));
+  }
+
   nextLap(): void {
     this.#lap++;
   }
@@ -90,7 +95,8 @@ export class Roster {
   failed(source: Source, setback: Setback, now: number): void {
     source.last = setback;
     source.tries++;
-    source.dead ||= setback.trouble === 'missing' || setback.trouble === 'refused';
+    // One that has delivered before may do so again: objects are evicted and come back, tokens are renewed.
+    source.dead ||= source.bytes === 0 && (setback.trouble === 'missing' || setback.trouble === 'refused');
     source.disagrees ||= setback.trouble === 'changed';
     source.noRanges ||= setback.trouble === 'no-ranges';
     const patience = setback.trouble === 'filling' ? fillingRestsMs[source.tries - 1] : undefined;

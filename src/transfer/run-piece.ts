@@ -18,7 +18,7 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
   try {
     answer = await ask(context, lane);
     const { connection, head, url } = answer;
-    const asked = { ...askedOf(lane), tokenSent: answer.tokenSent };
+    const asked = { ...askedOf(lane), confirm: context.mustConfirm, tokenSent: answer.tokenSent };
     const accepted = checkAnswer(head, asked, context.known);
     await context.accepted(accepted, lane);
     const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));

@@ -59,7 +59,12 @@ test('what is nearly done is not worth taking over', () => {
   const piece = segments.claim(want('a'))!;
   piece.position = mebibyte - 1000;
   assert.equal(
-    segments.steal(want('b'), 1e6, () => 1e6),
+    segments.steal(want('b'), 1e3, () => 1e3),
+    undefined,
+  );
+  piece.position = 0;
+  assert.equal(
+    segments.steal(want('b'), 1e8, () => 1e8),
     undefined,
   );
 });

@@ -33,6 +33,8 @@ export interface Want {
 const nobody: ReadonlySet<string> = new Set();
 /** Less than this is not worth a request of its own. */
 const smallestTheft = 256 * 1024;
+/** Nor is what its server will have sent in this time. */
+const soonSeconds = 0.5;
 
 /**
  * Which bytes are there, which are on their way, which are missing. Pieces are given out in order; when none is
@@ -112,7 +114,7 @@ export class Segments {
    */
   steal(want: Want, rate: number, rateOf: (piece: Piece) => number): Piece | undefined {
     let victim: Piece | undefined;
-    let longest = 0;
+    let longest = soonSeconds;
     for (const piece of this.#running) {
       const seconds = (piece.end - piece.position) / Math.max(1, rateOf(piece));
       if (piece.server === want.server || piece.end === Infinity || seconds <= longest) continue;

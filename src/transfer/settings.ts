@@ -4,9 +4,12 @@ import type { Locator } from '../federation/located.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import type { Manifest } from './manifest.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
+import { safeUrl } from './safe-url.ts';
 
 /** A fetch's options with every default filled in. */
 export interface Settings {
+  /** The URL as it may be shown and written down. */
+  shownUrl: string;
   locator: Locator;
   clock: Clock;
   signal: AbortSignal;
@@ -22,20 +25,22 @@ export interface Settings {
 /** Fills in defaults and refuses options that contradict each other. */
 export function settle(url: string, options: FetchOptions): Settings {
   const { manifest, bytes } = options;
+  const shownUrl = safeUrl(url);
   const sha256 = options.sha256?.toLowerCase();
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
     throw new Fault(
       'file-invalid',
-      `${url}: a SHA-256 is 64 hex digits, not ${JSON.stringify(options.sha256)}`,
+      `${shownUrl}: a SHA-256 is 64 hex digits, not ${JSON.stringify(options.sha256)}`,
     );
   if (manifest !== undefined && bytes !== undefined && manifest.bytes !== bytes)
     throw new Fault(
       'file-invalid',
-      `${url}: ${bytes} bytes are expected, the manifest says ${manifest.bytes}`,
+      `${shownUrl}: ${bytes} bytes are expected, the manifest says ${manifest.bytes}`,
     );
   if (manifest !== undefined && sha256 !== undefined && manifest.sha256 !== sha256)
-    throw new Fault('file-invalid', `${url}: the expected SHA-256 is not the manifest's`);
+    throw new Fault('file-invalid', `${shownUrl}: the expected SHA-256 is not the manifest's`);
   return {
+    shownUrl,
     locator: options.locator,
     clock: options.clock ?? systemClock,
     signal: options.signal ?? new AbortController().signal,
@@ -49,7 +54,7 @@ export function settle(url: string, options: FetchOptions): Settings {
 }
 
 /** What a fetch is rejected with when the user stopped it. */
-export function asStopped(url: string, error: unknown, signal: AbortSignal): unknown {
+export function asStopped({ shownUrl, signal }: Settings, error: unknown): unknown {
   if (!signal.aborted || signal.reason instanceof Fault) return error;
-  return new Fault('interrupted', `${url}: stopped`, { about: url, cause: signal.reason });
+  return new Fault('interrupted', `${shownUrl}: stopped`, { about: shownUrl, cause: signal.reason });
 }

@@ -21,6 +21,8 @@ import { mayWiden, pieceBytes } from './width.ts';
 
 export interface TransferOptions {
   url: string;
+  /** The URL as it may be shown. */
+  shownUrl: string;
   locator: Locator;
   tokenFile: string | undefined;
   clock: Clock;
@@ -74,6 +76,7 @@ export class Transfer implements PieceContext {
   readonly #meter: RateMeter;
   #identity: Identity;
   #found = false;
+  #resumes: boolean;
   #age: number | undefined;
   #width = 1;
   #restarts = 0;
@@ -91,9 +94,9 @@ export class Transfer implements PieceContext {
     this.clock = options.clock;
     this.policy = options.policy;
     this.sink = options.sink;
-    const unknown = { size: options.size, etag: undefined, lastModified: undefined };
-    this.#identity = options.earlier?.identity ?? unknown;
-    this.segments = new Segments(this.#identity.size ?? Infinity, options.earlier?.done);
+    this.#identity = options.earlier?.identity ?? this.#required;
+    this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
+    this.#resumes = options.earlier !== undefined;
     this.#lanes = new Lanes(this.clock);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
@@ -101,14 +104,18 @@ export class Transfer implements PieceContext {
     this.pool = new ConnectionPool({ clock: this.clock, ca: options.locator.ca, connectMs });
   }
 
-  /** What every answer must agree with. Servers keep different times, so a time is compared once only. */
+  /** What every answer must agree with. */
   get known(): Identity {
-    return this.#found ? { ...this.#identity, lastModified: undefined } : this.#identity;
+    return this.#identity;
   }
 
-  /** What the object is, as far as anybody said. */
-  get identity(): Identity {
-    return this.#identity;
+  get mustConfirm(): boolean {
+    return !this.#found && !this.#options.proven && this.#resumes && hasValidator(this.#identity);
+  }
+
+  /** What the user or a manifest says of the object. */
+  get #required(): Identity {
+    return { size: this.#options.size, etag: undefined, lastModified: undefined };
   }
 
   /** Bytes per server that sent any. */
@@ -124,7 +131,7 @@ export class Transfer implements PieceContext {
       while (!this.segments.complete || !this.#found) {
         this.#assign();
         await (this.#lanes.size === 0 ? this.#rest() : this.#sleep(tickMs));
-        if (this.#changed) await this.#restart('object-changed');
+        if (this.#changed) await this.#restart();
         this.#throwIfOver();
         this.#watch();
       }
@@ -146,7 +153,7 @@ export class Transfer implements PieceContext {
     const rejections = (this.#rejections.get(range.start) ?? 0) + 1;
     this.#rejections.set(range.start, rejections);
     const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
-    const fault = new Fault('data-corrupt', what, { about: this.#options.url });
+    const fault = new Fault('data-corrupt', what, { about: this.#options.shownUrl });
     if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
     // Every server was asked for it, and again: what was published is not what the manifest describes.
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#truest();
@@ -177,7 +184,7 @@ export class Transfer implements PieceContext {
     lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
-    if (this.#width === 1 && this.#age === undefined) this.#considerWidening(lane);
+    if (this.#width === 1 && this.#roster.sources.length > 1) this.#considerWidening(lane);
     if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
@@ -245,16 +252,14 @@ export class Transfer implements PieceContext {
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
       this.#fatal ??= this.#truest();
-    // A server that contradicts itself, or an earlier attempt that all of it came from: no point in asking others.
-    if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#options.earlier !== undefined)))
-      this.#changed = true;
+    // It contradicts itself, or the first server asked contradicts an earlier attempt: no need to ask the others.
+    if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#resumes))) this.#changed = true;
   }
 
-  async #restart(kind: 'object-changed'): Promise<void> {
+  async #restart(): Promise<void> {
+    const { shownUrl: url } = this.#options;
     if (!(await this.#tryRestart()))
-      throw new Fault(kind, `${this.#options.url} changed while it was being fetched`, {
-        about: this.#options.url,
-      });
+      throw new Fault('object-changed', `${url} changed while it was being fetched`, { about: url });
   }
 
   async #tryRestart(): Promise<boolean> {
@@ -264,18 +269,22 @@ export class Transfer implements PieceContext {
     this.#changed = false;
     this.#found = false;
     this.#width = 1;
-    this.#identity = { size: this.#options.size, etag: undefined, lastModified: undefined };
-    this.segments = new Segments(this.#identity.size ?? Infinity);
+    this.#resumes = false;
+    this.#identity = this.#required;
+    this.segments = new Segments(Infinity);
     this.#roster.restart();
     return true;
   }
 
   /** Nothing runs and nobody can be asked now: wait for a server's rest to end, or begin another lap. */
   async #rest(): Promise<void> {
+    const now = this.clock.monotonic();
     const nextAt = this.#roster.nextAt();
     if (!this.#roster.lapDone && nextAt !== undefined) {
-      const ms = Math.min(tickMs, nextAt - this.clock.monotonic());
-      return ms > 0 ? this.#sleep(ms) : undefined;
+      // A server may be free and yet not be asked for the one range it sent damaged.
+      if (this.#roster.allFree(now)) this.segments.forgive();
+      if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#truest();
+      return this.#sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
     this.#roster.nextLap();
     const direct = this.#roster.lap > 1 || nextAt === undefined;
@@ -335,13 +344,13 @@ export class Transfer implements PieceContext {
     if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
       throw new Fault(
         'transfer-stalled',
-        `${this.#options.url}: ${this.#state()} in the ${budgetSeconds} s allowed`,
+        `${this.#options.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
       );
     if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000) throw this.#truest();
   }
 
   #truest(): Fault {
-    return truestFault(this.#options.url, this.#roster.sources, this.#state());
+    return truestFault(this.#options.shownUrl, this.#roster.sources, this.#state());
   }
 
   #state(): string {
@@ -364,6 +373,10 @@ export class Transfer implements PieceContext {
       signal.removeEventListener('abort', wake);
     }
   }
+}
+
+function hasValidator({ etag, lastModified }: Identity): boolean {
+  return etag !== undefined || lastModified !== undefined;
 }
 
 async function begin(sink: Sink, size: number | undefined): Promise<void> {

@@ -145,3 +145,8 @@ export function sha256(bytes: Buffer): string {
 export function objectBytes(size: number): Buffer {
   return randomBytes(size);
 }
+
+/** Where a Range header begins. */
+export function firstByte(range: string | undefined): number {
+  return Number(/^bytes=(\d+)-/.exec(range ?? '')?.[1]);
+}
