@@ -1,0 +1,63 @@
+import { execFileSync } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { closeSync, mkdirSync, openSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Manifest } from '../../src/transfer/manifest.ts';
+
+export interface NestedArchive {
+  file: string;
+  manifestFile: string;
+  files: number;
+  /** Bytes in the files that come out. */
+  unpackedBytes: number;
+  /** Hash over names and bytes of all files that come out, as `treeHash` computes it. */
+  hash: string;
+}
+
+const fileBytes = 110_000;
+const chunkBytes = 8 << 20;
+
+/** A tar of class tars, as ImageNet's training set comes: each class is a tar of pictures. Made by GNU tar. */
+export function makeNestedArchive(folder: string, classes: number, filesPerClass: number): NestedArchive {
+  const whole = createHash('sha256');
+  const inner = path.join(folder, 'inner');
+  const pool = randomBytes(8 << 20);
+  for (let index = 0; index < classes; index++) {
+    const name = `n${String(index).padStart(8, '0')}`;
+    const pictures = path.join(inner, name);
+    mkdirSync(pictures, { recursive: true });
+    for (let each = 0; each < filesPerClass; each++) {
+      const at = (index * 7919 + each * 104_729) % (pool.length - fileBytes);
+      const bytes = pool.subarray(at, at + fileBytes);
+      const picture = `${name}_${String(each).padStart(5, '0')}.JPEG`;
+      writeFileSync(path.join(pictures, picture), bytes);
+      addToHash(whole, `${name}/${picture}`, bytes);
+    }
+    execFileSync('tar', ['-cf', `${pictures}.tar`, '--sort=name', '-C', pictures, '.']);
+    rmSync(pictures, { recursive: true });
+  }
+  const file = path.join(folder, 'train.tar');
+  execFileSync('tar', ['-cf', file, '--sort=name', '--remove-files', '-C', inner, '.']);
+  const manifestFile = path.join(folder, 'train.tar.manifest.json');
+  writeFileSync(manifestFile, JSON.stringify(manifestOf(file)));
+  const files = classes * filesPerClass;
+  return { file, manifestFile, files, unpackedBytes: files * fileBytes, hash: whole.digest('hex') };
+}
+
+export function addToHash(hash: ReturnType<typeof createHash>, name: string, bytes: Buffer): void {
+  hash.update(`${name}\0${bytes.length}\0`).update(bytes);
+}
+
+function manifestOf(file: string): Manifest {
+  const whole = createHash('sha256');
+  const chunks: string[] = [];
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  const fd = openSync(file, 'r');
+  for (let read = readSync(fd, chunk); read > 0; read = readSync(fd, chunk)) {
+    const bytes = chunk.subarray(0, read);
+    whole.update(bytes);
+    chunks.push(createHash('sha256').update(bytes).digest('hex'));
+  }
+  closeSync(fd);
+  return { bytes: statSync(file).size, chunkBytes, sha256: whole.digest('hex'), chunks };
+}

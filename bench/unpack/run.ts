@@ -1,0 +1,101 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { startNginx } from '../../test/servers/nginx.ts';
+import { interleave, median, type Variant } from '../interleave.ts';
+import { markdownTable } from '../markdown-table.ts';
+import { measure, type Cost } from '../measure.ts';
+import { program } from '../peers.ts';
+import { scratchFolder } from '../scratch.ts';
+import { addToHash, makeNestedArchive, type NestedArchive } from './nested-archive.ts';
+import { unpackVariants } from './variants.ts';
+
+/** `node bench/unpack/run.ts [--classes 100] [--files 300] [--rounds 3] [--where disk|memory]` */
+const { values } = parseArgs({
+  options: {
+    classes: { type: 'string', default: '100' },
+    files: { type: 'string', default: '300' },
+    rounds: { type: 'string', default: '3' },
+    where: { type: 'string', default: 'disk' },
+  },
+});
+const own = scratchFolder('disk');
+const work = scratchFolder(values.where === 'memory' ? 'memory' : 'disk');
+const folder = path.join(work, 'run');
+const archive = makeNestedArchive(own, Number(values.classes), Number(values.files));
+const nginx = await startNginx(program('nginx', 'nginx-light'), { folder: own, root: own });
+try {
+  const variants = await unpackVariants(
+    `${nginx.httpUrl}/train.tar`,
+    folder,
+    archive,
+    path.join(own, 'compiled'),
+  );
+  const costs = await interleave(variants, {
+    rounds: Number(values.rounds),
+    prepare: anew,
+    prove: ({ name }) => prove(name, archive),
+  });
+  const peaks = new Map<string, number>();
+  for (const variant of variants) peaks.set(variant.name, await peakBytes(variant));
+  console.log(tableOf(archive, costs, peaks));
+} finally {
+  await nginx.stop();
+}
+
+function anew(): void {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+}
+
+/** Every file is there, with every byte; and no other. */
+function prove(name: string, { hash, files }: NestedArchive): void {
+  const into = path.join(folder, 'into');
+  const tree = createHash('sha256');
+  const found = readdirSync(into, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(into, path.join(entry.parentPath, entry.name)))
+    .sort();
+  for (const file of found) addToHash(tree, file, readFileSync(path.join(into, file)));
+  if (found.length !== files || tree.digest('hex') !== hash) throw new Error(`${name} left wrong files`);
+}
+
+/** The most that the run's folder held at once, looked at every quarter of a second, in a run of its own. */
+async function peakBytes(variant: Variant): Promise<number> {
+  anew();
+  let peak = 0;
+  const look = setInterval(() => {
+    const said = spawnSync('du', ['-s', '--block-size=1', folder], { encoding: 'utf8' }).stdout;
+    peak = Math.max(peak, Number(said.split('\t')[0]));
+  }, 250);
+  await measure(variant.command, variant.env === undefined ? {} : { env: variant.env });
+  clearInterval(look);
+  anew();
+  return peak;
+}
+
+function tableOf(of: NestedArchive, costs: Map<string, Cost[]>, peaks: Map<string, number>): string {
+  const medians = [...costs].map(([name, runs]) => ({
+    name,
+    wall: median(runs.map(({ wall }) => wall)),
+    cpu: median(runs.map(({ cpu }) => cpu)),
+    memory: median(runs.map(({ output }) => memoryOf(output))),
+  }));
+  const [seed, piped] = [medians[0], medians[1]];
+  const rows = medians.map(({ name, wall, cpu, memory }) => [
+    ...[name, wall.toFixed(2), cpu.toFixed(2)],
+    ...[(wall / (seed?.wall ?? NaN)).toFixed(2), (cpu / (seed?.cpu ?? NaN)).toFixed(2)],
+    ...[(wall / (piped?.wall ?? NaN)).toFixed(2), (cpu / (piped?.cpu ?? NaN)).toFixed(2)],
+    ((peaks.get(name) ?? NaN) / of.unpackedBytes).toFixed(2),
+    Number.isNaN(memory) ? '' : String(Math.round(memory / 1e6)),
+  ]);
+  const head = ['', 'wall s', 'CPU s', 'wall × seed', 'CPU × seed', 'wall × piped', 'CPU × piped'];
+  const title = `### ${of.files} files, ${(of.unpackedBytes / 1e9).toFixed(2)} GB, ${values.where}, median of ${values.rounds}`;
+  return `\n${title}\n\n${markdownTable([...head, 'peak disk × data', 'memory MB'], rows)}`;
+}
+
+function memoryOf(output: string): number {
+  return Number(/"maxRssBytes":(\d+)/.exec(output)?.[1] ?? NaN);
+}
