@@ -6,10 +6,23 @@ export interface Rendering {
   summary: string;
   /** Files of the run's folder that the pool reads, by path in it. */
   files: Record<string, string>;
+  /** The one of them that a person will want to see. */
+  shown?: string;
+}
+
+/** A rule of a pool that a plan breaks (`error`: it would be refused or held) or strains (`warning`). */
+export interface Finding {
+  level: 'error' | 'warning';
+  /** Name of the rule, for programs. */
+  rule: string;
+  message: string;
+  fix: string;
 }
 
 /** Where attempts run. First it renders, then it acts. */
 export interface Pool {
+  /** What its limits and customs say against a plan; asks nobody outside this machine. */
+  check(plan: Plan): Promise<Finding[]>;
   /** Throws a Fault with figures when a job could never run there. `run` is the name the run will have. */
   render(plan: Plan, run: string): Promise<Rendering>;
   /** Sees to it that the run in the folder is brought to its end; harmless when that is under way already. */

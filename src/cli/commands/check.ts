@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
+import { Fault } from '../../fault/fault.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileWord } from '../job-file-argument.ts';
 import { counted, headline, sentBytes } from '../plan-text.ts';
@@ -23,10 +25,23 @@ Exit codes: 0 the file is good, 3 it is not.`,
     )
     .action(async (where: string, options: { json?: true }) => {
       const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'] });
+      const findings = await openPool(plan.spec.run.pool, cli).check(plan);
+      const errors = findings.filter(({ level }) => level === 'error');
       if (options.json) {
-        cli.out(`${JSON.stringify(summary(plan))}\n`);
-        return;
+        cli.out(`${JSON.stringify({ ...summary(plan), ok: errors.length === 0, findings })}\n`);
+      } else {
+        for (const { level, message, fix } of findings) cli.err(`${level}: ${message}\n  fix: ${fix}\n`);
       }
+      if (errors.length > 0)
+        throw new Fault(
+          'file-invalid',
+          `${plan.file}: ${counted(errors.length, 'rule')} of the pool broken`,
+          {
+            fix: errors[0]?.fix ?? '',
+            about: plan.file,
+          },
+        );
+      if (options.json) return;
       const { files, data } = plan;
       cli.out(
         `ok: ${headline(plan)}; ${counted(files.length, 'file')} (${sentBytes(plan)}), ${counted(data.length, 'data set')}\n`,

@@ -1,5 +1,8 @@
 import type { Command } from 'commander';
 import { loadPlan } from '../../job/load-plan.ts';
+import { asFault } from '../../fault/fault.ts';
+import type { Plan } from '../../job/plan.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileWord } from '../job-file-argument.ts';
 import { planText } from '../plan-text.ts';
@@ -28,10 +31,27 @@ Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
         return;
       }
       cli.out(planText(plan));
+      await tellRendering(cli, plan);
       nextCommands(cli, [
         [`updraft run${jobFileWord(where)}`, 'submit it and watch'],
         [`updraft submit${jobFileWord(where)}`, 'submit it and come back later'],
         [`updraft plan${jobFileWord(where)} --json`, 'the same with every job, for programs'],
       ]);
     });
+}
+
+/** What would be handed to a scheduler, as it would be; where there is none to ask, why it cannot be shown. */
+async function tellRendering(cli: Cli, plan: Plan): Promise<void> {
+  if (plan.spec.run.pool === 'local') return;
+  try {
+    const { files, shown, summary } = await openPool(plan.spec.run.pool, cli).render(
+      plan,
+      `${plan.spec.name}-<id>`,
+    );
+    if (shown !== undefined) cli.out(`\n${shown}, ${summary}:\n\n${files[shown] ?? ''}`);
+  } catch (thrown) {
+    const { kind, message, fix } = asFault(thrown);
+    if (kind !== 'pool-unreachable') throw thrown;
+    cli.err(`what would be submitted cannot be shown: ${message}\n  fix: ${fix ?? ''}\n`);
+  }
 }

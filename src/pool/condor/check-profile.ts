@@ -1,15 +1,7 @@
 import type { Plan, PlannedData } from '../../job/plan.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
+import type { Finding } from '../pool.ts';
 import type { Profile } from './profiles.ts';
-
-/** A rule of a pool that a plan breaks (`error`: it would be held or refused) or strains (`warning`). */
-export interface Finding {
-  level: 'error' | 'warning';
-  /** Name of the rule, for programs. */
-  rule: string;
-  message: string;
-  fix: string;
-}
 
 /** What a pool's customs and limits say against a plan. Pure. */
 export function checkProfile(plan: Plan, profile: Profile): Finding[] {

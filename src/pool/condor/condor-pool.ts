@@ -14,6 +14,7 @@ import { CondorTools } from './condor-tools.ts';
 import { findProfile } from './find-profile.ts';
 import { launcherScript, pluginScript } from './launcher.ts';
 import { agentExecutable } from './packed-agent.ts';
+import { condorProfiles } from './profiles.ts';
 import { prepareInputs } from './prepare-inputs.ts';
 import { renderOrders } from './render-orders.ts';
 import { renderItems, renderSubmit } from './render-submit.ts';
@@ -30,6 +31,13 @@ export interface CondorStart {
 /** HTCondor as a pool. Everything after the submission is the schedd's work: nothing of ours needs to run. */
 export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
   return {
+    async check(plan) {
+      const tools = await CondorTools.find(env).catch(() => undefined);
+      const named = plan.spec.run.profile;
+      const profile =
+        tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findProfile(named, tools);
+      return checkProfile(plan, profile);
+    },
     async render(plan, run) {
       const tools = await CondorTools.find(env);
       const [version, profile] = await Promise.all([
@@ -48,6 +56,7 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderOrders(plan, run),
         },
+        shown: condorFiles.submit,
       };
     },
     async submit(runFolder) {

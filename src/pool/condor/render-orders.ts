@@ -17,7 +17,7 @@ export function renderOrders(plan: Plan, run: string): Record<string, string> {
 
 /** A data source as it looks from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */
 function sandboxData(source: PlannedData): OrderedData {
-  const { why: _, tokenFile, ...data } = source;
+  const { tokenFile, ...data } = source;
   return {
     ...data,
     ...(source.method === 'stream' ? {} : { delivered: sandboxName(source) }),

@@ -10,6 +10,8 @@ import { startSupervisor, type SupervisorStart } from './start-supervisor.ts';
 /** This machine as a pool: attempts run side by side within what it has. */
 export function localPool(start: SupervisorStart): Pool {
   return {
+    // What cannot run here is told when it is rendered, with the machine's figures.
+    check: () => Promise.resolve([]),
     async render(plan) {
       const machine = await detectMachine(start.env);
       assertFits(plan, machine);
