@@ -1,0 +1,125 @@
+import { sumOver } from './columns.ts';
+import type { EventLedger, JobRow } from './event-ledger.ts';
+import type { LoggedAttempt, LoggedJob } from './history.ts';
+import { secondsOf } from './site-reports.ts';
+
+/**
+ * The same jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer
+ * of a job that failed, and call "retried transfers" all the time between a job's first and last transfer, also what
+ * was hold, waiting or lost execution in it. `split` says what that was.
+ */
+export interface SeedView {
+  jobs: { success: number; heldInTransfer: number; heldInCompute: number; wrongOutput: number };
+  /** Of the failed jobs. */
+  failureShares: { heldInTransfer: number | null; wrongOutput: number | null; heldInCompute: number | null };
+  seconds: {
+    compute: number;
+    lastTransfers: number;
+    retriedTransfers: number;
+    heldCompute: number;
+    heldTransfers: number;
+    wrongOutputCompute: number;
+    wrongOutputTransfers: number;
+    total: number;
+  };
+  /** Of the total. */
+  shares: { compute: number; lastTransfers: number; retriedTransfers: number; heldCompute: number } | null;
+  /** What the time called retried transfers was, for jobs that were evicted, else held, else only stalled. */
+  split: Record<'stalledOnly' | 'held' | 'evicted', SplitGroup>;
+}
+
+export interface SplitGroup {
+  jobs: number;
+  seconds: number;
+  heldOrIdleSeconds: number;
+  lostComputeSeconds: number;
+}
+
+export function seedView(jobs: readonly LoggedJob[], { rows }: EventLedger): SeedView {
+  const good = jobs.filter(({ outcome }) => outcome === 'success');
+  const wrong = jobs.filter(({ outcome }) => outcome === 'wrongOutput');
+  const held = jobs.filter(({ outcome }) => outcome === 'held');
+  const heldInCompute = held.filter((job) => executeOf(job) > 0);
+  const parts = {
+    compute: total(good, executeOf),
+    lastTransfers: total(good, lastTransferOf),
+    retriedTransfers: total(good, retriedOf),
+    heldCompute: total(held, executeOf),
+    heldTransfers: total(held, lastTransferOf),
+    wrongOutputCompute: total(wrong, executeOf),
+    wrongOutputTransfers: total(wrong, lastTransferOf),
+  };
+  const all = Object.values(parts).reduce((sum, part) => sum + part, 0);
+  const counts = {
+    success: good.length,
+    heldInTransfer: held.length - heldInCompute.length,
+    heldInCompute: heldInCompute.length,
+    wrongOutput: wrong.length,
+  };
+  const { compute, lastTransfers, retriedTransfers, heldCompute } = parts;
+  return {
+    jobs: counts,
+    failureShares: failureShares(counts),
+    seconds: { ...parts, total: all },
+    shares:
+      all === 0
+        ? null
+        : {
+            compute: compute / all,
+            lastTransfers: lastTransfers / all,
+            retriedTransfers: retriedTransfers / all,
+            heldCompute: heldCompute / all,
+          },
+    split: split(good, new Map(rows.map((row) => [row.job, row]))),
+  };
+}
+
+function failureShares({
+  heldInTransfer,
+  heldInCompute,
+  wrongOutput,
+}: SeedView['jobs']): SeedView['failureShares'] {
+  const all = heldInTransfer + heldInCompute + wrongOutput;
+  const share = (count: number) => (all === 0 ? null : count / all);
+  return {
+    heldInTransfer: share(heldInTransfer),
+    wrongOutput: share(wrongOutput),
+    heldInCompute: share(heldInCompute),
+  };
+}
+
+const total = (jobs: readonly LoggedJob[], amount: (job: LoggedJob) => number): number =>
+  jobs.reduce((sum, job) => sum + amount(job), 0);
+
+const ofLast = (job: LoggedJob, amount: (attempt: LoggedAttempt) => number): number => {
+  const last = job.attempts.at(-1);
+  return last === undefined ? 0 : amount(last);
+};
+const executeOf = (job: LoggedJob): number => ofLast(job, (attempt) => secondsOf(attempt, 'executing'));
+const lastTransferOf = (job: LoggedJob): number => ofLast(job, (attempt) => secondsOf(attempt, 'input'));
+
+function retriedOf(job: LoggedJob): number {
+  const [first, last] = [job.attempts[0]?.spans[0], job.attempts.at(-1)?.spans[0]];
+  return first === undefined || last === undefined ? 0 : (last.from - first.from) / 1000;
+}
+
+function split(good: readonly LoggedJob[], rows: ReadonlyMap<string, JobRow>): SeedView['split'] {
+  const none = (): SplitGroup => ({ jobs: 0, seconds: 0, heldOrIdleSeconds: 0, lostComputeSeconds: 0 });
+  const groups = { stalledOnly: none(), held: none(), evicted: none() };
+  for (const job of good) {
+    const millis = rows.get(job.id)?.millis;
+    if (retriedOf(job) === 0 || millis === undefined) continue;
+    const group = groups[groupOf(job)];
+    group.jobs += 1;
+    group.seconds += retriedOf(job);
+    group.heldOrIdleSeconds += (millis.held + millis.idle) / 1000;
+    group.lostComputeSeconds +=
+      sumOver(millis, ['lostToEviction', 'lostToTimeLimit', 'lostToFailure', 'lostToRemoval']) / 1000;
+  }
+  return groups;
+}
+
+function groupOf({ attempts }: LoggedJob): keyof SeedView['split'] {
+  if (attempts.some(({ ending }) => ending === 'evicted')) return 'evicted';
+  return attempts.some(({ ending }) => ending === 'held') ? 'held' : 'stalledOnly';
+}
