@@ -23,6 +23,7 @@ const entries = {
   'build-agent': [['scripts/build-agent.ts']],
   schema: [['scripts/write-schema.ts']],
   docs: [['scripts/write-docs.ts']],
+  'build-package': [['scripts/build-package.ts']],
 };
 
 /** Runs one of the project's programs and returns its exit code. */
@@ -37,11 +38,11 @@ export async function launch(name, args) {
       `there is no Node 24 for ${process.platform}-${process.arch}; install Node 24 or newer yourself`,
     );
   for (const [program, ...fixed] of steps.slice(0, -1)) {
-    const code = await run(node, [path.join(root, program), ...fixed]);
+    const code = await run(node, [programFile(program), ...fixed]);
     if (code !== 0) return code;
   }
   const [program, ...fixed] = steps.at(-1);
-  return await run(node, [path.join(root, program), ...fixed, ...args]);
+  return await run(node, [programFile(program), ...fixed, ...args]);
 }
 
 function fail(message) {
@@ -71,9 +72,17 @@ function install() {
   return undefined;
 }
 
+/** Below `node_modules` Node strips no types: an installed package has its programs as JavaScript. */
+function programFile(program) {
+  const isCheckout = existsSync(lockFile);
+  return path.join(root, isCheckout ? program : program.replace(/^src/, 'lib').replace(/\.ts$/, '.js'));
+}
+
+/** Beside us in a checkout; as a package, npm may have put it further up. */
 function pinnedNode() {
-  const pinned = path.join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
-  if (existsSync(pinned)) return pinned;
+  const name = path.join('node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
+  for (let folder = root; folder !== path.dirname(folder); folder = path.dirname(folder))
+    if (existsSync(path.join(folder, name))) return path.join(folder, name);
   return Number(process.versions.node.split('.')[0]) >= 24 ? process.execPath : undefined;
 }
 

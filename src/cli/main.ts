@@ -1,5 +1,4 @@
 import os from 'node:os';
-import path from 'node:path';
 import process from 'node:process';
 import readline from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
@@ -33,7 +32,7 @@ function world(): Cli {
     color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb',
     signal: stop.signal,
     ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
-    self: [process.execPath, path.join(import.meta.dirname, 'main.ts')],
+    self: [process.execPath, import.meta.filename],
     uid: os.userInfo().uid,
     pid: process.pid,
     kill,

@@ -21,7 +21,7 @@ export async function agentCommand(env: Env, self: readonly string[]): Promise<s
   const root = path.resolve(path.dirname(main), '..', '..');
   const built = path.join(root, 'dist', `updraft-agent-linux-${os.arch()}`);
   if (await can(built, constants.X_OK)) return [built];
-  const source = path.join(root, 'src', 'agent', 'main.ts');
+  const source = path.join(path.dirname(main), '..', 'agent', path.basename(main));
   if (await can(source, constants.R_OK)) return [node, source];
   throw new Fault('pool-unreachable', `there is no agent for this machine: ${built} is not there`, {
     fix: 'build it with `npm run build:agent`, or set UPDRAFT_AGENT to an agent executable',

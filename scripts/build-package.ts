@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import path from 'node:path';
+
+/**
+ * What `npm pack` ships: Node runs TypeScript sources everywhere but below `node_modules`, so there they become
+ * JavaScript: `lib/` is `src/` without types, at the same depth; `types/` is for those who import the library.
+ */
+const root = path.dirname(import.meta.dirname);
+
+for (const folder of ['lib', 'types']) rmSync(path.join(root, folder), { recursive: true, force: true });
+
+for (const name of globSync('src/**/*.ts', { cwd: root, exclude: ['**/*.test.ts'] })) {
+  const target = path.join(root, name.replace(/^src/, 'lib').replace(/\.ts$/, '.js'));
+  const code = stripTypeScriptTypes(readFileSync(path.join(root, name), 'utf8'));
+  mkdirSync(path.dirname(target), { recursive: true });
+  writeFileSync(target, code.replace(/((?:from|import)\s*\(?\s*'\.{1,2}\/[^']*)\.ts'/g, "$1.js'"));
+}
+
+const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
+const flags = [
+  '--noEmit',
+  'false',
+  '--emitDeclarationOnly',
+  '--declaration',
+  '--incremental',
+  'false',
+  '--outDir',
+  'types',
+  '--rootDir',
+  '.',
+];
+const done = spawnSync(process.execPath, [tsc, '-p', '.', ...flags], { cwd: root, stdio: 'inherit' });
+process.exitCode = done.status ?? 1;
