@@ -11,6 +11,7 @@ import { describeMachine } from './machine.ts';
 import type { Note } from './notes.ts';
 import { checkByCommand, checkOutputs, lookBefore, type Before } from './outputs.ts';
 import { withPatience } from './patience.ts';
+import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import type { Ended } from './shell.ts';
 import { stageData } from './stage-data.ts';
@@ -53,6 +54,7 @@ async function inScratch(order: Order, world: World, note: Note): Promise<Ending
     const attempt = { order, scratch, world, note };
     await prepare(attempt);
     await stageData(attempt);
+    releaseMemory();
     const before = await lookBefore(order.job.train.outputs, scratch);
     ended = await trainOrSave(attempt);
     await judge(attempt, ended, before);
