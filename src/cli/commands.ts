@@ -24,6 +24,10 @@ export const commands: Record<string, Entry> = {
   logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },
   report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
   stop: { summary: 'stop a run, or some of its jobs', load: () => import('./commands/stop.ts') },
+  adopt: {
+    summary: 'take over a submit file of HTCondor: what is wrong in it, submit and watch it',
+    load: () => import('./commands/adopt.ts'),
+  },
   get: { summary: 'fetch objects of a federation, verified', load: () => import('./commands/get.ts') },
   put: { summary: 'upload files as objects', load: () => import('./commands/put.ts') },
   ls: { summary: 'list what is in a folder of a federation', load: () => import('./commands/ls.ts') },

@@ -171,13 +171,15 @@ function replacedCommands({ submission }: Evidence): Found[] {
       {
         message: `\`${second.name}\` replaces line ${first.place.line}: \`${first.value}\` is silently lost`,
         fix: /requirements|hold|release|require_gpus/.test(first.command ?? '')
-          ? `make it one line: ${first.command ?? ''} = (${first.value}) && (${second.value})`
+          ? `make it one line: ${first.command ?? ''} = ${inParentheses(first.value)} && ${inParentheses(second.value)}`
           : 'make it one line',
         place: second.place,
       },
     ];
   });
 }
+
+const inParentheses = (text: string): string => (/^\([^()]*\)$/.test(text) ? text : `(${text})`);
 
 function quotingOf(batch: Batch): Found[] {
   const checks = [

@@ -10,13 +10,11 @@ export const wrapperRules: Rule<Wrapper>[] = [
     about:
       'A line starts with an option: the line above lacks its backslash, so that the shell runs the option as a command.',
     check: (wrapper) =>
-      wrapper.commands
-        .filter(({ words }) => /^--?[A-Za-z][\w-]*(=.*)?$/s.test(words[0] ?? ''))
-        .map(({ words, line }) => ({
-          message: `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): the line above does not end in a backslash`,
-          fix: `end the line above with \` \\\`: ${(wrapper.lines[line - 2] ?? '').trim()} \\`,
-          place: { file: wrapper.file, line },
-        })),
+      wrapper.commands.filter(isStrayOption).map(({ words, line }) => ({
+        message: `the shell runs \`${words[0] ?? ''}\` as a command (exit 127): the line above does not end in a backslash`,
+        fix: `end the line above with \` \\\`: ${(wrapper.lines[line - 2] ?? '').trim()} \\`,
+        place: { file: wrapper.file, line },
+      })),
   },
   {
     id: 'broken-continuation',
@@ -121,6 +119,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
   },
 ];
 
+const isStrayOption = ({ words }: ShellCommand): boolean => /^--?[A-Za-z][\w-]*(=.*)?$/s.test(words[0] ?? '');
+
 const canFail = ({ words }: ShellCommand): boolean =>
   /^(tar|unzip|gunzip|xz|wget|curl|pip3?|conda|cp|mv|source|\.|python[\d.]*|module|apptainer|git|cd)$/.test(
     words[0] ?? '',
@@ -135,7 +135,7 @@ function lostStatus(wrapper: Wrapper): Found[] {
   const after = top.slice(top.indexOf(main) + 1);
   // `cmd; status=$?; clean; exit $status` and `cmd || exit 1` keep it; `exit $?` keeps only that of the line before.
   if (main.before === '||' || /^exit ("?\$\{?[A-Za-z_]\w*\}?"?)$/.test(words)) return [];
-  if (words === 'exit $?' && after.length === 1) return [];
+  if (words === 'exit $?' && (after.length === 1 || after.some(isStrayOption))) return [];
   const isLost = words === 'exit 0' || words === 'exit' || isCleanUp(last) || words === 'exit $?';
   if (!isLost) return [];
   const shown = words.length > 40 ? `${words.slice(0, 40)}…` : words;

@@ -1,0 +1,76 @@
+import path from 'node:path';
+import type { Evidence } from '../../adopt/evidence.ts';
+import type { Finding, Severity } from '../../adopt/finding.ts';
+import { printable } from '../../base/printable.ts';
+import { clip } from '../../base/text-table.ts';
+import type { CondorAnswer } from './ask-condor.ts';
+
+const titles: [Severity, string][] = [
+  ['error', 'errors: these fail jobs or lose results'],
+  ['warning', 'warnings: these may'],
+  ['note', 'notes'],
+];
+
+/** Tokens in URLs are for nobody's screen or log. */
+const withoutSecrets = (text: string): string =>
+  text
+    .replaceAll(
+      /([?&](?:authz|access_token|token|signature|x-amz-[\w-]+|sig|key|password)=)[^&\s,"]*/gi,
+      '$1…',
+    )
+    .replaceAll(/(\/\/[^/@\s:]+):[^/@\s]+@/g, '$1:…@');
+
+/** The findings for people: grouped by how bad they are, each with its line and its fix. */
+export function reportText(
+  file: string,
+  { submission }: Evidence,
+  findings: readonly Finding[],
+  condor: CondorAnswer,
+  excerpt: (finding: Finding) => string,
+): string {
+  const lines = [headline(file, submission.queues, findings), ''];
+  for (const [severity, title] of titles) {
+    const group = findings.filter((finding) => finding.severity === severity);
+    if (group.length === 0) continue;
+    lines.push(title);
+    for (const finding of group) lines.push(...findingLines(finding, excerpt(finding)));
+    lines.push('');
+  }
+  lines.push(...condorLines(condor));
+  return `${lines
+    .map((line) => line.trimEnd())
+    .join('\n')
+    .trimEnd()}\n`;
+}
+
+function headline(
+  file: string,
+  queues: Evidence['submission']['queues'],
+  findings: readonly Finding[],
+): string {
+  const known = queues.every(({ total }) => total !== undefined);
+  const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
+  const counts = titles.map(([severity]) => {
+    const count = findings.filter((finding) => finding.severity === severity).length;
+    return `${count} ${severity}${count === 1 ? '' : 's'}`;
+  });
+  return `${printable(path.basename(file))}: ${known ? jobs : `at least ${jobs}`} job${jobs === 1 ? '' : 's'}; ${counts.join(', ')}`;
+}
+
+function findingLines({ file, line, rule, message, fix }: Finding, source: string): string[] {
+  return [
+    `  ${printable(file)}:${line}  ${rule}`,
+    ...(source === '' ? [] : [`      | ${clip(printable(withoutSecrets(source.trim())), 100)}`]),
+    `      ${printable(withoutSecrets(message))}`,
+    `      fix: ${printable(withoutSecrets(fix))}`,
+  ];
+}
+
+function condorLines({ asked, why, version, accepted, messages }: CondorAnswer): string[] {
+  if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
+  const said = messages.map((message) => `  ${printable(withoutSecrets(message))}`);
+  return [
+    `HTCondor ${version ?? ''} ${accepted === true ? 'accepts the file' : 'refuses the file'}${said.length === 0 ? '' : ':'}`,
+    ...said,
+  ];
+}

@@ -1,0 +1,160 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Option, type Command } from 'commander';
+import type { Evidence } from '../../adopt/evidence.ts';
+import type { Finding } from '../../adopt/finding.ts';
+import { lintSubmission } from '../../adopt/lint.ts';
+import { poolLimits } from '../../adopt/pool-limits.ts';
+import { survey } from '../../adopt/survey.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
+import { additionsDiff } from '../adopt/additions.ts';
+import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
+import { readUsage } from '../adopt/read-usage.ts';
+import { reportText } from '../adopt/report-text.ts';
+import { plannedRun, submitAdopted, type AdoptedRun } from '../adopt/submit-adopted.ts';
+import type { Cli } from '../cli.ts';
+import { nextCommands } from '../next-commands.ts';
+
+interface Options {
+  json?: true;
+  submit?: true;
+  withPlugin?: true;
+  yes?: true;
+  usage?: string;
+  pool: keyof typeof poolLimits;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('<file>', 'a submit description of HTCondor, yours or anyone else’s')
+    .option('--json', 'the findings as one object with stable keys')
+    .option('--submit', 'submit it as it is, with a run folder for status, watch and report')
+    .option(
+      '--with-plugin',
+      "submit it with Updraft's transfer plugin for osdf:/// URLs; shows the change first",
+    )
+    .option('-y, --yes', 'submit without asking, errors or not')
+    .option('--usage <log>', 'an event log of earlier jobs: requests are compared with what they used')
+    .addOption(
+      new Option('--pool <pool>', 'whose limits and customs apply')
+        .choices(Object.keys(poolLimits))
+        .default('htcondor'),
+    )
+    .addHelpText(
+      'after',
+      `
+Reads the file as condor_submit would in the file's own folder, with the script it runs, and says what is wrong or risky
+in both, by rule, with the line and the fix (docs/submit-lint.md lists the rules). Nothing that the file names is run.
+HTCondor itself is asked too, where it is on the PATH.
+
+Examples:
+  $ updraft adopt train.sub
+  $ updraft adopt train.sub --pool ospool --usage logs/1234.log
+  $ updraft adopt train.sub --submit
+
+Exit codes: 0 no errors, or submitted; 3 errors were found or HTCondor refuses the file; 4 there is no HTCondor.`,
+    )
+    .action((file: string, options: Options) =>
+      adopt(cli, path.resolve(cli.cwd, file), shellQuote(file), options),
+    );
+}
+
+async function adopt(cli: Cli, file: string, argument: string, options: Options): Promise<void> {
+  const usage =
+    options.usage === undefined
+      ? undefined
+      : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
+  const evidence = await survey({
+    file,
+    env: cli.env,
+    now: new Date(cli.clock.now()),
+    limits: poolLimits[options.pool],
+    ...(usage === undefined ? {} : { usage }),
+  });
+  const findings = lintSubmission(evidence);
+  const condor = await askCondor(cli, file, evidence.submission);
+  if (options.json !== true)
+    cli.out(reportText(file, evidence, findings, condor, await excerpts(file, evidence)));
+  const isBad = condor.accepted === false || findings.some(({ severity }) => severity === 'error');
+  const adopted =
+    options.submit === true || options.withPlugin === true
+      ? await submit(cli, file, evidence, options, isBad)
+      : undefined;
+  if (options.json === true)
+    cli.out(`${JSON.stringify(answer(file, evidence, findings, condor, adopted))}\n`);
+  if (adopted !== undefined) tellNext(cli, adopted);
+  else if (isBad) throw errorsFound(file, argument);
+  else if (options.json !== true)
+    nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it as it is and watch it']]);
+}
+
+async function submit(
+  cli: Cli,
+  file: string,
+  evidence: Evidence,
+  options: Options,
+  isBad: boolean,
+): Promise<AdoptedRun> {
+  const withPlugin = options.withPlugin === true;
+  const { run, added } = plannedRun(cli, file, evidence, withPlugin);
+  cli.err(
+    `\nthe file stays as it is; condor_submit gets these statements with it:\n${additionsDiff(file, evidence.submission, added)}`,
+  );
+  if (options.yes !== true && (isBad || withPlugin)) await confirm(cli, file, isBad);
+  return submitAdopted(cli, file, evidence, { run, added, withPlugin });
+}
+
+async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
+  const question = isBad ? 'There are errors. Submit it all the same? [y/N] ' : 'Submit it so? [y/N] ';
+  const said = await cli.ask?.(question);
+  if (said !== undefined && /^y(es)?$/i.test(said.trim())) return;
+  throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
+    fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
+    about: file,
+  });
+}
+
+function tellNext(cli: Cli, { run, cluster }: AdoptedRun): void {
+  cli.err(`\nsubmitted as cluster ${cluster}, run ${run}\n`);
+  nextCommands(cli, [
+    [`updraft watch ${run}`, 'see it live'],
+    [`updraft status ${run}`, 'how each job stands'],
+    [`updraft report ${run}`, 'where the time went'],
+  ]);
+}
+
+const errorsFound = (file: string, argument: string): Fault =>
+  new Fault('file-invalid', `${path.basename(file)} has errors`, {
+    fix: `correct them, then run: updraft adopt ${argument}`,
+    about: file,
+  });
+
+function answer(
+  file: string,
+  { submission }: Evidence,
+  findings: Finding[],
+  condor: CondorAnswer,
+  adopted: AdoptedRun | undefined,
+): Record<string, unknown> {
+  return {
+    format: 1,
+    file,
+    queues: submission.queues.map(({ place, text, total }) => ({
+      line: place.line,
+      text,
+      jobs: total ?? null,
+    })),
+    findings,
+    condor,
+    ...(adopted === undefined ? {} : { submitted: adopted }),
+  };
+}
+
+/** The line that a finding is about, from the file or its script. */
+async function excerpts(file: string, { wrapper }: Evidence): Promise<(finding: Finding) => string> {
+  const texts = new Map<string, string[]>();
+  if (wrapper !== undefined) texts.set(wrapper.file, wrapper.text.split('\n'));
+  texts.set(path.basename(file), (await readFile(file, 'utf8')).split('\n'));
+  return ({ file: name, line }) => texts.get(name)?.[line - 1] ?? '';
+}

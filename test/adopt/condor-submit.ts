@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, globSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** One job as HTCondor itself would queue it: attribute names in lower case, values as ClassAd text. */
+type JobAd = Record<string, string>;
+
+export interface DryRun {
+  ads: JobAd[];
+  /** Warnings and errors of `condor_submit`. */
+  said: string;
+  status: number;
+}
+
+export interface CondorSubmit {
+  /** Runs `condor_submit FILE -dry-run -` in a folder. */
+  dryRun(folder: string, file: string): DryRun;
+  /** Evaluates a ClassAd expression. */
+  evaluate(expression: string): string;
+}
+
+/** Standing apart from any pool, with several queue statements allowed and a home that tests can expect. */
+const settings = ['HOME=/home/tester', 'CONDOR_CONFIG=ONLY_ENV', '_CONDOR_SUBMIT_PREVENT_MULTI_QUEUE=false'];
+
+/** The real `condor_submit` of this machine or of the mini pool's root folder; skips the test by name where neither is. */
+export function realCondorSubmit(t: TestContext): CondorSubmit | undefined {
+  const own = onPath('condor_submit');
+  const root = own === undefined ? poolRoot() : undefined;
+  if (own === undefined && root === undefined) {
+    t.skip('no HTCondor here: neither condor_submit on the PATH nor the root folder of `updraft mini pool up`');
+    return undefined;
+  }
+  const run = (folder: string, command: string[]) => {
+    const inside = ['env', ...settings, ...command];
+    const args = root === undefined ? inside : ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', enter, 'sh', root, folder, ...inside];
+    const [program = '', ...rest] = args;
+    const { status, stdout, stderr, error } = spawnSync(program, rest, { cwd: folder, encoding: 'utf8' });
+    if (error !== undefined) throw error;
+    return { status: status ?? 1, stdout, stderr };
+  };
+  return {
+    dryRun(folder, file) {
+      const { status, stdout, stderr } = run(folder, ['condor_submit', file, '-dry-run', '-']);
+      return { ads: readAds(stdout), said: stderr, status };
+    },
+    evaluate: (expression) => run(os.tmpdir(), ['classad_eval', expression]).stdout.trim().split('\n').at(-1) ?? '',
+  };
+}
+
+/** The temporary folder of the machine is the only one that the root folder shares with it here. */
+const enter = `set -e
+root=$1 folder=$2; shift 2
+mount --rbind /tmp "$root/tmp"
+exec chroot "$root" sh -c 'cd "$1"; shift; exec "$@"' sh "$folder" "$@"`;
+
+function onPath(name: string): string | undefined {
+  return (process.env['PATH'] ?? '').split(':').map((folder) => path.join(folder, name)).find(isProgram);
+}
+
+function isProgram(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function poolRoot(): string | undefined {
+  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
+  const built = globSync(path.join(cache, 'updraft', 'pool-root-*')).filter((name) => !name.endsWith('.part'));
+  const named = process.env['UPDRAFT_POOL_ROOT'];
+  return [...(named === undefined ? [] : [named]), ...built].find((root) => isProgram(path.join(root, 'usr/bin/condor_submit')));
+}
+
+/** `-dry-run` prints the first job whole and of the others what differs, each ended by a line with a dot. */
+function readAds(text: string): JobAd[] {
+  const ads: JobAd[] = [];
+  for (const block of text.split(/^\.$/m).slice(0, -1)) {
+    const pairs = block.matchAll(/^(\w+)=((?:[^"\n]|"(?:[^"\\]|\\.)*")*)$/gm);
+    const ad = Object.fromEntries([...pairs].map(([, name = '', value = '']) => [name.toLowerCase(), value]));
+    ads.push({ ...ads[0], ...ad });
+  }
+  return ads;
+}
