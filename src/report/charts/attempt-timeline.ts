@@ -1,0 +1,71 @@
+import { clip } from '../../base/text-table.ts';
+import { countAttempt, countWait, type Counted } from '../log/account-attempt.ts';
+import { columns, columnWords } from '../log/columns.ts';
+import type { LoggedJob } from '../log/history.ts';
+import { showMillis } from '../show-millis.ts';
+import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
+import { legend, palette } from './palette.ts';
+import { element, escapeMarkup, label, picture } from './svg.ts';
+
+const width = 720;
+const rowHeight = 20;
+
+/** A row per job from its first event on, a bar per attempt, coloured by where its time went; thin bars are waits. */
+export function attemptTimeline(jobs: readonly LoggedJob[]): string {
+  const rows = jobs.map((job) => ({ job, counted: countJob(job) }));
+  const used = columns.filter((column) =>
+    rows.some(({ counted }) => counted.some((part) => part.column === column)),
+  );
+  const key = legend(used, 4, width - 8);
+  const edges = {
+    left: 120,
+    right: 700,
+    top: key.height + 12,
+    bottom: key.height + 12 + rows.length * rowHeight,
+  };
+  const most = Math.max(...jobs.map(({ from, to }) => (to - from) / 1000));
+  const scale = scaleTo(most, edges.right - edges.left, timeUnit(most));
+  const drawn = rows.map(({ job, counted }, row) => {
+    const y = edges.top + row * rowHeight;
+    const bar = ({ column, from, to }: Counted) => {
+      const wait = column === 'queued' || column === 'idle' || column === 'held';
+      const x = edges.left + scale.place((from - job.from) / 1000);
+      const rect = {
+        x,
+        y: y + (wait ? 8 : 3),
+        width: Math.max(0.3, scale.place((to - from) / 1000)),
+        height: wait ? 4 : 14,
+      };
+      const told = `${job.id}: ${showMillis(to - from)} ${columnWords[column]}`;
+      return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(told)));
+    };
+    return (
+      label(edges.left - 8, y + 14, clip(job.id, 16), { 'text-anchor': 'end' }) +
+      counted.map(bar).join('') +
+      starts(job, y, (time) => edges.left + scale.place((time - job.from) / 1000))
+    );
+  });
+  const description = jobs
+    .map(({ id, attempts, outcome }) => `${id}: ${attempts.length} attempts, ${outcome}`)
+    .join('; ');
+  return picture(
+    { id: 'timeline', title: 'Attempts over time', description, width, height: edges.bottom + 44 },
+    key.markup,
+    horizontalAxis(scale, edges, 'since the job was submitted'),
+    ...drawn,
+  );
+}
+
+function countJob(job: LoggedJob): Counted[] {
+  const after = job.after.map((wait) => countWait(wait, job.attempts.length === 0));
+  return [...job.attempts.flatMap((attempt, index) => countAttempt(attempt, index === 0)), ...after];
+}
+
+/** A tick where an attempt begins, since attempts that follow each other at once look like one. */
+function starts({ attempts }: LoggedJob, y: number, place: (time: number) => number): string {
+  const d = attempts
+    .flatMap(({ spans }) => spans[0] ?? [])
+    .map(({ from }) => `M${place(from).toFixed(1)} ${y + 2}v16`)
+    .join('');
+  return d === '' ? '' : element('path', { d, stroke: 'currentColor', 'stroke-width': 0.8 });
+}

@@ -1,0 +1,79 @@
+import { element, label } from './svg.ts';
+
+/** Whole steps of 1, 2 or 5 times a power of ten from 0 up to at least `most`. */
+export function ticks(most: number, about = 5): number[] {
+  if (!(most > 0)) return [0, 1];
+  const rough = most / about;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * ([1, 2, 5, 10].find((factor) => power * factor >= rough) ?? 10);
+  const count = Math.ceil(most / step - 1e-9);
+  return Array.from({ length: count + 1 }, (_, index) => Number((index * step).toPrecision(12)));
+}
+
+/** A unit of an axis: how many base units it is. */
+export interface Unit {
+  name: string;
+  size: number;
+}
+
+export function timeUnit(seconds: number): Unit {
+  if (seconds >= 5400) return { name: 'hours', size: 3600 };
+  return seconds >= 120 ? { name: 'minutes', size: 60 } : { name: 'seconds', size: 1 };
+}
+
+export function rateUnit(bytesPerSecond: number): Unit {
+  return bytesPerSecond >= 1e6 ? { name: 'MB/s', size: 1e6 } : { name: 'kB/s', size: 1000 };
+}
+
+/** A measure from 0 to at least `most`, along `length` pixels. */
+export interface Scale {
+  unit: Unit;
+  steps: number[];
+  /** Pixels from the axis' beginning. */
+  place: (value: number) => number;
+}
+
+export function scaleTo(most: number, length: number, unit: Unit): Scale {
+  const steps = ticks(most / unit.size);
+  const end = steps.at(-1) ?? 1;
+  return { unit, steps, place: (value) => (value / unit.size / end) * length };
+}
+
+interface Edges {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+/** Grid lines with their figures below, and the axis' name. */
+export function horizontalAxis(
+  { unit, steps, place }: Scale,
+  { left, right, top, bottom }: Edges,
+  name: string,
+): string {
+  const lines = steps.map((step) => {
+    const x = left + place(step * unit.size);
+    return gridLine(x, top, x, bottom) + label(x, bottom + 16, String(step), { 'text-anchor': 'middle' });
+  });
+  return (
+    lines.join('') +
+    label((left + right) / 2, bottom + 34, `${name} (${unit.name})`, { 'text-anchor': 'middle' })
+  );
+}
+
+/** Grid lines with their figures at the left, and the axis' name above. */
+export function verticalAxis(
+  { unit, steps, place }: Scale,
+  { left, right, top, bottom }: Edges,
+  name: string,
+): string {
+  const lines = steps.map((step) => {
+    const y = bottom - place(step * unit.size);
+    return gridLine(left, y, right, y) + label(left - 6, y + 4, String(step), { 'text-anchor': 'end' });
+  });
+  return lines.join('') + label(4, top - 10, `${name} (${unit.name})`);
+}
+
+const gridLine = (x1: number, y1: number, x2: number, y2: number): string =>
+  element('line', { x1, y1, x2, y2, stroke: 'currentColor', 'stroke-opacity': 0.2 });

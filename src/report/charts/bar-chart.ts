@@ -1,0 +1,78 @@
+import { clip } from '../../base/text-table.ts';
+import { columns, columnWords, type Amounts, type Column } from '../log/columns.ts';
+import { showMillis } from '../show-millis.ts';
+import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
+import { badColour, legend, palette } from './palette.ts';
+import { element, escapeMarkup, label, picture } from './svg.ts';
+
+const width = 720;
+const rowHeight = 20;
+
+interface Lengths {
+  id: string;
+  title: string;
+  axis: string;
+}
+
+/** A bar per name, made of the columns' seconds. */
+export function stackedBars(
+  bars: readonly { name: string; seconds: Partial<Amounts> }[],
+  { id, title, axis }: Lengths,
+): string {
+  const used = columns.filter((column) => bars.some(({ seconds }) => (seconds[column] ?? 0) > 0));
+  const key = legend(used, 4, width - 8);
+  const edges = {
+    left: 120,
+    right: 700,
+    top: key.height + 12,
+    bottom: key.height + 12 + bars.length * rowHeight,
+  };
+  const sums = bars.map(({ seconds }) => used.reduce((sum, column) => sum + (seconds[column] ?? 0), 0));
+  const most = Math.max(...sums);
+  const scale = scaleTo(most, edges.right - edges.left, timeUnit(most));
+  const rows = bars.map(({ name, seconds }, row) => {
+    let at = edges.left;
+    const y = edges.top + row * rowHeight + 3;
+    const part = (column: Column) => {
+      const length = scale.place(seconds[column] ?? 0);
+      const rect = { x: at, y, width: length, height: rowHeight - 6, fill: palette[column] };
+      at += length;
+      const told = `${name}: ${showMillis((seconds[column] ?? 0) * 1000)} ${columnWords[column]}`;
+      return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(told)));
+    };
+    return label(edges.left - 8, y + 12, clip(name, 16), { 'text-anchor': 'end' }) + used.map(part).join('');
+  });
+  const described = bars.map(({ name }, row) => `${name}: ${showMillis((sums[row] ?? 0) * 1000)}`).join('; ');
+  return picture(
+    { id, title, description: described, width, height: edges.bottom + 44 },
+    key.markup,
+    horizontalAxis(scale, edges, axis),
+    ...rows,
+  );
+}
+
+const jobsUnit: Unit = { name: 'jobs', size: 1 };
+
+/** A bar per cause, as long as its count. */
+export function countBars(
+  bars: readonly { name: string; count: number; share: number }[],
+  { id, title, axis }: Lengths,
+): string {
+  const edges = { left: 280, right: 640, top: 8, bottom: 8 + bars.length * 26 };
+  const scale = scaleTo(Math.max(...bars.map(({ count }) => count)), edges.right - edges.left, jobsUnit);
+  const rows = bars.map(({ name, count, share }, row) => {
+    const y = edges.top + row * 26 + 4;
+    const length = scale.place(count);
+    return (
+      label(edges.left - 8, y + 13, clip(name, 44), { 'text-anchor': 'end' }) +
+      element('rect', { x: edges.left, y, width: length, height: 18, fill: badColour }) +
+      label(edges.left + length + 6, y + 13, `${count} (${(share * 100).toFixed(1)} %)`)
+    );
+  });
+  const described = bars.map(({ name, count }) => `${name}: ${count}`).join('; ');
+  return picture(
+    { id, title, description: described, width, height: edges.bottom + 44 },
+    horizontalAxis(scale, edges, axis),
+    ...rows,
+  );
+}

@@ -1,0 +1,74 @@
+import { clip } from '../../base/text-table.ts';
+import { ascending, mean, quantile } from '../statistics.ts';
+import { horizontalAxis, scaleTo, type Unit } from './axis.ts';
+import { dots } from './dots.ts';
+import { badColour, markColour } from './palette.ts';
+import { element, escapeMarkup, label, picture } from './svg.ts';
+
+export interface Strip {
+  name: string;
+  /** Each is a dot. */
+  values: { name: string; value: number }[];
+}
+
+interface StripChart {
+  id: string;
+  title: string;
+  axis: string;
+  unit: (most: number) => Unit;
+  show: (value: number) => string;
+}
+
+const width = 720;
+const rowHeight = 46;
+const mostStrips = 12;
+
+/** A row per name, every value a dot, the mean as a diamond and the median as a line. */
+export function stripChart(all: readonly Strip[], { id, title, axis, unit, show }: StripChart): string {
+  const strips = all.filter(({ values }) => values.length > 0).slice(0, mostStrips);
+  const edges = { left: 190, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
+  const most = Math.max(...strips.flatMap(({ values }) => values.map(({ value }) => value)));
+  const scale = scaleTo(most, edges.right - edges.left, unit(most));
+  const x = (value: number) => edges.left + scale.place(value);
+  const rows = strips.map(({ name, values }, row) => {
+    const middle = edges.top + (row + 0.5) * rowHeight;
+    const places = values.map((one, index) => ({
+      ...{ x: x(one.value), y: middle + scatter(index) },
+      name: `${one.name}: ${show(one.value)}`,
+    }));
+    const figures = values.map(({ value }) => value);
+    return (
+      label(edges.left - 8, middle + 4, clip(name, 26), { 'text-anchor': 'end' }) +
+      dots(places, markColour) +
+      marks(x(mean(figures) ?? 0), x(quantile(ascending(figures), 0.5) ?? 0), middle)
+    );
+  });
+  const told = strips.map(({ name, values }) => {
+    const figures = values.map(({ value }) => value);
+    return `${name}: ${values.length}, mean ${show(mean(figures) ?? 0)}, median ${show(quantile(ascending(figures), 0.5) ?? 0)}`;
+  });
+  return picture(
+    { id, title, description: told.join('; '), width, height: edges.bottom + 44 },
+    horizontalAxis(scale, edges, axis),
+    ...rows,
+    element('path', { d: diamond(536, 10), fill: badColour }) + label(546, 14, 'mean'),
+    element('line', { x1: 600, x2: 600, y1: 3, y2: 17, stroke: 'currentColor', 'stroke-width': 2 }),
+    label(606, 14, 'median'),
+  );
+}
+
+/** Above and below the middle in turn, always the same way. */
+const scatter = (index: number): number => ((index * 7) % 11) * 2.4 - 12;
+
+function marks(meanAt: number, medianAt: number, middle: number): string {
+  const line = { x1: medianAt, x2: medianAt, y1: middle - 17, y2: middle + 17 };
+  return (
+    element(
+      'line',
+      { ...line, stroke: 'currentColor', 'stroke-width': 2 },
+      element('title', {}, escapeMarkup('median')),
+    ) + element('path', { d: diamond(meanAt, middle), fill: badColour }, element('title', {}, 'mean'))
+  );
+}
+
+const diamond = (x: number, y: number): string => `M${x.toFixed(1)} ${(y - 6).toFixed(1)}l6 6l-6 6l-6 -6z`;

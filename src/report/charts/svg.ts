@@ -1,0 +1,52 @@
+import { printable } from '../../base/printable.ts';
+
+const marks: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+/** Any text as text of HTML or SVG, also inside an attribute: nothing in it is markup. */
+export const escapeMarkup = (text: string): string =>
+  printable(text).replaceAll(/[&<>"']/g, (mark) => marks[mark] ?? mark);
+
+export type Attributes = Record<string, string | number | undefined>;
+
+/** An element; `children` are markup already. */
+export function element(name: string, attributes: Attributes, ...children: string[]): string {
+  const written = Object.entries(attributes)
+    .filter(([, value]) => value !== undefined)
+    .map(
+      ([key, value]) => ` ${key}="${escapeMarkup(typeof value === 'number' ? short(value) : (value ?? ''))}"`,
+    )
+    .join('');
+  return children.length === 0 ? `<${name}${written}/>` : `<${name}${written}>${children.join('')}</${name}>`;
+}
+
+/** Tenths of a pixel are enough. */
+const short = (value: number): string => String(Math.round(value * 10) / 10);
+
+export function label(x: number, y: number, text: string, attributes: Attributes = {}): string {
+  return element('text', { x, y, fill: 'currentColor', ...attributes }, escapeMarkup(text));
+}
+
+export interface Picture {
+  /** Unique on its page. */
+  id: string;
+  title: string;
+  /** What the picture shows, for those who cannot see it. */
+  description: string;
+  width: number;
+  height: number;
+}
+
+/** A picture that explains itself to screen readers and takes its text colour from the page. */
+export function picture({ id, title, description, width, height }: Picture, ...content: string[]): string {
+  return element(
+    'svg',
+    {
+      ...{ xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${width} ${height}`, width, height },
+      ...{ role: 'img', 'aria-labelledby': `${id}-title ${id}-text`, 'font-family': 'system-ui, sans-serif' },
+      'font-size': 12,
+    },
+    element('title', { id: `${id}-title` }, escapeMarkup(title)),
+    element('desc', { id: `${id}-text` }, escapeMarkup(description)),
+    ...content,
+  );
+}
