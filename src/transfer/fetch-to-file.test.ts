@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync, mkdirSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
@@ -617,6 +617,31 @@ test('a target with other content is refused unless it may be overwritten', asyn
   assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
   await s.fetch({ overwrite: true });
   same(s.target, bytes);
+});
+
+test('two fetches into the same file bring it whole', async (t) => {
+  const bytes = objectBytes(8 * mebibyte);
+  const s = await scene(t, [{ bytes, headers: { ETag: '"v1"' } }]);
+  await Promise.all([s.fetch(), s.fetch()]);
+  same(s.target, bytes);
+});
+
+test('a fetch whose part was taken away does not publish what another put there', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const s: Scene = await scene(t, [
+    {
+      bytes,
+      get: (e) =>
+        e.begin(mebibyte, () => {
+          rmSync(`${s.target}.part`);
+          writeFileSync(`${s.target}.part`, 'of another process');
+          e.response.end(bytes.subarray(mebibyte));
+        }),
+    },
+  ]);
+  await fails(s.fetch(), 'scratch-unusable', /another process/);
+  assert.equal(existsSync(s.target), false);
+  assert.equal(readFileSync(`${s.target}.part`, 'utf8'), 'of another process');
 });
 
 test('a target that cannot be written is a fault that names it', async (t) => {

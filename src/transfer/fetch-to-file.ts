@@ -1,10 +1,9 @@
-import fs from 'node:fs';
 import { Fault } from '../fault/fault.ts';
 import { alreadyThere } from './already-there.ts';
 import { askObject, type ObjectFacts } from './digest.ts';
 import type { Fetched, FetchOptions, Verified } from './fetch.ts';
 import { FileSink } from './file-sink.ts';
-import { onDisk, PartFile } from './part-file.ts';
+import { PartFile } from './part-file.ts';
 import { JournalKeeper } from './journal-keeper.ts';
 import { readJournal, type PartJournal } from './part-journal.ts';
 import type { Range } from './segments.ts';
@@ -97,8 +96,7 @@ class FileFetch {
       await this.#transfer.startAgain(proof);
       proof = await this.#prove();
     }
-    this.#file.truncate(this.size);
-    onDisk(this.#target, () => fs.renameSync(this.#file.path, this.#target));
+    this.#file.publish(this.size);
     this.#keeper.remove();
     return proof;
   }
@@ -141,7 +139,7 @@ class FileFetch {
     const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
     const sameSize = size === undefined || size === identity?.size;
     if (journal?.url !== shownUrl || identity === undefined || recognizable === undefined || !sameSize) {
-      this.#file.truncate(0);
+      this.#file.startOver();
       return undefined;
     }
     const there = journal.done.filter(({ end }) => end <= this.#file.size);

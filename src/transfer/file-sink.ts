@@ -45,7 +45,7 @@ export class FileSink implements Sink {
   }
 
   restart(): boolean {
-    this.#file.truncate(0);
+    this.#file.startOver();
     this.#beginProof();
     return true;
   }

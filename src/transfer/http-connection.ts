@@ -3,7 +3,7 @@ import { RawSocket, type Endpoint } from './raw-socket.ts';
 import { HeadParser, ProtocolError, type ResponseHead } from './response-head.ts';
 
 /** The connection ended before the answer did. */
-export class ConnectionLost extends Error {}
+class ConnectionLost extends Error {}
 
 export interface BodyEnd {
   /** False if the reader stopped it, or if only the end of the connection marked the end. */

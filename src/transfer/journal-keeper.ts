@@ -44,6 +44,7 @@ export class JournalKeeper {
     this.#writeAt = now + writeMs;
     const journal = this.#current();
     if (journal === undefined) return;
+    this.#file.checkOurs();
     writeJournal(this.#target, journal, this.#flushed);
     if (now < this.#flushAt || this.#flushing !== undefined) return;
     this.#flushAt = now + flushMs;
@@ -68,7 +69,7 @@ export class JournalKeeper {
       // On a full disk the journal may not fit either; without one the part is of no use.
     }
     this.remove();
-    fs.rmSync(this.#file.path, { force: true });
+    this.#file.remove();
   }
 
   /** The part is whole: no journal is needed any more. */

@@ -84,16 +84,18 @@ export class Lanes {
         end(lane, 'fell silent, another server took over');
   }
 
-  /** Bytes per second of the lane that works on `piece`; 0 if it is silent. */
-  rateOf(piece: Piece): number {
+  /** Bytes per second of the lane that works on `piece`: 0 if it is silent, undefined if it has just begun. */
+  rateOf(piece: Piece): number | undefined {
     const lane = [...this.#open.keys()].find((each) => each.piece === piece);
-    return lane === undefined || this.#silent(lane) ? 0 : lane.source.meter.rate(this.#clock.monotonic());
+    if (lane === undefined || this.#silent(lane)) return 0;
+    if (lane.piece.position === lane.piece.start) return undefined;
+    return lane.source.meter.rate(this.#clock.monotonic());
   }
 
   /** Best rate of the other lanes. */
   bestBeside(lane: Lane): number {
     return [...this.#open.keys()].reduce(
-      (best, each) => (each === lane ? best : Math.max(best, this.rateOf(each.piece))),
+      (best, each) => (each === lane ? best : Math.max(best, this.rateOf(each.piece) ?? 0)),
       0,
     );
   }

@@ -6,17 +6,56 @@ import { hasher } from './hasher.ts';
 
 const readBytes = 1 << 20;
 
-/** The file that is being fetched, under its `.part` name. Writes are synchronous: that costs least. */
+const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
+
+/**
+ * The file that is being fetched, under its `.part` name. Writes are synchronous: that costs least. A file that
+ * exists is never cut: another process may be fetching the same object into it, or have given it its name.
+ */
 export class PartFile {
   readonly path: string;
-  readonly #fd: number;
+  readonly #target: string;
+  #fd: number;
 
   /** Opens or creates it; what it holds is kept. */
   constructor(target: string) {
+    this.#target = target;
     this.path = `${target}.part`;
-    this.#fd = onDisk(this.path, () =>
-      fs.openSync(this.path, fs.constants.O_RDWR | fs.constants.O_CREAT | fs.constants.O_NOFOLLOW, 0o666),
-    );
+    this.#fd = this.#open(0);
+  }
+
+  /** Begins a new file in the place of what was there. */
+  startOver(): void {
+    if (this.size === 0) return;
+    onDisk(this.path, () => {
+      fs.rmSync(this.path, { force: true });
+      fs.closeSync(this.#fd);
+    });
+    this.#fd = this.#open(O_EXCL);
+  }
+
+  /** Gives the file its name; it must have this size. */
+  publish(size: number): void {
+    onDisk(this.#target, () => {
+      // Two that fetched the same object into the same part: the other one was first.
+      if (sameFile(fs.fstatSync(this.#fd), this.#target)) return;
+      this.checkOurs();
+      if (this.size !== size) fs.ftruncateSync(this.#fd, size);
+      fs.renameSync(this.path, this.#target);
+    });
+  }
+
+  /** Throws a Fault if another process has begun a part of its own in our place. */
+  checkOurs(): void {
+    if (sameFile(fs.fstatSync(this.#fd), this.path)) return;
+    throw new Fault('scratch-unusable', `${this.path}: another process is writing it, or has removed it`, {
+      about: this.path,
+      fix: 'Let one process at a time fetch into the same file.',
+    });
+  }
+
+  remove(): void {
+    if (sameFile(fs.fstatSync(this.#fd), this.path)) fs.rmSync(this.path, { force: true });
   }
 
   write(offset: number, chunk: Buffer): void {
@@ -38,11 +77,6 @@ export class PartFile {
         fix: 'Free some space there, or choose a folder on a larger disk.',
       });
     });
-  }
-
-  /** A file that is already so long is left alone: ext4 writes one out at its close once it was cut to nothing. */
-  truncate(size: number): void {
-    if (this.size !== size) onDisk(this.path, () => fs.ftruncateSync(this.#fd, size));
   }
 
   get size(): number {
@@ -78,6 +112,15 @@ export class PartFile {
   close(): void {
     fs.closeSync(this.#fd);
   }
+
+  #open(how: number): number {
+    return onDisk(this.path, () => fs.openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW | how, 0o666));
+  }
+}
+
+function sameFile({ ino, dev }: fs.Stats, file: string): boolean {
+  const there = fs.statSync(file, { throwIfNoEntry: false });
+  return there?.ino === ino && there.dev === dev;
 }
 
 const diskFull = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);

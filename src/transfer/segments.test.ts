@@ -54,6 +54,21 @@ test('of a silent piece everything is taken over', () => {
   assert.equal(silent.end, silent.position);
 });
 
+test('a piece that has just begun is left to its server', () => {
+  const segments = new Segments(40 * mebibyte);
+  segments.claim(want('a'));
+  assert.equal(
+    segments.steal(want('b'), 1e6, () => undefined),
+    undefined,
+  );
+});
+
+test('a server not measured yet gets half', () => {
+  const segments = new Segments(40 * mebibyte);
+  segments.claim(want('a'));
+  assert.deepEqual(claimed(segments.steal(want('b'), 0, () => mebibyte)), [20 * mebibyte, 40 * mebibyte]);
+});
+
 test('what is nearly done is not worth taking over', () => {
   const segments = new Segments(mebibyte);
   const piece = segments.claim(want('a'))!;

@@ -110,20 +110,25 @@ export class Segments {
 
   /**
    * Takes over part of the running piece that would take longest. Both then end at about the same time; of a
-   * piece that does not move at all, everything is taken.
+   * piece that does not move at all, everything is taken. `rateOf` is undefined for one that has just begun.
    */
-  steal(want: Want, rate: number, rateOf: (piece: Piece) => number): Piece | undefined {
+  steal(want: Want, rate: number, rateOf: (piece: Piece) => number | undefined): Piece | undefined {
     let victim: Piece | undefined;
+    let victimRate = 0;
     let longest = soonSeconds;
     for (const piece of this.#running) {
-      const seconds = (piece.end - piece.position) / Math.max(1, rateOf(piece));
-      if (piece.server === want.server || piece.end === Infinity || seconds <= longest) continue;
+      const pieceRate = rateOf(piece);
+      if (piece.server === want.server || piece.end === Infinity || pieceRate === undefined) continue;
+      const seconds = (piece.end - piece.position) / Math.max(1, pieceRate);
+      if (seconds <= longest) continue;
       victim = piece;
+      victimRate = pieceRate;
       longest = seconds;
     }
     if (victim === undefined) return undefined;
     const rest = victim.end - victim.position;
-    const kept = (rest * rateOf(victim)) / (rateOf(victim) + Math.max(1, rate));
+    // A server not measured yet is taken to be as fast as the other.
+    const kept = (rest * victimRate) / (victimRate + (rate > 0 ? rate : Math.max(1, victimRate)));
     const at = kept < 1 ? victim.position : roundUp(Math.ceil(victim.position + kept), want.grain);
     if (at >= want.before || victim.end - at < Math.min(smallestTheft, rest)) return undefined;
     this.#cut(victim, at, nobody);
