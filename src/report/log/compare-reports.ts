@@ -1,0 +1,53 @@
+import { columnWords, slotColumns } from './columns.ts';
+import type { LogReport } from './log-report.ts';
+import { showHours, showSeconds, showShare, type Section } from './sections.ts';
+
+/** Two reports side by side, and what changed from the first to the second. */
+export function compareReports(a: LogReport, b: LogReport, names: [string, string]): Section[] {
+  const head = [{ title: '' }, ...[...names, 'change'].map((title) => ({ title, align: 'right' as const }))];
+  const row = (what: string, get: (report: LogReport) => number | null, show: (value: number) => string) => {
+    const [before, after] = [get(a), get(b)];
+    const cell = (value: number | null) => (value === null ? '-' : show(value));
+    return [what, cell(before), cell(after), change(before, after, show)];
+  };
+  const used = slotColumns.filter((column) => a.slotSeconds[column] + b.slotSeconds[column] > 0);
+  const found = [...new Set([...a.failures, ...b.failures].map(({ cause }) => cause))];
+  const failed = (report: LogReport, cause: string) =>
+    report.failures.find((failure) => failure.cause === cause)?.jobs ?? 0;
+  return [
+    {
+      ...{ id: 'summary', title: 'Summary', head },
+      rows: [
+        row('jobs', ({ jobs }) => jobs.total, String),
+        row('success', ({ jobs }) => (jobs.total === 0 ? null : jobs.success / jobs.total), showShare),
+        row('attempts', ({ attempts }) => attempts, String),
+        row('time on slots', ({ slotTotalSeconds }) => slotTotalSeconds, showHours),
+        row('useful compute', ({ usefulShare }) => usefulShare, showShare),
+        row('mean to completion', ({ completion }) => completion.meanSeconds, showSeconds),
+        row('median to completion', ({ completion }) => completion.medianSeconds, showSeconds),
+        row('95 % within', ({ completion }) => completion.p95Seconds, showSeconds),
+      ],
+    },
+    {
+      ...{ id: 'time', title: 'Where the time on slots went, per job', head },
+      rows: used.map((column) =>
+        row(columnWords[column], (report) => perJob(report, report.slotSeconds[column]), showSeconds),
+      ),
+    },
+    {
+      ...{ id: 'failures', title: 'Jobs without a good end, by cause', head },
+      rows: found.map((cause) => row(cause, (report) => failed(report, cause), String)),
+    },
+  ].filter(({ rows }) => rows.length > 0);
+}
+
+/** The two may differ in size. */
+const perJob = ({ jobs }: LogReport, seconds: number): number | null =>
+  jobs.total === 0 ? null : seconds / jobs.total;
+
+function change(before: number | null, after: number | null, show: (value: number) => string): string {
+  if (before === null || after === null) return '';
+  const difference = after - before;
+  if (difference === 0) return '=';
+  return `${difference < 0 ? '-' : '+'}${show(Math.abs(difference))}`;
+}

@@ -1,0 +1,173 @@
+import { showMillis } from '../show-millis.ts';
+import { causes } from './causes.ts';
+import { columnWords, slotColumns } from './columns.ts';
+import type { LogReport } from './log-report.ts';
+import type { ResourceReport } from './resource-reports.ts';
+
+/** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
+export interface Section {
+  id: string;
+  title: string;
+  head: { title: string; align?: 'right' }[];
+  /** Plain text, not yet made safe for wherever it is shown. */
+  rows: string[][];
+  /** A share per row, to be drawn as a bar. */
+  bars?: number[];
+  /** Sentences below the table. */
+  after?: string[];
+}
+
+export const showSeconds = (seconds: number | null): string =>
+  seconds === null ? '-' : showMillis(seconds * 1000);
+export const showHours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`;
+export const showShare = (share: number | null): string =>
+  share === null ? '-' : `${(share * 100).toFixed(1)} %`;
+
+const right = (title: string) => ({ title, align: 'right' as const });
+const mostSites = 20;
+
+/** A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. */
+export function sections(report: LogReport): Section[] {
+  return [
+    summarySection(report),
+    timeSection(report),
+    failureSection(report),
+    setbackSection(report),
+    siteSection(report),
+    wasteSection(report),
+    slowestSection(report),
+    resourceSection(report),
+  ].filter(({ rows }) => rows.length > 0);
+}
+
+function summarySection({ jobs, attempts, slotTotalSeconds, usefulShare, completion }: LogReport): Section {
+  const { total, success, ...others } = jobs;
+  const rest = Object.entries(others).filter(([, count]) => count > 0);
+  const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
+  return {
+    ...{ id: 'summary', title: 'Summary', head: [{ title: '' }, { title: '' }] },
+    rows: [
+      ['jobs', `${total}${words === '' ? '' : ` (${words})`}`],
+      ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
+      ['attempts', String(attempts)],
+      ['time on slots', showHours(slotTotalSeconds)],
+      ['useful compute', `${showShare(usefulShare)} of it`],
+      ['first match to completion', completionWords(completion)],
+    ],
+  };
+}
+
+export const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
+
+function completionWords({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
+  if (meanSeconds === null) return '-';
+  return `mean ${showSeconds(meanSeconds)}, median ${showSeconds(medianSeconds)}, 95 % within ${showSeconds(p95Seconds)}`;
+}
+
+function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
+  const used = slotColumns
+    .filter((column) => slotSeconds[column] > 0)
+    .sort((a, b) => slotSeconds[b] - slotSeconds[a]);
+  const { queued, idle, held } = slotSeconds;
+  const shares = used.map((column) => slotSeconds[column] / slotTotalSeconds);
+  return {
+    ...{ id: 'time', title: 'Where the time on slots went' },
+    head: [{ title: 'what' }, right('time'), right('share')],
+    rows: used.map((column, index) => [
+      columnWords[column],
+      showHours(slotSeconds[column]),
+      showShare(shares[index] ?? 0),
+    ]),
+    bars: shares,
+    after: [
+      `On no slot: ${showHours(queued)} queued, ${showHours(idle)} idle between attempts, ${showHours(held)} held.`,
+    ],
+  };
+}
+
+function failureSection({ failures }: LogReport): Section {
+  return {
+    ...{ id: 'failures', title: 'Jobs without a good end, by cause' },
+    head: [{ title: 'cause' }, right('jobs'), right('share'), { title: 'what' }],
+    rows: failures.map(({ cause, jobs, share, what }) => [cause, String(jobs), showShare(share), what]),
+    after: failures.flatMap(({ cause, remedy, example }) => [
+      `${cause}: ${remedy}`,
+      ...(example === null ? [] : [`  job ${example.job}: ${example.reason}`]),
+    ]),
+  };
+}
+
+function setbackSection({ setbacks }: LogReport): Section {
+  return {
+    ...{ id: 'setbacks', title: 'Attempts that did not go well, by cause' },
+    head: [{ title: 'cause' }, right('attempts'), right('slot time lost'), { title: 'what' }],
+    rows: setbacks.map(({ cause, attempts, lostSeconds }) => [
+      cause,
+      String(attempts),
+      showHours(lostSeconds),
+      causes[cause].what,
+    ]),
+  };
+}
+
+function siteSection({ sites }: LogReport): Section {
+  const left = sites.length - mostSites;
+  return {
+    ...{ id: 'sites', title: 'Sites' },
+    head: [
+      ...[{ title: 'site' }, right('jobs'), right('success'), right('compute mean'), right('median')],
+      ...[right('deviation'), right('transfer median'), right('rate')],
+    ],
+    rows: sites
+      .slice(0, mostSites)
+      .map((site) => [
+        ...[site.name, String(site.jobs), String(site.success), showSeconds(site.computeMeanSeconds)],
+        ...[showSeconds(site.computeMedianSeconds), showSeconds(site.computeDeviationSeconds)],
+        showSeconds(site.transferMedianSeconds),
+        site.transferBytesPerSecond === null ? '-' : `${(site.transferBytesPerSecond / 1e6).toFixed(1)} MB/s`,
+      ]),
+    ...(left > 0 ? { after: [`${left} more sites or machines with fewer jobs are left out here.`] } : {}),
+  };
+}
+
+function wasteSection({ mostWasteful }: LogReport): Section {
+  return {
+    ...{ id: 'waste', title: 'Most wasteful jobs' },
+    head: [
+      { title: 'job' },
+      { title: 'outcome' },
+      right('attempts'),
+      right('slot time lost'),
+      { title: 'mostly' },
+    ],
+    rows: mostWasteful.map(({ job, outcome, attempts, lostSeconds, mostly }) => [
+      ...[job, outcomeWords[outcome] ?? outcome, String(attempts), showSeconds(lostSeconds)],
+      columnWords[mostly],
+    ]),
+  };
+}
+
+function slowestSection({ slowest }: LogReport): Section {
+  return {
+    ...{ id: 'slowest', title: 'Slowest jobs that ended well' },
+    head: [{ title: 'job' }, right('first match to completion')],
+    rows: slowest.map(({ job, seconds }) => [job, showSeconds(seconds)]),
+  };
+}
+
+function resourceSection({ resources }: LogReport): Section {
+  const amount = (value: number, { unit }: ResourceReport) =>
+    `${Number(value.toFixed(2))}${unit === null ? '' : ` ${unit}`}`;
+  return {
+    ...{ id: 'resources', title: 'Resources asked for and used' },
+    head: [
+      ...[{ title: 'resource' }, right('asked'), right('used, median'), right('used, most')],
+      ...[right('better ask for'), { title: '' }],
+    ],
+    rows: resources.map((resource) => [
+      ...[resource.name, amount(resource.requestedMax, resource), amount(resource.usedMedian, resource)],
+      ...[amount(resource.usedMax, resource)],
+      ...[resource.suggested === null ? '' : amount(resource.suggested, resource), resource.advice],
+    ]),
+  };
+}

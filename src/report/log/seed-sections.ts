@@ -1,0 +1,55 @@
+import { showHours, showShare, type Section } from './sections.ts';
+import type { SeedView, SplitGroup } from './seed-view.ts';
+
+const right = (title: string) => ({ title, align: 'right' as const });
+
+/** The published study's tables. */
+export function seedSections({ jobs, failureShares, seconds, shares, split }: SeedView): Section[] {
+  const time = (what: string, amount: number, share?: number) => [
+    ...[what, String(amount), showHours(amount), share === undefined ? '' : showShare(share)],
+  ];
+  const group = (what: string, { jobs: count, ...amounts }: SplitGroup) => [
+    ...[what, String(count), showHours(amounts.seconds), showHours(amounts.heldOrIdleSeconds)],
+    showHours(amounts.lostComputeSeconds),
+  ];
+  return [
+    {
+      ...{ id: 'seed-jobs', title: 'Jobs', head: [{ title: '' }, right('jobs'), right('share of failed')] },
+      rows: [
+        ['success', String(jobs.success), ''],
+        ['held in transfer', String(jobs.heldInTransfer), showShare(failureShares.heldInTransfer)],
+        ['wrong output', String(jobs.wrongOutput), showShare(failureShares.wrongOutput)],
+        ['held in compute', String(jobs.heldInCompute), showShare(failureShares.heldInCompute)],
+      ],
+    },
+    {
+      ...{ id: 'seed-time', title: 'Time' },
+      head: [{ title: '' }, right('seconds'), right('hours'), right('share')],
+      rows: [
+        time('compute, successful jobs', seconds.compute, shares?.compute),
+        time('last transfers, successful jobs', seconds.lastTransfers, shares?.lastTransfers),
+        time('transfers that were retried', seconds.retriedTransfers, shares?.retriedTransfers),
+        time('compute of held jobs', seconds.heldCompute, shares?.heldCompute),
+        time('last transfers of held jobs', seconds.heldTransfers),
+        time('compute with a wrong output', seconds.wrongOutputCompute),
+        time('last transfers with a wrong output', seconds.wrongOutputTransfers),
+        time('all of these', seconds.total),
+      ],
+    },
+    {
+      ...{ id: 'seed-split', title: 'What the time of retried transfers was' },
+      head: [
+        { title: 'jobs that' },
+        right('jobs'),
+        right('hours'),
+        right('held or idle'),
+        right('lost compute'),
+      ],
+      rows: [
+        group('only stalled', split.stalledOnly),
+        group('were held', split.held),
+        group('were evicted', split.evicted),
+      ],
+    },
+  ];
+}
