@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, mkdirSync, openSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Manifest } from '../../src/transfer/manifest.ts';
+import { manifestOf } from '../manifest-of.ts';
 
 export interface NestedArchive {
   file: string;
@@ -15,7 +15,6 @@ export interface NestedArchive {
 }
 
 const fileBytes = 110_000;
-const chunkBytes = 8 << 20;
 
 /** A tar of class tars, as ImageNet's training set comes: each class is a tar of pictures. Made by GNU tar. */
 export function makeNestedArchive(folder: string, classes: number, filesPerClass: number): NestedArchive {
@@ -46,18 +45,4 @@ export function makeNestedArchive(folder: string, classes: number, filesPerClass
 
 export function addToHash(hash: ReturnType<typeof createHash>, name: string, bytes: Buffer): void {
   hash.update(`${name}\0${bytes.length}\0`).update(bytes);
-}
-
-function manifestOf(file: string): Manifest {
-  const whole = createHash('sha256');
-  const chunks: string[] = [];
-  const chunk = Buffer.allocUnsafe(chunkBytes);
-  const fd = openSync(file, 'r');
-  for (let read = readSync(fd, chunk); read > 0; read = readSync(fd, chunk)) {
-    const bytes = chunk.subarray(0, read);
-    whole.update(bytes);
-    chunks.push(createHash('sha256').update(bytes).digest('hex'));
-  }
-  closeSync(fd);
-  return { bytes: statSync(file).size, chunkBytes, sha256: whole.digest('hex'), chunks };
 }

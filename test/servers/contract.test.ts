@@ -65,7 +65,7 @@ const promises: Record<string, Promised> = {
     const { source, locator, folder } = bench;
     const target = path.join(folder, 'cut.bin');
     const setbacks: string[] = [];
-    source.cutOnce(8 * mib);
+    await source.cutOnce(8 * mib);
     const fetched = await fetchToFile(`${source.url}/cut.bin`, target, {
       ...{ locator, sha256 },
       onEvent: (event) => {
@@ -80,7 +80,7 @@ const promises: Record<string, Promised> = {
   async 'a later call goes on where an earlier one was stopped'({ source, locator, folder }) {
     const target = path.join(folder, 'stopped.bin');
     const stop = new AbortController();
-    source.cutOnce(8 * mib);
+    await source.cutOnce(8 * mib);
     const first = fetchToFile(`${source.url}/stopped.bin`, target, {
       ...{ locator, sha256, signal: stop.signal },
       onEvent: (event) => {

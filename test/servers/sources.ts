@@ -21,7 +21,7 @@ export interface Source {
   /** URL of a server that holds the objects, to be asked directly. */
   serverUrl: string;
   /** Breaks, once, a connection that has carried so many bytes. */
-  cutOnce(bytes: number): void;
+  cutOnce(bytes: number): Promise<unknown>;
   offers: { listing: boolean; digests: boolean };
 }
 
@@ -35,7 +35,7 @@ const miniFederation: Start = async (t) => {
     ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
     env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
     serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
-    cutOnce: (bytes) => void federation.trouble.add(`caches: reset after ${bytes} first 1`),
+    cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
   };
 };
 
@@ -54,7 +54,11 @@ const nginx: Start = async (t) => {
   const proxy = await cuttingProxy(t, server.url);
   return {
     ...{ folder, url: proxy.url, offers: { listing: false, digests: false } },
-    ...{ env: { SSL_CERT_FILE: ca }, serverUrl: server.httpUrl, cutOnce: (bytes) => proxy.cutOnce(bytes) },
+    ...{
+      env: { SSL_CERT_FILE: ca },
+      serverUrl: server.httpUrl,
+      cutOnce: async (bytes) => proxy.cutOnce(bytes),
+    },
   };
 };
 
@@ -81,7 +85,7 @@ const xrootd: Start = async (t) => {
   return {
     ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
     env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
-    ...{ serverUrl: `${cache.httpUrl}/demo`, cutOnce: (bytes) => proxy.cutOnce(bytes) },
+    ...{ serverUrl: `${cache.httpUrl}/demo`, cutOnce: async (bytes) => proxy.cutOnce(bytes) },
   };
 };
 

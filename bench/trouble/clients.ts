@@ -1,0 +1,63 @@
+import path from 'node:path';
+import type { MiniFederation } from '../../src/mini/federation/federation.ts';
+import type { Variant } from '../interleave.ts';
+import { program } from '../peers.ts';
+
+const fetchOne = path.join(import.meta.dirname, '..', 'transfer', 'fetch-one.ts');
+
+export interface Errand {
+  federation: MiniFederation;
+  /** Path of the object in the federation. */
+  object: string;
+  target: string;
+  manifestFile: string;
+  sha256: string;
+  /** A file with the token, and one with the request header that carries it. */
+  token: { file: string; headerFile: string } | undefined;
+}
+
+/** The same errand for each client, given as much help as it can use. */
+export function clients({ federation, object, target, manifestFile, sha256, token }: Errand): Variant[] {
+  const { caFile, caches, discoveryHost, discoveryUrl } = federation;
+  const urls = caches.map(({ url }) => url + object);
+  const env = {
+    ...process.env,
+    ...{ UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
+    ...(token !== undefined && { BEARER_TOKEN_FILE: token.file }),
+  };
+  const header = (flag: string): string[] => (token === undefined ? [] : [flag]);
+  const retry = ['--retry', '5', '--retry-all-errors', '--retry-connrefused'];
+  const aria = ['-q', '-s3', '-x3', '-m5', '--retry-wait=1', '--timeout=20', '--file-allocation=none'];
+  const proof = ['--allow-overwrite', `--ca-certificate=${caFile}`, `--checksum=sha-256=${sha256}`];
+  return [
+    { name: 'Updraft', command: [process.execPath, fetchOne, `osdf://${object}`, target, manifestFile], env },
+    {
+      name: 'curl --retry 5',
+      command: [
+        ...[program('curl'), '-fsSL', '--location-trusted', ...retry, '--cacert', caFile],
+        ...(token === undefined ? [] : ['-H', `@${token.headerFile}`]),
+        ...['-o', target, discoveryUrl + object],
+      ],
+    },
+    {
+      name: 'aria2c, three caches, checksum',
+      command: [
+        ...[
+          program('aria2c', 'aria2'),
+          ...aria,
+          ...proof,
+          ...header(`--conf-path=${token?.headerFile}.aria`),
+        ],
+        ...['-d', '/', '-o', target, ...urls],
+      ],
+    },
+    {
+      name: 'wget, one cache, 5 tries',
+      command: [
+        ...[program('wget'), '-q', '-t5', '-T20', `--ca-certificate=${caFile}`],
+        ...header(`--config=${token?.headerFile}.wget`),
+        ...['-O', target, urls[0] ?? ''],
+      ],
+    },
+  ];
+}

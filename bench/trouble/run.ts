@@ -1,0 +1,98 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import { manifestOf } from '../manifest-of.ts';
+import { markdownTable } from '../markdown-table.ts';
+import { measure } from '../measure.ts';
+import { scratchFolder, sha256OfFile, writeRandomFile } from '../scratch.ts';
+import { clients, type Errand } from './clients.ts';
+import { course, type Obstacle } from './course.ts';
+
+/** `node bench/trouble/run.ts [--limit 60]`: each client over the same course; prints a Markdown table. */
+const { values } = parseArgs({ options: { limit: { type: 'string', default: '60' } } });
+const limitSeconds = Number(values.limit);
+const mebibytes = 64;
+const folder = scratchFolder('disk');
+for (const name of ['open', 'closed']) mkdirSync(path.join(folder, name));
+const [open, closed] = [path.join(folder, 'open', 'object.bin'), path.join(folder, 'closed', 'object.bin')];
+const expected = { open: writeRandomFile(open, mebibytes), closed: writeRandomFile(closed, mebibytes) };
+for (const file of [open, closed]) writeFileSync(`${file}.json`, JSON.stringify(manifestOf(file)));
+const target = path.join(folder, 'copy.bin');
+const token = { file: path.join(folder, 'token'), headerFile: path.join(folder, 'header') };
+
+await using federation = await startFederation({
+  namespaces: [
+    { prefix: '/open', folder: path.dirname(open), public: true },
+    { prefix: '/closed', folder: path.dirname(closed), public: false },
+  ],
+  caches: 3,
+});
+renewToken(federation);
+await fillCaches(federation);
+const rows: string[][] = [];
+let names: string[] = [];
+const succeeded = new Map<string, number>();
+for (const obstacle of course) {
+  const row = [obstacle.name];
+  const errand = errandFor(obstacle, federation);
+  names = clients(errand).map(({ name }) => name);
+  for (const { name, command, env } of clients(errand)) {
+    const result = await attempt(obstacle, errand.sha256, command, env);
+    if (result.good) succeeded.set(name, (succeeded.get(name) ?? 0) + 1);
+    row.push(result.text);
+    process.stderr.write(`${obstacle.name} | ${name}: ${result.text}\n`);
+  }
+  rows.push(row);
+}
+rows.push(['**succeeded**', ...names.map((name) => `**${succeeded.get(name) ?? 0} of ${course.length}**`)]);
+const title = `### ${mebibytes} MiB, three caches of 50 MB/s each, at most ${limitSeconds} s`;
+console.log(`\n${title}\n\n${markdownTable(['', ...names], rows)}`);
+process.exitCode = succeeded.get('Updraft') === course.length ? 0 : 1;
+
+function errandFor({ token: needsToken }: Obstacle, of: MiniFederation): Errand {
+  const closedOne = needsToken === true;
+  return {
+    ...{ federation: of, target, object: closedOne ? '/closed/object.bin' : '/open/object.bin' },
+    ...{ manifestFile: `${closedOne ? closed : open}.json`, token: closedOne ? token : undefined },
+    sha256: closedOne ? expected.closed : expected.open,
+  };
+}
+
+async function attempt(
+  { rules, token: needsToken }: Obstacle,
+  sha256: string,
+  command: string[],
+  env?: NodeJS.ProcessEnv,
+): Promise<{ good: boolean; text: string }> {
+  for (const rest of ['', '.part', '.part.json', '.aria2']) rmSync(target + rest, { force: true });
+  await federation.trouble.add('caches: limit 50MB/s');
+  for (const rule of rules) await federation.trouble.add(rule);
+  renewToken(federation);
+  const renewing = setInterval(() => renewToken(federation), needsToken === true ? 1000 : 1 << 30);
+  const cost = await measure(command, { limitSeconds, ...(env !== undefined && { env }) });
+  clearInterval(renewing);
+  await federation.trouble.clear();
+  const seconds = `${cost.wall.toFixed(1)} s`;
+  if (cost.wall >= limitSeconds) return { good: false, text: `not in ${limitSeconds} s` };
+  if (!cost.succeeded) return { good: false, text: `failed, ${seconds}` };
+  const right = existsSync(target) && (await sha256OfFile(target)) === sha256;
+  return right ? { good: true, text: seconds } : { good: false, text: `wrong bytes, ${seconds}` };
+}
+
+/** Writes a new token where each client looks for it. */
+function renewToken(of: MiniFederation): void {
+  const fresh = of.issueToken({ namespace: '/closed' });
+  writeFileSync(token.file, fresh);
+  writeFileSync(token.headerFile, `Authorization: Bearer ${fresh}\n`);
+  writeFileSync(`${token.headerFile}.aria`, `header=Authorization: Bearer ${fresh}\n`);
+  writeFileSync(`${token.headerFile}.wget`, `header = Authorization: Bearer ${fresh}\n`);
+}
+
+/** Every cache holds the objects before the first start. */
+async function fillCaches(of: MiniFederation): Promise<void> {
+  const headers = { Authorization: `Bearer ${of.issueToken({ namespace: '/closed' })}` };
+  for (const { httpUrl } of of.caches)
+    for (const object of ['/open/object.bin', '/closed/object.bin'])
+      await (await fetch(httpUrl + object, { headers })).arrayBuffer();
+}
