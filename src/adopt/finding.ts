@@ -35,7 +35,9 @@ export function findAll<Case>(rules: readonly Rule<Case>[], found: Case): Findin
   const findings = rules.flatMap(({ id, severity, check }) =>
     check(found).map(({ message, fix, place }) => ({ rule: id, severity, message, fix, ...place })),
   );
-  return findings.sort(
+  // Several queue statements have most of their lines in common.
+  const different = [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
+  return different.sort(
     (a, b) =>
       order.indexOf(a.severity) - order.indexOf(b.severity) ||
       a.file.localeCompare(b.file) ||

@@ -29,12 +29,29 @@ export function realCondorSubmit(t: TestContext): CondorSubmit | undefined {
   const own = onPath('condor_submit');
   const root = own === undefined ? poolRoot() : undefined;
   if (own === undefined && root === undefined) {
-    t.skip('no HTCondor here: neither condor_submit on the PATH nor the root folder of `updraft mini pool up`');
+    t.skip(
+      'no HTCondor here: neither condor_submit on the PATH nor the root folder of `updraft mini pool up`',
+    );
     return undefined;
   }
   const run = (folder: string, command: string[]) => {
     const inside = ['env', ...settings, ...command];
-    const args = root === undefined ? inside : ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c', enter, 'sh', root, folder, ...inside];
+    const args =
+      root === undefined
+        ? inside
+        : [
+            'unshare',
+            '--user',
+            '--map-root-user',
+            '--mount',
+            'sh',
+            '-c',
+            enter,
+            'sh',
+            root,
+            folder,
+            ...inside,
+          ];
     const [program = '', ...rest] = args;
     const { status, stdout, stderr, error } = spawnSync(program, rest, { cwd: folder, encoding: 'utf8' });
     if (error !== undefined) throw error;
@@ -45,7 +62,8 @@ export function realCondorSubmit(t: TestContext): CondorSubmit | undefined {
       const { status, stdout, stderr } = run(folder, ['condor_submit', file, '-dry-run', '-']);
       return { ads: readAds(stdout), said: stderr, status };
     },
-    evaluate: (expression) => run(os.tmpdir(), ['classad_eval', expression]).stdout.trim().split('\n').at(-1) ?? '',
+    evaluate: (expression) =>
+      run(os.tmpdir(), ['classad_eval', expression]).stdout.trim().split('\n').at(-1) ?? '',
   };
 }
 
@@ -56,7 +74,10 @@ mount --rbind /tmp "$root/tmp"
 exec chroot "$root" sh -c 'cd "$1"; shift; exec "$@"' sh "$folder" "$@"`;
 
 function onPath(name: string): string | undefined {
-  return (process.env['PATH'] ?? '').split(':').map((folder) => path.join(folder, name)).find(isProgram);
+  return (process.env['PATH'] ?? '')
+    .split(':')
+    .map((folder) => path.join(folder, name))
+    .find(isProgram);
 }
 
 function isProgram(file: string): boolean {
@@ -70,9 +91,13 @@ function isProgram(file: string): boolean {
 
 function poolRoot(): string | undefined {
   const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
-  const built = globSync(path.join(cache, 'updraft', 'pool-root-*')).filter((name) => !name.endsWith('.part'));
+  const built = globSync(path.join(cache, 'updraft', 'pool-root-*')).filter(
+    (name) => !name.endsWith('.part'),
+  );
   const named = process.env['UPDRAFT_POOL_ROOT'];
-  return [...(named === undefined ? [] : [named]), ...built].find((root) => isProgram(path.join(root, 'usr/bin/condor_submit')));
+  return [...(named === undefined ? [] : [named]), ...built].find((root) =>
+    isProgram(path.join(root, 'usr/bin/condor_submit')),
+  );
 }
 
 /** `-dry-run` prints the first job whole and of the others what differs, each ended by a line with a dot. */

@@ -43,8 +43,9 @@ export const nameRules: Rule<Evidence>[] = [
   },
   {
     id: 'folder-missing',
-    severity: 'error',
-    about: 'A folder that output, error or log are written to does not exist.',
+    severity: 'warning',
+    about:
+      'A folder that output, error or log are written to does not exist; older releases hold the jobs then.',
     check: (evidence) => batches(evidence).flatMap((batch) => missingFolders(evidence, batch)),
   },
 ];
@@ -141,7 +142,7 @@ function missingFolders(evidence: Evidence, batch: Batch): Found[] {
     seen.add(folder);
     return [
       {
-        message: `the folder ${folder} of \`${command}\` does not exist: jobs are held when they write there`,
+        message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,
         fix: `mkdir -p ${folder}`,
         place: placeOf(batch, command),
       },

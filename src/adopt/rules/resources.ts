@@ -1,3 +1,4 @@
+import { nearest } from '../../base/nearest.ts';
 import {
   assignmentOf,
   attributeOf,
@@ -23,6 +24,13 @@ export const resourceRules: Rule<Evidence>[] = [
     severity: 'warning',
     about: 'Memory or disk is not asked for, so that a small default holds.',
     check: perBatch(withoutRequest),
+  },
+  {
+    id: 'odd-resource',
+    severity: 'warning',
+    about:
+      'A resource is asked for whose name is nearly that of a known one: no machine has it, so the job waits for ever.',
+    check: perBatch(oddResources),
   },
   {
     id: 'below-use',
@@ -98,6 +106,23 @@ function withoutRequest(batch: Batch): Found[] {
       place: batch.queue.place,
     },
   ];
+}
+
+const resources = ['cpus', 'memory', 'disk', 'gpus'];
+
+function oddResources(batch: Batch): Found[] {
+  return Object.keys(batch.job.commands).flatMap((command) => {
+    const name = /^request_(\w+)$/.exec(command)?.[1];
+    const meant = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
+    if (name === undefined || meant === undefined) return [];
+    return [
+      {
+        message: `\`${command}\` asks for a resource named "${name}", which no machine has: the job would wait for ever`,
+        fix: `did you mean request_${meant}?`,
+        place: placeOf(batch, command),
+      },
+    ];
+  });
 }
 
 function belowUse(batch: Batch, { usage }: Evidence): Found[] {

@@ -71,14 +71,14 @@ export const transferRules: Rule<Evidence>[] = [
   },
   {
     id: 'on-success-without-code',
-    severity: 'error',
-    about: '`when_to_transfer_output = ON_SUCCESS` needs `success_exit_code`.',
+    severity: 'warning',
+    about: '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
     check: perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
         ? [
             {
-              message: 'ON_SUCCESS without `success_exit_code`: HTCondor cannot tell success',
+              message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
               fix: 'add success_exit_code = 0 and max_retries = 0 (or as many as you want)',
               place: placeOf(batch, 'when_to_transfer_output'),
             },

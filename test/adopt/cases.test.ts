@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Usage } from '../../src/adopt/evidence.ts';
+import type { Finding } from '../../src/adopt/finding.ts';
+import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
+import { poolLimits } from '../../src/adopt/pool-limits.ts';
+import { survey } from '../../src/adopt/survey.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+interface Case {
+  pool?: keyof typeof poolLimits;
+  /** Files that are too large to be kept here: made with holes, of these sizes in bytes. */
+  sizes?: Record<string, number>;
+  usage?: Usage;
+}
+
+const here = import.meta.dirname;
+const entries = await readdir(here, { withFileTypes: true });
+const names = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+const found = new Map<string, Finding[]>();
+
+const readJson = async (file: string): Promise<unknown> =>
+  JSON.parse(await readFile(file, 'utf8').catch(() => '{}'));
+
+for (const name of names)
+  test(`${name}: exactly the expected findings, at their lines`, async (t) => {
+    const folder = await temporaryFolder(t);
+    await cp(path.join(here, name), folder, { recursive: true });
+    const { pool = 'htcondor', sizes = {}, usage } = (await readJson(path.join(folder, 'case.json'))) as Case;
+    for (const [file, bytes] of Object.entries(sizes)) {
+      await writeFile(path.join(folder, file), '');
+      await truncate(path.join(folder, file), bytes);
+    }
+    const evidence = await survey({
+      file: path.join(folder, 'job.sub'),
+      env: { HOME: '/home/tester' },
+      now: new Date('2026-11-15T00:00:00Z'),
+      limits: poolLimits[pool],
+      ...(usage === undefined ? {} : { usage }),
+    });
+    const findings = lintSubmission(evidence);
+    found.set(name, findings);
+    const shown = findings
+      .map(({ rule, severity, file, line }) => `${severity} ${rule} ${file}:${line}`)
+      .sort();
+    assert.deepEqual(shown, await readJson(path.join(here, name, 'expected.json')));
+    for (const { message, fix } of findings) {
+      assert.ok(message.length > 20 && fix.length > 3, `${message} | ${fix}`);
+      assert.doesNotMatch(message + fix, /undefined|NaN|SECRET/);
+    }
+  });
+
+test('every rule is hit by some case and left alone by another', () => {
+  for (const { id } of allRules) {
+    const hits = names.filter((name) => found.get(name)?.some(({ rule }) => rule === id));
+    assert.ok(hits.length > 0, `no case hits the rule ${id}`);
+    assert.ok(hits.length < names.length, `every case hits the rule ${id}`);
+  }
+});

@@ -1,0 +1,2 @@
+echo no interpreter
+python3 work.py | tee work.log
