@@ -1,8 +1,12 @@
 import { parseArgs } from 'node:util';
 import { bigFile } from './big-file.ts';
+import { threeCaches } from './three-caches.ts';
 
-/** `node bench/transfer/run.ts [--mebibytes 2048] [--rounds 5]`: prints Markdown tables. */
-const { values } = parseArgs({
+/** `node bench/transfer/run.ts [big-file|three-caches] [--mebibytes 2048] [--rounds 5]`: prints Markdown tables. */
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: { mebibytes: { type: 'string', default: '2048' }, rounds: { type: 'string', default: '5' } },
 });
-await bigFile(Number(values.mebibytes), Number(values.rounds));
+const [only] = positionals;
+if (only !== 'three-caches') await bigFile(Number(values.mebibytes), Number(values.rounds));
+if (only !== 'big-file') await threeCaches(Number(values.mebibytes), Number(values.rounds));

@@ -21,7 +21,7 @@ export interface Source {
   /** URL of a server that holds the objects, to be asked directly. */
   serverUrl: string;
   /** Breaks, once, a connection that has carried so many bytes. */
-  cutOnce(bytes: number): Promise<unknown>;
+  cutOnce(bytes: number): unknown;
   offers: { listing: boolean; digests: boolean };
 }
 
@@ -57,7 +57,7 @@ const nginx: Start = async (t) => {
     ...{
       env: { SSL_CERT_FILE: ca },
       serverUrl: server.httpUrl,
-      cutOnce: async (bytes) => proxy.cutOnce(bytes),
+      cutOnce: (bytes) => proxy.cutOnce(bytes),
     },
   };
 };
@@ -85,7 +85,7 @@ const xrootd: Start = async (t) => {
   return {
     ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
     env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
-    ...{ serverUrl: `${cache.httpUrl}/demo`, cutOnce: async (bytes) => proxy.cutOnce(bytes) },
+    ...{ serverUrl: `${cache.httpUrl}/demo`, cutOnce: (bytes) => proxy.cutOnce(bytes) },
   };
 };
 

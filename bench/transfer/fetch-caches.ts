@@ -1,0 +1,14 @@
+import type { Located } from '../../src/federation/located.ts';
+import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
+
+/** `node fetch-caches.ts TARGET URL...`: the engine in a process of its own, told that these are caches of one object. */
+const [target = '', ...urls] = process.argv.slice(2);
+const located: Located = {
+  url: 'osdf:///bench/object',
+  servers: urls.map((url) => ({ url, host: new URL(url).host, kind: 'cache' as const })),
+  requireToken: false,
+  headers: () => Promise.resolve({}),
+};
+const locator = { ca: undefined, locate: () => Promise.resolve(located) };
+const fetched = await fetchToFile(located.url, target, { locator });
+console.log(JSON.stringify(fetched));
