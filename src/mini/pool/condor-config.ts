@@ -59,7 +59,9 @@ export function condorConfig(folders: PoolFolders, sites: Site[], extra: string[
     'SHARED_PORT_PORT = 0',
     `DAEMON_LIST = MASTER COLLECTOR NEGOTIATOR SCHEDD ${names.join(' ')}`,
     ...sites.flatMap(siteConfig),
-    'STARTD_ATTRS = $(STARTD_ATTRS) GLIDEIN_ResourceName',
+    // Debian's package lacks the image by which HTCondor would find out that Apptainer takes SIF files.
+    'HasSIF = True',
+    'STARTD_ATTRS = $(STARTD_ATTRS) GLIDEIN_ResourceName HasSIF',
     'MACHINE_RESOURCE_INVENTORY_GPUs = $(LOCAL_DIR)/gpus.sh $(ADVERTISED_GPUS:none)',
     'SINGULARITY = /usr/bin/apptainer',
     'DOCKER =',

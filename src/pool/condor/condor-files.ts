@@ -5,8 +5,8 @@ export const condorFiles = {
   items: 'condor/jobs.items',
   /** The job's executable: unpacks the agent and becomes it. */
   launcher: 'condor/updraft-job',
-  /** The same for the file-transfer plugin; HTCondor knows plugins by this ending. */
-  plugin: 'condor/updraft_plugin',
+  /** The same for the file-transfer plugin. In the run's folder itself: HTCondor looks for plugins under the path it is told. */
+  plugin: 'updraft_plugin',
   agent: 'condor/updraft-agent.gz',
   orders: 'condor/orders',
   /** Files of the access point under names that need no quoting. */

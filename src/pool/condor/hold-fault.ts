@@ -43,6 +43,8 @@ export function holdFault(code: number, subcode: number, reason: string): FaultR
 }
 
 function causeOf(code: number, subcode: number, reason: string): Cause {
+  // Our own rule's hold: its subcode is the code of what happened each time.
+  if (code === 3) return causes[subcode] ?? { kind: 'evicted' };
   if (code === 34 || code === 21) {
     if (subcode === 102) return memory;
     return subcode === 104 ? disk : { kind: 'evicted' };

@@ -6,6 +6,7 @@ import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { condorFiles } from './condor-files.ts';
 import { placePackedAgent } from './packed-agent.ts';
+import { localImage, sifName } from './render-image.ts';
 import { nativeName, tokenName } from './render-orders.ts';
 
 /** Puts into a run's folder what its submit description names and is no text: harmless when it is there already. */
@@ -24,6 +25,8 @@ export async function prepareInputs(
     if (source.tokenFile !== undefined)
       await linkTo(source.tokenFile, path.join(inRun(condorFiles.inputs), tokenName(source)));
   }
+  const image = localImage(plan);
+  if (image?.endsWith('.sif') === true) await linkTo(image, inRun(sifName));
   if (plan.spec.train.checkpoint !== undefined)
     for (const { id } of plan.jobs)
       await mkdir(path.join(inRun(runFiles.jobs), id, sandboxFiles.checkpoint), { recursive: true });

@@ -39,6 +39,9 @@ const passing: Passing[] = [
 /** Slots that take a job and lose it again do not count against it, up to here. */
 const startsBeyondAttempts = 20;
 
+/** Codes of trouble before the job itself runs, after which HTCondor goes on for ever: transfers and images. */
+const endless = [12, 13, 45];
+
 /** Exit codes of the agent after which another attempt can help. */
 const worthRetrying = Object.values(kinds)
   .filter(({ exit, retry }) => exit >= 90 && retry !== 'never')
@@ -52,14 +55,15 @@ export function recoveryRules({ spec }: Plan, firstReleaseSeconds: number): Reco
   });
   const backOff = `${firstReleaseSeconds} * pow(2, NumHolds)`;
   const starts = attempts + startsBeyondAttempts;
+  const before = endless.map((code) => `VacateReasonCode =?= ${code}`);
   return {
     lines: [
       `max_retries = ${attempts - 1}`,
       `retry_until = !member(ExitCode, {${worthRetrying.join(', ')}})`,
       `periodic_release = NumHolds < ${attempts} && (${codes.join(' || ')}) && (time() - EnteredCurrentStatus) > ${backOff}`,
-      `periodic_hold = JobStatus == 1 && NumShadowStarts >= ${starts}`,
-      `periodic_hold_reason = "Updraft: started ${starts} times without an end"`,
-      'periodic_hold_subcode = 1',
+      `periodic_hold = JobStatus == 1 && (NumShadowStarts >= ${starts} || (NumShadowStarts >= ${attempts} && (${before.join(' || ')})))`,
+      'periodic_hold_reason = strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "without a word")',
+      'periodic_hold_subcode = VacateReasonCode ?: 1',
     ],
     willRelease: (code, subcode, holds) =>
       holds < attempts && passing.some((one) => one.code === code && !one.unless.includes(subcode)),

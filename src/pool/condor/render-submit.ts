@@ -6,7 +6,7 @@ import type { CondorVersion } from './condor-version.ts';
 import type { Profile } from './profiles.ts';
 import { recoveryRules } from './recovery-rules.ts';
 import { nativeName, tokenName } from './render-orders.ts';
-import { imageLines } from './render-image.ts';
+import { imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
 export interface SubmitInput {
@@ -51,7 +51,7 @@ export function renderSubmit(input: SubmitInput): string {
 
 function programLines({ plan, profile, version, environment }: SubmitInput): string[] {
   return [
-    ...imageLines(plan.spec.environment.image, profile, version),
+    ...imageLines(plan, profile, version),
     `executable = ${condorFiles.launcher}`,
     'arguments = "$(job).json"',
     ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
@@ -60,7 +60,8 @@ function programLines({ plan, profile, version, environment }: SubmitInput): str
   ];
 }
 
-function fileLines({ files, data, spec }: Plan): string[] {
+function fileLines(plan: Plan): string[] {
+  const { files, data, spec } = plan;
   const sent = [
     condorFiles.agent,
     `${condorFiles.orders}/$(job).json`,
@@ -68,7 +69,7 @@ function fileLines({ files, data, spec }: Plan): string[] {
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
   ];
-  const plugin = data.some(({ method }) => method === 'osdf');
+  const plugin = data.some(({ method }) => method === 'osdf') || isFederated(plan);
   return [
     'should_transfer_files = YES',
     // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
