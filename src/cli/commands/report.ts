@@ -1,40 +1,96 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
+import { loadRun } from '../../journal/load-run.ts';
+import { compareReports } from '../../report/log/compare-reports.ts';
 import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
 import type { Cli } from '../cli.ts';
-import { findRun } from '../find-run.ts';
+import type { FoundRun } from '../find-run.ts';
 import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
-import { readRunState } from '../../run/run-states.ts';
+import { readSource, reportSource, sourceName } from '../report/report-source.ts';
+import { tellReport, tellSections, type ReportForm } from '../report/report-words.ts';
+
+interface Flags extends ReportForm {
+  compare?: true;
+}
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .argument('[run | log...]', 'folder, id or name of a run (default: the latest), or HTCondor event logs')
     .option('--json', 'the same figures as one object with stable keys')
-    .addHelpText(
-      'after',
-      `
-Every second of every attempt is in one column: queued, a phase, overhead (starting the agent and noticing its end)
-or unknown (nobody spoke). Works from the run's folder alone, also on a copy of it.
+    .addOption(new Option('--markdown', 'tables for a page or an issue').conflicts('json'))
+    .addOption(new Option('--csv', 'a row per attempt, seconds per column').conflicts(['json', 'markdown']))
+    .addOption(
+      new Option('--html <file>', 'write one page with tables and charts').conflicts([
+        'json',
+        'markdown',
+        'csv',
+      ]),
+    )
+    .addOption(new Option('--compare', 'two runs or logs side by side').conflicts(['csv', 'html', 'as']))
+    .addOption(
+      new Option('--as <view>', 'by the definitions of the published study of 100 jobs')
+        .choices(['seed'])
+        .conflicts(['csv', 'html']),
+    )
+    .addHelpText('after', help)
+    .action(async (words: string[], flags: Flags) => {
+      if (flags.compare === true) return compare(cli, words, flags);
+      const source = await reportSource(cli, words);
+      const { json, ...form } = flags;
+      if ('run' in source && Object.keys(form).length === 0) return tellRun(cli, source.run, json === true);
+      const read = await readSource(cli, source);
+      await tellReport(cli, sourceName(source), read, flags);
+      if (Object.keys(flags).length > 0) return;
+      const named = words.map(shellQuote).join(' ');
+      nextCommands(cli, [
+        [`updraft report ${named} --html report.html`, 'the same with charts, as one page'],
+        [`updraft report ${named} --csv`, 'every attempt for a spreadsheet'],
+        [`updraft report ${named} --json`, 'the figures for a program'],
+      ]);
+    });
+}
+
+const help = `
+Works on a run's folder alone, also on a copy of it, and on any HTCondor event log, also of jobs Updraft never saw.
+Every second of every attempt is in one column; what nobody told is in a column of its own.
 
 Examples:
   $ updraft report                                       the latest run
   $ updraft report runs/cifar10-a1b2c3 --json | jq .usefulShare
+  $ updraft report my.log --html report.html             the log of your jobs, with charts
+  $ updraft report --compare before.log after.log
 
-Exit codes: 0 shown, 2 no such run.`,
-    )
-    .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
-      const run = await findRun(cli.cwd, word);
-      const report = summary(await readRunState(run.folder));
-      if (json) {
-        cli.out(`${JSON.stringify(report)}\n`);
-        return;
-      }
-      const width = cli.outIsTerminal ? cli.columns : 132;
-      cli.out(`${reportText(report, { width, bar: glyphsFor(cli.env).done })}\n`);
-      nextCommands(cli, [
-        [`updraft status ${run.argument}`, 'how each job stands'],
-        [`updraft report ${run.argument} --json`, 'the figures for a program'],
-      ]);
-    });
+Exit codes: 0 shown, 2 no such run, 3 no event log.`;
+
+async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
+  const report = summary(await loadRun(run.folder));
+  if (json) {
+    cli.out(`${JSON.stringify(report)}\n`);
+    return;
+  }
+  const width = cli.outIsTerminal ? cli.columns : 132;
+  cli.out(`${reportText(report, { width, bar: glyphsFor(cli.env).done })}\n`);
+  nextCommands(cli, [
+    [`updraft status ${run.argument}`, 'how each job stands'],
+    [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
+    [`updraft report ${run.argument} --json`, 'the figures for a program'],
+  ]);
+}
+
+async function compare(cli: Cli, words: string[], flags: Flags): Promise<void> {
+  const [a, b, ...more] = words;
+  if (a === undefined || b === undefined || more.length > 0)
+    throw new Fault('usage', '--compare takes two runs or logs.', { fix: 'updraft report --compare A B' });
+  const sources = [await reportSource(cli, [a]), await reportSource(cli, [b])] as const;
+  const before = (await readSource(cli, sources[0])).report;
+  const after = (await readSource(cli, sources[1])).report;
+  if (flags.json === true) {
+    cli.out(`${JSON.stringify({ before, after })}\n`);
+    return;
+  }
+  const names: [string, string] = [sourceName(sources[0]), sourceName(sources[1])];
+  tellSections(cli, names.join(' and '), compareReports(before, after, names), [], flags);
 }

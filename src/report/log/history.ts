@@ -47,6 +47,8 @@ export interface LoggedAttempt {
   machine: string;
   /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
   receivedBytes?: number;
+  /** How fast which cache delivered; only a run's own journal tells. */
+  caches?: { name: string; bytesPerSecond: number }[];
   resources: readonly Resource[];
 }
 

@@ -30,7 +30,8 @@ export function reportCharts(jobs: readonly LoggedJob[], { rows }: EventLedger, 
     ...losses(wasteful),
     ...failures(report),
     ...timeline(jobs, wasteful),
-    ...rates(jobs),
+    ...rateChart('rates', 'Input transfer rate per site', strips(jobs, transferRate)),
+    ...cacheRates(jobs),
   ];
 }
 
@@ -67,12 +68,21 @@ function compute(jobs: readonly LoggedJob[]): Chart[] {
   ];
 }
 
-function rates(jobs: readonly LoggedJob[]): Chart[] {
-  const found = strips(jobs, transferRate);
-  const title = 'Input transfer rate per site';
+function rateChart(id: string, title: string, found: readonly Strip[]): Chart[] {
   if (found.length === 0) return [];
   const show = (value: number) => `${(value / 1e6).toFixed(1)} MB/s`;
-  return [{ title, svg: stripChart(found, { id: 'rates', title, axis: 'rate', unit: rateUnit, show }) }];
+  return [{ title, svg: stripChart(found, { id, title, axis: 'rate', unit: rateUnit, show }) }];
+}
+
+function cacheRates(jobs: readonly LoggedJob[]): Chart[] {
+  const fetched = jobs.flatMap(({ id, attempts }) =>
+    attempts.flatMap(({ caches = [] }) => caches.map((cache) => ({ ...cache, job: id }))),
+  );
+  const found = [...Map.groupBy(fetched, ({ name }) => name)].map(([name, values]) => ({
+    name,
+    values: values.map(({ job, bytesPerSecond }) => ({ name: job, value: bytesPerSecond })),
+  }));
+  return rateChart('cache-rates', 'Transfer rate per cache', found);
 }
 
 function losses(wasteful: readonly JobRow[]): Chart[] {

@@ -4,7 +4,7 @@ import type { SeedView, SplitGroup } from './seed-view.ts';
 const right = (title: string) => ({ title, align: 'right' as const });
 
 /** The published study's tables. */
-export function seedSections({ jobs, failureShares, seconds, shares, split }: SeedView): Section[] {
+export function seedSections({ jobs, failureShares, seconds, shares, split, ...rest }: SeedView): Section[] {
   const time = (what: string, amount: number, share?: number) => [
     ...[what, String(amount), showHours(amount), share === undefined ? '' : showShare(share)],
   ];
@@ -51,5 +51,30 @@ export function seedSections({ jobs, failureShares, seconds, shares, split }: Se
         group('were evicted', split.evicted),
       ],
     },
+    ...[completionSection(rest), siteSection(rest)],
   ];
+}
+
+/** Whole seconds, cut and not rounded, as the study gives them. */
+const whole = (seconds: number | null): string => (seconds === null ? '-' : String(Math.floor(seconds)));
+
+function completionSection({ completion }: Pick<SeedView, 'completion'>): Section {
+  return {
+    ...{ id: 'seed-completion', title: 'First match to completion' },
+    head: [{ title: '' }, right('seconds')],
+    rows: [
+      ['mean', whole(completion.meanSeconds)],
+      ['median', whole(completion.medianSeconds)],
+    ],
+  };
+}
+
+function siteSection({ sites }: Pick<SeedView, 'sites'>): Section {
+  return {
+    ...{ id: 'seed-sites', title: 'Compute per site, in seconds' },
+    head: [{ title: 'site' }, right('jobs'), right('mean'), right('median')],
+    rows: sites.map(({ name, jobs, computeMeanSeconds, computeMedianSeconds }) => [
+      ...[name, String(jobs), computeMeanSeconds.toFixed(0), computeMedianSeconds.toFixed(0)],
+    ]),
+  };
 }

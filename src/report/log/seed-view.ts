@@ -1,4 +1,5 @@
 import { sumOver } from './columns.ts';
+import type { LogReport } from './log-report.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
 import type { LoggedAttempt, LoggedJob } from './history.ts';
 import { secondsOf } from './site-reports.ts';
@@ -26,6 +27,10 @@ export interface SeedView {
   shares: { compute: number; lastTransfers: number; retriedTransfers: number; heldCompute: number } | null;
   /** What the time called retried transfers was, for jobs that were evicted, else held, else only stalled. */
   split: Record<'stalledOnly' | 'held' | 'evicted', SplitGroup>;
+  /** From the first transfer's start to the end, of the jobs that succeeded. */
+  completion: LogReport['completion'];
+  /** Of the jobs that succeeded, by their last site. */
+  sites: { name: string; jobs: number; computeMeanSeconds: number; computeMedianSeconds: number }[];
 }
 
 export interface SplitGroup {
@@ -35,7 +40,7 @@ export interface SplitGroup {
   lostComputeSeconds: number;
 }
 
-export function seedView(jobs: readonly LoggedJob[], { rows }: EventLedger): SeedView {
+export function seedView(jobs: readonly LoggedJob[], { rows }: EventLedger, report: LogReport): SeedView {
   const good = jobs.filter(({ outcome }) => outcome === 'success');
   const wrong = jobs.filter(({ outcome }) => outcome === 'wrongOutput');
   const held = jobs.filter(({ outcome }) => outcome === 'held');
@@ -71,6 +76,8 @@ export function seedView(jobs: readonly LoggedJob[], { rows }: EventLedger): See
             heldCompute: heldCompute / all,
           },
     split: split(good, new Map(rows.map((row) => [row.job, row]))),
+    completion: report.completion,
+    sites: siteRows(report),
   };
 }
 
@@ -86,6 +93,14 @@ function failureShares({
     wrongOutput: share(wrongOutput),
     heldInCompute: share(heldInCompute),
   };
+}
+
+function siteRows({ sites }: LogReport): SeedView['sites'] {
+  return sites.flatMap(({ name, success, computeMeanSeconds, computeMedianSeconds }) =>
+    computeMeanSeconds === null || computeMedianSeconds === null
+      ? []
+      : [{ name, jobs: success, computeMeanSeconds, computeMedianSeconds }],
+  );
 }
 
 const total = (jobs: readonly LoggedJob[], amount: (job: LoggedJob) => number): number =>

@@ -1,0 +1,56 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
+import { printable } from '../../base/printable.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { ReadLogs } from '../../report/log/read-logs.ts';
+import { readLogs } from '../../report/log/read-logs.ts';
+import { readRun } from '../../report/log/read-run.ts';
+import type { Cli } from '../cli.ts';
+import { findRun, type FoundRun } from '../find-run.ts';
+
+/** What a report is about: a run of ours, or event logs of anybody's. */
+export type ReportSource = { run: FoundRun } | { logs: string[] };
+
+/** Words that are files are logs; a word that is none names a run. */
+export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
+  const kinds = await Promise.all(words.map((word) => kindOf(path.resolve(cli.cwd, word))));
+  if (words.length > 0 && kinds.every((kind) => kind === 'file')) return { logs: [...words] };
+  const [word] = words;
+  if (words.length > 1)
+    throw new Fault(
+      'usage',
+      `${printable(words[kinds.findIndex((kind) => kind !== 'file')] ?? '')} is no file.`,
+      {
+        fix: 'Name one run, or any number of event logs, or two of either after --compare.',
+      },
+    );
+  if (word !== undefined && kinds[0] === undefined && /[./]/.test(word))
+    throw new Fault('file-invalid', `There is no log or run ${printable(word)}.`, { about: word });
+  return { run: await findRun(cli.cwd, word) };
+}
+
+/** Files, pipes and devices are read; a folder may be a run's. */
+async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
+  try {
+    return (await stat(file)).isDirectory() ? 'folder' : 'file';
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw new Fault('file-invalid', `${file} cannot be read.`, { about: file, cause: error });
+  }
+}
+
+export async function readSource(cli: Cli, source: ReportSource): Promise<ReadLogs> {
+  if ('run' in source) return readRun(source.run.folder);
+  return readLogs(
+    source.logs.map((log) => path.resolve(cli.cwd, log)),
+    cli.signal,
+  );
+}
+
+/** How a heading names it. */
+export function sourceName(source: ReportSource): string {
+  if ('run' in source) return path.basename(source.run.folder);
+  const [first = '', ...more] = source.logs.map((log) => path.basename(log));
+  return more.length === 0 ? first : `${first} and ${more.length} more`;
+}

@@ -1,0 +1,72 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+import { attemptCsv } from '../../report/log/attempt-csv.ts';
+import type { ReadLogs } from '../../report/log/read-logs.ts';
+import { reportCharts } from '../../report/log/report-charts.ts';
+import { reportHtml } from '../../report/log/report-html.ts';
+import { sectionMarkdown } from '../../report/log/section-markdown.ts';
+import { sectionText } from '../../report/log/section-text.ts';
+import { sections, type Section } from '../../report/log/sections.ts';
+import { seedSections } from '../../report/log/seed-sections.ts';
+import { seedView } from '../../report/log/seed-view.ts';
+import type { Cli } from '../cli.ts';
+import { glyphsFor } from '../glyphs.ts';
+
+/** How a report is to be shown. */
+export interface ReportForm {
+  json?: true;
+  markdown?: true;
+  csv?: true;
+  html?: string;
+  as?: 'seed';
+}
+
+/** Shows a report in the form asked for. */
+export async function tellReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
+  if (form.html !== undefined) await writePage(cli, name, read, form.html);
+  else if (form.csv === true) for (const line of attemptCsv(read.ledger)) cli.out(line);
+  else if (form.as === 'seed') {
+    const view = seedView(read.jobs, read.ledger, read.report);
+    if (form.json === true) cli.out(`${JSON.stringify(view)}\n`);
+    else tellSections(cli, name, seedSections(view), [], form);
+  } else if (form.json === true) cli.out(`${JSON.stringify(read.report)}\n`);
+  else tellSections(cli, name, sections(read.report), read.report.notes, form);
+}
+
+export function tellSections(
+  cli: Cli,
+  name: string,
+  parts: readonly Section[],
+  notes: readonly string[],
+  { markdown }: ReportForm,
+): void {
+  if (markdown === true) {
+    cli.out(`${[sectionMarkdown(`Where the time went: ${name}`, parts), ...notes].join('\n\n')}\n`);
+    return;
+  }
+  const page = { width: cli.outIsTerminal ? cli.columns : 160, bar: glyphsFor(cli.env).done };
+  cli.out(`${sectionText(parts, page)}\n`);
+  for (const note of notes) cli.out(`\n${note}\n`);
+}
+
+async function writePage(cli: Cli, name: string, read: ReadLogs, file: string): Promise<void> {
+  const { report, jobs, ledger } = read;
+  const { firstEventAt, lastEventAt } = report;
+  const page = reportHtml({
+    title: `Where the time went: ${name}`,
+    lead: firstEventAt === null ? '' : `${firstEventAt} to ${lastEventAt ?? ''}`,
+    sections: sections(report),
+    charts: reportCharts(jobs, ledger, report),
+    notes: report.notes,
+  });
+  const target = path.resolve(cli.cwd, file);
+  await writeFile(target, page).catch((cause: unknown) => {
+    throw new Fault('file-invalid', `${target} cannot be written.`, {
+      about: target,
+      cause,
+      fix: 'Name a file in a folder that exists and is yours.',
+    });
+  });
+  cli.err(`wrote ${target}\n`);
+}

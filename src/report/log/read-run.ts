@@ -1,0 +1,23 @@
+import { loadRun } from '../../journal/load-run.ts';
+import { ledgerOf } from './event-ledger.ts';
+import { logReport } from './log-report.ts';
+import type { ReadLogs } from './read-logs.ts';
+import { runJobs } from './run-jobs.ts';
+
+/** A run by its own journals, accounted for as a log would be. */
+export async function readRun(folder: string): Promise<ReadLogs> {
+  const jobs = runJobs(await loadRun(folder));
+  const facts = {
+    ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
+    firstTime: first(jobs.map(({ from }) => from)),
+    lastTime: first(
+      jobs.map(({ to }) => -to),
+      -1,
+    ),
+  };
+  const ledger = ledgerOf(jobs, facts);
+  return { jobs, ledger, report: logReport([folder], jobs, ledger, []) };
+}
+
+const first = (times: readonly number[], sign = 1): number | undefined =>
+  times.length === 0 ? undefined : sign * times.reduce((least, time) => Math.min(least, time));
