@@ -9,6 +9,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { makeTarGz } from '../agent/tar.ts';
+import { fastClock } from './fast-clock.ts';
 import { ended, ObjectBench } from './object-bench.ts';
 
 test('an object becomes a file, is proven, and is not fetched twice', async (t) => {
@@ -98,6 +99,7 @@ test('tokens are looked for, and what is wrong with them is told without showing
   assert.match(old.err, /expired at/);
   const other = await bench.updraft(get, {
     env: await bench.tokenEnv({ namespace: '/private', scope: 'storage.read:/elsewhere' }),
+    clock: fastClock(20),
   });
   assert.equal(other.exit, 94, other.err);
   for (const { out, err } of [none, old, other]) assert.doesNotMatch(out + err, /eyJ/);
@@ -146,12 +148,12 @@ test('a disk without room is found before anything is fetched', async (t) => {
 test('archives are unpacked as they arrive, and only whole ones appear', async (t) => {
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/set.tar.gz', makeTarGz({ 'a/1': 'one', 'a/2': 'two' }));
-  await bench.publish('demo/text.tar', 'this is no archive');
+  await bench.publish('demo/other.tar', makeTarGz({ a: 'a' }));
   const good = await bench.updraft(['get', '--unpack', 'osdf:///demo/set.tar.gz', 'set']);
   assert.equal(good.exit, 0, good.err);
   assert.match(good.out, /verified: digest; 2 files \(6 B\) unpacked into set/);
   assert.equal(await readFile(bench.at('set/a/1'), 'utf8'), 'one');
-  const bad = await bench.updraft(['get', 'osdf:///demo/text.tar', '--unpack=tar', '--into', 'bad']);
+  const bad = await bench.updraft(['get', 'osdf:///demo/other.tar', '--unpack=tar', '--into', 'bad']);
   assert.equal(bad.exit, 104, bad.err);
   assert.deepEqual(await readdir(bench.at('bad')), []);
 });
@@ -181,7 +183,9 @@ test('words that make no sense are refused before anything is fetched', async (t
 
 test('a host that is no federation is named', async (t) => {
   const bench = await ObjectBench.open(t);
-  const { exit, err } = await bench.updraft(['get', 'pelican://127.0.0.1:1/demo/x']);
+  const { exit, err } = await bench.updraft(['get', 'pelican://127.0.0.1:1/demo/x'], {
+    clock: fastClock(20),
+  });
   assert.equal(exit, 90, err);
   assert.match(err, /127\.0\.0\.1:1/);
 });

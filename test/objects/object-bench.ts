@@ -116,11 +116,16 @@ export class ObjectBench {
 
   /** The real program, in a process of its own. */
   spawn(words: string[], env: Env = {}): ChildProcess {
-    return spawn(process.execPath, [main, ...words], {
-      cwd: this.cwd,
-      env: { ...process.env, ...this.env, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    const [program = '', ...args] = this.spawnWords(words);
+    return spawn(program, args, { ...this.spawnOptions(env), stdio: ['ignore', 'pipe', 'pipe'] });
+  }
+
+  spawnWords(words: string[]): string[] {
+    return [process.execPath, main, ...words];
+  }
+
+  spawnOptions(env: Env = {}): { cwd: string; env: NodeJS.ProcessEnv } {
+    return { cwd: this.cwd, env: { ...process.env, ...this.env, ...env } };
   }
 }
 

@@ -1,5 +1,4 @@
 import { printable } from '../../base/printable.ts';
-import type { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import { showMillis } from '../../report/show-millis.ts';
 import type { Fetched, FetchEvent, Verified } from '../../transfer/fetch.ts';
@@ -28,14 +27,17 @@ export function serverWords(servers: Fetched['servers']): string {
   return hosts.length === 0 ? '' : `from ${hosts.join(' and ')}`;
 }
 
+type SetbackEvent = Extract<FetchEvent, { kind: 'setback' }>;
+
 /** Who failed, why, and what is done about it. */
-export function setbackWords(event: Extract<FetchEvent, { kind: 'setback' }>, isFederated: boolean): string {
+export function setbackWords(event: SetbackEvent, isFederated: boolean): string {
   const message = printable(event.fault.message).replace(/\.$/, '');
   const who = message.includes(event.server) ? '' : `${event.server}: `;
-  return `${who}${message}; ${remedy(event.server, event.fault, isFederated)}`;
+  const done = message.endsWith('another server took over') ? '' : `; ${remedy(event, isFederated)}`;
+  return `${who}${message}${done}`;
 }
 
-function remedy(server: string, fault: Fault, isFederated: boolean): string {
+function remedy({ server, fault }: SetbackEvent, isFederated: boolean): string {
   if (server === 'director') return 'going on with the servers it named before';
   if (fault.retryAfterSeconds !== undefined)
     return `it is left alone for ${fault.retryAfterSeconds} s${isFederated ? ', others are asked' : ''}`;

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ObjectBench } from './object-bench.ts';
+
+test('ls shows names as they are, sizes on request, and all below with --recursive', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/set/b, c; ü.txt', '12345');
+  await bench.publish('demo/set/deep/a', '');
+  const plain = await bench.updraft(['ls', 'osdf:///demo/set']);
+  assert.deepEqual([plain.exit, plain.out], [0, 'b, c; ü.txt\ndeep/\n']);
+  const long = await bench.updraft(['ls', '-l', 'osdf:///demo/set']);
+  assert.match(long.out, /^ +5 B {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}b, c; ü\.txt\n +- .* deep\/\n$/);
+  const all = await bench.updraft(['ls', '--recursive', '--json', 'osdf:///demo/set']);
+  const entries = all.out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { name: string; size: number });
+  assert.deepEqual(
+    entries.map(({ name, size }) => [name, size]),
+    [
+      ['b, c; ü.txt', 5],
+      ['deep/a', 0],
+    ],
+  );
+});
+
+test('ls of what is not there, of an object, and without a token', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x', '123');
+  const none = await bench.updraft(['ls', 'osdf:///demo/none']);
+  assert.equal(none.exit, 96);
+  assert.equal((await bench.updraft(['ls', 'osdf:///demo/x'])).out, 'x\n');
+  assert.equal((await bench.updraft(['ls', 'osdf:///private'])).exit, 93);
+  const env = await bench.tokenEnv({ namespace: '/private' });
+  const empty = await bench.updraft(['ls', 'osdf:///private'], { env });
+  assert.deepEqual([empty.exit, empty.out, empty.err], [0, '', 'nothing is in it\n']);
+});
+
+test('a name cannot drive the terminal', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/set/\u001b[31mred', 'x');
+  const { out } = await bench.updraft(['ls', 'osdf:///demo/set']);
+  assert.doesNotMatch(out, /\u001b/);
+});
+
+test('stat tells what the object is, whether a token is needed, and who has it', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x', '123456789');
+  await bench.updraft(['get', 'osdf:///demo/x']);
+  await bench.trouble('cache-2: down');
+  const { exit, out } = await bench.updraft(['stat', '--digest', 'osdf:///demo/x']);
+  assert.equal(exit, 0);
+  for (const line of [
+    /^size {7}9 \(9 B\)$/m,
+    /^crc32c {5}e3069283$/m,
+    /^namespace {2}\/demo$/m,
+    /^token {6}not needed$/m,
+    /^cache {6}127\.0\.0\.1:\d+ {2}has 9 B, cached for \d+s$/m,
+    /^cache {6}127\.0\.0\.1:\d+ {2}no answer$/m,
+  ])
+    assert.match(out, line);
+  const json = JSON.parse((await bench.updraft(['stat', '--json', 'osdf:///demo/x'])).out) as Record<
+    string,
+    unknown
+  >;
+  assert.deepEqual([json['size'], json['requireToken'], json['namespace']], [9, false, '/demo']);
+  assert.equal((json['servers'] as unknown[]).length, 2);
+  const folder = await bench.updraft(['stat', 'osdf:///demo']);
+  assert.match(folder.out, /^kind {7}folder$/m);
+  assert.equal((await bench.updraft(['stat', 'osdf:///demo/none'])).exit, 96);
+  assert.equal((await bench.updraft(['stat', '--json', 'osdf:///private/x'])).exit, 93);
+});

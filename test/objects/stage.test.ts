@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ObjectBench } from './object-bench.ts';
+
+const long = 'x'.repeat(120);
+const files: Record<string, string> = { [`b/${long}.txt`]: 'long', 'b/ü, ;.txt': 'odd', 'b/empty': '' };
+for (const folder of ['a', 'b'])
+  for (const sample of ['1', '2', '3']) {
+    files[`${folder}/${sample}.jpg`] = sample.repeat(400_000);
+    files[`${folder}/${sample}.cls`] = sample;
+  }
+
+async function dataset(
+  t: TestContext,
+): Promise<{ bench: ObjectBench; env: Record<string, string | undefined> }> {
+  const bench = await ObjectBench.open(t);
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(bench.at(`set/${name}`)), { recursive: true });
+    await writeFile(bench.at(`set/${name}`), content);
+  }
+  return { bench, env: await bench.tokenEnv({ namespace: '/inbox' }) };
+}
+
+const stage = ['stage', 'set', 'osdf:///inbox/sets', '--shard-size', '1MB'];
+
+test('a folder becomes proven shards that any tar reads, samples whole, and comes back the same', async (t) => {
+  const { bench, env } = await dataset(t);
+  const { exit, out, err } = await bench.updraft(stage, { env });
+  assert.equal(exit, 0, err);
+  assert.match(
+    out,
+    /^\[data\.set-0000\]\nurl = "osdf:\/\/\/inbox\/sets\/set-0000-[0-9a-f]{8}\.tar"\nmanifest = /,
+  );
+  const tars = (await readdir(bench.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
+  assert.ok(tars.length > 1);
+  for (const tar of tars) {
+    const names = spawnSync('tar', ['tf', bench.published(`inbox/sets/${tar}`)], { encoding: 'utf8' }).stdout;
+    for (const [, stem] of names.matchAll(/^(.*)\.jpg$/gm)) assert.ok(names.includes(`${stem ?? ''}.cls`));
+  }
+  const urls = tars.map((tar) => `osdf:///inbox/sets/${tar}`);
+  const get = await bench.updraft(['get', '--staged', '--unpack=tar', ...urls, 'back'], { env });
+  assert.equal(get.exit, 0, get.err);
+  assert.match(get.out, /verified: every chunk by the manifest/);
+  for (const [name, content] of Object.entries(files))
+    assert.equal(await readFile(bench.at(`back/${name}`), 'utf8'), content);
+});
+
+test('the same command again sends only what is missing, and says why', async (t) => {
+  const { bench, env } = await dataset(t);
+  const first = await bench.updraft(stage, { env });
+  const again = await bench.updraft(stage, { env });
+  assert.equal(again.out, first.out);
+  assert.doesNotMatch(again.err, /uploaded;/);
+  const [tar = ''] = (await readdir(bench.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
+  await rm(bench.published(`inbox/sets/${tar}`));
+  await utimes(bench.at('set/b/3.jpg'), 1, 1);
+  const third = await bench.updraft(stage, { env });
+  assert.equal(third.out, first.out);
+  assert.match(
+    third.err,
+    new RegExp(`${tar}: was uploaded earlier, but the origin does not have it now: again`),
+  );
+  assert.match(third.err, /its files changed since it was staged: made anew/);
+  assert.match(third.err, /the origin has it already; verified: digest/);
+});
+
+test('a file is uploaded as it is, and a rehearsal uploads nothing', async (t) => {
+  const { bench, env } = await dataset(t);
+  const dry = await bench.updraft([...stage, '--dry-run'], { env });
+  assert.match(dry.out, /^set-0000-\*\.tar {2}\d+ kB {2}\d+ files\n/);
+  assert.deepEqual(await readdir(bench.published('inbox')), []);
+  await writeFile(bench.at('labels.csv'), 'a,1\n');
+  const { exit, out } = await bench.updraft(['stage', 'labels.csv', 'osdf:///inbox', '--json'], { env });
+  assert.equal(exit, 0, out);
+  const object = JSON.parse(out) as { url: string; sha256: string; bytes: number };
+  assert.equal(object.url, `osdf:///inbox/labels-${object.sha256.slice(0, 8)}.csv`);
+  assert.equal(
+    await readFile(bench.published(path.basename(object.url).replace(/^/, 'inbox/')), 'utf8'),
+    'a,1\n',
+  );
+});
+
+test('what cannot be staged is named', async (t) => {
+  const { bench, env } = await dataset(t);
+  await mkdir(bench.at('empty'));
+  const expected: [string[], number, RegExp][] = [
+    [['none', 'osdf:///inbox/x'], 3, /none is not there/],
+    [['empty', 'osdf:///inbox/x'], 3, /empty holds no files/],
+    [['set', 'osdf:///inbox/x', '--shard-size', 'big'], 2, /--shard-size big/],
+    [['set', 'file:///tmp/x'], 2, /not of a federation/],
+  ];
+  for (const [words, exit, message] of expected) {
+    const said = await bench.updraft(['stage', ...words], { env });
+    assert.equal(said.exit, exit, said.err);
+    assert.match(said.err, message);
+  }
+  assert.equal((await bench.updraft(stage)).exit, 93);
+});

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { fastClock } from './fast-clock.ts';
+import { ObjectBench } from './object-bench.ts';
+
+interface Case {
+  what: string;
+  rules: string[];
+  exit: number;
+  /** What the user is told of it. */
+  says: RegExp;
+  /** How many times faster than the wall's the clock of the client runs. */
+  faster?: number;
+  /** Prove it by a manifest. */
+  manifest?: true;
+}
+
+const bytes = 2_000_000;
+const chunkBytes = 65_536;
+
+const cases: Case[] = [
+  {
+    what: 'a cache that stalls',
+    rules: ['cache-1: stall after 500kB on x'],
+    exit: 0,
+    says: /127\.0\.0\.1:\d+: (fell silent|sent 500000 bytes, then nothing for)/,
+    faster: 20,
+  },
+  {
+    what: 'caches that all stall',
+    rules: ['caches: stall on x', 'origin: stall on x'],
+    exit: 99,
+    says: /FAILED: osdf:\/\/\/demo\/x: .*then nothing for/,
+    faster: 60,
+  },
+  {
+    what: 'a cache that cuts the connection',
+    rules: ['cache-1: reset after 500kB on x'],
+    exit: 0,
+    says: /; going on where it stopped, at another server/,
+  },
+  {
+    what: 'a cache that sends too little',
+    rules: ['cache-1: truncate after 500kB with length on x'],
+    exit: 0,
+    says: /after 500000( of 2000000)? bytes; going on/,
+  },
+  {
+    what: 'a cache that says in its trailer that it failed',
+    rules: ['cache-1: truncate after 500kB with trailer on x'],
+    exit: 0,
+    says: /; going on where it stopped/,
+  },
+  {
+    what: 'a cache with a damaged chunk, known by the manifest',
+    rules: ['cache-1: corrupt at 700kB length 100 on x'],
+    exit: 0,
+    says: /bytes 655360 to 720896 are damaged; fetching what is damaged from another server/,
+    manifest: true,
+  },
+  {
+    what: 'damage everywhere, known by the digest alone',
+    rules: ['caches: corrupt at 700kB length 100 on x'],
+    exit: 101,
+    says: /FAILED: osdf:\/\/\/demo\/x: crc32c .*should be/,
+  },
+  {
+    what: 'an object that one cache denies',
+    rules: ['cache-1: 404 on x'],
+    exit: 0,
+    says: /answers 404 Not Found; asking another server/,
+  },
+  {
+    what: 'an object that everybody denies',
+    rules: ['caches: 404 on x', 'origin: 404 on x'],
+    exit: 96,
+    says: /FAILED: .*404 Not Found[^]*fix: check the spelling: updraft ls osdf:\/\/\/demo/,
+  },
+  {
+    what: 'a cache that wants to be left alone',
+    rules: ['cache-1: 429 retry-after 7s on x'],
+    exit: 0,
+    says: /429.*; it is left alone for 7 s, others are asked/,
+  },
+  {
+    what: 'caches that are overloaded for a while',
+    rules: ['caches: 503 retry-after 1s on x first 2'],
+    exit: 0,
+    says: /503/,
+  },
+  {
+    what: 'a cache that is down',
+    rules: ['cache-1: down'],
+    exit: 0,
+    says: /refuse.*; asking another server/,
+  },
+  {
+    what: 'a director that is slow',
+    rules: ['director: delay 300ms'],
+    exit: 0,
+    says: /^$/,
+  },
+  {
+    what: 'a director that is down',
+    rules: ['director: down'],
+    exit: 90,
+    says: /FAILED/,
+    faster: 50,
+  },
+  {
+    what: 'a web page instead of the object',
+    rules: ['cache-1: html on x'],
+    exit: 0,
+    says: /; asking another server/,
+  },
+  {
+    what: 'web pages from everybody',
+    rules: ['caches: html on x', 'origin: html on x'],
+    exit: 102,
+    says: /FAILED/,
+    faster: 20,
+  },
+  {
+    what: 'a cache with another version',
+    rules: ['cache-2: changed on x', 'cache-1: reset after 500kB on x first 1'],
+    exit: 0,
+    says: /; going on where it stopped/,
+  },
+  {
+    what: 'a cache that sends all for a part',
+    rules: ['cache-2: ignore-range on x', 'cache-1: reset after 500kB on x first 1'],
+    exit: 0,
+    says: /; going on where it stopped/,
+  },
+];
+
+for (const { what, rules, exit, says, faster, manifest } of cases)
+  test(`get and ${what}: exit code ${exit}, and the user knows why`, async (t) => {
+    const bench = await ObjectBench.open(t);
+    const object = await bench.publish('demo/x', bytes);
+    if (manifest) await writeFile(bench.at('x.json'), manifestOf(object));
+    await bench.trouble(...rules);
+    const words = ['get', 'osdf:///demo/x', 'got', ...(manifest ? ['--manifest', 'x.json'] : [])];
+    const ended = await bench.updraft(words, faster === undefined ? {} : { clock: fastClock(faster) });
+    assert.equal(ended.exit, exit, ended.err);
+    assert.match(ended.err, says);
+    assert.doesNotMatch(ended.err, /^\s+at /m);
+    if (exit === 0) {
+      assert.deepEqual(await readFile(bench.at('got')), object);
+      assert.match(ended.out, manifest ? /verified: every chunk by the manifest/ : /verified: digest/);
+    } else assert.ok(!(await readdir(bench.cwd)).includes('got'));
+  });
+
+function manifestOf(object: Buffer): string {
+  const sha256 = (part: Buffer): string => createHash('sha256').update(part).digest('hex');
+  const chunks: string[] = [];
+  for (let at = 0; at < object.length; at += chunkBytes)
+    chunks.push(sha256(object.subarray(at, at + chunkBytes)));
+  return JSON.stringify({ bytes: object.length, chunkBytes, sha256: sha256(object), chunks });
+}
