@@ -3,8 +3,8 @@ interface BunRuntime {
 }
 
 /**
- * Gives back what fetching and unpacking needed, before the training wants it. The agent's runtime would do so some
- * seconds later by itself; under Node there is no such call, and nothing happens.
+ * Gives back at once what is no longer in use. The agent's runtime would do so by itself, but some seconds later, and
+ * meanwhile hold several times what it needs. Under Node there is no such call, and nothing happens.
  */
 export function releaseMemory(): void {
   const { Bun } = globalThis as { Bun?: BunRuntime };

@@ -16,8 +16,11 @@ import { archiveKind } from '../unpack/archive-kind.ts';
 import { openUnpacker, type UnpackerOptions } from '../unpack/open-unpacker.ts';
 import type { Attempt } from './attempt.ts';
 import { readLocal } from './read-local.ts';
+import { releaseMemory } from './release-memory.ts';
 
 const progressEveryMs = 1000;
+/** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
+const windowBytes = 32 << 20;
 
 interface Staging {
   source: OrderedData;
@@ -121,6 +124,7 @@ async function fetchOptions(
   const manifest = await readManifest(source, attempt.order.filesFrom, access);
   return {
     ...access,
+    policy: { windowBytes },
     onEvent: tellEvents(object, attempt),
     ...(manifest === undefined ? {} : { manifest }),
     ...(sha256 === undefined ? {} : { sha256 }),
@@ -160,6 +164,8 @@ function tellEvents(object: string, { world, note }: Attempt): (event: FetchEven
       note({ kind: 'fetch-setback', object, server: event.server, fault: recordOf(event.fault) });
       return;
     }
+    // What was unpacked is garbage by now, and there is a lot of it.
+    releaseMemory();
     const now = world.clock.monotonic();
     if (now - toldAt < progressEveryMs) return;
     toldAt = now;

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
+import { demoFederation } from '../mini/demo-federation.ts';
 import { AgentBench, executable } from './agent-bench.ts';
 import { makeTarGz } from './tar.ts';
 
@@ -62,6 +64,25 @@ test('the executable does what the sources do, in less than 120 MB', async (t) =
   assert.equal((await agent.finished).exit, 0);
   assert.equal(bench.result('model.pt'), 'alpha');
   assert.deepEqual(bench.leftovers(), []);
+});
+
+test('after fetching and unpacking the executable leaves the memory to the training', async (t) => {
+  if (isMissing(t)) return;
+  const { federation, folder } = await demoFederation(t);
+  const bench = await AgentBench.open(t);
+  writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.bin': randomBytes(100_000_000) }));
+  const train = { command: 'echo ready; while [ ! -e go ]; do sleep 0.05; done; echo x > model.pt' };
+  const env = { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile };
+  const order = await bench.order({ data: [{ url: 'osdf:///demo/set.tar.gz' }], train });
+  const agent = bench.start(order, [executable], env);
+  await agent.untilOut('ready');
+  const status = readFileSync(`/proc/${agent.child.pid ?? 0}/status`, 'utf8');
+  const bytes = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+  t.diagnostic(`resident memory ${(bytes / 1e6).toFixed(0)} MB`);
+  assert.ok(bytes < 120e6, `${bytes}`);
+  const [scratch = ''] = bench.leftovers();
+  writeFileSync(bench.at(`scratch/${scratch}/work/go`), '');
+  assert.equal((await agent.finished).exit, 0);
 });
 
 test('the executable hands back what is there on SIGTERM and cleans up', async (t) => {

@@ -6,6 +6,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { openUnpacker } from '../../unpack/open-unpacker.ts';
+import { releaseMemory } from '../release-memory.ts';
 import type { Done, Endpoint } from './outcome.ts';
 import type { TransferRequest } from './requests.ts';
 import type { TransferWorld } from './transfer-world.ts';
@@ -39,8 +40,8 @@ function fetchOptions(
     signal,
     policy,
     onEvent: (event) => {
-      if (event.kind !== 'setback') return;
-      endpoints.push({ server: event.server, fault: event.fault, endedAt: clock.now() });
+      if (event.kind === 'progress') releaseMemory();
+      else endpoints.push({ server: event.server, fault: event.fault, endedAt: clock.now() });
     },
   };
 }
