@@ -1,4 +1,5 @@
-const slabBytes = 1 << 20;
+/** Few reads, and yet small enough to be still in the processor when it is written out. */
+const slabBytes = 512 * 1024;
 /** What one TLS record can hold: with less room than this the slab is handed over. */
 const recordBytes = 16 * 1024;
 
