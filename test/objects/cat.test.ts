@@ -49,9 +49,13 @@ test('a reader that is slow is waited for', async (t) => {
 test('a failure after bytes were written is an exit code, and with a manifest bad bytes are never written', async (t) => {
   const bench = await ObjectBench.open(t);
   const object = await bench.publish('demo/x', 500_000);
-  await bench.trouble('caches: corrupt at 100000 length 50 on x', 'origin: corrupt at 100000 length 50 on x');
-  const bare = await bench.updraft(['cat', 'osdf:///demo/x'], { clock: fastClock(20) });
+  await bench.trouble('caches: corrupt at 100000 length 50 on x');
+  const bare = await bench.updraft(['cat', 'osdf:///demo/x']);
   assert.equal(bare.exit, 101, bare.err);
+  // Where the origin damages what it sends, no cache has anything better.
+  await bench.federation.trouble.clear();
+  await bench.federation.evict();
+  await bench.trouble('origin: corrupt at 100000 length 50 on x');
   const sha256 = (part: Buffer): string => createHash('sha256').update(part).digest('hex');
   const chunks = [0, 1, 2, 3, 4].map((index) =>
     sha256(object.subarray(index * 100_000, (index + 1) * 100_000)),

@@ -42,7 +42,7 @@ test('what cannot be uploaded is told, and the other files go', async (t) => {
   await writeFile(bench.at('a'), 'a');
   await mkdir(bench.at('folder'));
   const expected: [string[], number, RegExp][] = [
-    [['a', 'osdf:///demo/a'], 94, /demo/],
+    [['a', 'osdf:///demo/a'], 97, /where nothing can be uploaded/],
     [['none', 'osdf:///inbox/none'], 3, /none cannot be read/],
     [['folder', 'osdf:///inbox/folder'], 2, /--recursive/],
     [['a', 'b'], 2, /"b" is no URL/],
