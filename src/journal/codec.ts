@@ -96,7 +96,6 @@ const agentShapes: Shapes<AgentBody> = {
     pid: number,
     site: maybe(text),
     gpus: texts,
-    python: maybe(text),
   },
   phase: { phase: oneOf(phases) },
   'fetch-progress': { object: text, bytes: number, total: maybe(number), rate: number, server: text },

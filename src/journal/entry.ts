@@ -71,7 +71,6 @@ export type AgentBody =
       pid: number;
       site?: string;
       gpus: string[];
-      python?: string;
     }
   | { kind: 'phase'; phase: Phase }
   | { kind: 'fetch-progress'; object: string; bytes: number; total?: number; rate: number; server: string }

@@ -17,8 +17,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
   const state = advance(before ?? fresh(entry), entry);
   switch (entry.kind) {
     case 'agent-started': {
-      const { version, host, site, gpus, python } = entry;
-      return { ...state, version, host, gpus, phase: 'preparing', ...defined({ site, python }) };
+      const { version, host, site, gpus } = entry;
+      return { ...state, version, host, gpus, phase: 'preparing', ...defined({ site }) };
     }
     case 'phase':
       return { ...state, phase: entry.phase };

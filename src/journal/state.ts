@@ -75,7 +75,6 @@ export interface AgentState {
   host: string;
   site?: string;
   gpus: string[];
-  python?: string;
   startedAt: string;
   /** The last entry's time: what came after is unknown. */
   lastAt: string;
