@@ -70,7 +70,7 @@ test('after fetching and unpacking the executable leaves the memory to the train
   if (isMissing(t)) return;
   const { federation, folder } = await demoFederation(t);
   const bench = await AgentBench.open(t);
-  writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.bin': randomBytes(100_000_000) }));
+  writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.bin': randomBytes(50_000_000) }));
   const train = { command: 'echo ready; while [ ! -e go ]; do sleep 0.05; done; echo x > model.pt' };
   const env = { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile };
   const order = await bench.order({ data: [{ url: 'osdf:///demo/set.tar.gz' }], train });
