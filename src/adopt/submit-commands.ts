@@ -49,17 +49,13 @@ const others: Record<string, string> = {
   cmd: 'executable',
   commoninputfiles: 'transfer_common_input',
   dagmannodeslog: 'dagman_log',
-  deferralpreptime: 'cron_prep_time',
-  deferralwindow: 'cron_window',
   env: 'environment',
   environment2: 'environment',
-  err: 'error',
   get_env: 'getenv',
   gpusmaxcapability: 'gpus_maximum_capability',
   gpusmincapability: 'gpus_minimum_capability',
   gpusminmemory: 'gpus_minimum_memory',
   gpusminruntime: 'gpus_minimum_runtime',
-  in: 'input',
   initial_dir: 'initialdir',
   isnoopjob: 'noop_job',
   iwd: 'initialdir',
@@ -83,7 +79,6 @@ const others: Record<string, string> = {
   materialize_max_idle: 'max_idle',
   node_count: 'machine_count',
   nodecount: 'machine_count',
-  out: 'output',
   preferences: 'rank',
   prio: 'priority',
   stderr: 'error',
@@ -96,9 +91,7 @@ const others: Record<string, string> = {
   transfercheckpoint: 'transfer_checkpoint_files',
   transfererr: 'transfer_error',
   transferin: 'transfer_input',
-  transferinput: 'transfer_input_files',
   transferout: 'transfer_output',
-  transferoutput: 'transfer_output_files',
   transformonevict: 'on_evict_checks',
   use_scitoken: 'use_scitokens',
   userlog: 'log',
@@ -113,8 +106,8 @@ const families =
 /** Commands that HTCondor does not know by their name without underscores, unlike the others. */
 const onlyAsWritten = new Set(
   `
-  allow_arguments_v1 allow_environment_v1 batch_id batch_name checkpoint_exit_code concurrency_limits_expr dagman_log
-  exit_requirements gpus_maximum_capability gpus_minimum_capability gpus_minimum_memory gpus_minimum_runtime
+  allow_arguments_v1 allow_environment_v1 batch_id batch_name checkpoint_exit_code concurrency_limits
+  concurrency_limits_expr dagman_log exit_requirements gpus_maximum_capability gpus_minimum_capability gpus_minimum_memory gpus_minimum_runtime
   interactive_args interactive_executable leave_in_queue log_xml match_list_length max_idle max_materialize
   max_retries memory_usage noop_job on_evict_checks retry_request_disk retry_request_memory
   retry_request_memory_increase retry_request_memory_max retry_until send_credential skip_filechecks starter_debug

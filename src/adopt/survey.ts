@@ -73,7 +73,8 @@ function matching(folder: string, pattern: string, of: 'files' | 'dirs' | 'any')
     .filter((entry) => of === 'any' || entry.isDirectory() === (of === 'dirs'))
     .map((entry) => {
       const full = path.join(entry.parentPath, entry.name);
-      return path.isAbsolute(pattern) ? full : path.relative(folder, full);
+      const name = path.isAbsolute(pattern) ? full : path.relative(folder, full);
+      return entry.isDirectory() ? `${name}/` : name;
     })
     .sort();
 }

@@ -17,8 +17,8 @@ export interface DryRun {
 export interface CondorSubmit {
   /** Runs `condor_submit FILE -dry-run -` in a folder. */
   dryRun(folder: string, file: string): DryRun;
-  /** Evaluates a ClassAd expression. */
-  evaluate(expression: string): string;
+  /** The values of ClassAd expressions. */
+  evaluate(expressions: string[]): string[];
 }
 
 /** Standing apart from any pool, with several queue statements allowed and a home that tests can expect. */
@@ -62,8 +62,10 @@ export function realCondorSubmit(t: TestContext): CondorSubmit | undefined {
       const { status, stdout, stderr } = run(folder, ['condor_submit', file, '-dry-run', '-']);
       return { ads: readAds(stdout), said: stderr, status };
     },
-    evaluate: (expression) =>
-      run(os.tmpdir(), ['classad_eval', expression]).stdout.trim().split('\n').at(-1) ?? '',
+    evaluate: (expressions) =>
+      run(os.tmpdir(), ['classad_eval', ...expressions])
+        .stdout.split('\n')
+        .filter((line) => line.startsWith('{')),
   };
 }
 
@@ -104,7 +106,7 @@ function poolRoot(): string | undefined {
 function readAds(text: string): JobAd[] {
   const ads: JobAd[] = [];
   for (const block of text.split(/^\.$/m).slice(0, -1)) {
-    const pairs = block.matchAll(/^(\w+)=((?:[^"\n]|"(?:[^"\\]|\\.)*")*)$/gm);
+    const pairs = block.matchAll(/^(\w+)=(.*)$/gm);
     const ad = Object.fromEntries([...pairs].map(([, name = '', value = '']) => [name.toLowerCase(), value]));
     ads.push({ ...ads[0], ...ad });
   }

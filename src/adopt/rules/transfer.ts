@@ -72,7 +72,8 @@ export const transferRules: Rule<Evidence>[] = [
   {
     id: 'on-success-without-code',
     severity: 'warning',
-    about: '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
+    about:
+      '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
     check: perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseSubmit } from './parse-submit.ts';
+import type { ReaderWorld } from './submit-reader.ts';
+
+function read(text: string, world: Partial<ReaderWorld> = {}) {
+  const submission = parseSubmit(text, { file: 'job.sub', ...world });
+  return {
+    submission,
+    jobs: submission.queues.flatMap(({ jobs }) => jobs),
+    problems: submission.problems.map(({ kind, message, place }) => `${kind} ${place.line}: ${message}`),
+  };
+}
+
+const argumentsOf = (text: string, world: Partial<ReaderWorld> = {}): (string | undefined)[] =>
+  read(text, world).jobs.map(({ commands }) => commands['arguments']);
+
+test('names are the same in any case, and a later value replaces an earlier one', () => {
+  assert.deepEqual(argumentsOf('X = 1\nArguments = $(x)$(Y:none)\nx = 2\nqueue'), ['2none']);
+});
+
+test('the attribute a command sets is another name for the command', () => {
+  const [job] = read('TransferInputFiles = a\nWhenToTransferOutput = ON_EXIT\nstdout = o\nqueue').jobs;
+  assert.deepEqual(job?.commands, {
+    transfer_input_files: 'a',
+    when_to_transfer_output: 'ON_EXIT',
+    output: 'o',
+  });
+});
+
+test('a value that names itself grows, as do += and its separators', () => {
+  assert.deepEqual(argumentsOf('a = 1\na = $(a)2\na +,= 3\na +&&= 4\narguments = $(a)\nqueue'), [
+    '12,3 && 4',
+  ]);
+});
+
+test('macros that refer to each other in a circle are refused, not followed', () => {
+  const { problems } = read('a = $(b)\nb = $(a)\narguments = $(a)\nqueue');
+  assert.equal(problems.length, 1);
+  assert.match(problems[0] ?? '', /^syntax 4: .* refers to itself$/);
+});
+
+test('functions of file names, numbers, lists and the environment', () => {
+  const text = [
+    'f = data/in/some.tar.gz',
+    'n = 7',
+    'list = red, green, blue',
+    'arguments = $Fn(f) $Fx(f) $Fp(f) $Fd(f) $Fdb(f) $Fnx(f) $Fqa(f) $Ff(f) $BASENAME(f,.tar.gz) $DIRNAME(f) ' +
+      '$INT(n,%03d) $INT(2*7) $REAL(n,%.1f) $CHOICE(1,list) $CHOICE(0,a,b) $SUBSTR(f,0,4) $SUBSTR(f,-2) $STRING(n) $ENV(WHO) $ENV(NOBODY:x)',
+    'queue',
+  ].join('\n');
+  assert.deepEqual(argumentsOf(text, { env: { WHO: 'me' }, cwd: '/home/me' }), [
+    "some.tar .gz data/in/ in/ in some.tar.gz 'data/in/some.tar.gz' /home/me/data/in/some.tar.gz some data/in/ " +
+      '007 14 7.0 green a data gz 7 me x',
+  ]);
+});
+
+test('what belongs to the machine, and a dollar that starts no macro, stay as they are', () => {
+  assert.deepEqual(
+    argumentsOf('arguments = $$(Arch) $$([TARGET.Cpus]) $HOME $5 $(DOLLAR)(x) $lower(x)\nqueue'),
+    ['$$(Arch) $$([TARGET.Cpus]) $HOME $5 $(x) $lower(x)'],
+  );
+});
+
+test('a value chosen by chance is one of its values, and is told', () => {
+  const { jobs, problems } = read('arguments = $RANDOM_CHOICE(a,b) $RANDOM_INTEGER(3,9)\nqueue 2');
+  assert.deepEqual(
+    jobs.map(({ commands }) => commands['arguments']),
+    ['a 3', 'a 3'],
+  );
+  assert.equal(problems.filter((problem) => problem.startsWith('chance')).length, 1);
+});
+
+test('branches go by truth values, definitions and the version', () => {
+  const branch = (condition: string): (string | undefined)[] =>
+    argumentsOf(
+      `yes = true\nif ${condition}\narguments = a\nelif defined yes\narguments = b\nelse\narguments = c\nendif\nqueue`,
+      {
+        version: [25, 14, 1],
+      },
+    );
+  assert.deepEqual(
+    [
+      '$(yes)',
+      '0',
+      '! true',
+      '$(nothing)',
+      'version >= 24.0',
+      'version < 25.14',
+      'version == 25.14',
+      'defined nope',
+    ].map((one) => branch(one)[0]),
+    ['a', 'b', 'b', 'b', 'a', 'b', 'a', 'b'],
+  );
+});
+
+test('a condition that HTCondor does not know, and an if without its end, are refused with their line', () => {
+  assert.match(read('if $(a) == 3\nendif\nqueue').problems[0] ?? '', /^syntax 1: /);
+  assert.match(read('if true\nqueue').problems[0] ?? '', /no `endif`/);
+  assert.match(read('else\nqueue').problems[0] ?? '', /without `if`/);
+});
+
+test('files are included, commands are not run', () => {
+  const include = (name: string): string | undefined =>
+    name === 'more.inc' ? 'arguments = included' : undefined;
+  assert.deepEqual(argumentsOf('include : more.inc\nqueue', { include }), ['included']);
+  assert.match(read('include command : ./evil.sh\nqueue', { include }).problems[0] ?? '', /^not-run 1: /);
+  assert.match(read('include : ./evil.sh |\nqueue', { include }).problems[0] ?? '', /^not-run 1: /);
+  assert.match(read('include : gone.inc\nqueue', { include }).problems[0] ?? '', /^syntax 1: .*gone\.inc/);
+  assert.deepEqual(read('include ifexist : gone.inc\nqueue', { include }).problems, []);
+});
+
+test('a file that includes itself comes to an end', () => {
+  const { problems } = read('include : self\nqueue', { include: () => 'include : self' });
+  assert.match(problems[0] ?? '', /nested too deep/);
+});
+
+test('attributes are kept apart from commands, with either spelling', () => {
+  const [job] = read('+Project = "x"\nMY.Other = 3 + $(Process)\nqueue').jobs;
+  assert.deepEqual([job?.commands, job?.attributes], [{}, { Project: '"x"', Other: '3 + 0' }]);
+});
+
+test('text over several lines ends at its tag', () => {
+  assert.deepEqual(argumentsOf('arguments @=end\n one\n# not this\n two\n@end\nqueue'), ['one\ntwo']);
+  assert.match(read('arguments @=end\none').problems[0] ?? '', /never ended/);
+});
+
+const queued = (queue: string, world: Partial<ReaderWorld> = {}): (string | undefined)[] =>
+  argumentsOf(`arguments = $(Process):$(Step):$(ItemIndex):$(Item)$(a),$(b)\n${queue}`, world);
+
+test('every form of the queue statement makes its jobs', () => {
+  assert.deepEqual(queued('queue'), ['0:0:0:,']);
+  assert.deepEqual(queued('Queue 1 + 1'), ['0:0:0:,', '1:1:0:,']);
+  assert.deepEqual(queued('queue in (x y)'), ['0:0:0:x,', '1:0:1:x,'.replace('x', 'y')]);
+  assert.deepEqual(queued('queue 2 a in x, y'), ['0:0:0:x,', '1:1:0:x,', '2:0:1:y,', '3:1:1:y,']);
+  assert.deepEqual(queued('queue a,b from (\n 1 2 3\n# none\n 4,5\n)'), ['0:0:0:1,2 3', '1:0:1:4,5']);
+  assert.deepEqual(queued('queue a b from list', { include: () => '1, 2\n\n3\n' }), [
+    '0:0:0:1,2',
+    '1:0:1:3,',
+  ]);
+  assert.deepEqual(queued('queue a in [1:] (x y z)'), ['0:0:1:y,', '1:0:2:z,']);
+  assert.deepEqual(queued('queue a in [::2] (\n x\n y z\n)'), ['0:0:0:x,', '1:0:2:z,']);
+  assert.deepEqual(queued('queue a matching files *.dat', { glob: () => ['p.dat', 'q.dat'] }), [
+    '0:0:0:p.dat,',
+    '1:0:1:q.dat,',
+  ]);
+});
+
+test('items with the unit separator may hold blanks and commas', () => {
+  assert.deepEqual(queued('queue a,b from (\n one, two\x1fthree four\n)'), ['0:0:0:one, two,three four']);
+});
+
+test('a queue variable may be a command', () => {
+  assert.deepEqual(argumentsOf('queue arguments from (\n--rate 1\n--rate 2\n)'), ['--rate 1', '--rate 2']);
+});
+
+test('lists that only a program could make are reported, never made', () => {
+  const { submission, problems } = read('queue a from ./list.sh |');
+  assert.equal(submission.queues[0]?.total, undefined);
+  assert.match(problems[0] ?? '', /^not-run 1: .*list\.sh/);
+});
+
+test('several queue statements keep what was set before and count on', () => {
+  assert.deepEqual(argumentsOf('arguments = $(Process)-$(x)\nx = 1\nqueue 2\nx = 2\nqueue'), [
+    '0-1',
+    '1-1',
+    '2-2',
+  ]);
+});
+
+test('of a big batch the first jobs are resolved, and all are counted', () => {
+  const { submission } = read('queue 2000000', { mostJobs: 3 });
+  assert.deepEqual([submission.queues[0]?.total, submission.queues[0]?.jobs.length], [2_000_000, 3]);
+});
+
+test('queue statements that HTCondor refuses are refused with their reason', () => {
+  for (const queue of ['queue many', 'queue -1', 'queue a from (\n1', 'queue a from'])
+    assert.match(read(queue).problems[0] ?? '', /^syntax 1: /, queue);
+});
+
+test('any text is read to its end without an exception', () => {
+  for (const text of [
+    '',
+    '\\',
+    '=\n',
+    'a = $(',
+    'a = $(((\nqueue',
+    '\0\0',
+    'queue (((',
+    '$(x) = 1',
+    'a b c',
+    '@=',
+    '+ = 3',
+    'a = $F(\nqueue\n',
+    'if\nif\n',
+  ])
+    assert.doesNotThrow(() => read(text), text);
+});
