@@ -20,10 +20,7 @@ const mostRows = 40;
 
 /** Every chart there is something to draw for. */
 export function reportCharts(jobs: readonly LoggedJob[], { rows }: EventLedger, report: LogReport): Chart[] {
-  const wasteful = rows
-    .filter(({ millis }) => sumOver(millis, lossColumns) > 0)
-    .toSorted((a, b) => sumOver(b.millis, lossColumns) - sumOver(a.millis, lossColumns))
-    .slice(0, mostRows);
+  const wasteful = mostLost(rows);
   return [
     ...completions(rows, report),
     ...compute(jobs),
@@ -33,6 +30,18 @@ export function reportCharts(jobs: readonly LoggedJob[], { rows }: EventLedger, 
     ...rateChart('rates', 'Input transfer rate per site', strips(jobs, transferRate)),
     ...cacheRates(jobs),
   ];
+}
+
+/** The jobs that lost most; what is too little to be seen beside the worst is left out. */
+function mostLost(rows: readonly JobRow[]): JobRow[] {
+  const lost = rows
+    .map((row) => ({ row, millis: sumOver(row.millis, lossColumns) }))
+    .sort((a, b) => b.millis - a.millis);
+  const visible = (lost[0]?.millis ?? 0) / 200;
+  return lost
+    .filter(({ millis }) => millis > visible)
+    .slice(0, mostRows)
+    .map(({ row }) => row);
 }
 
 function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[] {

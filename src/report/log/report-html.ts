@@ -60,7 +60,9 @@ function sectionHtml({ id, title, head, rows, bars, after = [] }: Section): stri
       element(
         'table',
         {},
-        ...(titled ? [`<thead><tr>${heads.join('')}</tr></thead>`] : []),
+        ...(titled
+          ? [`<thead><tr>${heads.join('')}${bars === undefined ? '' : '<td></td>'}</tr></thead>`]
+          : []),
         `<tbody>${body.join('\n')}</tbody>`,
       ),
     ),

@@ -15,19 +15,19 @@ a:focus-visible, .wide:focus-visible { outline: 3px solid var(--mark); outline-o
 .skip { position: absolute; left: -999rem; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--back); padding: .3rem .6rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: left; padding: .3rem .7rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: inherit; }
+table { border-collapse: collapse; min-width: min(34rem, 100%); font-variant-numeric: tabular-nums; }
+th, td { text-align: left; padding: .3rem 1.4rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: inherit; }
 thead th { font-size: .85rem; opacity: .8; }
 .right { text-align: right; white-space: nowrap; }
-.bar { width: 34%; min-width: 6rem; }
+.bar { width: 22rem; min-width: 6rem; padding-right: 0; }
 .bar i { display: block; height: .8rem; margin-top: .35rem; background: var(--mark); min-width: 1px; }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
 .quote { border-left: 3px solid var(--line); padding-left: .8rem; font-size: .9rem; opacity: .85; }
 figure { margin: 0 0 2rem; }
 figcaption { font-weight: 600; margin-bottom: .4rem; }
-svg { display: block; max-width: 100%; min-width: 40rem; height: auto; }
+svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #summary th { width: 16rem; }
-@media (max-width: 40rem) { #summary th { width: 9rem; } th, td { padding-right: .5rem; } }
+@media (max-width: 40rem) { #summary th { width: 9rem; } th, td { padding-right: .7rem; } .bar { width: 8rem; } }
 @media print {
   :root { color-scheme: light; --text: #000; --back: #fff; --soft: #fff; --line: #bbb; }
   nav, .skip { display: none; }
