@@ -69,6 +69,13 @@ test('a server not measured yet gets half', () => {
   assert.deepEqual(claimed(segments.steal(want('b'), 0, () => mebibyte)), [20 * mebibyte, 40 * mebibyte]);
 });
 
+test('of the last chunk that a slow server holds, the rest is taken over', () => {
+  const segments = new Segments(8 * mebibyte);
+  segments.claim(want('slow'));
+  const stolen = segments.steal(want('fast', { grain: 8 * mebibyte }), 63 * mebibyte, () => mebibyte);
+  assert.deepEqual(claimed(stolen), [mebibyte / 8, 8 * mebibyte]);
+});
+
 test('what is nearly done is not worth taking over', () => {
   const segments = new Segments(mebibyte);
   const piece = segments.claim(want('a'))!;

@@ -129,7 +129,10 @@ export class Segments {
     const rest = victim.end - victim.position;
     // A server not measured yet is taken to be as fast as the other.
     const kept = (rest * victimRate) / (victimRate + (rate > 0 ? rate : Math.max(1, victimRate)));
-    const at = kept < 1 ? victim.position : roundUp(Math.ceil(victim.position + kept), want.grain);
+    const middle = Math.ceil(victim.position + kept);
+    const aligned = roundUp(middle, want.grain);
+    // Better a chunk from two servers than one that waits for a slow server to the end.
+    const at = kept < 1 ? victim.position : aligned < victim.end ? aligned : middle;
     if (at >= want.before || victim.end - at < Math.min(smallestTheft, rest)) return undefined;
     this.#cut(victim, at, nobody);
     return this.claim(want);
