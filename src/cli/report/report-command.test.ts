@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { osgLog } from '../../../scripts/osg-log.ts';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { LogReport } from '../../report/log/log-report.ts';
+import * as report from '../commands/report.ts';
+
+const at = (seconds: number): string =>
+  new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString().slice(0, 19).replace('T', ' ') + 'Z';
+const submit = (seconds = 0, id = '001.000.000', host = 'ap') =>
+  `000 (${id}) ${at(seconds)} Job submitted from host: <192.0.2.1:9618?alias=${host}>\n...\n`;
+const execute = (seconds: number, id = '001.000.000') =>
+  `001 (${id}) ${at(seconds)} Job executing on host: <192.0.2.2:9618?alias=ep>\n...\n`;
+const terminate = (seconds: number, id = '001.000.000') =>
+  `005 (${id}) ${at(seconds)} Job terminated.\n\t(1) Normal termination (return value 0)\n...\n`;
+const hold = (seconds: number, reason: string) =>
+  `012 (001.000.000) ${at(seconds)} Job was held.\n\t${reason}\n\tCode 26 Subcode 0\n...\n`;
+const whole = submit() + execute(10) + terminate(110);
+
+async function reportOn(
+  t: TestContext,
+  files: Record<string, string>,
+  words: string[] = [],
+): Promise<LogReport> {
+  const cwd = await temporaryFolder(t, files);
+  const { out } = await runCommand(report, [...Object.keys(files), ...words, '--json'], { cwd });
+  return JSON.parse(out) as LogReport;
+}
+
+test('an empty log is a report of no jobs that says so', async (t) => {
+  const { jobs, usefulShare, completion, notes } = await reportOn(t, { 'a.log': '' });
+  assert.deepEqual([jobs.total, usefulShare, completion.meanSeconds], [0, null, null]);
+  assert.match(notes.join(' '), /no events/);
+});
+
+test('a log of one submit event is one waiting job', async (t) => {
+  const { jobs, slotTotalSeconds } = await reportOn(t, { 'a.log': submit() });
+  assert.deepEqual([jobs.total, jobs.waiting, slotTotalSeconds], [1, 1, 0]);
+});
+
+test('a log cut in the middle of an event is reported up to there, and the cut is told', async (t) => {
+  const { jobs, notes } = await reportOn(t, { 'a.log': whole.slice(0, -40) });
+  assert.deepEqual([jobs.total, jobs.running], [1, 1]);
+  assert.match(notes.join(' '), /break off/);
+});
+
+test('two logs of the same job count its events once, in whatever order they are named', async (t) => {
+  const once = await reportOn(t, { 'a.log': whole });
+  const twice = await reportOn(t, { 'a.log': whole, 'b.log': whole });
+  assert.deepEqual([twice.jobs, twice.slotSeconds], [once.jobs, once.slotSeconds]);
+  const rotated = await reportOn(t, { 'a.log': terminate(110), 'b.log': submit() + execute(10) });
+  assert.deepEqual([rotated.jobs, rotated.slotSeconds], [once.jobs, once.slotSeconds]);
+});
+
+test('jobs of the same number from two pools, or from before a reset, are two jobs', async (t) => {
+  const other = submit(5, '001.000.000', 'elsewhere') + execute(15) + terminate(65);
+  const pools = await reportOn(t, { 'a.log': whole, 'b.log': other });
+  assert.deepEqual([pools.jobs.total, pools.slotSeconds.usefulCompute], [2, 150]);
+  const reset = await reportOn(t, { 'a.log': whole + submit(500) + execute(510) + terminate(520) });
+  assert.deepEqual([reset.jobs.success, reset.slotSeconds.usefulCompute], [2, 110]);
+  assert.deepEqual(
+    reset.slowest.map(({ job }) => job),
+    ['1.0', '1.0#2'],
+  );
+});
+
+test('times that run backwards take no time and are told', async (t) => {
+  const { slotSeconds, notes } = await reportOn(t, { 'a.log': submit(100) + execute(50) + terminate(150) });
+  assert.deepEqual([slotSeconds.queued, slotSeconds.usefulCompute], [0, 50]);
+  assert.match(notes.join(' '), /before the one ahead/);
+});
+
+const hostile = `<script>alert(1)</script> "quoted" 'x' | **b** \u001b[31m \u{1F4A5} ${'long '.repeat(2000)}`;
+
+test('hold reasons with markup, quotes, emoji, controls and 10 kB are shown as text everywhere', async (t) => {
+  const cwd = await temporaryFolder(t, { 'a.log': submit() + hold(5, hostile) });
+  const page = path.join(cwd, 'page.html');
+  await runCommand(report, ['a.log', '--html', 'page.html'], { cwd });
+  const html = await readFile(page, 'utf8');
+  assert.ok(
+    !html.includes('<script') && html.includes('&lt;script&gt;alert(1)') && html.includes('\u{1F4A5}'),
+  );
+  assert.ok(html.length < 40_000);
+  const { out: text } = await runCommand(report, ['a.log'], { cwd });
+  const { out: markdown } = await runCommand(report, ['a.log', '--markdown'], { cwd });
+  const { out: json } = await runCommand(report, ['a.log', '--json'], { cwd });
+  assert.ok(!text.includes('\u001b') && text.split('\n').every((line) => Array.from(line).length <= 400));
+  assert.ok(!markdown.includes('<script>') && !markdown.includes(' | **b**'));
+  assert.ok((JSON.parse(json) as LogReport).failures[0]?.example?.reason.startsWith('<script>'));
+});
+
+test('a folder, a binary file and a file that is not there are refused by name', async (t) => {
+  const cwd = await temporaryFolder(t, { 'sub/x': '', 'a.log': whole });
+  await writeFile(
+    path.join(cwd, 'binary'),
+    Buffer.from(Array.from({ length: 9000 }, (_, index) => (index * 37) % 256)),
+  );
+  const refused = async (words: string[], says: RegExp) => {
+    await assert.rejects(runCommand(report, words, { cwd }), (fault) => {
+      assert.ok(fault instanceof Fault && says.test(fault.message), String(fault));
+      return true;
+    });
+  };
+  await refused(['sub'], /no run "sub"/);
+  await refused(['a.log', 'sub'], /sub is no file/);
+  await refused(['binary'], /no HTCondor event in .*binary/);
+  await refused(['nowhere.log'], /no log or run nowhere\.log/);
+  await refused(['--compare', 'a.log'], /takes two/);
+  await refused(['a.log', '--html', 'no/such/folder.html'], /cannot be written/);
+});
+
+test('the page of the published jobs has every chart, is the same every time, and fetches nothing', async (t) => {
+  const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
+  const pages = [];
+  for (const name of ['1.html', '2.html']) {
+    await runCommand(report, ['osg.log', '--html', name], { cwd });
+    pages.push(await readFile(path.join(cwd, name), 'utf8'));
+  }
+  const [html = '', again] = pages;
+  assert.equal(html, again);
+  for (const id of ['completion', 'compute', 'losses', 'causes', 'timeline'])
+    assert.match(html, new RegExp(`aria-labelledby="${id}-title ${id}-text"`));
+  assert.equal(html.match(/<svg/g)?.length, html.match(/<desc/g)?.length);
+  assert.doesNotMatch(html, /<script|<link|<img|@import|url\(|(?:src|href)="(?!#)/);
+});
+
+test('csv has a row per attempt whose seconds add up to the JSON’s', async (t) => {
+  const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
+  const { out } = await runCommand(report, ['osg.log', '--csv'], { cwd });
+  const [head = '', ...lines] = out.trimEnd().split('\n');
+  const names = head.split(',');
+  const { out: json } = await runCommand(report, ['osg.log', '--json'], { cwd });
+  const { slotSeconds, attempts } = JSON.parse(json) as LogReport;
+  assert.equal(lines.length, attempts);
+  for (const [column, seconds] of Object.entries(slotSeconds)) {
+    const sum = lines.reduce((all, line) => all + Number(line.split(',')[names.indexOf(column)]), 0);
+    assert.equal(sum, seconds, column);
+  }
+});
+
+test('--compare lays two logs side by side', async (t) => {
+  const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit() + execute(10) + terminate(60) });
+  const { out } = await runCommand(report, ['--compare', 'a.log', 'b.log'], { cwd });
+  assert.match(out, /useful compute +1m40s +50s +-50s/);
+});
+
+test('a run of Updraft’s own is shown in the same forms as a log', async () => {
+  const cwd = path.join(import.meta.dirname, '../../../test/journals');
+  const { out } = await runCommand(report, ['retry-then-failure', '--markdown'], { cwd });
+  assert.match(out, /\| jobs \| 2 \(1 failed\) \|/);
+  const { out: csv } = await runCommand(report, ['retry-then-failure', '--csv'], { cwd });
+  assert.equal(csv.trimEnd().split('\n').length, 4);
+});
