@@ -201,7 +201,8 @@ export class Transfer implements PieceContext {
 
   #widen(): void {
     const width = Math.min(this.policy.maxServers, this.#roster.sources.length);
-    if (this.#width > 1 || width === 1) return;
+    // Without a size, a second server would be asked for bytes that may lie behind the end.
+    if (this.#width > 1 || width === 1 || this.#identity.size === undefined) return;
     this.#width = width;
     this.segments.share(Math.min(this.sink.largestPiece, pieceBytes(0)), this.sink.grain);
     this.#wake();
