@@ -30,7 +30,7 @@ function selectPart(file: string, flags: string): string {
 
 /** Undefined when no letter asks for folders. */
 function folderPart(file: string, base: number, flags: string, alone: boolean): string | undefined {
-  const depth = [...flags].filter((letter) => letter === 'd').length;
+  const depth = flags.length - flags.replaceAll('d', '').length;
   if (!flags.includes('p') && depth === 0) return undefined;
   const whole = file.slice(0, base);
   const part = flags.includes('p') ? whole : lastFolders(whole, depth);

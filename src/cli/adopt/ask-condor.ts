@@ -23,7 +23,7 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
   if (tools === undefined) return { asked: false, why: 'condor_submit is not on the PATH', messages: [] };
   if (submission.problems.some(({ kind }) => kind === 'not-run'))
     return { asked: false, why: 'it would run a command that the file names', messages: [] };
-  const version = String(await tools.version().catch(() => 'of unknown version'));
+  const version = await tools.version().catch(() => 'of unknown version');
   const args = [path.basename(file), '-dry-run', '/dev/null'];
   try {
     const { stderr } = await promisify(execFile)(tools.command('condor_submit'), args, {
