@@ -10,6 +10,11 @@ export function program(name: string, debianPackage = name): string {
   return found.file;
 }
 
+/** What our processes and those beside them find around them: no settings of this machine's user. */
+export function plainEnvironment(compileCache: string): NodeJS.ProcessEnv {
+  return { PATH: process.env['PATH'], HOME: process.env['HOME'], NODE_COMPILE_CACHE: compileCache };
+}
+
 const fetchOne = path.join(import.meta.dirname, 'transfer', 'fetch-one.ts');
 const nodeFetch = `
   const { createWriteStream } = require('node:fs');
@@ -29,7 +34,8 @@ interface Errand {
 
 /** The same errand for our engine, under Node and under the Bun of the agent, and for those beside it. */
 export async function downloaders({ url, target, ca, compileCache }: Errand): Promise<Variant[]> {
-  const env = { ...process.env, SSL_CERT_FILE: ca, NODE_COMPILE_CACHE: compileCache };
+  const trust = url.startsWith('https:') ? { SSL_CERT_FILE: ca } : {};
+  const env = { ...plainEnvironment(compileCache), ...trust };
   const bun = await bunFor(process.arch as Arch);
   const aria = ['-q', '--allow-overwrite', '--file-allocation=none', `--ca-certificate=${ca}`, '-d', '/'];
   const asAria = [...aria, '-o', target, url];

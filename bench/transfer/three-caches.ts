@@ -4,7 +4,7 @@ import { startNginx } from '../../test/servers/nginx.ts';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import type { Cost } from '../measure.ts';
-import { program } from '../peers.ts';
+import { plainEnvironment, program } from '../peers.ts';
 import { scratchFolder, sha256OfFile, writeRandomFile } from '../scratch.ts';
 import { stallingProxy } from './stalling-proxy.ts';
 
@@ -20,6 +20,7 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
     ...{ folder: disk, root: memory, limits: rates },
   });
   const [slow = '', middle = '', fast = ''] = nginx.limitedUrls;
+  const compiled = path.join(disk, 'compiled');
   const bytes = mebibytes * 2 ** 20;
   const share = (bytes * (rates[1] ?? 0)) / sum(rates);
   const stalling = await stallingProxy('127.0.0.2', middle, share / 2);
@@ -34,9 +35,9 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
     },
   };
   try {
-    const steady = await interleave(variants(target, [slow, middle, fast]), course);
+    const steady = await interleave(variants(target, [slow, middle, fast], compiled), course);
     show('three caches of 50, 100 and 200 MB/s', bytes / sum(rates), steady, mebibytes);
-    const hit = await interleave(variants(target, [slow, stalling.url, fast]), course);
+    const hit = await interleave(variants(target, [slow, stalling.url, fast], compiled), course);
     // Until the stall all three help; what is left then comes from two.
     const before = share / 2 / (rates[1] ?? NaN);
     const after = (bytes - before * sum(rates)) / ((rates[0] ?? 0) + (rates[2] ?? 0));
@@ -47,11 +48,15 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
   }
 }
 
-function variants(target: string, bases: string[]): Variant[] {
+function variants(target: string, bases: string[], compileCache: string): Variant[] {
   const urls = bases.map((base) => `${base}/big.bin`);
   const flags = ['-q', '-s3', '-x1', '-k1M', '--file-allocation=none', '-d', '/', '-o', target];
   return [
-    { name: 'Updraft', command: [process.execPath, fetchCaches, target, ...urls] },
+    {
+      name: 'Updraft',
+      command: [process.execPath, fetchCaches, target, ...urls],
+      env: plainEnvironment(compileCache),
+    },
     { name: 'aria2c -s3', command: [program('aria2c', 'aria2'), ...flags, ...urls] },
   ];
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 import type { Variant } from '../interleave.ts';
-import { program } from '../peers.ts';
+import { plainEnvironment, program } from '../peers.ts';
 
 const fetchOne = path.join(import.meta.dirname, '..', 'transfer', 'fetch-one.ts');
 
@@ -12,16 +12,19 @@ export interface Errand {
   target: string;
   manifestFile: string;
   sha256: string;
+  /** Where Node keeps what it compiled. */
+  compileCache: string;
   /** A file with the token, and one with the request header that carries it. */
   token: { file: string; headerFile: string } | undefined;
 }
 
 /** The same errand for each client, given as much help as it can use. */
-export function clients({ federation, object, target, manifestFile, sha256, token }: Errand): Variant[] {
+export function clients(errand: Errand): Variant[] {
+  const { federation, object, target, manifestFile, sha256, token, compileCache } = errand;
   const { caFile, caches, discoveryHost, discoveryUrl } = federation;
   const urls = caches.map(({ url }) => url + object);
   const env = {
-    ...process.env,
+    ...plainEnvironment(compileCache),
     ...{ UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
     ...(token !== undefined && { BEARER_TOKEN_FILE: token.file }),
   };

@@ -25,7 +25,11 @@ export const course: Obstacle[] = [
   { name: 'the director is down for 3 s', rules: ['director: down for 3s'] },
   { name: 'the director takes 5 s', rules: ['director: delay 5s'] },
   { name: 'a cache is down', rules: ['cache-1: down'] },
-  { name: 'the token expires half-way', rules: ['caches: expire-token after 16MB first 1'], token: true },
+  {
+    name: 'the token expires, then a reset',
+    rules: ['caches: expire-token after 16MB first 1', 'caches: reset after 24MB first 1'],
+    token: true,
+  },
   { name: 'a cache lies about the size', rules: ['cache-1: wrong-size by -1000'] },
   { name: 'a cache ignores ranges', rules: ['cache-1: ignore-range', 'cache-1: reset after 16MB first 1'] },
   { name: 'a cache sends another range', rules: ['cache-1: wrong-offset by 4096'] },

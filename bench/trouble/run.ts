@@ -55,6 +55,7 @@ function errandFor({ token: needsToken }: Obstacle, of: MiniFederation): Errand 
   return {
     ...{ federation: of, target, object: closedOne ? '/closed/object.bin' : '/open/object.bin' },
     ...{ manifestFile: `${closedOne ? closed : open}.json`, token: closedOne ? token : undefined },
+    compileCache: path.join(folder, 'compiled'),
     sha256: closedOne ? expected.closed : expected.open,
   };
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { bunFor, type Arch } from '../../scripts/bun.ts';
 import type { Variant } from '../interleave.ts';
-import { program } from '../peers.ts';
+import { plainEnvironment, program } from '../peers.ts';
 import type { NestedArchive } from './nested-archive.ts';
 
 const unpackOne = path.join(import.meta.dirname, 'unpack-one.ts');
@@ -34,7 +34,7 @@ export async function unpackVariants(
   compileCache: string,
 ): Promise<Variant[]> {
   program('curl');
-  const env = { ...process.env, NODE_COMPILE_CACHE: compileCache };
+  const env = plainEnvironment(compileCache);
   const into = path.join(folder, 'into');
   const bun = await bunFor(process.arch as Arch);
   const ours = (runtime: string, ...manifest: string[]): string[] => [

@@ -4,8 +4,8 @@ const polynomialHigh = 0xc96c5795 | 0;
 
 const pick = (table: Int32Array, index: number): number => table[index] as number;
 
-/** What a byte adds, in halves: entry `256 * n + byte` is for a byte with `n` more after it. */
-const [lows, highs] = makeTables();
+/** What a byte adds, in halves: entry `256 * n + byte` is for a byte with `n` more after it. Made when first needed. */
+let tables: [low: Int32Array, high: Int32Array] | undefined;
 
 /** The 64-bit checksum xz uses by default, in 32-bit halves since numbers have no more bits to shift. */
 export class Crc64 {
@@ -14,6 +14,7 @@ export class Crc64 {
 
   /** Takes four bytes at a time, as one at a time would take longer than unpacking them. */
   update(bytes: Buffer): void {
+    const [lows, highs] = (tables ??= makeTables());
     let at = 0;
     for (; at + 4 <= bytes.length; at += 4) {
       const word = this.#low ^ bytes.readInt32LE(at);

@@ -58,15 +58,13 @@ export class TarReader implements ByteSink {
   }
 
   end(): void {
-    const where = `ends at byte ${this.#offset.toLocaleString('en-US')}`;
     if (this.#state === 'data')
-      throw this.#damaged(
-        `${where}, ${this.#left.toLocaleString('en-US')} bytes short of the whole file ${quoted(this.#current)}`,
+      throw this.#cut(
+        `${this.#left.toLocaleString('en-US')} bytes short of the whole file ${quoted(this.#current)}`,
       );
-    if (this.#state === 'padding')
-      throw this.#damaged(`${where}, inside the padding after ${quoted(this.#current)}`);
+    if (this.#state === 'padding') throw this.#cut(`inside the padding after ${quoted(this.#current)}`);
     if (this.#state === 'meta' || (this.#state === 'header' && this.#held > 0))
-      throw this.#damaged(`${where}, inside a header`);
+      throw this.#cut('inside a header');
     if (this.#offset === 0) throw this.#damaged('is empty');
     if (this.#found === 0) throw this.#damaged('has only zeros where its first entry should be');
   }
@@ -217,6 +215,10 @@ export class TarReader implements ByteSink {
   #nextEntry(): string {
     const after = this.#current === '' ? '' : ` after ${quoted(this.#current)}`;
     return `the entry${after} at byte ${this.#headerAt.toLocaleString('en-US')}`;
+  }
+
+  #cut(where: string): Fault {
+    return this.#damaged(`ends at byte ${this.#offset.toLocaleString('en-US')}, ${where}`);
   }
 
   #damaged(what: string): Fault {
