@@ -7,7 +7,9 @@ import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { openAgentJournal } from '../journal/file.ts';
+import { Chirp } from './chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { liveNote } from './live-notes.ts';
 import { Notes } from './notes.ts';
 import { readOrder } from './order.ts';
 import { runPlugin } from './plugin/plugin.ts';
@@ -73,8 +75,14 @@ async function run(file: string, inSandbox: boolean): Promise<number> {
     ours.clock,
   );
   const notes = new Notes(journal);
-  const { exit, fault } = await runAttempt(order, ours, notes.note);
+  const chirp = inSandbox ? await Chirp.open(ours.env) : undefined;
+  const tell = chirp === undefined ? undefined : liveNote(order, chirp, ours.clock);
+  const { exit, fault } = await runAttempt(order, ours, (body) => {
+    notes.note(body);
+    tell?.(body);
+  });
   if (fault !== undefined) show(fault);
+  await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;
 }

@@ -145,4 +145,5 @@ const order = shape({
   scratchParent: absolute,
   resultsTo: absolute,
   attemptFolder: absolute,
+  liveSeconds: maybe(amount),
 });

@@ -35,4 +35,6 @@ export interface Order {
   resultsTo: string;
   /** The attempt's own folder: journal, claim and logs are written here under the names of `layout.ts`. */
   attemptFolder: string;
+  /** How often figures are told to the access point while the attempt runs, where there is a way. */
+  liveSeconds?: number;
 }

@@ -29,6 +29,9 @@ export const attemptFiles = {
   savedBy: '.updraft-attempt',
 } as const;
 
+/** Marks a line that an agent wrote into the job's event log while it ran. */
+export const liveMark = 'updraft ';
+
 /** What lies in a scheduler's sandbox beside `files`, `jobs` and `results`, which it has like a run's folder. */
 export const sandboxFiles = {
   /** The checkpoint of an earlier attempt, as the access point has it; `jobs/<job>` holds one of this name too. */

@@ -6,7 +6,7 @@ import type { Outcome } from './outcome.ts';
 import { briefAd, resultAd, type ResultContext } from './result-ad.ts';
 
 /** HTCondor quotes the first failure as the reason of a hold, so what no other try can mend comes first. */
-export function ranked(outcomes: readonly Outcome[]): Outcome[] {
+function ranked(outcomes: readonly Outcome[]): Outcome[] {
   const rank = ({ result }: Outcome): number =>
     result instanceof Fault ? (errorCodeOf(result).retryable ? 1 : 0) : 2;
   return outcomes.toSorted((one, other) => rank(one) - rank(other));

@@ -54,7 +54,7 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
           [condorFiles.items]: renderItems(plan),
           [condorFiles.launcher]: launcherScript,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
-          ...renderOrders(plan, run),
+          ...renderOrders(plan, run, profile.liveSeconds),
         },
         shown: condorFiles.submit,
       };

@@ -1,5 +1,5 @@
 import type { EventOf, LogEvent } from '../../eventlog/events.ts';
-import { jobId, resultsFolder } from '../../job/layout.ts';
+import { jobId, liveMark, resultsFolder } from '../../job/layout.ts';
 import { decode, isAgentEntry } from '../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
 import { holdFault } from './hold-fault.ts';
@@ -15,9 +15,6 @@ interface Story {
   /** Why the next attempt will be made. */
   why: string;
 }
-
-/** Marks a line an agent wrote into the log while it ran. */
-export const liveMark = 'updraft ';
 
 /** HTCondor's code for an attempt that ended because its job was removed. */
 const removed = 1023;

@@ -31,6 +31,8 @@ export interface Profile {
   imageAttribute?: string;
   /** How long the first hold that may pass is left; it doubles each time. */
   firstReleaseSeconds: number;
+  /** How often an attempt may tell its figures while it runs. */
+  liveSeconds: number;
 }
 
 const hours = 3600;
@@ -42,6 +44,7 @@ const plain = {
   mostQueued: 10_000,
   mostIdle: 2000,
   firstReleaseSeconds: 120,
+  liveSeconds: 60,
 };
 
 export const condorProfiles: Record<ProfileName, Profile> = {
@@ -78,5 +81,11 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     gpuAttributes: { WantGPULab: 'true' },
   },
   htcondor: { ...plain, name: 'htcondor', title: 'an HTCondor pool' },
-  mini: { ...plain, name: 'mini', title: 'the mini pool of this machine', firstReleaseSeconds: 1 },
+  mini: {
+    ...plain,
+    name: 'mini',
+    title: 'the mini pool of this machine',
+    firstReleaseSeconds: 1,
+    liveSeconds: 2,
+  },
 };

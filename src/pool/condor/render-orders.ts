@@ -5,12 +5,15 @@ import { deliveredName } from './check-profile.ts';
 import { condorFiles } from './condor-files.ts';
 
 /** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
-export function renderOrders(plan: Plan, run: string): Record<string, string> {
+export function renderOrders(plan: Plan, run: string, liveSeconds: number): Record<string, string> {
   const data = plan.data.map(sandboxData);
   const { environment, resources } = plan.spec;
+  const asked = { ...resources, diskBytes: plan.disk.bytes };
+  // Each word passes through the access point: many jobs speak less often.
+  const every = Math.max(liveSeconds, plan.jobs.length / 20);
   const orders = plan.jobs.map((job): [string, string] => [
     `${condorFiles.orders}/${job.id}.json`,
-    `${JSON.stringify({ version: 1, run, job, data, environment, resources: { ...resources, diskBytes: plan.disk.bytes } })}\n`,
+    `${JSON.stringify({ version: 1, run, job, data, environment, resources: asked, liveSeconds: every })}\n`,
   ]);
   return Object.fromEntries(orders);
 }

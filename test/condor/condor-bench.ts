@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process';
+import { access, mkdir, readFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Env } from '../../src/base/env.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import type { JobState, RunState } from '../../src/journal/state.ts';
+import { openPool } from '../../src/pool/open-pool.ts';
+import type { Pool } from '../../src/pool/pool.ts';
+import { followRunStates } from '../../src/run/run-states.ts';
+import { submitRun } from '../../src/run/submit-run.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+/** A project of a user at the shared pool's access point. */
+export interface CondorBench {
+  folder: string;
+  env: Env;
+  pool: Pool;
+  /** Runs one of HTCondor's commands. */
+  tool(name: string, ...args: string[]): Promise<string>;
+  submit(): Promise<string>;
+  /** The first state that satisfies, or the last one. */
+  until(run: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
+  finish(run: string): Promise<RunState>;
+}
+
+/** Undefined, and the test skipped, where there is no pool or no agent. */
+export async function condorBench(
+  t: TestContext,
+  files: Record<string, string>,
+  { inside = '.', env: more = {} }: { inside?: string; env?: Env } = {},
+): Promise<CondorBench | undefined> {
+  const agent = process.env['UPDRAFT_AGENT'] ?? path.join(root, `dist/updraft-agent-linux-${os.arch()}`);
+  const isBuilt = await access(agent).then(
+    () => true,
+    () => false,
+  );
+  if (!isBuilt) {
+    t.skip(`no agent has been built: ${agent} is missing`);
+    return undefined;
+  }
+  const state = await testPool(t);
+  if (state === undefined) return undefined;
+  const named = Object.entries(files).map(([name, text]) => [path.join(inside, name), text] as const);
+  const folder = path.join(await temporaryFolder(t, Object.fromEntries(named)), inside);
+  const env: Env = {
+    PATH: `${state.bin}:${process.env['PATH'] ?? ''}`,
+    HOME: folder,
+    XDG_CACHE_HOME: path.join(state.home, 'cache'),
+    UPDRAFT_AGENT: agent,
+    ...more,
+  };
+  await mkdir(path.join(state.home, 'cache'), { recursive: true });
+  const start = { self: [], env, clock: systemClock, pid: process.pid };
+  const pool = openPool('condor', start);
+  const until = async (run: string, satisfies: (state: RunState) => boolean): Promise<RunState> => {
+    let last: RunState | undefined;
+    const signal = AbortSignal.timeout(120_000);
+    for await (const seen of followRunStates(run, { clock: systemClock, signal })) {
+      last = seen;
+      if (satisfies(seen)) break;
+    }
+    return last!;
+  };
+  return {
+    folder,
+    env,
+    pool,
+    tool: async (name, ...args) => {
+      const { stdout } = await promisify(execFile)(path.join(state.bin, name), args, { cwd: folder });
+      return stdout.trim();
+    },
+    async submit() {
+      const plan = await loadPlan(folder, { cwd: folder });
+      const { folder: run } = await submitRun(plan, pool, {
+        isNew: true,
+        version: '0.0.0',
+        clock: systemClock,
+      });
+      t.after(() =>
+        promisify(execFile)(path.join(state.bin, 'condor_rm'), [
+          '-constraint',
+          `UpdraftRun == "${path.basename(run)}"`,
+        ]).catch(() => undefined),
+      );
+      return run;
+    },
+    until,
+    finish: (run) => until(run, () => false),
+  };
+}
+
+/** The only job of a run. */
+export const onlyJob = ({ jobs }: RunState): JobState => jobs[0]!;
+
+export const result = (run: string, name: string, job = '0000'): Promise<string> =>
+  readFile(path.join(run, 'results', job, name), 'utf8');

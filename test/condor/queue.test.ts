@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { test } from 'node:test';
+import { condorBench, onlyJob } from './condor-bench.ts';
+
+const waiting = `
+name = "waiting"
+[train]
+command = "sleep 600"
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+jobs = 2
+`;
+
+test('jobs removed by hand, outside, are told as stopped with the words of whoever did it', async (t) => {
+  const bench = await condorBench(t, { 'updraft.toml': waiting });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.until(run, ({ tally }) => tally.running === 2);
+  await bench.tool(
+    'condor_rm',
+    '-reason',
+    'wrong data',
+    '-constraint',
+    `UpdraftRun == "${path.basename(run)}"`,
+  );
+  const { jobs } = await bench.finish(run);
+  for (const job of jobs) {
+    assert.equal(job.outcome, 'stopped');
+    assert.match(job.attempts.at(-1)?.fault?.message ?? '', /wrong data/);
+  }
+});
+
+test('some jobs of a run are stopped and the others go on; stopping what is gone is no error', async (t) => {
+  const bench = await condorBench(t, { 'updraft.toml': waiting });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.pool.stop(run, ['0001']);
+  const state = await bench.until(run, ({ tally }) => tally.stopped === 1);
+  assert.equal(state.jobs[1]?.outcome, 'stopped');
+  assert.equal(state.jobs[0]?.outcome, undefined);
+  await bench.pool.stop(run, ['0000', '0001']);
+  assert.equal((await bench.finish(run)).tally.stopped, 2);
+  await bench.pool.stop(run, ['0000', '0001']);
+});
+
+test('a job held by hand is shown as held with the reason, and goes on when it is released', async (t) => {
+  const bench = await condorBench(t, {
+    'updraft.toml': waiting.replace('sleep 600', 'echo 1 > out.txt').replace('jobs = 2', 'jobs = 1'),
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
+  await bench.tool('condor_hold', '-reason', 'not today', ...mine);
+  const held = onlyJob(await bench.until(run, (state) => onlyJob(state).held !== undefined));
+  assert.match(held.held?.message ?? '', /not today/);
+  assert.equal(held.status, 'waiting');
+  await bench.tool('condor_release', ...mine);
+  const job = onlyJob(await bench.finish(run));
+  assert.deepEqual([job.outcome, job.held], ['success', undefined]);
+});
+
+test('input that is not there is released a few times, then the job ends as held, with the cause', async (t) => {
+  const server = http.createServer((_, response) => response.writeHead(404).end('no')).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const bench = await condorBench(t, {
+    'updraft.toml': `
+name = "missing"
+[train]
+command = "true"
+outputs = ["out.txt"]
+[data.gone]
+url = "http://127.0.0.1:${port}/gone.tar"
+method = "https"
+[run]
+pool = "condor"
+attempts = 2
+`,
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const job = onlyJob(await bench.finish(run));
+  assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2]);
+  assert.equal(job.held?.kind, 'object-missing');
+  assert.match(job.held.message, /gone\.tar/);
+});
