@@ -5,6 +5,7 @@ import path from 'node:path';
 import { after, test, type TestContext } from 'node:test';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { executable } from '../agent/agent-bench.ts';
+import { makeTarGz } from '../agent/tar.ts';
 import { CondorBench } from './condor-bench.ts';
 
 const bench = await CondorBench.start(executable);
@@ -50,15 +51,13 @@ test('a missing object holds the job with a reason that names object, servers an
 
 test('a failure that another try may mend holds with the subcode that retry policies look for', async (t) => {
   if (skipped(t)) return;
-  const { federation } = await demoFederation(t);
-  const token = path.join(bench.home, 'old-token');
-  writeFileSync(token, federation.issueToken({ namespace: '/private', expiresInSeconds: -60 }));
-  const job = await bench.run(
-    t,
-    federation,
-    { executable: '/bin/true', transfer_input_files: 'osdf:///private/secret.txt' },
-    { UPDRAFT_BEARER_TOKEN_FILE: token },
-  );
+  const { federation, folder } = await demoFederation(t);
+  const whole = makeTarGz({ 'set/a.txt': 'alpha' });
+  writeFileSync(path.join(folder, 'demo/cut.tar.gz'), whole.subarray(0, -20));
+  const job = await bench.run(t, federation, {
+    executable: '/bin/true',
+    transfer_input_files: 'osdf:///demo/cut.tar.gz?pack=auto',
+  });
   assert.equal(job.ended, 'held', job.log);
   assert.equal(job.ad['HoldReasonSubCode'], 11 << 8);
 });
@@ -84,14 +83,15 @@ test('results go to output_destination, folders and all', async (t) => {
   assert.equal(readFileSync(path.join(folder, 'inbox/job-1/runs/log.txt'), 'utf8'), 'loss\n');
 });
 
-test('a collection and an archive arrive as folders', async (t) => {
+test('a collection and what an archive holds arrive as folders', async (t) => {
   if (skipped(t)) return;
-  const { federation, objects } = await demoFederation(t);
+  const { federation, folder, objects } = await demoFederation(t);
+  writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));
   const job = await bench.run(t, federation, {
     executable: '/bin/sh',
-    arguments: '"-c \'cat sub/small.txt\'"',
-    transfer_input_files: 'osdf:///demo/sub?recursive',
+    arguments: '"-c \'cat sub/small.txt set/a.txt\'"',
+    transfer_input_files: 'osdf:///demo/sub?recursive, osdf:///demo/set.tar.gz?pack=auto',
   });
   assert.equal(job.ended, 'completed', job.log);
-  assert.ok(readFileSync(job.out).equals(objects.small));
+  assert.equal(readFileSync(job.out, 'utf8'), `${objects.small.toString()}alpha`);
 });
