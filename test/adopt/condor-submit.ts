@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, globSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
+import { testPool } from '../pool.ts';
 
 /** One job as HTCondor itself would queue it: attribute names in lower case, values as ClassAd text. */
 type JobAd = Record<string, string>;
@@ -24,16 +25,11 @@ export interface CondorSubmit {
 /** Standing apart from any pool, with several queue statements allowed and a home that tests can expect. */
 const settings = ['HOME=/home/tester', 'CONDOR_CONFIG=ONLY_ENV', '_CONDOR_SUBMIT_PREVENT_MULTI_QUEUE=false'];
 
-/** The real `condor_submit` of this machine or of the mini pool's root folder; skips the test by name where neither is. */
-export function realCondorSubmit(t: TestContext): CondorSubmit | undefined {
+/** The real `condor_submit` of this machine or of the mini pool's root folder; skips the test by name where neither can be had. */
+export async function realCondorSubmit(t: TestContext): Promise<CondorSubmit | undefined> {
   const own = onPath('condor_submit');
-  const root = own === undefined ? poolRoot() : undefined;
-  if (own === undefined && root === undefined) {
-    t.skip(
-      'no HTCondor here: neither condor_submit on the PATH nor the root folder of `updraft mini pool up`',
-    );
-    return undefined;
-  }
+  const root = own === undefined ? (await testPool(t))?.root : undefined;
+  if (own === undefined && root === undefined) return undefined;
   const run = (folder: string, command: string[]) => {
     const inside = ['env', ...settings, ...command];
     const args =
@@ -89,17 +85,6 @@ function isProgram(file: string): boolean {
   } catch {
     return false;
   }
-}
-
-function poolRoot(): string | undefined {
-  const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
-  const built = globSync(path.join(cache, 'updraft', 'pool-root-*')).filter(
-    (name) => !name.endsWith('.part'),
-  );
-  const named = process.env['UPDRAFT_POOL_ROOT'];
-  return [...(named === undefined ? [] : [named]), ...built].find((root) =>
-    isProgram(path.join(root, 'usr/bin/condor_submit')),
-  );
 }
 
 /** `-dry-run` prints the first job whole and of the others what differs, each ended by a line with a dot. */

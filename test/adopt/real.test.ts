@@ -72,7 +72,7 @@ function theirs(ad: Record<string, string>, expected: Record<string, unknown>): 
 
 for (const [name, text] of Object.entries(descriptions))
   test(`read as HTCondor reads it: ${name}`, async (t) => {
-    const condor = realCondorSubmit(t);
+    const condor = await realCondorSubmit(t);
     if (condor === undefined) return;
     const folder = await temporaryFolder(t, files);
     await chmod(path.join(folder, 'a.sh'), 0o755);
@@ -114,7 +114,7 @@ for (const [name, text] of Object.entries(descriptions))
   });
 
 test('what we refuse to split, and what we refuse to read, HTCondor refuses too', async (t) => {
-  const condor = realCondorSubmit(t);
+  const condor = await realCondorSubmit(t);
   if (condor === undefined) return;
   const folder = await temporaryFolder(t, files);
   await chmod(path.join(folder, 'a.sh'), 0o755);
@@ -143,7 +143,7 @@ test('what we refuse to split, and what we refuse to read, HTCondor refuses too'
 });
 
 test('arguments of any content are split as HTCondor splits them', async (t) => {
-  const condor = realCondorSubmit(t);
+  const condor = await realCondorSubmit(t);
   if (condor === undefined) return;
   const folder = await temporaryFolder(t, files);
   await chmod(path.join(folder, 'a.sh'), 0o755);

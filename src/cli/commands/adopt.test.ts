@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import type { Finding } from '../../adopt/finding.ts';
+import { Fault } from '../../fault/fault.ts';
+import * as adopt from './adopt.ts';
+
+const good = [
+  'executable = run.sh',
+  'transfer_output_files = model.pt',
+  'log = $(Cluster).log',
+  'output = $(Cluster).out',
+  'error = $(Cluster).err',
+  'request_memory = 1 GB',
+  'request_disk = 1 GB',
+  'max_retries = 2',
+  'queue',
+  '',
+].join('\n');
+const script = '#!/bin/sh\nset -e\npython3 train.py\n';
+const twice = good.replace('queue', 'requirements = (A > 1)\nrequirements = (B > 2)\nqueue');
+
+/** The real program, without HTCondor on the PATH. */
+function program(cwd: string, ...args: string[]) {
+  const main = path.join(import.meta.dirname, '..', 'main.ts');
+  return spawnSync(process.execPath, [main, 'adopt', ...args], {
+    cwd,
+    encoding: 'utf8',
+    env: { PATH: '/nowhere', HOME: cwd },
+  });
+}
+
+test('a file without faults is told so, with what comes next', async (t) => {
+  const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script });
+  const { out, err } = await runCommand(adopt, ['job.sub'], { cwd });
+  assert.equal(
+    out,
+    'job.sub: 1 job; 0 errors, 0 warnings, 0 notes\n\nHTCondor was not asked: condor_submit is not on the PATH\n',
+  );
+  assert.match(err, /updraft adopt job\.sub --submit/);
+});
+
+test('an error is shown with its line and its fix, and ends with exit code 3', async (t) => {
+  const cwd = await temporaryFolder(t, { 'sub dir/job.sub': twice, 'sub dir/run.sh': script });
+  const { status, stdout, stderr } = program(cwd, 'sub dir/job.sub');
+  assert.equal(status, 3);
+  assert.match(stdout, /^job\.sub: 1 job; 1 error, 0 warnings, 0 notes\n/);
+  assert.match(
+    stdout,
+    / job\.sub:10 {2}replaced-command\n {6}\| requirements = \(B > 2\)\n.*line 9.*\n {6}fix: .*\(A > 1\) && \(B > 2\)\n/,
+  );
+  assert.match(stderr, /fix: correct them, then run: updraft adopt 'sub dir\/job\.sub'/);
+});
+
+test('as JSON, the findings are one object with stable keys', async (t) => {
+  const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
+  const [line = ''] = program(cwd, 'job.sub', '--json').stdout.split('\n');
+  const answer = JSON.parse(line) as {
+    format: number;
+    queues: unknown[];
+    findings: Finding[];
+    condor: { asked: boolean };
+  };
+  assert.deepEqual(
+    [answer.format, answer.queues, answer.condor.asked],
+    [1, [{ line: 11, text: 'queue', jobs: 1 }], false],
+  );
+  assert.deepEqual(
+    answer.findings.map(({ rule, severity, file, line }) => [rule, severity, file, line]),
+    [['replaced-command', 'error', 'job.sub', 10]],
+  );
+});
+
+test('a token in a URL is found and never shown', async (t) => {
+  const url =
+    'https://data.example/x.tar?authz=Bearer%20VERYSECRET&more=1, https://me:VERYSECRET@data.example/y.tar';
+  const cwd = await temporaryFolder(t, {
+    'job.sub': good.replace('queue', `transfer_input_files = ${url}\nqueue`),
+    'run.sh': script,
+  });
+  for (const args of [[], ['--json']]) {
+    const { status, stdout, stderr } = program(cwd, 'job.sub', ...args);
+    assert.equal(status, 3);
+    assert.match(stdout, /url-secret/);
+    assert.doesNotMatch(stdout + stderr, /VERYSECRET/);
+  }
+});
+
+test('requests are compared with what the jobs of a log used', async (t) => {
+  const log = [
+    '005 (012.000.000) 2026-11-01 10:00:00 Job terminated.',
+    '\t(1) Normal termination (return value 0)',
+    '\tPartitionable Resources :    Usage  Request Allocated',
+    '\t   Cpus                 :                 1         1',
+    '\t   Disk (KB)            :    99999  1048576   1048576',
+    '\t   Memory (MB)          :     1707     1024      1024',
+    '...',
+    '',
+  ].join('\n');
+  const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script, 'old.log': log });
+  const { stdout } = program(cwd, 'job.sub', '--usage', 'old.log');
+  assert.match(stdout, /below-use\n.*\n.*1 GB asked for, 1\.7 GB used by a job of old\.log/);
+});
+
+test('what cannot be read, and a submission without HTCondor, are told with what to do', async (t) => {
+  const cwd = await temporaryFolder(t, { 'job.sub': good, 'run.sh': script });
+  const missing = program(cwd, 'none.sub');
+  assert.deepEqual([missing.status, /none\.sub cannot be read/.test(missing.stderr)], [3, true]);
+  const nowhere = program(cwd, 'job.sub', '--submit');
+  assert.equal(nowhere.status, 4);
+  assert.match(nowhere.stderr, /condor_submit is not on the PATH\n {2}fix: .*updraft mini pool up/);
+});
+
+test('a file with errors is submitted only when somebody says so', async (t) => {
+  const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
+  const asked: string[] = [];
+  const ask = (question: string): Promise<string> => {
+    asked.push(question);
+    return Promise.resolve('n');
+  };
+  await assert.rejects(
+    runCommand(adopt, ['job.sub', '--submit'], { cwd, ask }),
+    (error) =>
+      error instanceof Fault && error.kind === 'file-invalid' && /was not submitted/.test(error.message),
+  );
+  assert.match(asked[0] ?? '', /errors/);
+});
+
+test('nothing that a file names is run', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'job.sub': `${good.replace('queue', 'include command : ./make.sh\nqueue x from ./list.sh |')}`,
+    'run.sh': script,
+    'make.sh': '#!/bin/sh\ntouch ran\n',
+    'list.sh': '#!/bin/sh\ntouch ran\n',
+  });
+  const { out } = await runCommand(adopt, ['job.sub'], { cwd, env: { PATH: '/nowhere' } });
+  assert.match(out, /at least 0 jobs; 0 errors, 0 warnings, 2 notes/);
+  assert.match(out, /not-read[^]*make\.sh[^]*not-read[^]*list\.sh/);
+  assert.equal(spawnSync('ls', { cwd, encoding: 'utf8' }).stdout.includes('ran\n'), false);
+});

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { chmod, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import * as adopt from '../../src/cli/commands/adopt.ts';
+import { Fault } from '../../src/fault/fault.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { followRunStates } from '../../src/run/run-states.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const description = [
+  'executable = run.sh',
+  'arguments = $(Process)',
+  'transfer_output_files = model.pt',
+  'transfer_output_remaps = "model.pt=model.$(Process).pt"',
+  'should_transfer_files = YES',
+  'log = own.$(Cluster).$(Process).log',
+  'output = $(Cluster).$(Process).out',
+  'error = $(Cluster).$(Process).err',
+  'request_memory = 200 MB',
+  'request_disk = 100 MB',
+  'max_retries = 1',
+  'queue 2',
+  '',
+].join('\n');
+
+interface Answer {
+  findings: unknown[];
+  condor: { accepted: boolean; messages: string[] };
+  submitted?: { folder: string; cluster: number };
+}
+
+/** Somebody's project at the shared pool; undefined, and the test skipped, where there is none. */
+async function project(t: TestContext, files: Record<string, string>) {
+  const pool = await testPool(t);
+  if (pool === undefined) return undefined;
+  const cwd = await temporaryFolder(t, files);
+  await chmod(path.join(cwd, 'run.sh'), 0o755);
+  const env = { PATH: `${pool.bin}:/usr/bin:/bin:/usr/sbin:/sbin`, HOME: cwd };
+  return {
+    cwd,
+    run: async (...args: string[]): Promise<Answer> =>
+      JSON.parse((await runCommand(adopt, [...args, '--json'], { cwd, env })).out) as Answer,
+  };
+}
+
+async function finalState(folder: string): Promise<RunState | undefined> {
+  let last: RunState | undefined;
+  const signal = AbortSignal.timeout(120_000);
+  for await (const state of followRunStates(folder, { clock: systemClock, signal })) last = state;
+  return last;
+}
+
+test('a file is submitted as it is, and its run is followed although every job has a log of its own', async (t) => {
+  const files = { 'job.sub': description, 'run.sh': '#!/bin/sh\nset -e\necho m > model.pt\n[ "$1" != 1 ]\n' };
+  const bench = await project(t, files);
+  if (bench === undefined) return;
+  const { submitted, condor, findings } = await bench.run('job.sub', '--submit');
+  assert.deepEqual([findings, condor.accepted, condor.messages], [[], true, []]);
+  const state = await finalState(submitted?.folder ?? '');
+  assert.deepEqual(
+    state?.jobs.map(({ outcome, attempts }) => [outcome, attempts.length]),
+    [
+      ['success', 1],
+      ['failed', 2],
+    ],
+  );
+  const own = await readFile(path.join(bench.cwd, `own.${submitted?.cluster ?? ''}.0.log`), 'utf8');
+  assert.match(own, /^005 /m);
+  assert.equal(await readFile(path.join(bench.cwd, 'model.0.pt'), 'utf8'), 'm\n');
+  assert.equal(await readFile(path.join(bench.cwd, 'job.sub'), 'utf8'), description);
+});
+
+test("HTCondor's own warnings and refusals are part of the answer", async (t) => {
+  const files = {
+    'job.sub': description.replace('queue 2', 'max_retires = 3\nqueue 2'),
+    'bad.sub': 'executable = none.sh\nqueue\n',
+    'run.sh': '#!/bin/sh\n',
+  };
+  const bench = await project(t, files);
+  if (bench === undefined) return;
+  const { condor } = await bench.run('job.sub');
+  assert.match(condor.messages.join('\n'), /max_retires = 3' was unused/);
+  await assert.rejects(
+    bench.run('bad.sub'),
+    (error) => error instanceof Fault && error.kind === 'file-invalid',
+  );
+});
