@@ -1,34 +1,58 @@
 import os from 'node:os';
+import path from 'node:path';
 import { ensureTorch } from '../src/cli/demo/torch.ts';
 import { asFault } from '../src/fault/fault.ts';
+import { rootFolder } from '../src/mini/pool/root-folder.ts';
+import { findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
 import type { StepResult } from './gate.ts';
+
+/** Programs that tests use, and the Debian packages they come from. */
+const programs: [program: string, packages: string[]][] = [
+  ['mmdebstrap', ['mmdebstrap']],
+  ['nginx', ['nginx-light']],
+  ['xrootd', ['xrootd-server', 'xrootd-plugins']],
+  ['chromium', ['chromium']],
+];
 
 /** What the tests need besides npm's packages. What cannot be had is told here and skipped by name there. */
 export async function setUp(say: (line: string) => void): Promise<StepResult[]> {
   const results: StepResult[] = [];
-  for (const arch of ['x64', 'arm64'] as const) {
-    const name = `agent for linux-${arch}`;
-    try {
-      await buildAgent(arch);
-      results.push({ name, passed: true, output: '' });
-    } catch (error) {
-      results.push({ name, passed: false, output: asFault(error).message });
-    }
-  }
+  for (const arch of ['x64', 'arm64'] as const)
+    results.push(await step(`agent for linux-${arch}`, () => buildAgent(arch)));
   const { uid } = os.userInfo();
-  try {
-    const python = await ensureTorch({
-      env: process.env,
-      uid,
-      signal: new AbortController().signal,
-      say: (line, transient = false) => {
-        if (!transient) say(line);
-      },
-    });
-    say(`PyTorch: ${python}`);
-  } catch (error) {
-    say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`);
+  const signal = new AbortController().signal;
+  const lasting = (line: string, transient = false): void => {
+    if (!transient) say(line);
+  };
+  await ensureTorch({ env: process.env, uid, signal, say: lasting }).then(
+    (python) => say(`PyTorch: ${python}`),
+    (error: unknown) => say(`no PyTorch, tests that train will be skipped: ${asFault(error).message}`),
+  );
+  for (const [program, packages] of programs) {
+    const found = findProgram(program, packages);
+    say(
+      'file' in found
+        ? `${program}: ${found.file}`
+        : `tests with ${program} will be skipped: ${found.missing}`,
+    );
   }
+  const cacheFolder = path.join(
+    process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
+    'updraft',
+  );
+  await rootFolder({ cacheFolder, say, signal }).then(
+    (folder) => say(`HTCondor: ${folder}`),
+    (error: unknown) => say(`no HTCondor, tests on a pool will be skipped: ${asFault(error).message}`),
+  );
   return results;
+}
+
+async function step(name: string, action: () => Promise<unknown>): Promise<StepResult> {
+  try {
+    await action();
+    return { name, passed: true, output: '' };
+  } catch (error) {
+    return { name, passed: false, output: asFault(error).message };
+  }
 }

@@ -51,10 +51,16 @@ function runTests(tally: Tally): Promise<void> {
 const place = (file: string | undefined): string =>
   file === undefined ? '' : `${path.relative(root, file)}: `;
 
+// One pool for all tests; the module reads the variable when it is loaded.
+const poolFolder = path.join(root, 'node_modules', '.cache', `test-pool-${process.pid}`);
+process.env['UPDRAFT_TEST_POOL'] = poolFolder;
+const { stopTestPool } = await import('../test/pool.ts');
+
 const tally: Tally = { passed: 0, failed: [], skipped: [] };
 for (const result of await setUp(console.log)) report(tally, result);
 if (patterns.length === 0) await gate((result) => report(tally, result));
 await runTests(tally);
+await stopTestPool(poolFolder);
 for (const name of tally.failed) console.log(`failed: ${name}`);
 for (const name of tally.skipped) console.log(`skipped: ${name}`);
 console.log(`${tally.passed} passed, ${tally.failed.length} failed, ${tally.skipped.length} skipped`);

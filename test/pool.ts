@@ -10,12 +10,9 @@ import { runningPool, startPool, stopPool, type PoolState } from '../src/mini/po
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 import { sites } from '../src/mini/pool/sites.ts';
 
-/** Names the folder of the pool that the test files of one `npm test` share; whoever sets it stops the pool. */
-export const poolVariable = 'UPDRAFT_TEST_POOL';
-
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
-const shared = process.env[poolVariable];
-// Not in /tmp: images have a /tmp of their own, in which the sandbox of a job could not be mounted.
+/** The folder of the pool that the test files of one `npm test` share; whoever sets it stops the pool. */
+const shared = process.env['UPDRAFT_TEST_POOL'];
 const home = shared ?? path.join(cache, `test-pool-${process.pid}`);
 const world = {
   clock: systemClock,

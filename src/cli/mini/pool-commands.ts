@@ -6,6 +6,7 @@ import { runningPool, startPool, stopPool, type PoolState } from '../../mini/poo
 import { rootFolder } from '../../mini/pool/root-folder.ts';
 import { sites } from '../../mini/pool/sites.ts';
 import type { Cli } from '../cli.ts';
+import { aptInstall, mayInstall } from '../debian.ts';
 import { progressLine } from '../demo/progress-line.ts';
 import { nextCommands } from '../next-commands.ts';
 import { stateFolder } from './state-folder.ts';
@@ -45,6 +46,9 @@ async function up(cli: Cli, options: Options): Promise<void> {
 async function build(cli: Cli, home: string): Promise<PoolState> {
   const say = progressLine(cli);
   try {
+    const machine = { ...cli, say };
+    if (!(await hasProgram(cli, 'mmdebstrap')) && (await mayInstall(machine)))
+      await aptInstall(machine, ['mmdebstrap'], 'the pool is built with mmdebstrap');
     const root = await rootFolder({ cacheFolder: cacheOf(cli), say, signal: cli.signal });
     say('starting HTCondor ...', true);
     const state = await startPool({
@@ -92,23 +96,26 @@ async function down(cli: Cli, options: Options): Promise<void> {
 
 /** A pool of the machine's own is the real thing; the mini pool's tools do not count. */
 async function ownCondor(cli: Cli): Promise<string | undefined> {
-  for (const folder of (cli.env['PATH'] ?? '').split(':')) {
+  for (const folder of foldersOf(cli)) {
+    if (await can(path.join(folder, '.inside'), constants.R_OK)) continue;
     const file = path.join(folder, 'condor_submit');
-    const isOurs = await access(path.join(folder, '.inside')).then(
-      () => true,
-      () => false,
-    );
-    if (
-      !isOurs &&
-      (await access(file, constants.X_OK).then(
-        () => true,
-        () => false,
-      ))
-    )
-      return file;
+    if (await can(file, constants.X_OK)) return file;
   }
   return undefined;
 }
+
+async function hasProgram(cli: Cli, name: string): Promise<boolean> {
+  for (const folder of foldersOf(cli)) if (await can(path.join(folder, name), constants.X_OK)) return true;
+  return false;
+}
+
+const foldersOf = (cli: Cli): string[] => (cli.env['PATH'] ?? '').split(':');
+
+const can = (file: string, mode: number): Promise<boolean> =>
+  access(file, mode).then(
+    () => true,
+    () => false,
+  );
 
 const homeOf = (cli: Cli, { state }: Options): string => stateFolder(cli, 'mini-pool', state);
 

@@ -11,6 +11,12 @@ export interface PoolFolders {
   bin: string;
 }
 
+/**
+ * Where the daemons find the pool's folder. Always the same short path: names of sockets have a hundred letters at most,
+ * and a folder below /tmp would be hidden by the /tmp that images bring along.
+ */
+export const insideHome = '/pool';
+
 export const poolFolders = (home: string): PoolFolders => ({
   home,
   config: path.join(home, 'condor_config'),
@@ -34,7 +40,8 @@ const fast = [
 ];
 
 /** The pool's configuration: every daemon as one ordinary user, on loopback, on free ports. Pure. */
-export function condorConfig(folders: PoolFolders, sites: Site[], extra: string[] = []): string {
+export function condorConfig(sites: Site[], extra: string[] = []): string {
+  const folders = poolFolders(insideHome);
   const names = sites.map((site) => `STARTD_${localName(site)}`);
   return [
     `LOCAL_DIR = ${folders.home}`,

@@ -1,3 +1,4 @@
+import { insideHome, poolFolders } from './condor-config.ts';
 import { poolUser } from './root-folder.ts';
 
 /**
@@ -9,7 +10,7 @@ import { poolUser } from './root-folder.ts';
 export const enterRootScript = [
   '#!/bin/sh',
   'set -e',
-  'root=$1; shift',
+  'root=$1; home=$2; shift 2',
   'mount --make-rprivate /',
   'mount --rbind "$root" "$root"',
   'for folder in /*; do',
@@ -18,6 +19,8 @@ export const enterRootScript = [
   '  mkdir -p "$root$folder"',
   '  mount --rbind "$folder" "$root$folder"',
   'done',
+  `mkdir -p "$root${insideHome}"`,
+  `mount --bind "$home" "$root${insideHome}"`,
   'mount --rbind /sys "$root/sys"',
   'mount --rbind /dev "$root/dev"',
   'mount -t proc proc "$root/proc"',
@@ -31,11 +34,11 @@ export const enterRootScript = [
 ].join('\n');
 
 /** A command line that runs inside the namespaces of the process `pid`, in the caller's folder. */
-export const insideScript = (pid: number, config: string, home: string): string =>
+export const insideScript = (pid: number): string =>
   [
     '#!/bin/sh',
     `exec nsenter -t ${pid} --user --mount --pid --preserve-credentials -- \\`,
-    `  env -i PATH=/usr/sbin:/usr/bin HOME=${home} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${config} \\`,
+    `  env -i PATH=/usr/sbin:/usr/bin HOME=${insideHome} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${poolFolders(insideHome).config} \\`,
     `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
     '',
   ].join('\n');

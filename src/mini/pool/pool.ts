@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
-import { condorConfig, gpuScript, poolFolders, type PoolFolders } from './condor-config.ts';
+import { condorConfig, gpuScript, insideHome, poolFolders, type PoolFolders } from './condor-config.ts';
 import { enterRootScript, insideScript } from './enter-root.ts';
 import { localName, type Site } from './sites.ts';
 
@@ -83,7 +83,7 @@ async function writeFiles(folders: PoolFolders, { sites, config }: PoolOptions):
     await mkdir(folder, { recursive: true });
   for (const secret of ['passwords.d', 'tokens.d'])
     await mkdir(path.join(home, secret), { recursive: true, mode: 0o700 });
-  await writeFile(folders.config, condorConfig(folders, sites, config));
+  await writeFile(folders.config, condorConfig(sites, config));
   await writeProgram(path.join(home, 'gpus.sh'), gpuScript(sites));
   await writeProgram(path.join(home, 'enter-root.sh'), enterRootScript);
 }
@@ -97,20 +97,17 @@ async function writeProgram(file: string, text: string): Promise<void> {
 async function startMaster(root: string, folders: PoolFolders): Promise<ProcessIdentity> {
   const out = openSync(path.join(folders.log, 'start.log'), 'w');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
-  const child = spawn(
-    'unshare',
-    [...namespaces, path.join(folders.home, 'enter-root.sh'), root, '/usr/sbin/condor_master', '-f'],
-    {
-      detached: true,
-      stdio: ['ignore', out, out],
-      env: {
-        PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
-        HOME: folders.home,
-        LC_ALL: 'C.UTF-8',
-        CONDOR_CONFIG: folders.config,
-      },
+  const enter = [path.join(folders.home, 'enter-root.sh'), root, folders.home];
+  const child = spawn('unshare', [...namespaces, ...enter, '/usr/sbin/condor_master', '-f'], {
+    detached: true,
+    stdio: ['ignore', out, out],
+    env: {
+      PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+      HOME: insideHome,
+      LC_ALL: 'C.UTF-8',
+      CONDOR_CONFIG: poolFolders(insideHome).config,
     },
-  );
+  });
   closeSync(out);
   await new Promise((resolve, reject) => child.once('spawn', resolve).once('error', reject));
   child.unref();
@@ -143,7 +140,7 @@ async function writeTools(folders: PoolFolders, state: PoolState): Promise<void>
   await rm(folders.bin, { recursive: true, force: true });
   await mkdir(folders.bin);
   const inside = path.join(folders.bin, '.inside');
-  await writeProgram(inside, insideScript(state.master, folders.config, folders.home));
+  await writeProgram(inside, insideScript(state.master));
   const names = await readdir(path.join(state.root, 'usr/bin'));
   for (const name of names)
     if (/^(condor_|htcondor$|apptainer$)/.test(name)) await symlink('.inside', path.join(folders.bin, name));

@@ -1,0 +1,56 @@
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import type { Env } from '../base/env.ts';
+import { Fault } from '../fault/fault.ts';
+
+/** What installing a package needs of the world. */
+export interface Machine {
+  env: Env;
+  uid: number;
+  signal: AbortSignal;
+  /** One line of talk; `transient` lines may be drawn over. */
+  say: (line: string, transient?: boolean) => void;
+}
+
+/** Whether packages can be installed here without asking anybody. */
+export async function mayInstall({ uid }: Machine): Promise<boolean> {
+  const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
+  return uid === 0 && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release);
+}
+
+/** Installs Debian packages, with progress. */
+export async function aptInstall(machine: Machine, packages: string[], why: string): Promise<void> {
+  machine.say(`${why}: installing ${packages.join(' and ')} from Debian's packages (once) ...`);
+  await apt(machine, ['update'], packages);
+  await apt(machine, ['install', '-y', '--no-install-recommends', ...packages], packages);
+}
+
+/** Runs apt-get; its status lines (`dlstatus:…`, `pmstatus:…`) become one line of progress. */
+function apt(machine: Machine, args: string[], packages: string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const flags = ['-q', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=300'];
+    const child = spawn('apt-get', [...flags, ...args], {
+      env: { ...machine.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C' },
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+      signal: machine.signal,
+    });
+    let complaints = '';
+    child.stderr?.on('data', (chunk: Buffer) => {
+      complaints = (complaints + chunk.toString()).slice(-2000);
+    });
+    child.stdio[3]?.on('data', (chunk: Buffer) => {
+      const last = chunk.toString().trim().split('\n').at(-1) ?? '';
+      const [, , percent, what] = last.split(':');
+      if (percent !== undefined) machine.say(`  ${Math.round(Number(percent))} % ${what ?? ''}`, true);
+    });
+    child.on('error', reject);
+    child.on('close', (code) => {
+      const fix = `apt-get install ${packages.join(' ')}`;
+      if (code === 0) resolve();
+      else
+        reject(
+          new Fault('self-test-failed', `apt-get ${args[0] ?? ''} failed: ${complaints.trim()}`, { fix }),
+        );
+    });
+  });
+}
