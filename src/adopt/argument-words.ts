@@ -15,11 +15,11 @@ export function argumentWords(value: string): string[] {
         .split(/[ \t\n\r]+/);
 }
 
-/** The variables of `environment`, as `NAME=value` words; the old syntax separates by semicolons. */
+/** The variables of `environment`, as `NAME=value` words; the old syntax separates by semicolons and knows no quotes. */
 export function environmentWords(value: string): string[] {
   const inner = quotedValue(value);
   if (inner !== undefined) return rawWords(inner);
-  return oldText(value)
+  return value
     .split(';')
     .map((word) => word.replace(/^\s+/, ''))
     .filter((word) => word !== '');

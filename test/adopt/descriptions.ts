@@ -3,6 +3,7 @@ export const descriptions: Record<string, string> = {
   'old arguments': String.raw`arguments = a 'b c' \"d\" e\f $(Process)` + '\nqueue 3',
   'new arguments': `arguments = "one 'two words' ""three"" 'it''s' ''"\nqueue`,
   'old environment': 'environment = A=1;B=two words;C=x=y\nqueue',
+  'old environment with quotes': String.raw`environment = A="x";B=\"y\";C=it's z` + '\nqueue',
   'new environment': `environment = "A=1 B='two words' C=""q"" D='it''s'"\nqueue`,
   'file name functions': [
     'f = /data/run 1/set.v2/some.tar.gz',

@@ -10,7 +10,7 @@ const problems = ({ submission }: Evidence, kinds: ReadingProblem['kind'][], fix
     .map(({ message, place }) => ({ message, place, fix }));
 
 /** Names that DAGMan defines or that HTCondor never calls unused. */
-const elsewhere = /^(dag_status|failed_count|job|retry|dag_parent_names|node_name)$/i;
+const elsewhere = /^(dag_status|failed_count|job|retry|dag_parent_names|node_name|dagmanjobid)$/i;
 const automatic =
   /^(cluster|clusterid|process|procid|jobid|step|row|item|itemindex|node|dollar|arch|opsys\w*|islinux|iswindows|submit_file|submit_time|year|month|day|condorversion|spool|item_?index)$/i;
 
@@ -243,7 +243,7 @@ function undefinedMacros({ submission }: Evidence): Found[] {
       .filter((name) => !defined.has(name.toLowerCase()) && !automatic.test(name) && !elsewhere.test(name))
       .map((name) => ({
         message: `\`$(${name})\` is defined nowhere, so nothing stands in its place`,
-        fix: `define it, give a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\``,
+        fix: `define it, give a default: \`$(${name}:value)\`, or pass it: \`condor_submit ${name}=value\`, or VARS of a DAG`,
         place,
       })),
   );

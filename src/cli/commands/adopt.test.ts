@@ -131,7 +131,7 @@ test('a file with errors is submitted only when somebody says so', async (t) => 
 
 test('nothing that a file names is run', async (t) => {
   const cwd = await temporaryFolder(t, {
-    'job.sub': `${good.replace('queue', 'include command : ./make.sh\nqueue x from ./list.sh |')}`,
+    'job.sub': good.replace('queue', 'include command : ./make.sh\nqueue x from ./list.sh |'),
     'run.sh': script,
     'make.sh': '#!/bin/sh\ntouch ran\n',
     'list.sh': '#!/bin/sh\ntouch ran\n',
