@@ -23,6 +23,10 @@ export const commands: Record<string, Entry> = {
   watch: { summary: 'see a run live, until it ends', load: () => import('./commands/watch.ts') },
   logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },
   report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
+  dashboard: {
+    summary: 'see runs live in a browser, or as one file',
+    load: () => import('./commands/dashboard.ts'),
+  },
   stop: { summary: 'stop a run, or some of its jobs', load: () => import('./commands/stop.ts') },
   adopt: {
     summary: 'take over a submit file of HTCondor: what is wrong in it, submit and watch it',

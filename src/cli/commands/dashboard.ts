@@ -1,0 +1,170 @@
+import { writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { InvalidArgumentError, type Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { accessPointReason } from '../../dashboard/access-point.ts';
+import type { JobWords } from '../../dashboard/job-row.ts';
+import { machineFacts } from '../../dashboard/machine-facts.ts';
+import { openBrowser } from '../../dashboard/open-browser.ts';
+import { readEnd } from '../../dashboard/read-end.ts';
+import { openRemoteRun } from '../../dashboard/remote-run.ts';
+import type { RunSource } from '../../dashboard/run-source.ts';
+import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
+import { staticPage } from '../../dashboard/static-page.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { PoolName } from '../../job/spec.ts';
+import type { JobState } from '../../journal/state.ts';
+import { condorFiles } from '../../pool/condor/condor-files.ts';
+import { openPool } from '../../pool/open-pool.ts';
+import { requestStop } from '../../run/request-stop.ts';
+import { followRunStates, readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import { findRun, type FoundRun } from '../find-run.ts';
+import { latestAttempt, placeOf } from '../job-progress.ts';
+import { jobFigures, jobNotes, jobWord } from '../job-words.ts';
+import { nextCommands } from '../next-commands.ts';
+
+interface Options {
+  port?: number;
+  open: boolean;
+  static?: string;
+  ssh: string[];
+  here?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
+    .option('--port <number>', 'serve on this port of this machine (default: any that is free)', portNumber)
+    .option('--no-open', 'print the link, and open no browser')
+    .option('--static <file>', 'write the page as one file that needs no server, and end')
+    .option(
+      '--ssh <host:folder>',
+      "a run's folder on another machine, read over your own ssh; can be said again",
+      (word: string, all: string[]) => [...all, word],
+      [],
+    )
+    .option('--here', 'serve even on an access point, where the staff has agreed to it')
+    .addHelpText('after', example)
+    .action((words: string[], options: Options) => dashboard(cli, words, options));
+}
+
+async function dashboard(cli: Cli, words: string[], options: Options): Promise<void> {
+  const { ssh, here, static: file } = options;
+  const found = await runsMeant(cli, words, ssh);
+  if (file === undefined && here === undefined) await refuseOnAccessPoint(cli, found[0]);
+  await using stack = new AsyncDisposableStack();
+  const runs: RunSource[] = found.map((run) => localRun(cli, run));
+  for (const address of ssh) runs.push(stack.use(await openRemoteRun(address, remoteOptions(cli))));
+  if (file === undefined) await serve(cli, runs, options);
+  else await writeStatic(cli, runs, file);
+}
+
+async function runsMeant(cli: Cli, words: string[], ssh: string[]): Promise<FoundRun[]> {
+  if (words.length === 0) return ssh.length > 0 ? [] : [await findRun(cli.cwd, undefined)];
+  return Promise.all(words.map((word) => findRun(cli.cwd, word)));
+}
+
+async function refuseOnAccessPoint(cli: Cli, run: FoundRun | undefined): Promise<void> {
+  const facts = await machineFacts(cli.uid);
+  const reason = accessPointReason(facts);
+  if (reason === undefined) return;
+  const [argument, folder] = [run?.argument ?? 'RUN', run?.folder ?? 'FOLDER'];
+  nextCommands(cli, [
+    [`updraft dashboard ${argument} --static dashboard.html`, 'here: the page as a file, to copy and open'],
+    [
+      `updraft dashboard --ssh ${shellQuote(`${facts.hostname}:${folder}`)}`,
+      'on your own machine: the live page',
+    ],
+    [
+      `ssh -L 8123:127.0.0.1:8123 ${facts.hostname}`,
+      'or a tunnel, where the staff has agreed, and then in it:',
+    ],
+    [`updraft dashboard ${argument} --here --port 8123 --no-open`, 'the live page through the tunnel'],
+  ]);
+  throw new Fault('usage', `this is an access point (${reason}): servers are not welcome on it`, {
+    about: facts.hostname,
+    fix: 'use one of the commands above',
+  });
+}
+
+function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
+  return {
+    place: folder,
+    folder,
+    argument,
+    follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
+    readEnd: (file, mostBytes) => readEnd(path.join(folder, file), mostBytes),
+    async stop(jobs) {
+      const state = await readRunState(folder);
+      const stopping = await requestStop(folder, state, jobs, cli.clock);
+      if (stopping.length > 0) await openPool(state.pool as PoolName, cli).stop(folder, stopping);
+    },
+  };
+}
+
+const remoteOptions = (cli: Cli) => ({
+  env: cli.env,
+  clock: cli.clock,
+  follow: (folder: string, signal: AbortSignal) => followRunStates(folder, { clock: cli.clock, signal }),
+  patterns: [condorFiles.submit, condorFiles.eventLog, `${condorFiles.said}/*.err`],
+});
+
+function tell(job: JobState, now: number): JobWords {
+  return {
+    word: jobWord(job),
+    where: printable(placeOf(latestAttempt(job))),
+    figures: jobFigures(job),
+    notes: jobNotes(job, now),
+  };
+}
+
+async function serve(cli: Cli, runs: RunSource[], { port = 0, open }: Options): Promise<void> {
+  const { clock, version, signal } = cli;
+  await using page = await serveDashboard({ runs, tell, clock, version, port });
+  cli.out(`${page.url}\n`);
+  cli.err('The link works once, on this machine. Ctrl-C ends the dashboard; the run goes on.\n');
+  await using opened = new AsyncDisposableStack();
+  if (open && cli.outIsTerminal) opened.use(await openBrowser(page.url, cli.env));
+  await new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener('abort', resolve, { once: true });
+  });
+}
+
+async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<void> {
+  const [run, ...others] = runs;
+  if (run === undefined || others.length > 0)
+    throw new Fault('usage', '--static takes one run', { fix: 'write a file for each of them' });
+  const to = path.resolve(cli.cwd, file);
+  const { clock, version } = cli;
+  const html = await staticPage(run, await readRunState(run.folder), { tell, clock, version });
+  await writeFile(to, html).catch((error: unknown) => {
+    throw new Fault('file-invalid', `${to} cannot be written: ${(error as Error).message}`, {
+      about: to,
+      fix: 'name a file in a folder you can write in',
+      cause: error,
+    });
+  });
+  cli.out(`${to}\n`);
+  nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'get it onto another machine']]);
+}
+
+function portNumber(text: string): number {
+  const port = Number(text);
+  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
+  throw new InvalidArgumentError('it must be a number from 0 to 65535.');
+}
+
+const example = `
+Shows how the run goes, what is wrong, what is being done about it and what was wasted; each job's attempts, loss and
+log; live. The page is served to this machine alone and asks nobody else for anything.
+
+Examples:
+  $ updraft dashboard                                        the latest run
+  $ updraft dashboard --ssh ap40.uw.osg-htc.org:imagenet/runs/resnet50-a1b2c3
+  $ updraft dashboard cifar10 --static cifar10.html          a file to keep or to send
+
+Exit codes: 0 ended or written, 2 no such run, or an access point, 3 the file cannot be written, 4 no connection.`;

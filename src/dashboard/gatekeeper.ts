@@ -1,0 +1,47 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What a token in a URL is worth. */
+export type Admission = { cookie: string } | 'used' | 'wrong';
+
+/**
+ * Decides who may see the page: whoever brings the one-time token of the URL gets a cookie, and only a browser with
+ * that cookie gets anything else.
+ */
+export class Gatekeeper {
+  readonly token = randomBytes(24).toString('base64url');
+  readonly #session = randomBytes(24).toString('base64url');
+  readonly #cookieName: string;
+  #used = false;
+
+  /** Cookies do not know ports: the name does, so that two dashboards do not undo each other. */
+  constructor(port: number) {
+    this.#cookieName = `updraft-${port}`;
+  }
+
+  admit(token: string): Admission {
+    if (!same(token, this.token)) return 'wrong';
+    if (this.#used) return 'used';
+    this.#used = true;
+    return { cookie: `${this.#cookieName}=${this.#session}; HttpOnly; SameSite=Strict; Path=/` };
+  }
+
+  isKnown({ cookie = '' }: IncomingHttpHeaders): boolean {
+    const values = cookie
+      .split(';')
+      .map((part) => part.trim().split('='))
+      .flatMap(([name, value]) => (name === this.#cookieName && value !== undefined ? [value] : []));
+    return values.some((value) => same(value, this.#session));
+  }
+}
+
+/** A foreign name that resolves to this machine must not reach the page. */
+export const isLoopback = ({ host = '' }: IncomingHttpHeaders): boolean =>
+  /^(127\.0\.0\.1|localhost)(:\d{1,5})?$/.test(host);
+
+/** The request comes from our own page: what changes something needs that. */
+export const isOwnPage = ({ host, origin, 'sec-fetch-site': site }: IncomingHttpHeaders): boolean =>
+  origin === `http://${host ?? ''}` && (site === undefined || site === 'same-origin');
+
+const same = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();

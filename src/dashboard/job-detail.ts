@@ -1,0 +1,76 @@
+import path from 'node:path';
+import { printable } from '../base/printable.ts';
+import { attemptFiles, attemptFolder } from '../job/layout.ts';
+import type { AgentEntry } from '../journal/entry.ts';
+import { readJournal } from '../journal/read-journal.ts';
+import type { AttemptState, JobState } from '../journal/state.ts';
+import { explainJob } from './explain-job.ts';
+import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
+import type { CurvePoint, JobDetail } from './page-data.ts';
+import { faultOf } from './problems.ts';
+import { stopCommand, type RunSource } from './run-source.ts';
+
+/** A curve with more points than this looks the same. */
+const mostPoints = 600;
+const longestText = 12_000;
+
+/** All there is to tell of one job; the loss comes from its agents' journals. */
+export async function jobDetail(source: RunSource, job: JobState, now: number): Promise<JobDetail> {
+  const rows = ledgerRowsOf(job);
+  const { argument } = source;
+  return {
+    id: job.id,
+    explanation: explainJob(job, now).map((sentence) => clip(printable(sentence), longestText)),
+    attempts: job.attempts.map((attempt, index) => {
+      const row = rows[index];
+      const fault = faultOf(attempt);
+      return {
+        attempt: attempt.attempt,
+        outcome: attempt.outcome ?? 'running',
+        why: clip(printable(attempt.why), 400),
+        where: clip(printable([row?.site, row?.host].filter((part) => part !== '').join(', ')), 200),
+        fault: clip(printable(fault?.message ?? ''), longestText),
+        fix: clip(printable(fault?.fix ?? ''), longestText),
+        parts: row === undefined ? [] : partsOf(row),
+      };
+    }),
+    curve: await lossCurve(source.folder, job.attempts),
+    commands: [
+      { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
+      { what: 'its errors', command: `updraft logs ${argument} ${job.id} --err` },
+    ],
+    stop:
+      job.status === 'ended' || job.stopRequested
+        ? null
+        : { command: stopCommand(source, [job.id]), here: source.stop !== undefined },
+  };
+}
+
+/** The loss over all attempts, as one curve: an attempt that resumes goes on where its checkpoint was. */
+export async function lossCurve(folder: string, attempts: readonly AttemptState[]): Promise<CurvePoint[]> {
+  const points: CurvePoint[] = [];
+  for (const { job, attempt } of attempts) {
+    const file = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
+    const { entries } = await readJournal(file);
+    let reports = 0;
+    for (const entry of entries) {
+      if (entry.kind !== 'progress' || entry.loss === undefined || !Number.isFinite(entry.loss)) continue;
+      reports += 1;
+      points.push({ attempt, x: placeOnAxis(entry, reports), loss: entry.loss });
+    }
+  }
+  return thinned(points);
+}
+
+type Progress = Extract<AgentEntry, { kind: 'progress' }>;
+
+function placeOnAxis({ epoch, step, steps }: Progress, reports: number): number {
+  if (epoch === undefined) return step ?? reports;
+  return step !== undefined && steps !== undefined && steps > 0 ? epoch - 1 + step / steps : epoch;
+}
+
+/** Every so-manieth point, and always the last. */
+function thinned(points: CurvePoint[]): CurvePoint[] {
+  const every = Math.ceil(points.length / mostPoints);
+  return points.filter((_, index) => index % every === 0 || index === points.length - 1);
+}

@@ -1,0 +1,152 @@
+/**
+ * What the server tells the page. Plain data that imports nothing: the page is checked against it with the types
+ * of a browser, the server with those of Node.
+ */
+
+/** How something stands, beyond colour: the page gives each its mark and its words. */
+export type Tone = 'good' | 'busy' | 'idle' | 'warn' | 'bad';
+
+/** The run in figures: small, and sent whole with every change. */
+export interface Board {
+  run: string;
+  name: string;
+  pool: string;
+  /** Where the run's folder is, as a person would say. */
+  place: string;
+  createdAt: number | null;
+  endedAt: number | null;
+  /** When these figures were made, in milliseconds since the epoch. */
+  at: number;
+  jobs: number;
+  counts: { label: string; jobs: number; tone: Tone }[];
+  verdict: { tone: Tone; headline: string; detail: string };
+  wrong: Problem[];
+  doing: { what: string; jobs: number }[];
+  waste: Waste;
+  sites: SiteFigures[];
+  caches: CacheFigures[];
+  /** Lines of the journals that could not be read. */
+  garbled: number;
+  /** Why the figures may be old: the run's folder cannot be read now. */
+  trouble: string | null;
+  /** The command that does what the stop button does; no button when null. */
+  stop: { command: string; here: boolean } | null;
+}
+
+export interface Problem {
+  /** Name of the fault kind or of what ails. */
+  cause: string;
+  what: string;
+  jobs: number;
+  /** The first few of them. */
+  examples: string[];
+  /** What one of them said, and what can be done. */
+  message: string;
+  fix: string;
+  /** Nobody but the user will do anything about it. */
+  needsYou: boolean;
+}
+
+/** Time on slots in milliseconds; `useful`, `moving`, `open` and all of `lost` add up to `slot`. */
+export interface Waste {
+  slot: number;
+  useful: number;
+  /** What successful attempts spent on anything but training: data, set-up, saving. */
+  moving: number;
+  /** Attempts still under way. */
+  open: number;
+  lost: { cause: string; what: string; millis: number; attempts: number }[];
+  queued: number;
+}
+
+export interface SiteFigures {
+  site: string;
+  attempts: number;
+  success: number;
+  running: number;
+  lost: number;
+  training: number;
+  slot: number;
+}
+
+export interface CacheFigures {
+  server: string;
+  fetches: number;
+  bytes: number;
+  /** Bytes per second over all finished fetches; null before the first. */
+  meanRate: number | null;
+  /** Bytes per second now. */
+  rate: number;
+  setbacks: number;
+  lastSetback: string;
+}
+
+export interface JobRow {
+  id: string;
+  state: string;
+  tone: Tone;
+  where: string;
+  figures: string;
+  note: string;
+  bars: AttemptBar[];
+}
+
+export interface AttemptBar {
+  attempt: number;
+  outcome: string;
+  /** Milliseconds since the epoch. */
+  from: number;
+  parts: { phase: string; millis: number }[];
+}
+
+/** What one event of the stream carries. */
+export interface Change {
+  board: Board;
+  rows: JobRow[];
+  /** Forget all rows told before. */
+  reset: boolean;
+}
+
+/** All there is to tell of one job. */
+export interface JobDetail {
+  id: string;
+  explanation: string[];
+  attempts: {
+    attempt: number;
+    outcome: string;
+    why: string;
+    where: string;
+    fault: string;
+    fix: string;
+    parts: { phase: string; millis: number }[];
+  }[];
+  curve: CurvePoint[];
+  commands: { what: string; command: string }[];
+  stop: { command: string; here: boolean } | null;
+}
+
+export interface CurvePoint {
+  attempt: number;
+  /** Epochs where they are known, else steps, else the number of the report. */
+  x: number;
+  loss: number;
+}
+
+export interface LogPart {
+  text: string;
+  /** Bytes of the whole log. */
+  size: number;
+  /** Where the text begins in it. */
+  from: number;
+}
+
+/** What the page finds in itself when it opens. */
+export interface Opening {
+  /** `live` asks the server at `base`; `static` has everything in it. */
+  mode: 'live' | 'static';
+  base: string;
+  runs: { name: string; href: string; current: boolean }[];
+  change: Change;
+  details: Record<string, JobDetail>;
+  version: string;
+}

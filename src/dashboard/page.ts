@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto';
+import type { Opening } from './page-data.ts';
+import { pageScript, pageStyle } from './page-script.ts';
+
+/** A page and the policy it is to be served with. */
+export interface Page {
+  html: string;
+  policy: string;
+}
+
+/** Makes pages: one file each, with style, script and first figures in it, so that nothing is asked for later. */
+export function pageMaker(): (opening: Opening) => Page {
+  const [style, script] = [pageStyle(), pageScript()];
+  const policy = [
+    "default-src 'none'",
+    `style-src ${hashOf(style)}`,
+    `script-src ${hashOf(script)}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return (opening) => {
+    const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="${escapeHtml(policy)}">
+<title>${escapeHtml(opening.change.board.name)} · Updraft</title>
+<style>${style}</style>
+</head>
+<body>
+<div id="page"></div>
+<noscript>This page needs JavaScript. The same figures as text: updraft status, updraft report.</noscript>
+<script type="application/json" id="opening">${embedded(opening)}</script>
+<script>${script}</script>
+</body>
+</html>
+`;
+    return { html, policy: `${policy}; frame-ancestors 'none'` };
+  };
+}
+
+/** A page of a few words, for those who are not let in. */
+export function plainPage(title: string, text: string, forward = '', seconds = 0): string {
+  const refresh =
+    forward === '' ? '' : `<meta http-equiv="refresh" content="${seconds};url=${escapeHtml(forward)}">`;
+  const link = forward === '' ? '' : `<p><a href="${escapeHtml(forward)}">Go on</a></p>`;
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">${refresh}<title>${escapeHtml(title)}</title></head><body><h1>${escapeHtml(title)}</h1><p>${escapeHtml(text)}</p>${link}</body></html>`;
+}
+
+const escapeHtml = (text: string): string =>
+  text.replaceAll(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
+
+/** JSON that cannot end the element it stands in. */
+const embedded = (value: unknown): string =>
+  JSON.stringify(value)
+    .replaceAll('<', String.raw`\u003c`)
+    .replaceAll('\u2028', String.raw`\u2028`);
+
+const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

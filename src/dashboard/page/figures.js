@@ -1,0 +1,102 @@
+/** @import { Board, Waste } from '../page-data.ts' */
+import { html, show } from './dom.js';
+import { showMillis, showShare, showSize } from './words.js';
+
+/** Waste by cause, sites and caches. */
+export function figures() {
+  const waste = html('div', { id: 'waste' });
+  const sites = html('div', { id: 'sites' });
+  const caches = html('div', { id: 'caches' });
+  const element = html(
+    'div',
+    { class: 'figures' },
+    panel('Where the time on slots went', waste),
+    panel('Sites', sites),
+    panel('Caches and origins', caches),
+  );
+  /** @param {Board} board */
+  const update = (board) => {
+    show(waste, wasteTable(board.waste));
+    show(sites, siteTable(board));
+    show(caches, cacheTable(board));
+  };
+  return { element, update };
+}
+
+/**
+ * @param {string} title
+ * @param {HTMLElement} content
+ */
+const panel = (title, content) =>
+  html('section', { class: 'panel' }, html('h2', {}, title), html('div', { class: 'wide' }, content));
+
+/** @param {Waste} waste */
+function wasteTable({ slot, useful, moving, open, lost, queued }) {
+  if (slot === 0) return html('p', {}, 'No time on a slot yet.');
+  const rows = [
+    { name: 'training that led to a result', what: '', millis: useful, kind: 'useful' },
+    { name: 'data and set-up of it', what: '', millis: moving, kind: 'moving' },
+    { name: 'attempts still under way', what: '', millis: open, kind: 'open' },
+    ...lost.map(({ cause, what, millis, attempts }) => ({
+      name: `lost: ${cause} (${attempts})`,
+      what,
+      millis,
+      kind: 'lost',
+    })),
+  ].filter(({ millis }) => millis > 0);
+  const lines = rows.map(({ name, what, millis, kind }) => {
+    const bar = html('div', { class: 'bar', 'data-kind': kind });
+    bar.style.width = `${((100 * millis) / slot).toFixed(2)}%`;
+    return [
+      html('span', {}, name, what === '' ? null : html('small', {}, ` ${what}`)),
+      bar,
+      showMillis(millis),
+      showShare(millis, slot),
+    ];
+  });
+  const table = tableOf(['What', '', 'Time', 'Share'], lines, 'waste');
+  if (queued === 0) return table;
+  return html('div', {}, table, html('p', {}, `And ${showMillis(queued)} queued, on no slot.`));
+}
+
+/** @param {Board} board */
+function siteTable({ sites }) {
+  if (sites.length === 0) return html('p', {}, 'No attempt has started yet.');
+  const lines = sites.map(({ site, attempts, success, running, lost, training, slot }) => [
+    site,
+    String(attempts),
+    String(success),
+    String(running),
+    String(lost),
+    showMillis(training),
+    showMillis(slot),
+  ]);
+  return tableOf(['Site', 'Attempts', 'Success', 'Running', 'Lost', 'Training', 'On slots'], lines);
+}
+
+/** @param {Board} board */
+function cacheTable({ caches }) {
+  if (caches.length === 0) return html('p', {}, 'Nothing was fetched from a server yet.');
+  const lines = caches.map(({ server, fetches, bytes, meanRate, rate, setbacks, lastSetback }) => [
+    server,
+    String(fetches),
+    showSize(bytes),
+    meanRate === null ? '–' : `${showSize(meanRate)}/s`,
+    rate === 0 ? '–' : `${showSize(rate)}/s`,
+    setbacks === 0 ? '0' : `${setbacks} (${lastSetback})`,
+  ]);
+  return tableOf(['Server', 'Fetches', 'Bytes', 'Mean rate', 'Now', 'Setbacks'], lines);
+}
+
+/**
+ * @param {string[]} titles
+ * @param {(Node | string)[][]} lines
+ * @param {string} kind
+ */
+const tableOf = (titles, lines, kind = 'plain') =>
+  html(
+    'table',
+    { class: kind },
+    html('thead', {}, html('tr', {}, ...titles.map((title) => html('th', { scope: 'col' }, title)))),
+    html('tbody', {}, ...lines.map((line) => html('tr', {}, ...line.map((cell) => html('td', {}, cell))))),
+  );

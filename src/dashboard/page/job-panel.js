@@ -1,0 +1,138 @@
+/** @import { JobDetail, LogPart } from '../page-data.ts' */
+import { lossCurve } from './curve.js';
+import { html, show } from './dom.js';
+import { partWords, phaseBar } from './timeline.js';
+
+/**
+ * @typedef {object} JobWorld
+ * @property {(id: string) => Promise<JobDetail | undefined>} detailOf
+ * @property {((id: string, stream: string) => Promise<LogPart>) | undefined} logOf
+ * @property {(command: string, here: boolean, jobs: string[]) => void} askStop
+ * @property {() => void} onClose
+ */
+
+/** What there is to know of the chosen job: why it stands as it does, its attempts, its loss, its log. */
+export class JobPanel {
+  #world;
+  #job = '';
+  #title = html('h2', { id: 'job-title', tabindex: '-1' });
+  #explanation = html('div', { id: 'explanation' });
+  #actions = html('div', { class: 'actions' });
+  #attempts = html('div');
+  #curve = html('div', { id: 'curve' });
+  #stream = html(
+    'select',
+    { id: 'stream' },
+    html('option', { value: 'out' }, 'output'),
+    html('option', { value: 'err' }, 'errors'),
+  );
+  #log = html('pre', {
+    class: 'log',
+    id: 'log',
+    tabindex: '0',
+    role: 'region',
+    'aria-label': 'End of the log',
+  });
+
+  /** @param {JobWorld} world */
+  constructor(world) {
+    this.#world = world;
+    this.#stream.addEventListener('change', () => void this.#readLog());
+    const tools = html('div', { class: 'tools' }, html('label', { for: 'stream' }, 'Show'), this.#stream);
+    const close = html('button', { type: 'button', click: () => this.#close() }, 'Close');
+    this.element = html(
+      'section',
+      { class: 'panel job', 'aria-labelledby': 'job-title', hidden: '' },
+      html('div', { class: 'row' }, this.#title, close),
+      this.#explanation,
+      this.#actions,
+      html('h3', {}, 'Attempts'),
+      this.#attempts,
+      html('h3', {}, 'Loss over all attempts'),
+      this.#curve,
+      html('h3', {}, 'End of the log'),
+      world.logOf === undefined ? null : tools,
+      this.#log,
+    );
+  }
+
+  /** The job that is shown; empty for none. */
+  get job() {
+    return this.#job;
+  }
+
+  /** @param {string} id */
+  async open(id) {
+    this.#job = id;
+    this.element.hidden = false;
+    this.#title.textContent = `Job ${id}`;
+    this.#log.textContent = '';
+    await this.refresh();
+    this.#title.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: 'nearest' });
+  }
+
+  /** Reads again what may have changed. */
+  async refresh() {
+    const asked = this.#job;
+    if (asked === '') return;
+    const detail = await this.#world.detailOf(asked).catch(() => undefined);
+    if (asked !== this.#job) return;
+    if (detail === undefined)
+      show(this.#explanation, html('p', {}, 'There is nothing more to tell of this job here.'));
+    else this.#showDetail(detail);
+    await this.#readLog();
+  }
+
+  #close() {
+    this.#job = '';
+    this.element.hidden = true;
+    this.#world.onClose();
+  }
+
+  /** @param {JobDetail} detail */
+  #showDetail({ id, explanation, attempts, curve, commands, stop }) {
+    show(this.#explanation, ...explanation.map((sentence) => html('p', {}, sentence)));
+    show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
+    show(this.#curve, lossCurve(curve));
+    const ask = () => {
+      if (stop !== null) this.#world.askStop(stop.command, stop.here, [id]);
+    };
+    const button = html('button', { type: 'button', class: 'danger' }, `Stop job ${id} …`);
+    const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));
+    show(this.#actions, stop === null ? null : button, html('ul', { class: 'commands' }, ...list));
+    const shown = this.#actions.querySelector('button');
+    if (shown !== null) shown.onclick = ask;
+  }
+
+  async #readLog() {
+    const asked = this.#job;
+    if (this.#world.logOf === undefined) {
+      this.#log.textContent = 'The logs are not part of this file; the commands above show them.';
+      return;
+    }
+    const part = await this.#world.logOf(asked, this.#stream.value).catch(() => undefined);
+    if (asked !== this.#job) return;
+    const before = part !== undefined && part.from > 0 ? `… ${part.from} bytes before this\n` : '';
+    const text = before + (part?.text ?? '') || 'Nothing was printed yet.';
+    if (this.#log.textContent === text) return;
+    const { scrollTop, clientHeight, scrollHeight } = this.#log;
+    this.#log.textContent = text;
+    // Who has scrolled back is reading.
+    if (scrollTop + clientHeight >= scrollHeight - 4) this.#log.scrollTop = this.#log.scrollHeight;
+  }
+}
+
+/** @param {JobDetail['attempts'][number]} attempt */
+const attemptOf = ({ attempt, outcome, why, where, fault, fix, parts }) =>
+  html(
+    'li',
+    { value: String(attempt) },
+    html('strong', {}, outcome),
+    where === '' ? null : ` at ${where}`,
+    why === '' ? null : ` (${why})`,
+    phaseBar(parts),
+    html('span', { class: 'what' }, partWords(parts) || 'just begun'),
+    fault === '' ? null : html('span', { class: 'said' }, fault),
+    fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
+  );

@@ -1,0 +1,107 @@
+/** @import { Board, Change, Opening } from '../page-data.ts' */
+import { html, show } from './dom.js';
+import { figures } from './figures.js';
+import { JobPanel } from './job-panel.js';
+import { JobTable } from './job-table.js';
+import { questions } from './questions.js';
+import { parsed, server } from './server.js';
+import { stopDialog } from './stop-dialog.js';
+
+const logMillis = 3000;
+
+const opening = /** @type {Opening} */ (parsed(document.getElementById('opening')?.textContent ?? ''));
+const live = opening.mode === 'live' ? server(opening.base) : undefined;
+let board = opening.change.board;
+
+const dialog = stopDialog(live?.stop ?? (() => Promise.resolve('This is a file, not a running dashboard.')));
+const panel = new JobPanel({
+  detailOf: live?.detailOf ?? ((id) => Promise.resolve(opening.details[id])),
+  logOf: live?.logOf,
+  askStop: dialog.ask,
+  onClose: () => table.choose(''),
+});
+const table = new JobTable(openJob);
+const glance = questions({ openJob });
+const numbers = figures();
+const link = html('span', { class: 'live', role: 'status' });
+const about = html('p', { class: 'about' });
+const stopButton = html('button', { type: 'button', class: 'danger', click: askStop }, 'Stop the run …');
+
+/** @param {string} id */
+function openJob(id) {
+  table.choose(id);
+  void panel.open(id);
+}
+
+function askStop() {
+  if (board.stop !== null) dialog.ask(board.stop.command, board.stop.here, []);
+}
+
+/** @param {Change} change */
+function take({ board: next, rows, reset }) {
+  board = next;
+  document.title = `${next.verdict.tone === 'bad' ? '✗ ' : ''}${next.name} · Updraft`;
+  const when = new Date(next.at).toLocaleString();
+  show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'figures of'} ${when}`);
+  stopButton.hidden = live === undefined || next.stop === null;
+  glance.update(next);
+  table.update(next, rows, reset);
+  numbers.update(next);
+  if (rows.some(({ id }) => id === panel.job)) void panel.refresh();
+}
+
+/** @param {boolean} alive */
+function tellLink(alive) {
+  link.textContent = alive
+    ? board.endedAt === null
+      ? 'live'
+      : 'has ended'
+    : 'not connected: trying again …';
+  link.dataset.tone = alive ? 'good' : 'bad';
+}
+
+const runs = html(
+  'nav',
+  { 'aria-label': 'Runs' },
+  ...opening.runs.map(({ name, href, current }) =>
+    html('a', current ? { href, 'aria-current': 'page' } : { href }, name),
+  ),
+);
+
+document
+  .getElementById('page')
+  ?.append(
+    html('a', { href: '#jobs-title', class: 'skip' }, 'Skip to the jobs'),
+    html(
+      'header',
+      {},
+      html(
+        'div',
+        { class: 'row' },
+        html('h1', {}, board.run === '' ? board.name : board.run),
+        link,
+        stopButton,
+      ),
+      about,
+      ...(opening.runs.length > 1 ? [runs] : []),
+    ),
+    html(
+      'main',
+      {},
+      glance.element,
+      html('div', { class: 'work' }, table.element, panel.element),
+      numbers.element,
+    ),
+    html('footer', {}, `Updraft ${opening.version}. The same in a terminal: updraft status, updraft report.`),
+    dialog.element,
+  );
+take(opening.change);
+if (live === undefined) {
+  link.textContent = 'a file: it does not change';
+  link.dataset.tone = 'idle';
+} else {
+  live.follow(take, tellLink);
+  setInterval(() => void panel.refresh(), logMillis);
+}
+const [only] = opening.change.rows;
+if (only !== undefined && board.jobs === 1) openJob(only.id);

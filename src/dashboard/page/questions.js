@@ -1,0 +1,139 @@
+/** @import { Board, Problem } from '../page-data.ts' */
+import { html, show } from './dom.js';
+import { many, marks, showMillis, showShare } from './words.js';
+
+/**
+ * The four questions of somebody who looks for ten seconds, with their answers.
+ *
+ * @param {{ openJob: (id: string) => void }} acts
+ */
+export function questions(acts) {
+  const verdict = html('div', { class: 'answer', 'aria-live': 'polite', id: 'verdict' });
+  const wrong = html('div', { class: 'answer', id: 'wrong' });
+  const doing = html('div', { class: 'answer', id: 'doing' });
+  const wasted = html('div', { class: 'answer', id: 'wasted' });
+  const element = html(
+    'section',
+    { class: 'questions', 'aria-label': 'The run at a glance' },
+    card('Is it going well?', verdict),
+    card('What is wrong now?', wrong),
+    card('What is being done about it?', doing),
+    card('What was wasted so far?', wasted),
+  );
+  /** @param {Board} board */
+  const update = (board) => {
+    element.dataset.tone = board.verdict.tone;
+    show(verdict, ...verdictOf(board));
+    show(wrong, ...wrongOf(board));
+    for (const button of wrong.querySelectorAll('button'))
+      button.onclick = () => acts.openJob(button.dataset.job ?? '');
+    show(doing, ...doingOf(board));
+    show(wasted, ...wastedOf(board));
+  };
+  return { element, update };
+}
+
+/**
+ * @param {string} title
+ * @param {HTMLElement} answer
+ */
+const card = (title, answer) => html('article', { class: 'card' }, html('h2', {}, title), answer);
+
+/** @param {Board} board */
+function verdictOf({ verdict, counts, jobs }) {
+  const bar = html('div', { class: 'counts-bar', 'aria-hidden': 'true' });
+  for (const count of counts) {
+    const part = html('span', { 'data-tone': count.tone });
+    part.style.flexGrow = String(count.jobs);
+    bar.append(part);
+  }
+  return [
+    html(
+      'p',
+      { class: 'headline', 'data-tone': verdict.tone },
+      html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[verdict.tone]),
+      verdict.headline,
+    ),
+    html('p', {}, `${verdict.detail}.`),
+    jobs > 0 ? bar : null,
+    html(
+      'ul',
+      { class: 'counts' },
+      ...counts.map(({ label, jobs: count, tone }) =>
+        html(
+          'li',
+          { 'data-tone': tone },
+          html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]),
+          `${count.toLocaleString('en')} ${label}`,
+        ),
+      ),
+    ),
+  ];
+}
+
+/** @param {Board} board */
+function wrongOf({ wrong, trouble, garbled }) {
+  const notes = [
+    trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
+    garbled === 0 ? null : html('p', {}, `${many(garbled, 'line')} of the journals could not be read.`),
+  ];
+  if (wrong.length === 0) return [...notes, trouble === null ? html('p', {}, 'Nothing.') : null];
+  return [
+    ...notes,
+    html('ul', { class: 'problems' }, ...wrong.slice(0, 6).map(problemOf)),
+    rest(wrong.length - 6),
+  ];
+}
+
+/** @param {Problem} problem */
+function problemOf({ cause, what, jobs, examples, message, fix, needsYou }) {
+  const buttons = examples.map((id) =>
+    html('button', { type: 'button', class: 'link', 'data-job': id, 'aria-label': `Show job ${id}` }, id),
+  );
+  return html(
+    'li',
+    {},
+    html('strong', {}, `${many(jobs, 'job')}: ${cause}`),
+    needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
+    html('span', { class: 'what' }, ` ${what}`),
+    message === '' ? null : html('span', { class: 'said' }, message),
+    fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
+    html('span', { class: 'examples' }, 'Look at ', ...buttons, jobs > examples.length ? ' …' : ''),
+  );
+}
+
+/** @param {number} count */
+const rest = (count) => (count > 0 ? html('p', {}, `And ${many(count, 'other cause')}.`) : null);
+
+/** @param {Board} board */
+function doingOf({ doing, wrong, endedAt }) {
+  const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
+  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${many(jobs, 'job')}: ${what}`));
+  if (needing > 0)
+    items.push(html('li', {}, `${many(needing, 'job')}: nothing happens until you act; see what helps`));
+  if (items.length === 0)
+    return [html('p', {}, endedAt === null ? 'Nothing needs doing.' : 'Nothing: it is over.')];
+  return [html('ul', {}, ...items), rest(doing.length - 6)];
+}
+
+/** @param {Board} board */
+function wastedOf({ waste }) {
+  const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
+  if (waste.slot === 0) return [html('p', {}, 'No time on a slot yet.')];
+  return [
+    html(
+      'p',
+      { class: 'headline' },
+      `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${showShare(lost, waste.slot)})`,
+    ),
+    html(
+      'p',
+      {},
+      `Training that led to a result: ${showMillis(waste.useful)} (${showShare(waste.useful, waste.slot)}). ` +
+        `Data and set-up of it: ${showMillis(waste.moving)}. Still open: ${showMillis(waste.open)}.`,
+    ),
+    waste.lost[0] === undefined
+      ? null
+      : html('p', {}, `Most of it: ${waste.lost[0].cause}, ${showMillis(waste.lost[0].millis)}.`),
+  ];
+}

@@ -1,0 +1,103 @@
+import { kinds, type FaultKind } from '../fault/kinds.ts';
+import type { FaultRecord } from '../journal/entry.ts';
+import type { AttemptState, JobState, RunState } from '../journal/state.ts';
+import { clip } from './job-row.ts';
+import type { Board, Problem } from './page-data.ts';
+import { causeOf, whatIs } from './waste.ts';
+
+/** An agent says something at least every half minute; after this long without a word nobody knows how it is. */
+const silenceMillis = 120_000;
+const longestMessage = 600;
+const mostExamples = 5;
+
+/** What is wrong with the run now: each cause once, those that wait for the user first. Pure. */
+export function problemsOf(state: RunState, now: number): Problem[] {
+  const found = new Map<string, Problem>();
+  for (const job of state.jobs)
+    for (const problem of jobProblems(job, now)) {
+      const key = `${problem.cause} ${String(problem.needsYou)}`;
+      const known = found.get(key);
+      if (known === undefined) found.set(key, problem);
+      else {
+        known.jobs += 1;
+        if (known.examples.length < mostExamples) known.examples.push(job.id);
+      }
+    }
+  return [...found.values()].sort((a, b) => Number(b.needsYou) - Number(a.needsYou) || b.jobs - a.jobs);
+}
+
+function jobProblems(job: JobState, now: number): Problem[] {
+  const last = job.attempts.at(-1);
+  if (job.held !== undefined) return [told(job, `held: ${job.held.kind}`, job.held, true)];
+  if (job.status === 'ended') {
+    if (job.outcome === 'success' || job.outcome === 'stopped') return [];
+    return [told(job, last === undefined ? 'lost' : causeOf(last), faultOf(last), true)];
+  }
+  if (last === undefined) return [];
+  if (job.status === 'waiting') return [told(job, causeOf(last), faultOf(last), false)];
+  const quiet = last.heardAt !== undefined && now - last.heardAt > silenceMillis;
+  return [...(quiet ? [silent(job)] : []), ...setbacks(job, last)];
+}
+
+export const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
+  attempt?.fault ?? attempt?.agent?.faults.at(-1);
+
+function told(job: JobState, cause: string, fault: FaultRecord | undefined, needsYou: boolean): Problem {
+  const kind = fault?.kind ?? cause;
+  return {
+    cause,
+    what: whatIs(kind),
+    jobs: 1,
+    examples: [job.id],
+    message: clip(fault?.message ?? '', longestMessage),
+    fix: clip(fault?.fix ?? '', longestMessage),
+    needsYou,
+  };
+}
+
+function silent(job: JobState): Problem {
+  return {
+    cause: 'silent',
+    what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
+    jobs: 1,
+    examples: [job.id],
+    message: '',
+    fix: '',
+    needsYou: false,
+  };
+}
+
+function setbacks(job: JobState, { agent }: AttemptState): Problem[] {
+  const open = agent?.fetches.filter(({ done }) => !done) ?? [];
+  const last = open.flatMap((fetch) => fetch.setbacks).at(-1);
+  if (last === undefined) return [];
+  return [{ ...told(job, last.fault.kind, last.fault, false), fix: '' }];
+}
+
+/** What is being done about it, without anybody asking. Pure. */
+export function doingOf(state: RunState): Board['doing'] {
+  const counts = new Map<string, number>();
+  for (const job of state.jobs) {
+    const what = doing(job);
+    if (what !== undefined) counts.set(what, (counts.get(what) ?? 0) + 1);
+  }
+  return [...counts].map(([what, jobs]) => ({ what, jobs })).sort((a, b) => b.jobs - a.jobs);
+}
+
+function doing(job: JobState): string | undefined {
+  const last = job.attempts.at(-1);
+  if (job.status === 'ended') return undefined;
+  if (job.stopRequested) return 'being stopped, as asked';
+  if (job.held !== undefined)
+    return canPass(job.held.kind)
+      ? "held: the pool's rule releases what may pass by itself"
+      : 'held until you act';
+  if (last === undefined) return undefined;
+  if (job.status === 'waiting') return `waiting for another attempt after ${causeOf(last)}`;
+  const failedOver = last.agent?.fetches.some((fetch) => !fetch.done && fetch.setbacks.length > 0) === true;
+  if (failedOver) return 'fetching on from another server or from the byte where it stopped';
+  const before = job.attempts.at(-2);
+  return before === undefined ? undefined : `running again after ${causeOf(before)}`;
+}
+
+const canPass = (kind: FaultKind): boolean => kinds[kind].retry !== 'never';

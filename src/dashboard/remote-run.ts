@@ -1,0 +1,81 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { Fault } from '../fault/fault.ts';
+import type { RunState } from '../journal/state.ts';
+import { RemoteMirror } from './remote-mirror.ts';
+import { RemoteShell } from './remote-shell.ts';
+import type { RunSource } from './run-source.ts';
+
+/** How often the other machine is asked: an access point is shared, and a training does not change in a second. */
+const lookMillis = 5000;
+
+export interface RemoteOptions {
+  env: Env;
+  clock: Clock;
+  /** Reads the states of a run in a folder of this machine, whatever its pool. */
+  follow: (folder: string, signal: AbortSignal) => AsyncIterable<RunState>;
+  /** Files that pools read beside the journals, as `find -path` takes them. */
+  patterns: readonly string[];
+}
+
+export interface RemoteRun extends RunSource, AsyncDisposable {}
+
+/** A run in a folder of another machine (`HOST:FOLDER`), read over the user's `ssh`; nothing is left over there. */
+export async function openRemoteRun(address: string, options: RemoteOptions): Promise<RemoteRun> {
+  const [, host = '', remote = ''] = /^([^:]+):(.+)$/s.exec(address) ?? [];
+  if (host === '')
+    throw new Fault('usage', `"${address}" does not say where the run is`, {
+      about: address,
+      fix: 'say HOST:FOLDER, such as ap40.uw.osg-htc.org:imagenet/runs/resnet50-a1b2c3',
+    });
+  const shell = new RemoteShell(host, options.env);
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-mirror-'));
+  const done = new AbortController();
+  const close = async () => {
+    done.abort();
+    await shell[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  };
+  const mirror = new RemoteMirror(shell, remote, folder, options.patterns);
+  try {
+    await mirror.update();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  let trouble: unknown;
+  const updating = keepUp(mirror, options.clock, done.signal).catch((error: unknown) => {
+    trouble = error;
+  });
+  return {
+    place: address,
+    folder,
+    argument: shellQuote(remote),
+    readEnd: (file, mostBytes) => mirror.readEnd(file, mostBytes),
+    async *follow(signal) {
+      const broken = new AbortController();
+      const both = AbortSignal.any([signal, broken.signal]);
+      void updating.then(() => broken.abort(trouble));
+      yield* options.follow(folder, both);
+    },
+    async [Symbol.asyncDispose]() {
+      await close();
+      await updating;
+    },
+  };
+}
+
+async function keepUp(mirror: RemoteMirror, clock: Clock, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const isOver = await clock.sleep(lookMillis, signal).then(
+      () => false,
+      () => true,
+    );
+    if (isOver) return;
+    await mirror.update();
+  }
+}

@@ -1,0 +1,157 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import path from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { printableLines } from '../base/printable.ts';
+import { asFault, Fault } from '../fault/fault.ts';
+import { attemptFiles, attemptFolder } from '../job/layout.ts';
+import type { JobState } from '../journal/state.ts';
+import { EventStream } from './event-stream.ts';
+import { isOwnPage } from './gatekeeper.ts';
+import { jobDetail } from './job-detail.ts';
+import { plainPage, type Page } from './page.ts';
+import type { Opening } from './page-data.ts';
+import type { RunHub } from './run-hub.ts';
+
+/** Pages that follow a run at once: more than this is a mistake, or not meant well. */
+const mostStreams = 16;
+const logBytes = 64 * 1024;
+/** Rows in the page itself, enough to fill a screen; the stream brings the rest. */
+const firstRows = 60;
+const mostBody = 1 << 20;
+
+export interface Site {
+  hubs: readonly RunHub[];
+  makePage: (opening: Opening) => Page;
+  streams: Set<EventStream>;
+  clock: Clock;
+  version: string;
+}
+
+/** Answers a request of a browser that was let in. */
+export async function answer(site: Site, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://localhost');
+  const [, index, what] = /^\/(?:run\/(\d+)(?:\/(\w+))?)?$/.exec(url.pathname) ?? [];
+  const hub = url.pathname === '/' ? site.hubs[0] : site.hubs[Number(index)];
+  if (hub === undefined) sendText(response, 404, 'There is no such page.');
+  else if (request.method === 'POST' && what === 'stop') await stop(hub, request, response);
+  else if (request.method !== 'GET') sendText(response, 405, 'Only looking is possible here.');
+  else if (what === undefined) sendPage(site, hub, response);
+  else if (what === 'events') openStream(site, hub, request, response);
+  else if (what === 'job') await sendJob(site, hub, url, response);
+  else if (what === 'log') await sendLog(hub, url, response);
+  else sendText(response, 404, 'There is no such page.');
+}
+
+function sendPage(site: Site, hub: RunHub, response: ServerResponse): void {
+  const news = hub.newsSince(undefined);
+  if (news === undefined) {
+    sendHtml(response, 200, plainPage('Reading the run …', hub.trouble ?? 'This takes a moment.', '/', 1));
+    return;
+  }
+  const { board, rows, reset } = news;
+  const runs = site.hubs.map((one, index) => ({
+    name: one.state?.run ?? path.basename(one.source.folder),
+    href: `/run/${index}`,
+    current: one === hub,
+  }));
+  const { html, policy } = site.makePage({
+    mode: 'live',
+    base: `/run/${site.hubs.indexOf(hub)}`,
+    runs,
+    change: { board, rows: rows.slice(0, firstRows), reset },
+    details: {},
+    version: site.version,
+  });
+  response.setHeader('Content-Security-Policy', policy);
+  sendHtml(response, 200, html);
+}
+
+function openStream(site: Site, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
+  if (site.streams.size >= mostStreams) {
+    sendText(response, 503, 'Too many pages follow this run already: close some.');
+    return;
+  }
+  const mark = request.headers['last-event-id'];
+  const stream = new EventStream(hub, response, typeof mark === 'string' ? mark : undefined);
+  site.streams.add(stream);
+  response.on('close', () => site.streams.delete(stream));
+}
+
+async function sendJob({ clock }: Site, hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
+  const job = jobOf(hub, url);
+  if (job === undefined) sendText(response, 404, 'The run has no such job.');
+  else sendJson(response, await jobDetail(hub.source, job, clock.now()));
+}
+
+async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
+  const job = jobOf(hub, url);
+  const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.attempt);
+  const attempt = job?.attempts.find((one) => one.attempt === number);
+  const stream = url.searchParams.get('stream') === 'err' ? 'err' : 'out';
+  // Ids come from a journal, which must not lead out of the run's folder.
+  const file = path.join(attemptFolder('.', job?.id ?? '', number), attemptFiles[stream]);
+  if (attempt === undefined || file.startsWith('..')) {
+    sendText(response, 404, 'The job has no such attempt.');
+    return;
+  }
+  const part = await hub.source.readEnd(file, logBytes);
+  sendJson(response, { ...part, text: printableLines(part.text) });
+}
+
+const jobOf = (hub: RunHub, url: URL): JobState | undefined =>
+  hub.state?.jobs.find(({ id }) => id === url.searchParams.get('id'));
+
+async function stop(hub: RunHub, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  if (!isOwnPage(request.headers)) {
+    sendText(response, 403, 'Only the page itself may ask for this.');
+    return;
+  }
+  try {
+    const jobs = jobsIn(await bodyOf(request));
+    if (hub.source.stop === undefined)
+      throw new Fault('usage', 'this run is on another machine and must be stopped there');
+    await hub.source.stop(jobs);
+    sendJson(response, { stopping: true });
+  } catch (error) {
+    const { message, fix } = asFault(error);
+    response.statusCode = 400;
+    sendJson(response, { error: message, fix: fix ?? '' });
+  }
+}
+
+/** The jobs a request names; an empty list means all, so anything else than a list of names is refused. */
+function jobsIn(body: string): string[] {
+  const wrong = new Fault('usage', 'the request does not say which jobs are meant');
+  let jobs: unknown;
+  try {
+    ({ jobs } = JSON.parse(body) as { jobs?: unknown });
+  } catch {
+    throw wrong;
+  }
+  if (!Array.isArray(jobs) || !jobs.every((job) => typeof job === 'string')) throw wrong;
+  return jobs;
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > mostBody) throw new Fault('usage', 'the request is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+export function sendHtml(response: ServerResponse, status: number, html: string): void {
+  response.writeHead(status, { 'Content-Type': 'text/html; charset=utf-8' }).end(html);
+}
+
+export function sendText(response: ServerResponse, status: number, text: string): void {
+  response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' }).end(`${text}\n`);
+}
+
+function sendJson(response: ServerResponse, value: unknown): void {
+  response.setHeader('Content-Type', 'application/json; charset=utf-8');
+  response.end(JSON.stringify(value));
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../base/clock.ts';
+import { asFault } from '../fault/fault.ts';
+import { runFiles } from '../job/layout.ts';
+import type { JobState, RunState } from '../journal/state.ts';
+import { boardOf } from './board.ts';
+import { jobRow, type TellJob } from './job-row.ts';
+import type { Board, Change, JobRow } from './page-data.ts';
+import { stopCommand, type RunSource } from './run-source.ts';
+
+/** The page is told at most this often. */
+const restMillis = 250;
+/** How long a folder that cannot be read, or a run that has ended, is left alone. */
+const againMillis = 2000;
+
+interface Kept {
+  job: JobState;
+  row: JobRow;
+  text: string;
+  /** The version in which the row last changed. */
+  version: number;
+}
+
+/** Changes since a mark, and the mark to ask from next time. */
+export interface News extends Change {
+  mark: string;
+}
+
+/** Follows one run and knows what changed since any earlier moment: each row remembers when it last changed. */
+export class RunHub {
+  readonly source: RunSource;
+  readonly #tell: TellJob;
+  readonly #clock: Clock;
+  readonly #rows = new Map<string, Kept>();
+  readonly #listeners = new Set<() => void>();
+  /** Marks of another hub, or from before a restart of the journals, mean nothing here. */
+  #epoch = newEpoch();
+  #version = 0;
+  #state: RunState | undefined;
+  #board: Board | undefined;
+  #trouble: string | null = null;
+
+  constructor(source: RunSource, tell: TellJob, clock: Clock) {
+    this.source = source;
+    this.#tell = tell;
+    this.#clock = clock;
+  }
+
+  get state(): RunState | undefined {
+    return this.#state;
+  }
+
+  /** Why the run cannot be read now. */
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  /** Calls the listener after every change; gives back how to stop that. */
+  listen(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** What is new since the mark; everything when the mark is none of ours. Undefined until the run was read. */
+  newsSince(mark: string | undefined): News | undefined {
+    if (this.#board === undefined) return undefined;
+    const [epoch, version] = mark?.split('.') ?? [];
+    const known = epoch === this.#epoch ? Number(version) : 0;
+    const rows = [...this.#rows.values()].filter((kept) => kept.version > known).map(({ row }) => row);
+    const reset = epoch !== this.#epoch;
+    return { board: this.#board, rows, reset, mark: `${this.#epoch}.${this.#version}` };
+  }
+
+  /** Looks at the clock again: what was not heard of for long shows only by the time that passed. */
+  refresh(): void {
+    if (this.#state !== undefined) this.take(this.#state);
+  }
+
+  take(state: RunState): void {
+    const now = this.#clock.now();
+    if (state.jobs.length < this.#rows.size) this.#forget();
+    this.#version += 1;
+    for (const job of state.jobs) this.#takeJob(job, now);
+    this.#state = state;
+    const { source } = this;
+    const ended = state.endedAt !== undefined || state.stopRequested;
+    const stop = ended ? null : { command: stopCommand(source), here: source.stop !== undefined };
+    this.#board = boardOf(state, { place: source.place, trouble: this.#trouble, stop }, now);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Follows the run until the signal aborts, also through trouble and into another life of the run. */
+  async run(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        for await (const state of this.source.follow(signal)) {
+          this.#trouble = null;
+          this.take(state);
+          await this.#clock.sleep(restMillis, signal);
+        }
+        await this.#untilGrown(signal);
+      } catch (error) {
+        if (isOver(signal)) return;
+        this.#trouble = asFault(error).message;
+        this.refresh();
+        await this.#clock.sleep(againMillis, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  #takeJob(job: JobState, now: number): void {
+    const known = this.#rows.get(job.id);
+    if (known?.job === job && job.status !== 'running') return;
+    const row = jobRow(job, this.#tell, now);
+    const text = JSON.stringify(row);
+    const version = known?.text === text ? known.version : this.#version;
+    this.#rows.set(job.id, { job, row, text, version });
+  }
+
+  #forget(): void {
+    this.#rows.clear();
+    this.#epoch = newEpoch();
+  }
+
+  /** A run that has ended begins again when somebody retries it: its journal grows. */
+  async #untilGrown(signal: AbortSignal): Promise<void> {
+    const journal = path.join(this.source.folder, runFiles.journal);
+    const size = async () => (await stat(journal).catch(() => undefined))?.size;
+    const before = await size();
+    while ((await size()) === before) await this.#clock.sleep(againMillis, signal);
+  }
+}
+
+/** A function, since the answer changes while one waits. */
+const isOver = ({ aborted }: AbortSignal): boolean => aborted;
+
+const newEpoch = (): string => randomBytes(4).toString('hex');
