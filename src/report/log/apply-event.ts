@@ -1,3 +1,4 @@
+import { once } from './once.ts';
 import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../../eventlog/events.ts';
 import { kinds } from '../../fault/kinds.ts';
@@ -165,6 +166,13 @@ interface Figures {
 
 /** Rows that say what was used; the rest is not worth a million times the memory. */
 function keepFigures(attempt: LoggedAttempt, { bytes, resources }: Figures): void {
-  attempt.resources = resources.filter(({ usage, request }) => usage !== undefined && request !== undefined);
+  attempt.resources = resources
+    .filter(({ usage, request }) => usage !== undefined && request !== undefined)
+    .map(({ name, unit, usage = 0, request = 0 }) => ({
+      name: once(name),
+      unit: once(unit ?? ''),
+      usage,
+      request,
+    }));
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
 }

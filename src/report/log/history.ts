@@ -1,4 +1,3 @@
-import type { Resource } from '../../eventlog/details.ts';
 import type { Cause } from './causes.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it. */
@@ -49,7 +48,16 @@ export interface LoggedAttempt {
   receivedBytes?: number;
   /** How fast which cache delivered; only a run's own journal tells. */
   caches?: { name: string; bytesPerSecond: number }[];
-  resources: readonly Resource[];
+  resources: readonly UsedResource[];
+}
+
+/** A resource that was asked for and measured. */
+export interface UsedResource {
+  name: string;
+  /** Empty where the log gives none. */
+  unit: string;
+  usage: number;
+  request: number;
 }
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';

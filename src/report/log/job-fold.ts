@@ -96,6 +96,9 @@ export class JobFold {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
     this.#closeSpan(this.#now);
+    // An array that grew has room to spare; a log may have a million of them.
+    attempt.spans = attempt.spans.slice();
+    attempt.waits = attempt.waits.slice();
     attempt.ending = ending;
     if (cause !== undefined) attempt.cause = cause;
     this.#attempt = undefined;
@@ -138,6 +141,7 @@ export class JobFold {
       job.outcome = this.#ended ?? 'waiting';
     }
     job.after = this.#waits;
+    job.attempts = job.attempts.slice();
     if (job.outcome === 'running' || job.outcome === 'waiting' || job.outcome === 'success') {
       delete job.cause;
       delete job.reason;

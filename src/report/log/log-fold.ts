@@ -1,7 +1,8 @@
-import type { LogEvent } from '../../eventlog/events.ts';
+import type { EventOf, LogEvent } from '../../eventlog/events.ts';
 import { applyEvent } from './apply-event.ts';
 import type { LoggedJob } from './history.ts';
 import { JobFold } from './job-fold.ts';
+import { once } from './once.ts';
 
 /** What the logs were like, beyond their jobs. */
 export interface LogFacts {
@@ -20,12 +21,13 @@ export interface LogFacts {
 interface Known {
   fold: JobFold;
   log: number;
-  /** Time and host of its submit event: two jobs of the same number differ in it. */
-  birth: string | undefined;
+  /** Time and host of its submit event: two jobs of the same number differ in them. */
+  bornAt: number | undefined;
+  bornOn: string | undefined;
   /** Events up to here were told by an earlier log. */
   toldUntil: number;
-  /** Numbers of the events at the very last moment. */
-  latest: number[];
+  /** The events at the very last moment: bit by number, 47 being the highest. */
+  latest: number;
 }
 
 /** Jobs from the events of any number of logs, given log by log, oldest log first. */
@@ -68,8 +70,8 @@ export class LogFold {
       known.log = this.#log;
     }
     if (time < known.fold.now) facts.backwards += 1;
-    if (time > known.fold.now) known.latest = [];
-    known.latest.push(event.number);
+    if (time > known.fold.now) known.latest = 0;
+    if (!hasBit(known.latest, event.number)) known.latest += bitOf(event.number);
     known.fold.advance(time);
     applyEvent(known.fold, event);
   }
@@ -82,7 +84,7 @@ export class LogFold {
     const id = `${event.cluster}.${event.proc}`;
     const known = this.#known.get(id);
     if (known === undefined) return this.#open(id, event);
-    if (event.kind === 'submit' && known.birth !== birthOf(event)) return this.#open(id, event);
+    if (event.kind === 'submit' && !isBirthOf(known, event)) return this.#open(id, event);
     if (known.log !== this.#log) known.toldUntil = known.fold.now;
     return known;
   }
@@ -92,15 +94,23 @@ export class LogFold {
     this.#uses.set(id, uses);
     const fold = new JobFold(uses === 1 ? id : `${id}#${uses}`, event.time ?? 0);
     this.#folds.push(fold);
-    const known = { fold, log: this.#log, birth: birthOf(event), toldUntil: -Infinity, latest: [] };
+    const born = event.kind === 'submit' ? once(event.details.host ?? '') : undefined;
+    const known = {
+      ...{ fold, log: this.#log, toldUntil: -Infinity, latest: 0 },
+      ...{ bornAt: event.time, bornOn: born },
+    };
     this.#known.set(id, known);
     return known;
   }
 }
 
-const birthOf = (event: LogEvent): string | undefined =>
-  event.kind === 'submit' ? `${event.timeText} ${event.details.host ?? ''}` : undefined;
+const isBirthOf = ({ bornAt, bornOn }: Known, { time, details }: EventOf<'submit'>): boolean =>
+  bornAt === time && bornOn === (details.host ?? '');
+
+/** Numbers HTCondor does not use (yet) share a bit with one it does. */
+const bitOf = (number: number): number => 2 ** (number % 48);
+const hasBit = (bits: number, number: number): boolean => Math.floor(bits / bitOf(number)) % 2 === 1;
 
 /** Whether an earlier log told of it; of the last moment it may have told only a part. */
 const isRepeated = ({ toldUntil, latest }: Known, number: number, time: number): boolean =>
-  time < toldUntil || (time === toldUntil && latest.includes(number));
+  time < toldUntil || (time === toldUntil && hasBit(latest, number));

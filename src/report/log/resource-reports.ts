@@ -19,11 +19,11 @@ const margin = 1.2;
 const muchTooMuch = 0.5;
 
 export function resourceReports(jobs: readonly LoggedJob[]): ResourceReport[] {
-  const seen = new Map<string, { unit: string | undefined; used: number[]; requested: number }>();
+  const seen = new Map<string, { unit: string; used: number[]; requested: number }>();
   for (const { attempts } of jobs)
     for (const { ending, resources } of attempts) {
       if (ending !== 'success') continue;
-      for (const { name, unit, usage = 0, request = 0 } of resources) {
+      for (const { name, unit, usage, request } of resources) {
         const entry = seen.get(name) ?? { unit, used: [], requested: 0 };
         seen.set(name, entry);
         entry.used.push(usage);
@@ -31,7 +31,7 @@ export function resourceReports(jobs: readonly LoggedJob[]): ResourceReport[] {
       }
     }
   return [...seen].map(([name, { unit, used, requested }]) =>
-    resourceReport(name, unit ?? null, ascending(used), requested),
+    resourceReport(name, unit === '' ? null : unit, ascending(used), requested),
   );
 }
 
