@@ -1,0 +1,53 @@
+/** Why jobs stand as they do, in a few words. Where Updraft has a fault of that kind, it has the same name. */
+export const causes = {
+  none: 'nothing went wrong',
+  'waits-for-slot': 'no slot has taken it yet',
+  'object-missing': 'the input was not found (404)',
+  'access-refused': 'the server refuses access',
+  'transfer-stalled': 'the transfer stalled',
+  'servers-unreachable': 'the server cannot be reached',
+  'server-failed': 'the server failed',
+  'plugin-failed': 'the file-transfer plugin failed',
+  'transfer-failed': 'the input transfer failed',
+  'input-missing': 'an input file is not on the access point',
+  'input-too-big': 'the input is over the access point’s limit',
+  'output-missing': 'a promised output file was not written',
+  'output-too-big': 'the output is over the access point’s limit',
+  'output-failed': 'the output could not be brought back',
+  'disk-full': 'a disk is full',
+  'memory-exceeded': 'it used more memory than it asked for',
+  'disk-exceeded': 'it used more disk than it asked for',
+  'time-limit': 'the time limit was reached',
+  'environment-broken': 'the container image cannot be used',
+  'command-missing': 'the program could not be started',
+  'file-unusable': 'a file of the access point cannot be opened',
+  'machine-broken': 'the machine could not run it',
+  'checkpoint-failed': 'a checkpoint could not be saved',
+  'exit-code': 'the program ended with an error',
+  signal: 'the program was ended by a signal',
+  'job-policy': 'a rule of the job itself said so',
+  'pool-policy': 'a rule of the access point said so',
+  'site-policy': 'a rule of the execution point said so',
+  user: 'somebody asked for it',
+  staging: 'its files are still being brought to the access point',
+  evicted: 'the pool took the slot back',
+  disconnected: 'the connection to the machine was lost',
+  'silent-end': 'an attempt ended without a word in the log',
+  fault: 'Updraft’s agent found a fault',
+  unknown: 'HTCondor gives a reason that Updraft does not know',
+} as const satisfies Record<string, string>;
+
+export type Cause = keyof typeof causes;
+
+/** What an account of an end comes from. */
+export interface Diagnosis {
+  cause: Cause;
+  /** In sentences, with figures; the first says why. */
+  because: string[];
+  /** Whether the same thing tried again will end the same way. */
+  outlook: 'passing' | 'lasting' | 'unclear';
+  /** What anybody could do. */
+  advice: string[];
+  /** What the author of a submit file could do there. */
+  submitAdvice?: string[];
+}

@@ -1,0 +1,78 @@
+import type { Diagnosis } from './causes.ts';
+import { evictionDiagnosis } from './evictions.ts';
+import type { Account } from './job-story.ts';
+import { plainHolds } from './plain-holds.ts';
+import { safeLine } from './quote-event.ts';
+import { diskDiagnosis, memoryDiagnosis, sizeDiagnosis, timeDiagnosis } from './resource-diagnosis.ts';
+import { startDiagnosis } from './start-diagnosis.ts';
+import { inputDiagnosis, outputDiagnosis, transferDirection } from './transfer-diagnosis.ts';
+
+/**
+ * What a hold or an eviction comes from: by HTCondor's words where they say it, because codes have changed their
+ * meaning, and then by its code. What neither tells is `unknown` and keeps its words: it is not guessed into a class.
+ */
+export function diagnose(account: Account, seenMb = 0): Diagnosis {
+  const { code, subcode, reason } = account;
+  if (code === 32 || code === 33) return sizeDiagnosis(code === 32 ? 'input' : 'output', reason);
+  if (code === 46 || code === 47) return timeDiagnosis(code, reason);
+  if (isMemory(account)) return memoryDiagnosis(account, seenMb);
+  if (isDisk(account)) return diskDiagnosis(account);
+  if (code === 6 || /^(?:error from \S+: )?failed to execute/i.test(reason))
+    return startDiagnosis(reason, subcode);
+  if (code === 35 || code === 45 || /singularity test failed/i.test(reason)) return imageDiagnosis(reason);
+  const way = isOwnMatter(code) ? undefined : transferDirection(reason, code);
+  if (way !== undefined) return (way === 'input' ? inputDiagnosis : outputDiagnosis)({ reason, subcode });
+  if (code !== undefined && code >= 1000) return evictionDiagnosis(code);
+  return plainHolds(code, subcode, reason) ?? unknown(account);
+}
+
+/** Holds that people and rules make: whatever their words mention, nothing failed by itself. */
+const isOwnMatter = (code: number | undefined): boolean => code === 1 || code === 3 || code === 26;
+
+function isMemory({ code, subcode, reason }: Account): boolean {
+  if (isOwnMatter(code) || code === 6) return false;
+  if ((code === 34 || code === 21) && subcode === 102) return true;
+  return /memory (?:usage|limit) exceeded|memory usage exceeded|over (?:cgroup )?memory limit|too much memory|out of memory/i.test(
+    reason,
+  );
+}
+
+function isDisk({ code, subcode, reason }: Account): boolean {
+  if (isOwnMatter(code)) return false;
+  if ((code === 34 || code === 21) && subcode === 104) return true;
+  return /disk usage exceeded|more disk space than requested/i.test(reason);
+}
+
+function imageDiagnosis(reason: string): Diagnosis {
+  const words = reason.replace(/^.*?(?:test failed:|container:)\s*/is, '').trim();
+  const image = /\b((?:docker|oras|osdf|pelican|library|https?):\/\/[^\s'",]+?)(?::?\s|["',]|$)/.exec(
+    reason,
+  )?.[1];
+  return {
+    cause: 'environment-broken',
+    because: [
+      `The container ${image === undefined ? 'image' : `image ${safeLine(image)}`} could not be used on that machine.`,
+      ...(words === '' ? [] : [`The container tool said: ${safeLine(words)}`]),
+    ],
+    outlook: 'unclear',
+    advice: [
+      'Check the image’s name and tag, and that the registry gives it to a machine without your login.',
+      'Start it once by hand: apptainer exec IMAGE true.',
+    ],
+  };
+}
+
+function unknown({ code, subcode, reason }: Account): Diagnosis {
+  const codes = code === undefined ? 'no code' : `code ${code}, subcode ${subcode ?? 0}`;
+  const words = /^(?:reason unspecified)?$/i.test(reason.trim())
+    ? 'no words'
+    : `these words: ${safeLine(reason)}`;
+  return {
+    cause: 'unknown',
+    because: [`HTCondor gives ${codes} and ${words}`],
+    outlook: 'unclear',
+    advice: [
+      'Updraft does not know this reason and does not guess. Read the words above, or ask the staff of the access point.',
+    ],
+  };
+}

@@ -1,0 +1,98 @@
+import { causes, type Cause, type Diagnosis } from './causes.ts';
+import { diagnose } from './diagnose.ts';
+import type { Evidence, Explanation } from './explanation.ts';
+import type { JobStory } from './job-story.ts';
+import { streaksOf, tellStreaks } from './past-attempts.ts';
+import { safeLine } from './quote-event.ts';
+import { showSpan } from './show-span.ts';
+import type { RunRules } from './what-is-done.ts';
+
+type Removal = Extract<NonNullable<JobStory['ended']>, { by: 'removal' }>;
+
+/** Why a job was removed, and what had become of it before: that is often the true cause. */
+export function explainRemoval(
+  story: JobStory,
+  { reason, evidence }: Removal,
+  rules: RunRules | undefined,
+): Explanation {
+  const [cause, because] = removalCause(reason);
+  const before = beforeRemoval(story);
+  return {
+    ...{ job: story.id, standing: 'removed', cause, title: removalTitles[cause] ?? causes[cause] },
+    because: [because, ...before.because],
+    evidence: [...before.evidence, evidence],
+    doing: ['Nothing: it has left the queue.'],
+    advice: [
+      ...(before.diagnosis === undefined
+        ? []
+        : [...before.diagnosis.advice, ...(rules ? [] : (before.diagnosis.submitAdvice ?? []))]),
+      rules === undefined
+        ? 'Submit it again if it is still wanted.'
+        : 'Submit the run again if it is still wanted: updraft submit',
+    ],
+  };
+}
+
+const removalTitles: Partial<Record<Cause, string>> = {
+  user: 'somebody removed it',
+  'job-policy': 'a rule of the job removed it',
+  'pool-policy': 'a rule of the access point removed it',
+  'time-limit': 'a rule of the access point removed it: the time limit was reached',
+  unknown: 'it was removed, for a reason that Updraft does not know',
+};
+
+function removalCause(reason: string): [Cause, string] {
+  const words = reason.trim();
+  const said = safeLine(words);
+  const user = /\(by user ([^)]+)\)/.exec(words)?.[1];
+  if (user !== undefined) {
+    const how = /^via condor_rm/.test(words) ? '' : ` with these words: ${said}`;
+    return ['user', `${safeLine(user)} removed it with condor_rm${how}${how === '' ? '.' : ''}`];
+  }
+  if (/OtherJobRemoveRequirements/.test(words))
+    return [
+      'user',
+      'It belonged to another job, such as a workflow (DAG), and went with it when that one was removed.',
+    ];
+  if (/wall ?time|duration|runtime/i.test(words) && /SYSTEM_PERIODIC_REMOVE|exceeded/i.test(words))
+    return ['time-limit', `The access point removed it for its running time: ${said}`];
+  if (/SYSTEM_PERIODIC_REMOVE/i.test(words))
+    return ['pool-policy', `A rule of the access point removed it: ${said}`];
+  if (/PeriodicRemove|expression/i.test(words))
+    return ['job-policy', `A rule of the job itself removed it: ${said}`];
+  if (/^via condor_rm/.test(words)) return ['user', 'Somebody removed it with condor_rm.'];
+  return [
+    'unknown',
+    words === ''
+      ? 'It was removed; the log does not say by whom.'
+      : `It was removed with these words: ${said}`,
+  ];
+}
+
+interface Before {
+  because: string[];
+  evidence: Evidence[];
+  diagnosis?: Diagnosis;
+}
+
+function beforeRemoval(story: JobStory): Before {
+  const hold = story.isHeld ? story.holds.at(-1) : undefined;
+  if (hold !== undefined) {
+    const diagnosis = diagnose(hold, story.attempts.at(-1)?.memoryMb);
+    const because = [`Before that it was held: ${diagnosis.because[0] ?? ''}`, ...diagnosis.because.slice(1)];
+    return { because, evidence: [hold.evidence], diagnosis };
+  }
+  const last = story.attempts.at(-1);
+  const waited = showSpan(story.from, story.to);
+  if (last === undefined)
+    return {
+      because: [`No slot had taken it${waited === '' ? '' : ` in ${waited}`}.`],
+      evidence: [story.first],
+    };
+  const streaks = streaksOf(story.attempts);
+  const past = tellStreaks(streaks);
+  const diagnosis = last.end === undefined ? undefined : streaks.at(-1)?.diagnosis;
+  const running =
+    last.end === undefined ? [`It was ${last.doing} at the time (attempt ${story.attempts.length}).`] : [];
+  return { because: [...running, ...past.because], evidence: past.evidence, ...(diagnosis && { diagnosis }) };
+}

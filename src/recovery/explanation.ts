@@ -1,0 +1,33 @@
+import type { Cause } from './causes.ts';
+
+/** How a job stands. `looping`: it starts over and over and ends the same way each time, and nobody holds it. */
+export type Standing = 'succeeded' | 'failed' | 'held' | 'looping' | 'running' | 'waiting' | 'removed';
+
+/** Where it is written: a place in an event log or an entry of a journal, with its words. */
+export interface Evidence {
+  file: string;
+  /** Where an event begins in its log, in bytes. */
+  offset?: number;
+  /** The number (`seq`) of a journal's entry. */
+  entry?: number;
+  /** The time as written. */
+  at: string;
+  /** The lines it rests on, safe on a terminal and cut where they are endless. */
+  lines: string[];
+}
+
+/** Why a job stands as it does. Plain data: it goes into `--json` as it is. */
+export interface Explanation {
+  job: string;
+  standing: Standing;
+  cause: Cause;
+  /** The cause in a few words, the same for all jobs it befell. */
+  title: string;
+  /** What happened, in sentences; the first says why. */
+  because: string[];
+  evidence: Evidence[];
+  /** What is being done about it, by whom. */
+  doing: string[];
+  /** What the user could do. */
+  advice: string[];
+}
