@@ -5,12 +5,14 @@ import { test } from 'node:test';
 import type { Usage } from '../../src/adopt/evidence.ts';
 import type { Finding } from '../../src/adopt/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
-import { poolLimits } from '../../src/adopt/pool-limits.ts';
 import { survey } from '../../src/adopt/survey.ts';
+import { limitsOf } from '../../src/cli/adopt/limits-of.ts';
+import type { ProfileName } from '../../src/job/spec.ts';
+import { condorProfiles } from '../../src/pool/condor/profiles.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Case {
-  pool?: keyof typeof poolLimits;
+  pool?: ProfileName;
   /** Files that are too large to be kept here: made with holes, of these sizes in bytes. */
   sizes?: Record<string, number>;
   usage?: Usage;
@@ -37,7 +39,7 @@ for (const name of names)
       file: path.join(folder, 'job.sub'),
       env: { HOME: '/home/tester' },
       now: new Date('2026-11-15T00:00:00Z'),
-      limits: poolLimits[pool],
+      limits: limitsOf(condorProfiles[pool]),
       ...(usage === undefined ? {} : { usage }),
     });
     const findings = lintSubmission(evidence);

@@ -60,7 +60,7 @@ export const resourceRules: Rule<Evidence>[] = [
       valueOf(batch, 'project_name') === undefined
         ? [
             {
-              message: `no project: ${limits.name} accounts by project, and takes your default one or refuses`,
+              message: `no project: ${limits.title} accounts by project, and takes your default one or refuses`,
               fix: '+ProjectName = "YourProject"',
               place: batch.queue.place,
             },
@@ -194,8 +194,8 @@ function durationCategory(batch: Batch, { limits }: Evidence): Found[] {
     {
       message:
         given === undefined
-          ? `no +JobDurationCategory: ${limits.name} takes "${known[0] ?? ''}", and holds a job that runs longer`
-          : `${limits.name} knows no duration category "${given}"`,
+          ? `no +JobDurationCategory: ${limits.title} takes "${known[0] ?? ''}", and holds a job that runs longer`
+          : `${limits.title} knows no duration category "${given}"`,
       fix: `+JobDurationCategory = "${known.join('" or "')}"`,
       place: placeOf(batch, 'MY.JobDurationCategory'),
     },

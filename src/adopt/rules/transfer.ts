@@ -153,7 +153,7 @@ function sentBytes(batch: Batch, evidence: Evidence): number {
 
 function tooLarge(batch: Batch, evidence: Evidence): Found[] {
   const own = Number(valueOf(batch, 'max_transfer_input_mb') ?? NaN);
-  const limit = own > 0 ? own : evidence.limits.inputMegabytes;
+  const limit = own > 0 ? own : Math.floor(evidence.limits.inputBytes / 2 ** 20);
   const megabytes = Math.ceil(sentBytes(batch, evidence) / 2 ** 20);
   if (own === -1 || megabytes <= limit) return [];
   return [
@@ -167,12 +167,12 @@ function tooLarge(batch: Batch, evidence: Evidence): Found[] {
 
 function large(batch: Batch, evidence: Evidence): Found[] {
   const bytes = sentBytes(batch, evidence);
-  const { adviseMegabytes, inputMegabytes, name } = evidence.limits;
-  if (bytes <= adviseMegabytes * 2 ** 20 || bytes > inputMegabytes * 2 ** 20) return [];
+  const { adviseBytes, inputBytes, title } = evidence.limits;
+  if (bytes <= adviseBytes || bytes > inputBytes) return [];
   const jobs = batch.queue.total ?? 1;
   return [
     {
-      message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${name} advises at most ${adviseMegabytes} MB`,
+      message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${title} advises at most ${showQuantity(adviseBytes)}`,
       fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
       place: placeOf(batch, 'transfer_input_files'),
     },

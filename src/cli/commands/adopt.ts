@@ -4,15 +4,19 @@ import { Option, type Command } from 'commander';
 import type { Evidence } from '../../adopt/evidence.ts';
 import type { Finding } from '../../adopt/finding.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
-import { poolLimits } from '../../adopt/pool-limits.ts';
 import { survey } from '../../adopt/survey.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { profiles, type ProfileName } from '../../job/spec.ts';
 import { Fault } from '../../fault/fault.ts';
 import { additionsDiff } from '../adopt/additions.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage } from '../adopt/read-usage.ts';
 import { reportText } from '../adopt/report-text.ts';
 import { plannedRun, submitAdopted, type AdoptedRun } from '../adopt/submit-adopted.ts';
+import { condorProfiles, type Profile } from '../../pool/condor/profiles.ts';
+import { CondorTools } from '../../pool/condor/condor-tools.ts';
+import { findProfile } from '../../pool/condor/find-profile.ts';
+import { limitsOf } from '../adopt/limits-of.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 
@@ -22,7 +26,7 @@ interface Options {
   withPlugin?: true;
   yes?: true;
   usage?: string;
-  pool: keyof typeof poolLimits;
+  pool?: ProfileName;
 }
 
 export function configure(command: Command, cli: Cli): void {
@@ -37,9 +41,10 @@ export function configure(command: Command, cli: Cli): void {
     .option('-y, --yes', 'submit without asking, errors or not')
     .option('--usage <log>', 'an event log of earlier jobs: requests are compared with what they used')
     .addOption(
-      new Option('--pool <pool>', 'whose limits and customs apply')
-        .choices(Object.keys(poolLimits))
-        .default('htcondor'),
+      new Option(
+        '--pool <pool>',
+        'whose limits and customs apply (default: those of this access point)',
+      ).choices(profiles),
     )
     .addHelpText(
       'after',
@@ -69,7 +74,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     file,
     env: cli.env,
     now: new Date(cli.clock.now()),
-    limits: poolLimits[options.pool],
+    limits: limitsOf(await profileOf(cli, options.pool)),
     ...(usage === undefined ? {} : { usage }),
   });
   const findings = lintSubmission(evidence);
@@ -87,6 +92,13 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   else if (isBad) throw errorsFound(file, argument);
   else if (options.json !== true)
     nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it as it is and watch it']]);
+}
+
+/** Of the access point where there is one, else of any HTCondor pool. */
+async function profileOf(cli: Cli, name: ProfileName | undefined): Promise<Profile> {
+  if (name !== undefined) return condorProfiles[name];
+  const tools = await CondorTools.find(cli.env).catch(() => undefined);
+  return tools === undefined ? condorProfiles.htcondor : findProfile(undefined, tools);
 }
 
 async function submit(
