@@ -136,7 +136,7 @@ function identityLines({ plan, profile, run }: SubmitInput): string[] {
 function limitLines({ spec }: Plan): string[] {
   const { timeSeconds } = spec.resources;
   if (timeSeconds === undefined) return [];
-  return [`allowed_execute_duration = ${Math.ceil(timeSeconds * 1.1) + graceSeconds}`];
+  return [`allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
 }
 
 function queueLines({ jobs }: Plan, { mostQueued, mostIdle }: Profile): string[] {

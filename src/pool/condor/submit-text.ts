@@ -6,16 +6,14 @@ export function literal(text: string): string {
     throw new Fault('file-invalid', `HTCondor cannot take a line break here: ${JSON.stringify(text)}`, {
       fix: 'take it out, or write it in a file that is sent with the job',
     });
-  // `$$(` is looked at again when the job is matched, so it must be left for then.
-  return text
-    .replaceAll('$$(', '\u0000')
-    .replaceAll('$', '$(DOLLAR)')
-    .replaceAll('\u0000', '$$$$(DOLLARDOLLAR)(');
+  // Macros are `$(X)`, functions `$F(X)`; `$$(X)` is looked at again when the job is matched and must be left for then.
+  return text.replace(/(\$+)(\w*\()/g, (_, dollars: string, rest: string) =>
+    dollars.length === 1 ? `$(DOLLAR)${rest}` : `${dollars.slice(2)}$$(DOLLARDOLLAR)${rest}`,
+  );
 }
 
-/** A ClassAd string, for attributes of the job. */
-export const adString = (text: string): string =>
-  `"${literal(text.replaceAll('\\', '\\\\').replaceAll('"', String.raw`\"`))}"`;
+/** A ClassAd string, for attributes of the job; a backslash stands for itself there, except before a quote. */
+export const adString = (text: string): string => `"${literal(text.replaceAll('"', String.raw`\"`))}"`;
 
 /** The value of `arguments`, whatever the words hold. */
 export const argumentsValue = (words: readonly string[]): string => `"${words.map(quoted).join(' ')}"`;

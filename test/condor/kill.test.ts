@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { condorBench, type CondorBench } from './condor-bench.ts';
+
+const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+const file = `
+name = "once"
+[train]
+command = "echo 1 > out.txt"
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+jobs = 3
+`;
+
+function submit({ folder, env }: CondorBench) {
+  const child = spawn(process.execPath, [main, 'submit'], { cwd: folder, env: { ...env }, stdio: 'ignore' });
+  return { child, ended: once(child, 'exit') as Promise<[number | null]> };
+}
+
+/** The real condor_submit, but slow: `before` it reads, or `after` it has submitted and before it says so. */
+async function slowSubmit(bench: CondorBench, script: string): Promise<void> {
+  const slow = path.join(bench.folder, 'slow');
+  await mkdir(slow, { recursive: true });
+  const real = (bench.env['PATH'] ?? '').split(':')[0] ?? '';
+  const names = (await readdir(real)).filter((name) => name.startsWith('condor_'));
+  for (const name of names) {
+    const text =
+      name === 'condor_submit'
+        ? script.replace('REAL', path.join(real, name))
+        : `exec ${path.join(real, name)} "$@"`;
+    await writeFile(path.join(slow, name), `#!/bin/sh\n${text}\n`);
+    await chmod(path.join(slow, name), 0o755);
+  }
+  bench.env = { ...bench.env, PATH: `${slow}:${bench.env['PATH'] ?? ''}` };
+}
+
+/** Waits until the run's journal names the process that asks the scheduler. */
+async function untilAsking({ folder }: CondorBench): Promise<void> {
+  for (;;) {
+    const [run] = await readdir(path.join(folder, 'runs')).catch(() => []);
+    const journal = path.join(folder, 'runs', run ?? '', 'journal.jsonl');
+    if ((await readFile(journal, 'utf8').catch(() => '')).includes('"submitting"')) return;
+    await systemClock.sleep(5);
+  }
+}
+
+async function assertOnce(t: TestContext, bench: CondorBench): Promise<void> {
+  const again = submit(bench);
+  const [code] = await again.ended;
+  assert.equal(code, 0);
+  const runs = await readdir(path.join(bench.folder, 'runs'));
+  assert.equal(runs.length, 1);
+  const constraint = `UpdraftRun == "${runs[0] ?? ''}"`;
+  t.after(() => bench.tool('condor_rm', '-constraint', constraint).catch(() => undefined));
+  const queued = await bench.tool('condor_q', '-constraint', constraint, '-af', 'ClusterId');
+  const left = await bench.tool('condor_history', '-constraint', constraint, '-af', 'ClusterId');
+  const clusters = new Set(`${queued}\n${left}`.split('\n').filter((line) => line !== ''));
+  assert.equal(clusters.size, 1, `clusters: ${[...clusters].join(' ')}`);
+}
+
+for (const [when, script] of [
+  ['before the scheduler has heard of it', 'sleep 1.5; exec REAL "$@"'],
+  ['after the scheduler has taken it', 'REAL "$@"; code=$?; sleep 1.5; exit $code'],
+] as const)
+  test(`a submit that is killed ${when} and done again makes one cluster`, async (t) => {
+    const bench = await condorBench(t, { 'updraft.toml': file });
+    if (bench === undefined) return;
+    await slowSubmit(bench, script);
+    const { child, ended } = submit(bench);
+    await untilAsking(bench);
+    child.kill('SIGKILL');
+    await ended;
+    await assertOnce(t, bench);
+  });
+
+test('a submit that is killed together with condor_submit is done again', async (t) => {
+  const bench = await condorBench(t, { 'updraft.toml': file });
+  if (bench === undefined) return;
+  await slowSubmit(bench, 'sleep 600');
+  const { child, ended } = submit(bench);
+  await untilAsking(bench);
+  child.kill('SIGKILL');
+  await ended;
+  const [run = ''] = await readdir(path.join(bench.folder, 'runs'));
+  const journal = await readFile(path.join(bench.folder, 'runs', run, 'journal.jsonl'), 'utf8');
+  const asking = journal.split('\n').find((line) => line.includes('"submitting"')) ?? '';
+  process.kill((JSON.parse(asking) as { by: { pid: number } }).by.pid, 'SIGKILL');
+  bench.env = { ...bench.env, PATH: (bench.env['PATH'] ?? '').replace(/^[^:]*slow:/, '') };
+  await assertOnce(t, bench);
+});
+
+test('two submits at the same time make one run and one cluster', async (t) => {
+  const bench = await condorBench(t, { 'updraft.toml': file });
+  if (bench === undefined) return;
+  const first = submit(bench);
+  await untilAsking(bench);
+  const second = submit(bench);
+  await Promise.all([first.ended, second.ended]);
+  await assertOnce(t, bench);
+});
+
+test("a refusal is told in condor_submit's own words, and the next try submits", async (t) => {
+  const bench = await condorBench(t, {
+    'updraft.toml': file.replace('jobs = 3', 'jobs = 1\nrequirements = "(TARGET.Memory > "'),
+  });
+  if (bench === undefined) return;
+  await assert.rejects(bench.submit(), /condor_submit refused the run: .*(requirements|Requirements)/i);
+});

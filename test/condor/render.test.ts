@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import { adString, argumentsValue, environmentValue, literal } from '../../src/pool/condor/submit-text.ts';
+import { condorBench, type CondorBench } from './condor-bench.ts';
+
+/** Attributes of the jobs that HTCondor's own condor_submit makes of a description. */
+async function dryRun(bench: CondorBench, description: string): Promise<Record<string, string>[]> {
+  await writeFile(path.join(bench.folder, 'dry.sub'), description);
+  const out = path.join(bench.folder, 'dry.out');
+  await bench.tool('condor_submit', 'dry.sub', '-dry-run', out);
+  const jobs = (await readFile(out, 'utf8')).split(/\n\s*\n/).map((ad) => {
+    const lines = ad.split('\n').flatMap((line) => {
+      const [, name, value] = /^(\w+)\s*=\s*(.*)$/.exec(line) ?? [];
+      return name === undefined ? [] : [[name, value ?? ''] as const];
+    });
+    return Object.fromEntries(lines);
+  });
+  return jobs.filter((job) => Object.keys(job).length > 0);
+}
+
+async function rendered(t: TestContext, toml: string): Promise<Record<string, string> | undefined> {
+  const bench = await condorBench(t, {
+    'updraft.toml': `name = "r"\n[train]\ncommand = "true"\noutputs = ["o"]\n${toml}`,
+    'image.sif': 'not really',
+    'condor/updraft-job': '#!/bin/sh\n',
+    updraft_plugin: '#!/bin/sh\n',
+    'condor/inputs/image.sif': 'not really',
+  });
+  if (bench === undefined) return undefined;
+  const { files, shown = '' } = await bench.pool.render(
+    await loadPlan(bench.folder, { cwd: bench.folder }),
+    'r-1',
+  );
+  await writeFile(path.join(bench.folder, 'condor/jobs.items'), files['condor/jobs.items'] ?? '');
+  const [job] = await dryRun(bench, files[shown] ?? '');
+  return job;
+}
+
+const oddText = fc
+  .string({
+    unit: fc.constantFrom(
+      'a',
+      ' ',
+      '\t',
+      '"',
+      "'",
+      '\\',
+      '$',
+      '(',
+      ')',
+      'x',
+      ';',
+      ',',
+      '=',
+      'é',
+      '#',
+      '%',
+      '`',
+    ),
+  })
+  .filter((text) => !/^\s*$/.test(text));
+
+test('any words and variables reach the job as they are', async (t) => {
+  const bench = await condorBench(t, {});
+  if (bench === undefined) return;
+  // All in one job: starting the program is what costs.
+  const words = fc.sample(oddText, { numRuns: 200, seed: 7 });
+  const variables = Object.fromEntries(words.map((word, index) => [`V${index}`, word]));
+  const [job] = await dryRun(
+    bench,
+    [
+      'executable = /bin/true',
+      `arguments = ${argumentsValue(words)}`,
+      `environment = ${environmentValue(variables)}`,
+      ...words.map((word, index) => `MY.Odd${index} = ${adString(word.replaceAll('\\', ''))}`),
+      'queue\n',
+    ].join('\n'),
+  );
+  // What HTCondor looks at again when the job is matched is left for then.
+  const expected = words.map((word) => word.replace(/\$\$(?=\w*\()/g, () => '$$(DOLLARDOLLAR)'));
+  assert.deepEqual(readArguments(unquoted(job?.['Arguments'] ?? '')), expected);
+  const set = readArguments(unquoted(job?.['Environment'] ?? '')).sort();
+  assert.deepEqual(set, expected.map((word, index) => `V${index}=${word}`).sort());
+  for (const [index, word] of expected.entries())
+    assert.equal(unquoted(job?.[`Odd${index}`] ?? ''), word.replaceAll('\\', ''));
+});
+
+/** A ClassAd string's text. */
+const unquoted = (text: string): string => text.replace(/^"|"$/g, '').replaceAll('\\"', '"');
+
+/** The words of HTCondor's raw new syntax. */
+function readArguments(raw: string): string[] {
+  const words = [...raw.matchAll(/(?:[^\s']|'(?:[^']|'')*')+/g)].map(([word]) => word);
+  return words.map((word) =>
+    word.replace(/'((?:[^']|'')*)'/g, (_, inner: string) => inner.replaceAll("''", "'")),
+  );
+}
+
+test('a line break cannot stand in a submit description and is refused', () => {
+  assert.throws(() => literal('a\nb'), /line break/);
+});
+
+test('resources are asked for with their units, and GPUs with all that they must be', async (t) => {
+  const job = await rendered(
+    t,
+    `[resources]
+cpus = 3
+gpus = 2
+gpu = { capability = 7.5, memory = "16 GB", cuda = "12.1" }
+memory = "3 GB"
+disk = "5 GB"
+time = "2h"
+[run]
+pool = "condor"
+requirements = "TARGET.HasAVX2 =?= true"`,
+  );
+  if (job === undefined) return;
+  assert.equal(job['RequestCpus'], '3');
+  assert.equal(job['RequestMemory'], String(Math.ceil(3e9 / 2 ** 20)));
+  assert.equal(job['RequestDisk'], String(Math.ceil(5.17e9 / 2 ** 10)));
+  assert.equal(job['RequestGPUs'], '2');
+  assert.equal(job['GPUsMinCapability'], '7.5');
+  assert.equal(job['GPUsMinMemory'], '15259');
+  assert.equal(job['GPUsMinRuntime'], '12010');
+  assert.match(job['Requirements'] ?? '', /HasAVX2 =\?= true/);
+  assert.match(job['Requirements'] ?? '', /countMatches/);
+  assert.equal(job['AllowedExecuteDuration'], String(2 * 3600 * 1.1 + 600));
+  assert.equal(job['JobMaxRetries'], '2');
+});
+
+for (const [image, expected] of [
+  ['docker://python:3.12', { ContainerImage: '"docker://python:3.12"', WantDockerImage: 'true' }],
+  ['oras://example.org/x:1', { ContainerImage: '"oras://example.org/x:1"' }],
+  ['osdf:///a/img.sif', { ContainerImage: '"img.sif"', WantSIF: 'true' }],
+  ['image.sif', { ContainerImage: '"image.sif"', WantSIF: 'true' }],
+  ['/cvmfs/x/y', { ContainerImage: '"/cvmfs/x/y"', WantSandboxImage: 'true' }],
+] as const)
+  test(`an image is asked for as ${image}`, async (t) => {
+    const job = await rendered(t, `[environment]\nimage = "${image}"\n[run]\npool = "condor"\n`);
+    if (job === undefined) return;
+    assert.equal(job['WantContainer'], 'true');
+    for (const [name, value] of Object.entries(expected)) assert.equal(job[name], value, name);
+  });
+
+test('data of each method is asked for in its own way', async (t) => {
+  const job = await rendered(
+    t,
+    `[data.n]
+url = "file://${path.resolve(import.meta.filename)}"
+into = "n"
+[data.h]
+url = "https://example.org/a,b.tar?x=1"
+into = "h"
+method = "https"
+[data.o]
+url = "osdf:///ns/o.tar"
+into = "o"
+method = "osdf"
+[data.s]
+url = "osdf:///ns/s.tar"
+into = "s"
+[run]
+pool = "condor"
+`,
+  );
+  if (job === undefined) return;
+  const inputs = unquoted(job['TransferInput'] ?? '').split(',');
+  assert.ok(inputs.includes('condor/inputs/data.n'));
+  assert.ok(inputs.includes('https://example.org/a%2Cb.tar?x=1'));
+  assert.ok(inputs.includes('osdf:///ns/o.tar'));
+  assert.ok(!inputs.some((name) => name.includes('s.tar')));
+  assert.match(job['TransferPlugins'] ?? '', /osdf,pelican,stash=updraft_plugin/);
+});
+
+test('the customs of the OSPool and of CHTC are in the jobs for them', async (t) => {
+  const ospool = await rendered(
+    t,
+    '[resources]\ntime = "15h"\n[run]\npool = "condor"\nprofile = "ospool"\nproject = "My-P"\n',
+  );
+  if (ospool === undefined) return;
+  assert.equal(ospool['ProjectName'], '"My-P"');
+  assert.equal(ospool['JobDurationCategory'], '"Long"');
+  const chtc = await rendered(
+    t,
+    '[resources]\ngpus = 1\ntime = "20h"\n[run]\npool = "condor"\nprofile = "chtc"\n',
+  );
+  if (chtc === undefined) return;
+  assert.equal(chtc['WantGPULab'], 'true');
+  assert.equal(chtc['GPUJobLength'], '"medium"');
+});
