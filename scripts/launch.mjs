@@ -23,6 +23,8 @@ const entries = {
   'build-agent': [['scripts/build-agent.ts']],
   schema: [['scripts/write-schema.ts']],
   docs: [['scripts/write-docs.ts']],
+  bench: [['scripts/bench.ts']],
+  'osg-log': [['scripts/osg-log.ts']],
   'build-package': [['scripts/build-package.ts']],
 };
 
