@@ -22,7 +22,7 @@ function attemptSentence(attempt: AttemptState, total: number): string {
   if (outcome === 'success') return `${took} and gave a valid result.`;
   const cause = causeOf(attempt);
   const message = faultOf(attempt)?.message;
-  return `${took} and ended as ${outcome}. ${whatIs(cause)}${message === undefined ? '' : ` It said: ${message}`}`;
+  return `${took} and ended as ${outcome}. ${whatIs(cause)}${message === undefined ? '' : ` It said: ${message.replace(/\.?$/, '.')}`}`;
 }
 
 const placeOf = ({ agent, pool }: AttemptState): string =>

@@ -47,25 +47,32 @@ export async function jobDetail(source: RunSource, job: JobState, now: number): 
 }
 
 /** The loss over all attempts, as one curve: an attempt that resumes goes on where its checkpoint was. */
-export async function lossCurve(folder: string, attempts: readonly AttemptState[]): Promise<CurvePoint[]> {
-  const points: CurvePoint[] = [];
+async function lossCurve(folder: string, attempts: readonly AttemptState[]): Promise<JobDetail['curve']> {
+  const told: Progress[] = [];
   for (const { job, attempt } of attempts) {
     const file = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
     const { entries } = await readJournal(file);
-    let reports = 0;
-    for (const entry of entries) {
-      if (entry.kind !== 'progress' || entry.loss === undefined || !Number.isFinite(entry.loss)) continue;
-      reports += 1;
-      points.push({ attempt, x: placeOnAxis(entry, reports), loss: entry.loss });
-    }
+    told.push(...entries.filter((entry) => entry.kind === 'progress').filter(hasLoss));
   }
-  return thinned(points);
+  const unit = told.some(({ epoch }) => epoch !== undefined)
+    ? 'epochs'
+    : told.some(({ step }) => step !== undefined)
+      ? 'steps'
+      : 'reports';
+  const points = told.map((entry, index) => ({
+    attempt: entry.attempt,
+    x: { epochs: epochsOf(entry), steps: entry.step ?? 0, reports: index + 1 }[unit],
+    loss: entry.loss ?? 0,
+  }));
+  return { unit, points: thinned(points) };
 }
 
 type Progress = Extract<AgentEntry, { kind: 'progress' }>;
 
-function placeOnAxis({ epoch, step, steps }: Progress, reports: number): number {
-  if (epoch === undefined) return step ?? reports;
+const hasLoss = ({ loss }: Progress): boolean => loss !== undefined && Number.isFinite(loss);
+
+/** Epochs that are done; the one that is named is under way until its steps are. */
+function epochsOf({ epoch = 0, step, steps }: Progress): number {
   return step !== undefined && steps !== undefined && steps > 0 ? epoch - 1 + step / steps : epoch;
 }
 

@@ -120,14 +120,14 @@ export interface JobDetail {
     fix: string;
     parts: { phase: string; millis: number }[];
   }[];
-  curve: CurvePoint[];
+  curve: { unit: 'epochs' | 'steps' | 'reports'; points: CurvePoint[] };
   commands: { what: string; command: string }[];
   stop: { command: string; here: boolean } | null;
 }
 
 export interface CurvePoint {
   attempt: number;
-  /** Epochs where they are known, else steps, else the number of the report. */
+  /** In the curve's unit. */
   x: number;
   loss: number;
 }

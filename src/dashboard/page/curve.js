@@ -1,4 +1,4 @@
-/** @import { CurvePoint } from '../page-data.ts' */
+/** @import { JobDetail } from '../page-data.ts' */
 import { html, svg } from './dom.js';
 
 const [width, height, left, bottom, top] = [640, 220, 52, 28, 12];
@@ -6,16 +6,16 @@ const [width, height, left, bottom, top] = [640, 220, 52, 28, 12];
 /**
  * The loss over all attempts as one curve; where one attempt hands over to the next there is a line.
  *
- * @param {CurvePoint[]} points
+ * @param {JobDetail['curve']} curve
  */
-export function lossCurve(points) {
+export function lossCurve({ unit, points }) {
   if (points.length === 0) return html('p', {}, 'The training has not told a loss yet.');
   const [fromX, toX] = range(points.map(({ x }) => x));
   const [low, high] = range(points.map(({ loss }) => loss));
   const x = (/** @type {number} */ value) => left + ((value - fromX) / (toX - fromX)) * (width - left - 12);
   const y = (/** @type {number} */ value) => top + ((high - value) / (high - low)) * (height - top - bottom);
   const last = points[points.length - 1];
-  const label = `Loss from ${figure(points[0]?.loss)} to ${figure(last?.loss)} over ${points.length} reports`;
+  const label = `Loss from ${figure(points[0]?.loss)} to ${figure(last?.loss)} over ${figure(last?.x)} ${unit}`;
   const picture = svg('svg', {
     class: 'curve',
     viewBox: `0 0 ${width} ${height}`,
@@ -32,7 +32,7 @@ export function lossCurve(points) {
       svg(
         'text',
         { x: at(x(value)), y: `${height - 8}`, 'text-anchor': value === fromX ? 'start' : 'end' },
-        figure(value),
+        value === toX ? `${figure(value)} ${unit}` : figure(value),
       ),
     );
   let before = 0;

@@ -9,7 +9,7 @@ export function figures() {
   const caches = html('div', { id: 'caches' });
   const element = html(
     'div',
-    { class: 'figures' },
+    { class: 'numbers' },
     panel('Where the time on slots went', waste),
     panel('Sites', sites),
     panel('Caches and origins', caches),

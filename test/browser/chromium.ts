@@ -1,0 +1,263 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+
+/** Every test waits at most this long for what it expects to see. */
+const patienceMillis = 15_000;
+
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+  '--remote-debugging-port=0',
+];
+
+/** Where Chromium is; on a Debian of our own it is installed when it is missing. Undefined when it cannot be had. */
+export async function findChromium(): Promise<string | undefined> {
+  const search = async () => {
+    for (const folder of (process.env['PATH'] ?? '').split(path.delimiter))
+      for (const name of ['chromium', 'chromium-browser', 'google-chrome']) {
+        const file = path.join(folder, name);
+        if (
+          await access(file).then(
+            () => true,
+            () => false,
+          )
+        )
+          return file;
+      }
+    return undefined;
+  };
+  const found = await search();
+  if (found !== undefined || process.getuid?.() !== 0) return found;
+  spawnSync('apt-get', ['install', '-y', '-q', '--no-install-recommends', 'chromium'], {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    timeout: 300_000,
+  });
+  return search();
+}
+
+/** A browser for the test, ended with it; skips the test by name where there is none. */
+export async function openChromium(t: TestContext): Promise<Chromium | undefined> {
+  const program = await findChromium();
+  if (program === undefined) {
+    t.skip('no Chromium on this machine (Debian package: chromium)');
+    return undefined;
+  }
+  const profile = await mkdtemp(path.join(os.tmpdir(), 'updraft-chromium-'));
+  // A group of its own, so that its helpers end with it.
+  const child = spawn(program, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  });
+  t.after(async () => {
+    await end(child);
+    await rm(profile, { recursive: true, force: true, maxRetries: 5 });
+  });
+  const socket = new WebSocket(await debuggerOf(child));
+  await once(socket, 'open');
+  t.after(() => socket.close());
+  return new Chromium(socket);
+}
+
+async function debuggerOf(child: ChildProcess): Promise<string> {
+  if (child.stderr === null) throw new Error('Chromium has no stderr');
+  for await (const line of createInterface({ input: child.stderr })) {
+    const found = /DevTools listening on (ws:\S+)/.exec(line)?.[1];
+    if (found === undefined) continue;
+    child.stderr.resume();
+    return found;
+  }
+  throw new Error('Chromium ended before it could be asked anything');
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.pid === undefined) return;
+  const gone = once(child, 'exit');
+  process.kill(-child.pid, 'SIGKILL');
+  await gone;
+}
+
+type Answer = {
+  id?: number;
+  result?: unknown;
+  error?: { message: string };
+  method?: string;
+  params?: unknown;
+  sessionId?: string;
+};
+
+/** A browser, asked through its debugger. */
+export class Chromium {
+  readonly #socket: WebSocket;
+  readonly #waiting = new Map<
+    number,
+    { resolve: (value: unknown) => void; reject: (error: Error) => void }
+  >();
+  readonly #events = new Map<string, ((method: string, params: unknown) => void)[]>();
+  #next = 0;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data)) as Answer));
+  }
+
+  #take({ id, result, error, method, params, sessionId = '' }: Answer): void {
+    const waiting = id === undefined ? undefined : this.#waiting.get(id);
+    if (id !== undefined) this.#waiting.delete(id);
+    if (error !== undefined) waiting?.reject(new Error(error.message));
+    else waiting?.resolve(result);
+    if (method !== undefined) for (const hear of this.#events.get(sessionId) ?? []) hear(method, params);
+  }
+
+  send(method: string, params: object = {}, sessionId?: string): Promise<unknown> {
+    const id = (this.#next += 1);
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#socket.send(JSON.stringify({ id, method, params, sessionId }));
+    });
+  }
+
+  /** A tab of a width and height, with cookies of its own. */
+  async open(width = 1280, height = 900): Promise<Tab> {
+    const { browserContextId } = (await this.send('Target.createBrowserContext')) as {
+      browserContextId: string;
+    };
+    const { targetId } = (await this.send('Target.createTarget', {
+      url: 'about:blank',
+      browserContextId,
+    })) as {
+      targetId: string;
+    };
+    const { sessionId } = (await this.send('Target.attachToTarget', { targetId, flatten: true })) as {
+      sessionId: string;
+    };
+    const tab = new Tab((method, params) => this.send(method, params, sessionId));
+    this.#events.set(sessionId, [(method, params) => tab.hear(method, params)]);
+    for (const domain of ['Page', 'Runtime', 'Network', 'Log']) await tab.send(`${domain}.enable`);
+    await tab.resize(width, height);
+    return tab;
+  }
+}
+
+/** One tab: what a person would see in it and do with it. */
+export class Tab {
+  readonly send: (method: string, params?: object) => Promise<unknown>;
+  /** Errors of scripts and of the page's policy: there must be none. */
+  readonly errors: string[] = [];
+  /** Every address the page asked for. */
+  readonly requests: string[] = [];
+
+  constructor(send: Tab['send']) {
+    this.send = send;
+  }
+
+  hear(method: string, params: unknown): void {
+    if (method === 'Runtime.exceptionThrown') this.errors.push(JSON.stringify(params));
+    if (method === 'Log.entryAdded') {
+      const { entry } = params as { entry: { level: string; text: string; url?: string } };
+      if (entry.level === 'error' && !(entry.url ?? '').endsWith('/favicon.ico'))
+        this.errors.push(entry.text);
+    }
+    if (method === 'Network.requestWillBeSent')
+      this.requests.push((params as { request: { url: string } }).request.url);
+  }
+
+  async resize(width: number, height: number): Promise<void> {
+    const mobile = width < 600;
+    await this.send('Emulation.setDeviceMetricsOverride', { width, height, deviceScaleFactor: 1, mobile });
+  }
+
+  /** `dark`, `reduce` and the like, as the user's settings would ask for them. */
+  async prefer(features: Record<string, string>, media = ''): Promise<void> {
+    const list = Object.entries(features).map(([name, value]) => ({ name: `prefers-${name}`, value }));
+    await this.send('Emulation.setEmulatedMedia', { media, features: list });
+  }
+
+  async go(url: string): Promise<void> {
+    await this.send('Page.navigate', { url });
+  }
+
+  /** The value of an expression in the page. */
+  async read<T>(expression: string): Promise<T> {
+    const { result, exceptionDetails } = (await this.send('Runtime.evaluate', {
+      expression,
+      returnByValue: true,
+      awaitPromise: true,
+    })) as {
+      result: { value: T };
+      exceptionDetails?: { text: string; exception?: { description?: string } };
+    };
+    if (exceptionDetails !== undefined)
+      throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    return result.value;
+  }
+
+  /** Waits until an expression in the page is true; every new page starts it anew. */
+  async until(expression: string): Promise<void> {
+    const deadline = performance.now() + patienceMillis;
+    for (;;) {
+      const isSo = await this.read<boolean>(`Boolean(${expression})`).catch(() => false);
+      if (isSo) return;
+      if (performance.now() > deadline)
+        throw new Error(`never true: ${expression}\nthe page says: ${await this.text('body')}`);
+      await this.read('new Promise((resolve) => setTimeout(resolve, 25))').catch(() => undefined);
+    }
+  }
+
+  /** Waits for words in an element, as a person would read them. */
+  async untilText(selector: string, words: string): Promise<void> {
+    const element = `document.querySelector(${JSON.stringify(selector)})`;
+    await this.until(`${element}?.innerText.includes(${JSON.stringify(words)})`);
+  }
+
+  text(selector: string): Promise<string> {
+    return this.read<string>(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? ''`);
+  }
+
+  /** Clicks in the middle of an element, with the mouse, where it is on the screen. */
+  async click(selector: string): Promise<void> {
+    const place = await this.read<{ x: number; y: number }>(`(() => {
+      const element = document.querySelector(${JSON.stringify(selector)});
+      element.scrollIntoView({ block: 'center', behavior: 'instant' });
+      const box = element.getBoundingClientRect();
+      return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    })()`);
+    for (const type of ['mousePressed', 'mouseReleased'])
+      await this.send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 });
+  }
+
+  async type(text: string): Promise<void> {
+    await this.send('Input.insertText', { text });
+  }
+
+  async press(key: string): Promise<void> {
+    const code = { Tab: 9, Enter: 13, Escape: 27, End: 35, Home: 36, PageDown: 34 }[key] ?? 0;
+    const text = key === 'Enter' ? { text: '\r' } : {};
+    await this.send('Input.dispatchKeyEvent', {
+      type: 'keyDown',
+      key,
+      code: key,
+      windowsVirtualKeyCode: code,
+      ...text,
+    });
+    await this.send('Input.dispatchKeyEvent', { type: 'keyUp', key, code: key, windowsVirtualKeyCode: code });
+  }
+
+  /** A picture of the whole page, as PNG. */
+  async picture(full = true): Promise<Buffer> {
+    const { data } = (await this.send('Page.captureScreenshot', { captureBeyondViewport: full })) as {
+      data: string;
+    };
+    return Buffer.from(data, 'base64');
+  }
+}

@@ -1,0 +1,255 @@
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { FaultKind } from '../../src/fault/kinds.ts';
+import { attemptFiles, attemptFolder, jobId, runFiles } from '../../src/job/layout.ts';
+import type { AgentBody, Outcome, RunBody } from '../../src/journal/entry.ts';
+
+/** A moment in a run, in seconds after it was created. */
+type At<Body> = [second: number, body: Body];
+
+/** Writes the journals of a run with any history, at any time, without waiting for it to pass. */
+export class WrittenRun {
+  readonly folder: string;
+  readonly #created: number;
+  readonly #lines: string[] = [];
+
+  constructor(folder: string, created: number) {
+    this.folder = folder;
+    this.#created = created;
+  }
+
+  add(second: number, body: RunBody): void {
+    this.#lines.push(this.#line(second, this.#lines.length, body));
+  }
+
+  /** Everything that was added, in the order of its time. */
+  async write(): Promise<void> {
+    await mkdir(this.folder, { recursive: true });
+    const lines = this.#lines.toSorted((a, b) => timeOf(a).localeCompare(timeOf(b)));
+    await writeFile(path.join(this.folder, runFiles.journal), lines.join(''));
+  }
+
+  /** One more entry, once it is written. */
+  async append(second: number, body: RunBody): Promise<void> {
+    const line = this.#line(second, this.#lines.length, body);
+    this.#lines.push(line);
+    await appendFile(path.join(this.folder, runFiles.journal), line);
+  }
+
+  async agent(job: string, attempt: number, entries: At<AgentBody>[]): Promise<void> {
+    const folder = attemptFolder(this.folder, job, attempt);
+    await mkdir(folder, { recursive: true });
+    const lines = entries.map(([second, body], seq) => this.#line(second, seq, { job, attempt, ...body }));
+    await appendFile(path.join(folder, attemptFiles.journal), lines.join(''));
+  }
+
+  async print(job: string, attempt: number, text: string, file: 'out' | 'err' = 'out'): Promise<void> {
+    const folder = attemptFolder(this.folder, job, attempt);
+    await mkdir(folder, { recursive: true });
+    await appendFile(path.join(folder, attemptFiles[file]), text);
+  }
+
+  #line(second: number, seq: number, body: object): string {
+    const t = new Date(this.#created + second * 1000).toISOString();
+    return `${JSON.stringify({ v: 1, t, seq, ...body })}\n`;
+  }
+}
+
+const timeOf = (line: string): string => /"t":"([^"]+)"/.exec(line)?.[1] ?? '';
+
+const sites = ['CHTC', 'SDSC-PRP', 'UChicago', 'Nebraska-GPU', 'Purdue'];
+const caches = ['osdf-uw.example:8443', 'sdsc-cache.example:8443', 'chicago-cache.example:8443'];
+
+interface Life {
+  outcome: Outcome | 'running';
+  fault?: FaultKind;
+  message?: string;
+  /** Seconds of fetching and training. */
+  fetching: number;
+  training: number;
+  /** Epochs before and after. */
+  epochs: [number, number];
+}
+
+/** An hour and a half of a run of ImageNet jobs with all that happens on a real pool. */
+export async function imagenetRun(
+  folder: string,
+  now: number,
+  jobs = 24,
+  options: { message?: string } = {},
+): Promise<WrittenRun> {
+  const run = new WrittenRun(folder, now - 5400_000);
+  const ids = Array.from({ length: jobs }, (_, index) => jobId(index));
+  const name = path.basename(folder);
+  run.add(0, {
+    kind: 'run-created',
+    run: name,
+    name: 'imagenet',
+    pool: 'condor',
+    jobs: ids,
+    planHash: '',
+    version: '1',
+  });
+  for (const [index, job] of ids.entries()) await writeJob(run, job, index, options.message);
+  await run.write();
+  return run;
+}
+
+async function writeJob(
+  run: WrittenRun,
+  job: string,
+  index: number,
+  message = 'no bytes for 100 s',
+): Promise<void> {
+  if (index % 8 === 7) return;
+  let second = 60 + (index % 12) * 40;
+  for (const [number, life] of livesOf(index, message).entries()) {
+    second = await writeAttempt(run, job, number + 1, life, second, index);
+    if (life.outcome === 'running') return;
+    if (life.outcome === 'success') run.add(second, { kind: 'job-ended', job, outcome: 'success' });
+    second += 60;
+  }
+  if (index % 8 === 5) run.add(second, { kind: 'job-ended', job, outcome: 'wrong-output' });
+}
+
+function livesOf(index: number, message: string): Life[] {
+  const stalled: Life = {
+    outcome: 'failed',
+    fault: 'transfer-stalled',
+    message,
+    fetching: 700,
+    training: 0,
+    epochs: [0, 0],
+  };
+  const evicted: Life = {
+    outcome: 'evicted',
+    fault: 'evicted',
+    message: 'the slot was taken back',
+    fetching: 150,
+    training: 1100,
+    epochs: [0, 3],
+  };
+  const good: Life = { outcome: 'success', fetching: 160, training: 2400, epochs: [0, 8] };
+  const running: Life = { outcome: 'running', fetching: 170, training: 1500, epochs: [2, 6] };
+  const wrong: Life = {
+    outcome: 'wrong-output',
+    fault: 'wrong-output',
+    message: 'imagenet_resnet50.pt is missing',
+    fetching: 160,
+    training: 900,
+    epochs: [0, 4],
+  };
+  return (
+    [
+      [good],
+      [stalled, good],
+      [evicted, running],
+      [good],
+      [running],
+      [wrong],
+      [{ ...running, training: 0, epochs: [0, 0] as [number, number] }],
+    ][index % 8] ?? []
+  );
+}
+
+async function writeAttempt(
+  run: WrittenRun,
+  job: string,
+  attempt: number,
+  life: Life,
+  from: number,
+  index: number,
+): Promise<number> {
+  const { outcome, fault, message = '' } = life;
+  const cache = caches[(index + attempt) % caches.length] ?? '';
+  const object = '/ospool/imagenet/train.tar';
+  const total = 137e9;
+  const begun = from + 4;
+  const fetched = begun + life.fetching;
+  const isFetching = life.training === 0;
+  const bytes = isFetching ? total * 0.4 : total;
+  const entries: At<AgentBody>[] = [
+    [
+      begun,
+      {
+        kind: 'agent-started',
+        version: '1',
+        host: `gpu${index % 40}.example`,
+        pid: 1,
+        site: sites[index % 5] ?? '',
+        gpus: ['A100'],
+      },
+    ],
+    [begun + 2, { kind: 'phase', phase: 'fetching' }],
+    [begun + 40, { kind: 'fetch-progress', object, bytes: bytes / 3, total, rate: 4e8, server: cache }],
+  ];
+  const record = { kind: 'transfer-stalled' as const, message, about: object };
+  if (isFetching || index % 3 === 0)
+    entries.push([
+      begun + 60,
+      { kind: 'fetch-setback', object, server: caches[index % caches.length] ?? '', fault: record },
+    ]);
+  entries.push([fetched, { kind: 'fetch-progress', object, bytes, total, rate: 4e8, server: cache }]);
+  if (!isFetching) entries.push(...trainingEntries(life, fetched, object, total, cache));
+  const ended = fetched + life.training + 40;
+  run.add(from, {
+    kind: 'attempt-started',
+    job,
+    attempt,
+    why: attempt === 1 ? 'first attempt' : `attempt ${attempt - 1} ended`,
+  });
+  if (outcome !== 'running') {
+    const record = fault === undefined ? {} : { fault: { kind: fault, message, fix: 'see `updraft logs`' } };
+    entries.push([ended - 2, { kind: 'agent-ended', outcome, exit: outcome === 'success' ? 0 : 99 }]);
+    run.add(ended, {
+      kind: 'attempt-ended',
+      job,
+      attempt,
+      outcome,
+      exit: outcome === 'success' ? 0 : 99,
+      ...record,
+    });
+  }
+  await run.agent(job, attempt, entries);
+  await run.print(job, attempt, `epoch 1\nloss of job ${job}, attempt ${attempt}\n`);
+  return ended;
+}
+
+function trainingEntries(
+  life: Life,
+  fetched: number,
+  object: string,
+  total: number,
+  cache: string,
+): At<AgentBody>[] {
+  const entries: At<AgentBody>[] = [
+    [
+      fetched,
+      {
+        kind: 'fetched',
+        object,
+        bytes: total,
+        seconds: life.fetching,
+        verified: 'manifest',
+        servers: [{ server: cache, bytes: total }],
+      },
+    ],
+    [fetched, { kind: 'phase', phase: 'unpacking' }],
+    [fetched + 30, { kind: 'unpacked', object, files: 1281167, bytes: total, proven: true }],
+    [fetched + 30, { kind: 'phase', phase: 'training' }],
+    [fetched + 30, { kind: 'training-started', pid: 2, command: 'python3 main.py --epochs 8' }],
+  ];
+  const [from, to] = life.epochs;
+  const steps = 20;
+  for (let report = 1; report <= (to - from) * steps; report += 1) {
+    const done = from + report / steps;
+    const loss = 6.9 * Math.exp(-done / 2.5) + 0.9 + 0.12 * Math.sin(done * 9);
+    const second = fetched + 30 + (life.training * report) / ((to - from) * steps);
+    const epoch = Math.floor(done - 1e-9) + 1;
+    entries.push([
+      second,
+      { kind: 'progress', epoch, epochs: 8, step: report % steps || steps, steps, loss },
+    ]);
+  }
+  return entries;
+}

@@ -1,0 +1,39 @@
+import type { TestContext } from 'node:test';
+import path from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import type { JobWords } from '../../src/dashboard/job-row.ts';
+import { readEnd } from '../../src/dashboard/read-end.ts';
+import type { RunSource } from '../../src/dashboard/run-source.ts';
+import { serveDashboard, type Dashboard } from '../../src/dashboard/serve-dashboard.ts';
+import { followRun } from '../../src/journal/follow-run.ts';
+import type { JobState } from '../../src/journal/state.ts';
+import { jobFigures, jobNotes, jobWord } from '../../src/cli/job-words.ts';
+import { latestAttempt, placeOf } from '../../src/cli/job-progress.ts';
+
+/** A job in the words of the command line. */
+export const tell = (job: JobState, now: number): JobWords => ({
+  word: jobWord(job),
+  where: placeOf(latestAttempt(job)),
+  figures: jobFigures(job),
+  notes: jobNotes(job, now),
+});
+
+/** A run's folder on this machine; `stopped` gets the jobs that somebody stops. */
+export const folderRun = (folder: string, stopped: string[][] = []): RunSource => ({
+  place: folder,
+  folder,
+  argument: path.basename(folder),
+  follow: (signal) => followRun(folder, { clock: systemClock, signal }),
+  readEnd: (file, mostBytes) => readEnd(path.join(folder, file), mostBytes),
+  stop: (jobs) => {
+    stopped.push(jobs);
+    return Promise.resolve();
+  },
+});
+
+/** The dashboard of these runs, ended with the test. */
+export async function served(t: TestContext, ...runs: RunSource[]): Promise<Dashboard> {
+  const dashboard = await serveDashboard({ runs, tell, clock: systemClock, version: '0.0.0' });
+  t.after(() => dashboard[Symbol.asyncDispose]());
+  return dashboard;
+}
