@@ -8,8 +8,8 @@ import type { Cost } from '../measure.ts';
 import { downloaders, program } from '../peers.ts';
 import { scratchFolder, sha256OfFile, writeRandomFile } from '../scratch.ts';
 
-/** One big file from nginx: over http to memory and to the disk, over https to memory. */
-export async function bigFile(mebibytes: number, rounds: number): Promise<void> {
+/** One big file from nginx: over http to memory and to the disk, over https to memory. `only` chooses variants. */
+export async function bigFile(mebibytes: number, rounds: number, only: string[]): Promise<void> {
   const [memory, disk] = [scratchFolder('memory'), scratchFolder('disk')];
   const ca = path.join(disk, 'ca.pem');
   const authority = makeCertificateAuthority('Benchmark', Date.now());
@@ -27,7 +27,8 @@ export async function bigFile(mebibytes: number, rounds: number): Promise<void> 
     for (const { title, url, folder } of courses) {
       const target = path.join(folder, 'copy.bin');
       const compileCache = path.join(disk, 'compiled');
-      const variants = await downloaders({ url: `${url}/big.bin`, target, ca, compileCache });
+      const all = await downloaders({ url: `${url}/big.bin`, target, ca, compileCache });
+      const variants = all.filter(({ name }) => only.length === 0 || only.includes(name));
       const costs = await interleave(variants, {
         rounds,
         prepare: () => rmSync(target, { force: true }),

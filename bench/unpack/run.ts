@@ -12,13 +12,14 @@ import { scratchFolder } from '../scratch.ts';
 import { addToHash, makeNestedArchive, type NestedArchive } from './nested-archive.ts';
 import { unpackVariants } from './variants.ts';
 
-/** `node bench/unpack/run.ts [--classes 100] [--files 180] [--rounds 3] [--where memory|disk]` */
+/** `node bench/unpack/run.ts [--classes 100] [--files 180] [--rounds 3] [--where memory|disk] [--only TEXT]` */
 const { values } = parseArgs({
   options: {
     classes: { type: 'string', default: '100' },
     files: { type: 'string', default: '180' },
     rounds: { type: 'string', default: '3' },
     where: { type: 'string', default: 'memory' },
+    only: { type: 'string', default: '' },
   },
 });
 const own = scratchFolder('disk');
@@ -27,12 +28,8 @@ const folder = path.join(work, 'run');
 const archive = makeNestedArchive(own, Number(values.classes), Number(values.files));
 const nginx = await startNginx(program('nginx', 'nginx-light'), { folder: own, root: own });
 try {
-  const variants = await unpackVariants(
-    `${nginx.httpUrl}/train.tar`,
-    folder,
-    archive,
-    path.join(own, 'compiled'),
-  );
+  const all = await unpackVariants(`${nginx.httpUrl}/train.tar`, folder, archive, path.join(own, 'compiled'));
+  const variants = all.filter(({ name }) => name.includes(values.only));
   const costs = await interleave(variants, {
     rounds: Number(values.rounds),
     prepare: anew,
@@ -88,7 +85,9 @@ function tableOf(of: NestedArchive, costs: Map<string, Cost[]>, peaks: Map<strin
     cpu: median(runs.map(({ cpu }) => cpu)),
     memory: median(runs.map(({ output }) => memoryOf(output))),
   }));
-  const [seed, piped] = [medians[0], medians[1]];
+  const [seed, piped] = ['curl;', 'curl \\|'].map((start) =>
+    medians.find(({ name }) => name.startsWith(start)),
+  );
   const rows = medians.map(({ name, wall, cpu, memory }) => [
     ...[name, wall.toFixed(2), cpu.toFixed(2)],
     ...[(wall / (seed?.wall ?? NaN)).toFixed(2), (cpu / (seed?.cpu ?? NaN)).toFixed(2)],
