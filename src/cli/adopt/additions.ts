@@ -5,7 +5,8 @@ import { condorFiles } from '../../pool/condor/condor-files.ts';
 /** Statements that are given to `condor_submit` beside the file, which itself stays as it is. */
 export function additions(submission: Submission, runFolder: string, withPlugin: boolean): string[] {
   const has = (command: string): boolean => submission.assignments.some((one) => one.command === command);
-  const inRun = (name: string): string => path.join(runFolder, name);
+  // A folder's name may look like a macro.
+  const inRun = (name: string): string => path.join(runFolder, name).replaceAll('$(', '$(DOLLAR)(');
   return [
     // A second log, wherever the jobs' own ones are: the schedd writes to both.
     `dagman_log = ${inRun(condorFiles.eventLog)}`,

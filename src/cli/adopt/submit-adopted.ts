@@ -26,6 +26,7 @@ export function plannedRun(
   evidence: Evidence,
   withPlugin: boolean,
 ): { run: string; added: string[] } {
+  assertCountable(file, evidence);
   const run = newRunName(adoptedPlan(file, evidence), cli.clock);
   return {
     run,
@@ -47,26 +48,49 @@ export async function submitAdopted(
     ...(withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
   };
   const folder = await createRun(plan, rendered, cli.version, cli.clock, run);
-  try {
-    if (withPlugin)
-      await placePackedAgent(
-        await agentExecutable(cli.env, cli.self),
-        path.join(folder, condorFiles.agent),
-        cli.env,
-      );
-    const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
-    const cluster = Number.parseInt(await tools.ask('condor_submit', args, path.dirname(file)), 10);
-    if (Number.isNaN(cluster))
-      throw new Fault('pool-unreachable', 'condor_submit told no cluster', {
-        fix: 'see `condor_q`',
-        about: file,
-      });
-    await using journal = await openJournal(path.join(folder, runFiles.journal), cli.clock);
-    await journal.append({ kind: 'submitted', cluster });
-    return { run, folder, cluster };
-  } catch (error) {
-    // Nothing was queued, so there is no run to show.
-    await rm(folder, { recursive: true, force: true });
-    throw error;
+  const cluster = await submit(cli, tools, file, folder, { added, withPlugin }).catch(
+    async (error: unknown) => {
+      // Nothing was queued, so there is no run to show.
+      await rm(folder, { recursive: true, force: true });
+      throw error;
+    },
+  );
+  await using journal = await openJournal(path.join(folder, runFiles.journal), cli.clock);
+  await journal.append({ kind: 'submitted', cluster });
+  return { run, folder, cluster };
+}
+
+async function submit(
+  cli: Cli,
+  tools: CondorTools,
+  file: string,
+  folder: string,
+  { added, withPlugin }: { added: string[]; withPlugin: boolean },
+): Promise<number> {
+  if (withPlugin) {
+    const executable = await agentExecutable(cli.env, cli.self);
+    await placePackedAgent(executable, path.join(folder, condorFiles.agent), cli.env);
   }
+  const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
+  const cluster = Number.parseInt(await tools.ask('condor_submit', args, path.dirname(file)), 10);
+  if (!Number.isNaN(cluster)) return cluster;
+  throw new Fault('pool-unreachable', 'condor_submit told no cluster', {
+    fix: 'see `condor_q`',
+    about: file,
+  });
+}
+
+/** A run knows its jobs from the start. */
+function assertCountable(file: string, { submission }: Evidence): void {
+  const unknown = submission.queues.find(({ total }) => total === undefined);
+  if (unknown === undefined) return;
+  const name = path.basename(file);
+  throw new Fault(
+    'file-invalid',
+    `${name}:${unknown.place.line}: how many jobs \`${unknown.text}\` makes is only known when HTCondor reads its list`,
+    {
+      fix: 'write the list into a file and use `queue … from FILE`, or submit it with condor_submit itself',
+      about: file,
+    },
+  );
 }

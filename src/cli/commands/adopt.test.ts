@@ -139,5 +139,9 @@ test('nothing that a file names is run', async (t) => {
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env: { PATH: '/nowhere' } });
   assert.match(out, /at least 0 jobs; 0 errors, 0 warnings, 2 notes/);
   assert.match(out, /not-read[^]*make\.sh[^]*not-read[^]*list\.sh/);
+  await assert.rejects(
+    runCommand(adopt, ['job.sub', '--submit'], { cwd, env: { PATH: '/nowhere' } }),
+    /how many jobs `queue x from \.\/list\.sh \|` makes is only known when/,
+  );
   assert.equal(spawnSync('ls', { cwd, encoding: 'utf8' }).stdout.includes('ran\n'), false);
 });
