@@ -17,17 +17,18 @@ export function completionChart(jobs: readonly Completion[], medianSeconds: numb
   const most = jobs.reduce((longest, { seconds }) => Math.max(longest, seconds), 0);
   const scale = scaleTo(most, edges.bottom - edges.top, timeUnit(most));
   const step = (edges.right - edges.left) / Math.max(1, jobs.length);
-  const places = jobs.map(({ job, seconds }, index) => ({
+  const places = jobs.map(({ seconds }, index) => ({
     x: edges.left + step * (index + 0.5),
     y: edges.bottom - scale.place(seconds),
-    name: `${job}: ${showMillis(seconds * 1000)}`,
   }));
+  const name = (index: number) =>
+    `${jobs[index]?.job ?? ''}: ${showMillis((jobs[index]?.seconds ?? 0) * 1000)}`;
   const y = edges.bottom - scale.place(medianSeconds);
   const description = `${jobs.length} jobs; median ${showMillis(medianSeconds * 1000)}, longest ${showMillis(most * 1000)}.`;
   return picture(
     { id: 'completion', title: 'Time from first match to completion, per job', description, width, height },
     verticalAxis(scale, edges, 'from first match to completion'),
-    dots(places, markColour),
+    dots(places, markColour, name),
     element('line', {
       x1: edges.left,
       x2: edges.right,

@@ -1,23 +1,22 @@
 import { element, escapeMarkup } from './svg.ts';
 
-export interface Dot {
+interface Dot {
   x: number;
   y: number;
-  /** What it is, shown when pointed at. */
-  name: string;
 }
 
 /** More dots than these are drawn as one shape without names, so that a page of 10,000 jobs stays small. */
 const mostNamed = 500;
 
-export function dots(places: readonly Dot[], colour: string): string {
+/** `name` tells what a dot is, shown when pointed at. */
+export function dots(places: readonly Dot[], colour: string, name: (index: number) => string): string {
   if (places.length <= mostNamed)
     return places
-      .map(({ x, y, name }) =>
+      .map(({ x, y }, index) =>
         element(
           'circle',
           { cx: x, cy: y, r: 3, fill: colour, 'fill-opacity': 0.75 },
-          element('title', {}, escapeMarkup(name)),
+          element('title', {}, escapeMarkup(name(index))),
         ),
       )
       .join('');

@@ -27,28 +27,29 @@ const mostStrips = 12;
 export function stripChart(all: readonly Strip[], { id, title, axis, unit, show }: StripChart): string {
   const strips = all.filter(({ values }) => values.length > 0).slice(0, mostStrips);
   const edges = { left: 190, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
-  const most = Math.max(...strips.flatMap(({ values }) => values.map(({ value }) => value)));
+  const most = strips.reduce(
+    (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
+    0,
+  );
   const scale = scaleTo(most, edges.right - edges.left, unit(most));
   const x = (value: number) => edges.left + scale.place(value);
   const rows = strips.map(({ name, values }, row) => {
     const middle = edges.top + (row + 0.5) * rowHeight;
-    const places = values.map((one, index) => ({
-      ...{ x: x(one.value), y: middle + scatter(index) },
-      name: `${one.name}: ${show(one.value)}`,
-    }));
+    const places = values.map(({ value }, index) => ({ x: x(value), y: middle + scatter(index) }));
+    const told = (index: number) => `${values[index]?.name ?? ''}: ${show(values[index]?.value ?? 0)}`;
     const figures = values.map(({ value }) => value);
     return (
       label(edges.left - 8, middle + 4, clip(name, 26), { 'text-anchor': 'end' }) +
-      dots(places, markColour) +
+      dots(places, markColour, told) +
       marks(x(mean(figures) ?? 0), x(quantile(ascending(figures), 0.5) ?? 0), middle)
     );
   });
-  const told = strips.map(({ name, values }) => {
+  const described = strips.map(({ name, values }) => {
     const figures = values.map(({ value }) => value);
     return `${name}: ${values.length}, mean ${show(mean(figures) ?? 0)}, median ${show(quantile(ascending(figures), 0.5) ?? 0)}`;
   });
   return picture(
-    { id, title, description: told.join('; '), width, height: edges.bottom + 44 },
+    { id, title, description: described.join('; '), width, height: edges.bottom + 44 },
     horizontalAxis(scale, edges, axis),
     ...rows,
     element('path', { d: diamond(536, 10), fill: badColour }) + label(546, 14, 'mean'),

@@ -46,7 +46,7 @@ test('whatever events come in whatever order, every millisecond of a job is in o
       const log = events.map(([job, seconds, body]) => written(job, seconds, body)).join('');
       const fold = new LogFold();
       for (const one of parseText(log)) fold.add(one);
-      const jobs = fold.jobs();
+      const jobs = fold.finish();
       const { rows, sum, totalMillis, slotMillis } = ledgerOf(jobs, fold.facts);
       for (const [index, row] of rows.entries()) {
         const job = jobs[index];

@@ -43,7 +43,7 @@ export interface EventLedger {
 export async function ledger(events: AsyncIterable<LogEvent> | Iterable<LogEvent>): Promise<EventLedger> {
   const fold = new LogFold();
   for await (const event of events) fold.add(event);
-  return ledgerOf(fold.jobs(), fold.facts);
+  return ledgerOf(fold.finish(), fold.facts);
 }
 
 export function ledgerOf(jobs: readonly LoggedJob[], facts: LogFacts): EventLedger {

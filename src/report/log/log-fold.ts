@@ -42,6 +42,7 @@ export class LogFold {
   };
   readonly #known = new Map<string, Known>();
   readonly #folds: JobFold[] = [];
+  /** How many jobs had a number, where it was more than one. */
   readonly #uses = new Map<string, number>();
   #log = 0;
 
@@ -76,8 +77,11 @@ export class LogFold {
     applyEvent(known.fold, event);
   }
 
-  jobs(): LoggedJob[] {
-    return this.#folds.map((fold) => fold.result());
+  /** The jobs as they stand; ends the fold, which lets go of all else it knew. */
+  finish(): LoggedJob[] {
+    this.#known.clear();
+    this.#uses.clear();
+    return this.#folds.splice(0).map((fold) => fold.result());
   }
 
   #find(event: LogEvent): Known {
@@ -90,8 +94,8 @@ export class LogFold {
   }
 
   #open(id: string, event: LogEvent): Known {
-    const uses = (this.#uses.get(id) ?? 0) + 1;
-    this.#uses.set(id, uses);
+    const uses = this.#known.has(id) ? (this.#uses.get(id) ?? 1) + 1 : 1;
+    if (uses > 1) this.#uses.set(id, uses);
     const fold = new JobFold(uses === 1 ? id : `${id}#${uses}`, event.time ?? 0);
     this.#folds.push(fold);
     const born = event.kind === 'submit' ? once(event.details.host ?? '') : undefined;

@@ -26,7 +26,7 @@ export async function readLogs(paths: readonly string[], signal?: AbortSignal): 
     throw new Fault('file-invalid', `There is no HTCondor event in ${paths.join(', ')}.`, {
       fix: 'Name the log of the jobs, as `log` in their submit file says; their output is another file.',
     });
-  const jobs = fold.jobs();
+  const jobs = fold.finish();
   const ledger = ledgerOf(jobs, fold.facts);
   return { jobs, ledger, report: logReport([...paths], jobs, ledger, notesOn(ledger, garbledBytes)) };
 }

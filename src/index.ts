@@ -1,0 +1,18 @@
+/** The library: event logs of HTCondor, where the time of their jobs went, and charts of it. */
+export { followEventLog } from './eventlog/tail.ts';
+export { readEventLog, scanEventLog } from './eventlog/read-event-log.ts';
+export type { ReadOptions } from './eventlog/read-event-log.ts';
+export type { EventOf, Garbled, LogEvent } from './eventlog/events.ts';
+export type { EventKind } from './eventlog/kinds.ts';
+export { ledger } from './report/log/event-ledger.ts';
+export type { AttemptRow, EventLedger, JobRow } from './report/log/event-ledger.ts';
+export { columns, columnWords } from './report/log/columns.ts';
+export type { Amounts, Column } from './report/log/columns.ts';
+export type { Cause } from './report/log/causes.ts';
+export type { LoggedAttempt, LoggedJob } from './report/log/history.ts';
+export { readLogs } from './report/log/read-logs.ts';
+export type { ReadLogs } from './report/log/read-logs.ts';
+export type { LogReport } from './report/log/log-report.ts';
+export { reportCharts } from './report/log/report-charts.ts';
+export type { Chart } from './report/log/report-charts.ts';
+export { Fault } from './fault/fault.ts';
