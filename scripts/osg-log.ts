@@ -121,4 +121,8 @@ class Writer {
 const share = (whole: number, among: number, index: number): number =>
   Math.floor(whole / among) + (index < whole % among ? 1 : 0);
 
-if (import.meta.main) process.stdout.write(osgLog());
+if (import.meta.main) {
+  // A reader that goes away early (`| head`) is no error.
+  process.stdout.on('error', () => process.exit());
+  process.stdout.write(osgLog());
+}
