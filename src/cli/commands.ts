@@ -27,6 +27,10 @@ export const commands: Record<string, Entry> = {
     summary: 'see runs live in a browser, or as one file',
     load: () => import('./commands/dashboard.ts'),
   },
+  shell: {
+    summary: 'open a shell on a machine as a job would get it',
+    load: () => import('./commands/shell.ts'),
+  },
   stop: { summary: 'stop a run, or some of its jobs', load: () => import('./commands/stop.ts') },
   adopt: {
     summary: 'take over a submit file of HTCondor: what is wrong in it, submit and watch it',

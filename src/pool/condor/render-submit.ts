@@ -49,6 +49,24 @@ export function renderSubmit(input: SubmitInput): string {
   ].join('\n');
 }
 
+/** The description of an interactive job: the same machine, image and files, and a shell instead of the training. */
+export function renderShell(input: SubmitInput): string {
+  const sent = input.plan.files.length > 0 ? [`transfer_input_files = ${runFiles.files}/`] : [];
+  return [
+    ...imageLines(input.plan, input.profile, input.version),
+    'should_transfer_files = YES',
+    'when_to_transfer_output = ON_EXIT',
+    'transfer_output_files = ""',
+    ...sent,
+    ...resourceLines(input),
+    ...accountLines(input),
+    `batch_name = ${literal(input.run)}`,
+    'log = shell.log',
+    'queue',
+    '',
+  ].join('\n');
+}
+
 function programLines({ plan, profile, version, environment }: SubmitInput): string[] {
   return [
     ...imageLines(plan, profile, version),
@@ -113,23 +131,30 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
   return lines;
 }
 
-function identityLines({ plan, profile, run }: SubmitInput): string[] {
+function identityLines(input: SubmitInput): string[] {
+  return [
+    `batch_name = ${literal(input.run)}`,
+    'description = $(what)',
+    `MY.UpdraftRun = ${adString(input.run)}`,
+    'MY.UpdraftJob = "$(job)"',
+    ...accountLines(input),
+    'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
+    'job_machine_attrs = GLIDEIN_ResourceName, Machine',
+    'job_machine_attrs_history_length = 5',
+  ];
+}
+
+/** What the pool wants to know for its accounts and its queues. */
+function accountLines({ plan, profile }: SubmitInput): string[] {
   const { project } = plan.spec.run;
   const duration = durationClass(plan, profile);
   const forGpus = plan.spec.resources.gpus > 0 && profile.gpuDurations !== undefined;
   const attribute = forGpus ? profile.gpuDurationAttribute : profile.durationAttribute;
   return [
-    `batch_name = ${literal(run)}`,
-    'description = $(what)',
-    `MY.UpdraftRun = ${adString(run)}`,
-    'MY.UpdraftJob = "$(job)"',
     ...(project === undefined ? [] : [`MY.ProjectName = ${adString(project)}`]),
     ...(attribute === undefined || duration === undefined
       ? []
       : [`MY.${attribute} = ${adString(duration.name)}`]),
-    'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
-    'job_machine_attrs = GLIDEIN_ResourceName, Machine',
-    'job_machine_attrs_history_length = 5',
   ];
 }
 

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import { openShell } from '../../pool/condor/open-shell.ts';
+import type { Cli } from '../cli.ts';
+import { jobFileArgument } from '../job-file-argument.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument(...jobFileArgument)
+    .addHelpText(
+      'after',
+      `
+Waits for a machine of the pool as one job of the run would get it (its CPUs, memory, GPUs and image), sends the files of
+[train] there and gives you a shell on it: to try the training by hand before a hundred jobs do. Data is not fetched.
+Leaving the shell ends the job. For pool = "condor".
+
+Example:
+  $ updraft shell examples/cifar10
+
+Exit codes: 0 the shell was left, 2 the pool knows no interactive jobs, 3 something wrong in the job file, 4 no machine.`,
+    )
+    .action(async (where: string) => {
+      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'] });
+      if (plan.spec.run.pool !== 'condor')
+        throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {
+          fix: 'set pool = "condor" in [run]',
+        });
+      await openShell(plan, cli.env);
+    });
+}
