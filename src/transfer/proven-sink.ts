@@ -1,10 +1,12 @@
-import { hasher } from './hasher.ts';
+import { hasher, type Hasher } from './hasher.ts';
 import { chunkRange, type Manifest } from './manifest.ts';
 import type { Write } from './ordered-sink.ts';
 import type { BadRange, Sink } from './sink.ts';
 
 interface Chunk {
   bytes: Buffer;
+  /** Of the bytes so far, taken while the processor still holds them; undefined once bytes came out of order. */
+  hash: Hasher | undefined;
   received: number;
   servers: Set<string>;
   proven: boolean;
@@ -47,14 +49,18 @@ export class ProvenSink implements Sink {
       const { start, end } = chunkRange(this.#manifest, index);
       const length = Math.min(bytes.length - at, end - (offset + at));
       const chunk = this.#chunk(index);
-      bytes.copy(chunk.bytes, offset + at - start, at, at + length);
+      const piece = bytes.subarray(at, at + length);
+      if (offset + at - start === chunk.received) chunk.hash?.update(piece);
+      else chunk.hash = undefined;
+      chunk.bytes.set(piece, offset + at - start);
       chunk.received += length;
       chunk.servers.add(server);
       if (chunk.received === end - start) this.#prove(index, chunk);
       at += length;
     }
-    if (this.#chunks.get(this.#next)?.proven !== true) return this.#handing;
-    this.#handing ??= this.#handOn().finally(() => (this.#handing = undefined));
+    if (this.#handing !== undefined) return this.#handing;
+    const waiting = this.#handOn();
+    this.#handing = waiting?.finally(() => (this.#handing = undefined));
     return this.#handing;
   }
 
@@ -71,31 +77,43 @@ export class ProvenSink implements Sink {
     let chunk = this.#chunks.get(index);
     if (chunk === undefined) {
       const bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.grain);
-      chunk = { bytes, received: 0, servers: new Set(), proven: false };
+      chunk = { bytes, hash: hasher('sha-256'), received: 0, servers: new Set(), proven: false };
       this.#chunks.set(index, chunk);
     }
     return chunk;
   }
 
   #prove(index: number, chunk: Chunk): void {
-    const hash = hasher('sha-256');
-    hash.update(chunk.bytes.subarray(0, chunk.received));
+    const hash = chunk.hash ?? hasher('sha-256');
+    if (chunk.hash === undefined) hash.update(chunk.bytes.subarray(0, chunk.received));
     chunk.proven = hash.hex() === this.#manifest.chunks[index];
     if (chunk.proven) return;
     this.#forget(index, chunk);
     this.#onBad(chunkRange(this.#manifest, index), chunk.servers);
   }
 
-  async #handOn(): Promise<void> {
-    for (
-      let chunk = this.#chunks.get(this.#next);
-      chunk?.proven === true;
-      chunk = this.#chunks.get(this.#next)
-    ) {
-      await this.#write(chunk.bytes.subarray(0, chunk.received));
-      this.#forget(this.#next, chunk);
-      this.#next++;
+  /** Hands on what is proven and next; without a promise as long as the writer needs none, so that no socket is paused. */
+  #handOn(): void | Promise<void> {
+    for (let chunk = this.#provenNext(); chunk !== undefined; chunk = this.#provenNext()) {
+      const done = chunk;
+      const waiting = this.#write(chunk.bytes.subarray(0, chunk.received));
+      if (waiting !== undefined)
+        return waiting.then(() => {
+          this.#handedOn(done);
+          return this.#handOn();
+        });
+      this.#handedOn(done);
     }
+  }
+
+  #provenNext(): Chunk | undefined {
+    const chunk = this.#chunks.get(this.#next);
+    return chunk?.proven === true ? chunk : undefined;
+  }
+
+  #handedOn(chunk: Chunk): void {
+    this.#forget(this.#next, chunk);
+    this.#next++;
   }
 
   #forget(index: number, chunk: Chunk): void {
