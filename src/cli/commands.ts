@@ -22,6 +22,10 @@ export const commands: Record<string, Entry> = {
   status: { summary: 'show how each job of a run stands', load: () => import('./commands/status.ts') },
   watch: { summary: 'see a run live, until it ends', load: () => import('./commands/watch.ts') },
   logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },
+  why: {
+    summary: 'say why a job stands as it does, with the evidence',
+    load: () => import('./commands/why.ts'),
+  },
   report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
   dashboard: {
     summary: 'see runs live in a browser, or as one file',

@@ -5,7 +5,13 @@ import type { AttemptEnd, StoryAttempt } from './job-story.ts';
 import { safeLine } from './quote-event.ts';
 
 /** Why an attempt ended; undefined while it has not. */
-export function attemptDiagnosis({ end, complaint, memoryMb }: StoryAttempt): Diagnosis | undefined {
+export function attemptDiagnosis(attempt: StoryAttempt): Diagnosis | undefined {
+  const diagnosis = endDiagnosis(attempt);
+  if (attempt.saves === 0 || diagnosis?.cause !== 'evicted') return diagnosis;
+  return { ...diagnosis, because: [...diagnosis.because, 'Its files had been saved before.'], advice: [] };
+}
+
+function endDiagnosis({ end, complaint, memoryMb }: StoryAttempt): Diagnosis | undefined {
   if (end === undefined) return undefined;
   if (end.how === 'silent') return silentEnd;
   if (end.how === 'exited') return exitDiagnosis(end, memoryMb);

@@ -1,6 +1,6 @@
 /** Why jobs stand as they do, in a few words. Where Updraft has a fault of that kind, it has the same name. */
 export const causes = {
-  none: 'nothing went wrong',
+  none: 'nothing is wrong',
   'waits-for-slot': 'no slot has taken it yet',
   'object-missing': 'the input was not found (404)',
   'access-refused': 'the server refuses access',
@@ -33,7 +33,6 @@ export const causes = {
   evicted: 'the pool took the slot back',
   disconnected: 'the connection to the machine was lost',
   'silent-end': 'an attempt ended without a word in the log',
-  fault: 'Updraft’s agent found a fault',
   unknown: 'HTCondor gives a reason that Updraft does not know',
 } as const satisfies Record<string, string>;
 

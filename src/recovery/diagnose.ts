@@ -13,6 +13,8 @@ import { inputDiagnosis, outputDiagnosis, transferDirection } from './transfer-d
  */
 export function diagnose(account: Account, seenMb = 0): Diagnosis {
   const { code, subcode, reason } = account;
+  const again = code === 3 ? /^started (\d+) times; the last attempt ended: (.*)$/s.exec(reason) : null;
+  if (again !== null) return brakeDiagnosis(account, again[1] ?? '', again[2] ?? '');
   if (code === 32 || code === 33) return sizeDiagnosis(code === 32 ? 'input' : 'output', reason);
   if (code === 46 || code === 47) return timeDiagnosis(code, reason);
   if (isMemory(account)) return memoryDiagnosis(account, seenMb);
@@ -22,8 +24,17 @@ export function diagnose(account: Account, seenMb = 0): Diagnosis {
   if (code === 35 || code === 45 || /singularity test failed/i.test(reason)) return imageDiagnosis(reason);
   const way = isOwnMatter(code) ? undefined : transferDirection(reason, code);
   if (way !== undefined) return (way === 'input' ? inputDiagnosis : outputDiagnosis)({ reason, subcode });
-  if (code !== undefined && code >= 1000) return evictionDiagnosis(code);
+  if (code !== undefined && code >= 1000) return evictionDiagnosis(code, reason);
   return plainHolds(code, subcode, reason) ?? unknown(account);
+}
+
+/** The rule that a run of ours ends endless starts with; its subcode is the code of the last of them. */
+function brakeDiagnosis(account: Account, starts: string, reason: string): Diagnosis {
+  const inner = diagnose({ ...account, code: account.subcode, subcode: undefined, reason });
+  return {
+    ...inner,
+    because: [...inner.because, `It was started ${starts} times in vain, so the rules of the run held it.`],
+  };
 }
 
 /** Holds that people and rules make: whatever their words mention, nothing failed by itself. */

@@ -1,4 +1,5 @@
 import type { Diagnosis } from './causes.ts';
+import { safeLine } from './quote-event.ts';
 
 /** Codes of attempts that went back to the queue, where there is more to say than that the slot was taken. */
 const evictions: Partial<Record<number, string>> = {
@@ -30,12 +31,17 @@ const evictions: Partial<Record<number, string>> = {
 const machineFailed: ReadonlySet<number> = new Set([1002, 1003, 1006, 1007, 1012, 1020, 1021, 1024]);
 
 /** Why a slot was left, by a code of 1000 and above. */
-export function evictionDiagnosis(code: number): Diagnosis {
+export function evictionDiagnosis(code: number, reason: string): Diagnosis {
   const known = evictions[code] ?? (code >= 1026 && code <= 1036 ? 'The machine refused it.' : undefined);
   const cause = code === 1008 ? 'disconnected' : machineFailed.has(code) ? 'machine-broken' : 'evicted';
   return {
     cause: known === undefined ? 'unknown' : cause,
-    because: [known ?? `It left the slot with code ${code}, for which Updraft has no words.`],
+    because: [
+      known ?? `It left the slot with code ${code}, for which Updraft has no words.`,
+      ...(reason.trim() === '' || (known !== undefined && cause === 'evicted')
+        ? []
+        : [`HTCondor says: ${safeLine(reason)}`]),
+    ],
     outlook: 'passing',
     advice: ['Save checkpoints, so that such an end costs minutes and not the whole attempt.'],
   };

@@ -46,8 +46,10 @@ function removalCause(reason: string): [Cause, string] {
   const said = safeLine(words);
   const user = /\(by user ([^)]+)\)/.exec(words)?.[1];
   if (user !== undefined) {
-    const how = /^via condor_rm/.test(words) ? '' : ` with these words: ${said}`;
-    return ['user', `${safeLine(user)} removed it with condor_rm${how}${how === '' ? '.' : ''}`];
+    const how = /^via condor_rm/.test(words)
+      ? ' with condor_rm.'
+      : `, with these words: ${safeLine(words.replace(/\s*\(by user [^)]+\)$/, ''))}`;
+    return ['user', `${safeLine(user)} removed it${how}`];
   }
   if (/OtherJobRemoveRequirements/.test(words))
     return [
@@ -84,6 +86,8 @@ function beforeRemoval(story: JobStory): Before {
   }
   const last = story.attempts.at(-1);
   const waited = showSpan(story.from, story.to);
+  if (last === undefined && story.first === story.last)
+    return { because: ['The log has nothing of it but its removal.'], evidence: [] };
   if (last === undefined)
     return {
       because: [`No slot had taken it${waited === '' ? '' : ` in ${waited}`}.`],
@@ -91,7 +95,7 @@ function beforeRemoval(story: JobStory): Before {
     };
   const streaks = streaksOf(story.attempts);
   const past = tellStreaks(streaks);
-  const diagnosis = last.end === undefined ? undefined : streaks.at(-1)?.diagnosis;
+  const diagnosis = streaks.at(-1)?.diagnosis;
   const running =
     last.end === undefined ? [`It was ${last.doing} at the time (attempt ${story.attempts.length}).`] : [];
   return { because: [...running, ...past.because], evidence: past.evidence, ...(diagnosis && { diagnosis }) };

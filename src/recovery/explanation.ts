@@ -1,3 +1,4 @@
+import type { FaultKind } from '../fault/kinds.ts';
 import type { Cause } from './causes.ts';
 
 /** How a job stands. `looping`: it starts over and over and ends the same way each time, and nobody holds it. */
@@ -20,7 +21,8 @@ export interface Evidence {
 export interface Explanation {
   job: string;
   standing: Standing;
-  cause: Cause;
+  /** A kind of fault where Updraft itself found it, otherwise by HTCondor's account. */
+  cause: Cause | FaultKind;
   /** The cause in a few words, the same for all jobs it befell. */
   title: string;
   /** What happened, in sentences; the first says why. */

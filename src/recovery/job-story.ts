@@ -13,6 +13,8 @@ export interface Account {
   evidence: Evidence;
   /** What was used and asked for, where the log has the table. */
   resources: readonly Resource[];
+  /** The event that has the table, where it is another one. */
+  table?: Evidence;
 }
 
 /** How an attempt ended. `silent`: another began and no event tells what became of this one. */
@@ -40,6 +42,8 @@ export interface StoryAttempt {
   memoryMb: number;
   /** What the execution point complained of last. */
   complaint?: { text: string; evidence: Evidence };
+  /** How often its output, or its state, was brought back while it ran. */
+  saves: number;
   /** How often the connection was lost and found again. */
   reconnects: number;
   end?: AttemptEnd;

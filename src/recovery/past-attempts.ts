@@ -45,8 +45,8 @@ function sentence({ from, to, diagnosis, last }: Streak): string {
   const place = placeOf(last);
   const because = diagnosis.because.slice(0, 2).join(' ');
   if (from === to) return `Attempt ${from}${place === '' ? '' : ` at ${place}`}: ${because}`;
-  const at = place === '' ? '' : ` (the last at ${place})`;
-  return `Attempts ${from} to ${to}${at}, all the same: ${because}`;
+  const at = place === '' ? '' : ` at ${place}`;
+  return `Attempts ${from} to ${to} ended for the same cause, the last${at}: ${because}`;
 }
 
 /** Where an attempt ran, as a person names it. */

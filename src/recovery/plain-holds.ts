@@ -7,7 +7,7 @@ const site: Plain = {
   cause: 'machine-broken',
   because: 'The machine could not prepare the job',
   outlook: 'passing',
-  advice: ['Release it to try another machine; if one site stands out, keep away from it.'],
+  advice: ['Another machine may do; if one site stands out, keep away from it.'],
 };
 const unreadable: Plain = {
   cause: 'file-unusable',
@@ -25,7 +25,7 @@ const connection: Plain = {
   cause: 'transfer-failed',
   because: 'The connection that moves its files broke',
   outlook: 'passing',
-  advice: ['Release it to try again.'],
+  advice: ['Another try may do.'],
 };
 
 /** Hold codes whose meaning needs no figures. */
@@ -34,13 +34,13 @@ const holds: Partial<Record<number, Plain>> = {
     cause: 'user',
     because: 'Somebody held it by hand',
     outlook: 'unclear',
-    advice: ['Ask whoever held it, or release it when you are done.'],
+    advice: ['Ask whoever held it what they are waiting for.'],
   },
   3: {
     cause: 'job-policy',
     because: 'A rule of the job itself (periodic_hold or on_exit_hold) held it',
     outlook: 'unclear',
-    advice: ['The rule stands in the submit file; mend what it tests for before you release the job.'],
+    advice: ['The rule stands in the submit file; mend what it tests for.'],
   },
   4: { ...rule, cause: 'job-policy', because: 'Its credential is bad', outlook: 'lasting' },
   5: {
@@ -60,7 +60,7 @@ const holds: Partial<Record<number, Plain>> = {
     cause: 'user',
     because: 'It was submitted on hold (hold = true)',
     outlook: 'unclear',
-    advice: ['Release it when it shall run.'],
+    advice: ['Nothing is wrong: it waits until it is let go.'],
   },
   16: {
     cause: 'staging',
@@ -86,7 +86,7 @@ const holds: Partial<Record<number, Plain>> = {
     cause: 'site-policy',
     because: 'A rule of the machine’s site held it',
     outlook: 'unclear',
-    advice: ['Read its words; release the job to try another site.'],
+    advice: ['Read its words; another site may have no such rule.'],
   },
 };
 

@@ -1,4 +1,4 @@
-import { printable } from '../base/printable.ts';
+import { printable, printableLines } from '../base/printable.ts';
 import { clip } from '../base/text-table.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { EventKind } from '../eventlog/kinds.ts';
@@ -8,10 +8,11 @@ const longestLine = 480;
 const mostLines = 6;
 
 /** Rows of long events that say nothing of a cause. */
-const dull =
-  /^(?:Usr |-?\d+ +- {2}|\(0\) (?:CPU times|No core)|(?:Cpus|GPUs|Gpus|Time\w+)\b.*:|\.\.\.$|Partitionable)/;
+const dull = /^(?:Usr |-?\d+ +- {2}|\(0\) (?:CPU times|No core)|\.\.\.$|\w+ address: <)/;
+const tableRow = /^\s*(?:Partitionable Resources|[\w ]+(?:\(\w+\))?)\s+:(?:\s|$)/;
+const tellingRow = /^\s*(?:Partitionable Resources|Memory|Disk)\b/;
 /** Of an event in JSON or XML, what it says beyond whose it is and when. */
-const telling = /Reason|Code|Message|Info|Error|ReturnValue|Signal|Normally|MyType|SlotName|Type/;
+const telling = /Reason|Code|Message|Info|Error|ReturnValue|Signal|Normally|MyType|SlotName/;
 /** Events whose first line says all that is needed of them. */
 const titleOnly: ReadonlySet<EventKind> = new Set<EventKind>(['submit', 'file-transfer', 'image-size']);
 
@@ -20,7 +21,10 @@ export function quoteEvent(event: LogEvent, file: string): Evidence {
   const lines = event.text.split(/\r?\n/);
   const isText = /^\d{3} \(/.test(lines[0] ?? '');
   const said = isText ? textLines(event, lines) : lines.filter((line) => telling.test(line));
-  const shown = said.map(safeLine).filter((line) => line !== '');
+  // A table is read by its columns.
+  const shown = said
+    .map((line) => (tableRow.test(line) ? printableLines(line).trim().slice(0, longestLine) : safeLine(line)))
+    .filter((line) => line !== '');
   return { file, offset: event.offset, at: printable(event.timeText), lines: shown.slice(0, mostLines) };
 }
 
@@ -34,5 +38,13 @@ function textLines(event: LogEvent, [first = '', ...body]: string[]): string[] {
   if (titleOnly.has(event.kind)) return [short];
   const isPlace = (line: string): boolean => /SlotName|GLIDEIN/.test(line);
   const said = event.kind === 'execute' ? body.filter(isPlace) : body;
-  return [short, ...said.filter((line) => !dull.test(line.trim()))];
+  const isShown = (line: string): boolean =>
+    !dull.test(line.trim()) && (!tableRow.test(line) || (isAboutResources(event) && tellingRow.test(line)));
+  return [short, ...said.filter(isShown)];
+}
+
+/** Whether what was used and asked for has to do with the end. */
+function isAboutResources(event: LogEvent): boolean {
+  if (event.kind === 'terminated') return event.details.termination?.normal === false;
+  return event.kind === 'evicted' && /memory|disk/i.test(event.details.reason ?? '');
 }

@@ -24,7 +24,7 @@ export function startDiagnosis(reason: string, subcode: number | undefined): Dia
     outlook: meaning === undefined ? 'unclear' : 'lasting',
     advice:
       meaning === undefined
-        ? ['This error number often means a bad machine: release the job to try it elsewhere.']
+        ? ['This error number often means a bad machine: another one may do.']
         : [
             'Check that it is sent with the job, executable (chmod +x), with Unix line ends, and that its interpreter is in the image or on the machine.',
           ],

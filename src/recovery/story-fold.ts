@@ -78,7 +78,7 @@ function tell(story: JobStory, event: LogEvent, evidence: Evidence): void {
       complain(story, event, evidence);
       return;
     default:
-      interlude(story, event);
+      interlude(story, event, evidence);
   }
 }
 
@@ -87,12 +87,21 @@ const current = (story: JobStory): StoryAttempt | undefined => {
   return last?.end === undefined ? last : undefined;
 };
 
+/** The attempt an event is of; the log may have missed its beginning. */
+function underWay(story: JobStory, event: LogEvent, evidence: Evidence): StoryAttempt | undefined {
+  if (story.attempts.length > 0 || story.ended !== undefined) return current(story);
+  const unseen = begin(story, event, evidence, 'executing');
+  unseen.executed = true;
+  unseen.from = undefined;
+  return unseen;
+}
+
 function begin(story: JobStory, { time }: LogEvent, evidence: Evidence, doing: Doing): StoryAttempt {
   const running = current(story);
   if (running !== undefined) running.end = { how: 'silent', evidence };
   const attempt: StoryAttempt = {
     ...{ from: time, to: time, began: evidence, doing, executed: false },
-    ...{ slot: '', site: '', memoryMb: 0, reconnects: 0 },
+    ...{ slot: '', site: '', memoryMb: 0, saves: 0, reconnects: 0 },
   };
   story.attempts.push(attempt);
   story.isHeld = false;
@@ -113,6 +122,7 @@ function transfer(story: JobStory, event: EventOf<'file-transfer'> & LogEvent, e
     if (direction === 'input') running.doing = 'starting';
     else running.doing = step === 'finished' ? (running.executed ? 'executing' : 'starting') : 'returning';
     running.to = event.time;
+    if (direction === 'output' && step === 'finished' && running.executed) running.saves += 1;
   }
 }
 
@@ -126,8 +136,9 @@ function execute(story: JobStory, event: EventOf<'execute'> & LogEvent, evidence
   if (typeof site === 'string') attempt.site = site;
 }
 
-function complain(story: JobStory, { details }: EventOf<'remote-error'>, evidence: Evidence): void {
-  const running = current(story);
+function complain(story: JobStory, event: EventOf<'remote-error'> & LogEvent, evidence: Evidence): void {
+  const { details } = event;
+  const running = underWay(story, event, evidence);
   if (running === undefined) return;
   if (running.slot === '') running.slot = details.host ?? '';
   running.complaint = { text: details.text.slice(0, longestReason), evidence };
@@ -143,6 +154,7 @@ function finish(story: JobStory, time: number | undefined, end: AttemptEnd): voi
 type EndingKind = 'evicted' | 'shadow-exception' | 'terminated' | 'aborted';
 
 function ending(story: JobStory, event: EventOf<EndingKind> & LogEvent, evidence: Evidence): void {
+  if (event.kind === 'evicted' || event.kind === 'shadow-exception') underWay(story, event, evidence);
   switch (event.kind) {
     case 'evicted': {
       const { requeued, termination, resources } = event.details;
@@ -173,8 +185,9 @@ function ending(story: JobStory, event: EventOf<EndingKind> & LogEvent, evidence
 function hold(story: JobStory, event: EventOf<'held'> & LogEvent, evidence: Evidence): void {
   const before = story.attempts.at(-1)?.end;
   // What was used stands in the eviction that some holds begin with.
-  const resources = before?.how === 'vacated' && !story.isHeld ? before.resources : [];
-  const account = accountOf(event.details, evidence, resources);
+  const eviction = before?.how === 'vacated' && !story.isHeld ? before : undefined;
+  const account = accountOf(event.details, evidence, eviction?.resources);
+  if (eviction !== undefined) account.table = eviction.evidence;
   finish(story, event.time, { how: 'vacated', ...account });
   story.holds.push(account);
   story.isHeld = true;
@@ -189,18 +202,23 @@ function accountOf(
   return { code, subcode, reason: reason.slice(0, longestReason), evidence, resources };
 }
 
+const interludes: Partial<Record<LogEvent['kind'], Doing>> = {
+  suspended: 'suspended',
+  unsuspended: 'executing',
+  disconnected: 'cut off',
+  reconnected: 'executing',
+};
+
 /** What happens in the middle of an attempt. */
-function interlude(story: JobStory, event: LogEvent): void {
-  const running = current(story);
+function interlude(story: JobStory, event: LogEvent, evidence: Evidence): void {
+  const doing = interludes[event.kind];
+  if (doing === undefined && event.kind !== 'reconnect-failed') return;
+  const running = underWay(story, event, evidence);
   if (running === undefined) return;
-  if (event.kind === 'suspended') running.doing = 'suspended';
-  else if (event.kind === 'unsuspended') running.doing = 'executing';
-  else if (event.kind === 'disconnected') running.doing = 'cut off';
-  else if (event.kind === 'reconnected') {
-    running.doing = 'executing';
-    running.reconnects += 1;
-  } else if (event.kind === 'reconnect-failed') {
-    const account = accountOf({ code: 1008, ...event.details }, quoteEvent(event, story.last.file));
-    finish(story, event.time, { how: 'vacated', ...account });
-  }
+  running.doing = doing ?? 'cut off';
+  if (event.kind === 'disconnected' || event.kind === 'reconnected')
+    running.slot = event.details.slot ?? running.slot;
+  if (event.kind === 'reconnected') running.reconnects += 1;
+  if (event.kind === 'reconnect-failed')
+    finish(story, event.time, { how: 'vacated', ...accountOf({ code: 1008, ...event.details }, evidence) });
 }

@@ -36,7 +36,7 @@ export function inputDiagnosis(words: TransferWords): Diagnosis {
       cause: 'input-missing',
       because: [`The access point was to send ${file ?? 'an input file'}, which is not there.`],
       outlook: 'lasting',
-      advice: ['Put the file back, or correct its name, then release the job.'],
+      advice: ['Put the file back, or correct its name.'],
       submitAdvice: [
         'Names in transfer_input_files are relative to initialdir (or to the folder of condor_submit).',
       ],
@@ -53,7 +53,7 @@ export function outputDiagnosis(words: TransferWords): Diagnosis {
       cause: 'disk-full',
       because: [`The output could not be written on the access point: its disk or your quota is full.`],
       outlook: 'lasting',
-      advice: ['Make room there, then release the job: it runs again from its start or its last checkpoint.'],
+      advice: ['Make room there. The job will run again from its start, or from its last checkpoint.'],
     };
   if (/(?:reading|error reading) from/i.test(reason) && /errno 2\b|no such file/i.test(reason))
     return {
@@ -77,9 +77,7 @@ export function outputDiagnosis(words: TransferWords): Diagnosis {
       cause: 'output-failed',
       because: [`The access point could not write ${file ?? 'the output'}${errnoWords(reason)}.`],
       outlook: 'lasting',
-      advice: [
-        'Check that the folder of the output exists there and is yours to write, then release the job.',
-      ],
+      advice: ['Check that the folder of the output exists there and is yours to write.'],
     };
   return pluginDiagnosis(words, 'output') ?? serverDiagnosis(words, 'output') ?? unnamed(words, 'output');
 }
@@ -162,8 +160,7 @@ const serverCases: ServerCase[] = [
       way === 'input'
         ? `The server says that ${url} is not there (404).`
         : `The server says that the place for ${url} is not there (404).`,
-    advice:
-      'If the URL is right, release the job: caches have answered 404 in bursts for objects that are there.',
+    advice: 'If the URL is right, try again: caches have answered 404 in bursts for objects that are there.',
   },
   {
     cause: 'servers-unreachable',
@@ -208,9 +205,7 @@ function unnamed({ reason, subcode }: TransferWords, way: Way): Diagnosis {
       ...(exit === undefined ? [] : [`The plugin ended with exit code ${exit}.`]),
     ],
     outlook: 'unclear',
-    advice: [
-      'Release the job to try again elsewhere; if it fails the same way, the words above name what to mend.',
-    ],
+    advice: ['Another try, elsewhere, may do; if it fails the same way, the words above name what to mend.'],
   };
 }
 

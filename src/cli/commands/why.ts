@@ -1,0 +1,113 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
+import { jobId } from '../../job/layout.ts';
+import type { JobState, RunState } from '../../journal/state.ts';
+import { groupExplanations } from '../../recovery/group-explanations.ts';
+import type { Explanation } from '../../recovery/explanation.ts';
+import { readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import { findRun } from '../find-run.ts';
+import { nextCommands } from '../next-commands.ts';
+import { tellUnsupervised } from '../tell-unsupervised.ts';
+import { explainLog } from '../why/explain-log.ts';
+import { explainRun } from '../why/explain-run.ts';
+import { explanationText } from '../why/explanation-text.ts';
+import { groupText } from '../why/group-text.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
+    .argument('[job]', 'a job of the run, such as 0003 or 3; of a log, such as 12.3 (default: all)')
+    .option('--json', 'the explanations as one object with stable keys')
+    .addHelpText('after', help)
+    .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
+      const isLog = first !== undefined && (await isFile(path.resolve(cli.cwd, first)));
+      await (isLog ? whyLog(cli, first, second, json === true) : whyRun(cli, first, second, json === true));
+    });
+}
+
+const help = `
+Says why a job stands as it does, in plain words, with the lines of the log or journal that show it, what is being
+done about it, and what you could do. Works for jobs of any run, and for any HTCondor event log.
+
+Evidence is named FILE:BYTE for event logs and FILE#ENTRY for journals.
+
+Examples:
+  $ updraft why                        all jobs of the latest run, by cause
+  $ updraft why cifar10 3              job 0003 of the latest run called cifar10
+  $ updraft why my.log                 the log of any HTCondor jobs
+  $ updraft why my.log 12.3 --json
+
+Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
+
+async function isFile(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined))?.isDirectory() === false;
+}
+
+async function whyLog(cli: Cli, log: string, word: string | undefined, json: boolean): Promise<void> {
+  const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);
+  const name = shellQuote(log);
+  tell(cli, explanations, json, { log: path.resolve(cli.cwd, log) });
+  if (json) return;
+  const example = groupExplanations(explanations)[0]?.jobs[0] ?? '';
+  nextCommands(cli, [
+    ...(explanations.length > 1
+      ? [[`updraft why ${name} ${example}`, 'one job, with its evidence'] as const]
+      : []),
+    [`updraft report ${name}`, 'where the time of all its jobs went'],
+  ]);
+}
+
+async function whyRun(
+  cli: Cli,
+  first: string | undefined,
+  second: string | undefined,
+  json: boolean,
+): Promise<void> {
+  // A number alone is a job: runs are not called so.
+  const isJob = second === undefined && /^\d+$/.test(first ?? '');
+  const word = isJob ? first : second;
+  const run = await findRun(cli.cwd, isJob ? undefined : first);
+  const state = await readRunState(run.folder);
+  const jobs = word === undefined ? state.jobs : [findJob(state, word)];
+  const explanations = await explainRun(run.folder, state, jobs, cli.clock.now());
+  tell(cli, explanations, json, { run: state.run, folder: run.folder });
+  if (json) return;
+  await tellUnsupervised(cli, run.folder, state);
+  const [only] = explanations;
+  const isOne = explanations.length === 1 && only !== undefined;
+  const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
+  nextCommands(cli, [
+    ...(isOne ? [] : [[`updraft why ${run.argument} ${job}`, 'one job, with its evidence'] as const]),
+    [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
+    [`updraft status ${run.argument}`, 'how each job stands'],
+  ]);
+}
+
+function findJob({ jobs }: RunState, word: string): JobState {
+  const id = /^\d+$/.test(word) ? jobId(Number(word)) : word;
+  const found = jobs.find((job) => job.id === word || job.id === id);
+  if (found !== undefined) return found;
+  const ids = jobs.slice(0, 6).map((job) => job.id);
+  throw new Fault('usage', `the run has no job "${printable(word)}"`, {
+    about: word,
+    fix: `jobs: ${ids.join(', ')}${jobs.length > ids.length ? ' …' : ''}`,
+  });
+}
+
+function tell(
+  cli: Cli,
+  explanations: readonly Explanation[],
+  json: boolean,
+  source: Record<string, string>,
+): void {
+  const [only] = explanations;
+  if (json) cli.out(`${JSON.stringify({ ...source, jobs: explanations })}\n`);
+  else if (only !== undefined && explanations.length === 1)
+    cli.out(`${explanationText(only, cli.columns)}\n`);
+  else cli.out(`${groupText(groupExplanations(explanations), cli.columns)}\n`);
+}

@@ -1,0 +1,43 @@
+import type { Evidence, Explanation } from '../../recovery/explanation.ts';
+import { wrap } from './wrap.ts';
+
+/** Wide enough for a sentence, narrow enough for the eye. */
+const widest = 100;
+
+/** One job explained: cause, evidence, what is being done, what the user could do. */
+export function explanationText(explanation: Explanation, columns: number): string {
+  const width = Math.max(40, Math.min(columns, widest));
+  const { job, standing, title, because, evidence, doing, advice } = explanation;
+  return [
+    `${job} ${standing}: ${title}`,
+    ...section('why', because, width),
+    ...evidenceLines(evidence),
+    ...section('what is being done', doing, width),
+    ...section('what you could do', advice, width),
+  ].join('\n');
+}
+
+function section(title: string, sentences: readonly string[], width: number): string[] {
+  if (sentences.length === 0) return [];
+  return ['', title, ...sentences.flatMap((sentence) => wrap(sentence, width, '  ', '    '))];
+}
+
+/** As they are written: not wrapped, so that they can be searched for. */
+function evidenceLines(evidence: readonly Evidence[]): string[] {
+  const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
+  if (shown.length === 0) return [];
+  return [
+    '',
+    'shown by',
+    ...shown.flatMap((one) => [`  ${placeOf(one)}  ${one.at}`, ...one.lines.map((line) => `      ${line}`)]),
+  ];
+}
+
+const sameAs = (a: Evidence, b: Evidence): boolean =>
+  a.file === b.file && a.offset === b.offset && a.entry === b.entry;
+
+/** `events.log:1811` (a byte), or `journal.jsonl#12` (an entry's number). */
+function placeOf({ file, offset, entry }: Evidence): string {
+  if (offset !== undefined) return `${file}:${offset}`;
+  return entry === undefined ? file : `${file}#${entry}`;
+}

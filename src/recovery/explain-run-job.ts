@@ -1,0 +1,175 @@
+import { kinds } from '../fault/kinds.ts';
+import { encode } from '../journal/codec.ts';
+import type { Entry, FaultRecord } from '../journal/entry.ts';
+import type { AttemptState, JobState } from '../journal/state.ts';
+import type { Decision } from './decide.ts';
+import type { Evidence, Explanation, Standing } from './explanation.ts';
+import { safeLine } from './quote-event.ts';
+
+/** An entry and the file it stands in. */
+export interface FiledEntry {
+  file: string;
+  entry: Entry;
+}
+
+/** What a run's journals tell of one job. */
+export interface RunJobAccount {
+  job: JobState;
+  /** The entries of its journals, in their order. */
+  entries: readonly FiledEntry[];
+  /** What the local pool does next, or did in the end; undefined where its plan is lost or another pool decides. */
+  decision?: Decision | undefined;
+  /** What HTCondor's log says, where that is the pool. */
+  fromLog?: Explanation | undefined;
+}
+
+/** Why a job of a run stands as it does, by Updraft's own account and, for HTCondor, by that of the pool. Pure. */
+export function explainRunJob(account: RunJobAccount): Explanation {
+  const { job, fromLog } = account;
+  const last = job.attempts.at(-1);
+  const fault = job.held === undefined ? faultOf(last) : undefined;
+  if (fromLog !== undefined && (fault === undefined || !isByAgent(last))) return { ...fromLog, job: job.id };
+  const standing = fromLog?.standing ?? standingOf(job);
+  const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
+  const own = isGood ? goodAccount(job, last) : badAccount(job, last, fault);
+  const log = isGood ? undefined : fromLog;
+  return {
+    ...{ job: job.id, standing, cause: own.cause, title: own.title },
+    because: [...own.because, ...pastSentences(job), ...(fromLog?.because ?? [])],
+    evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
+    doing: fromLog?.doing ?? doing(account),
+    advice: [...new Set([...own.advice, ...(log?.cause === 'exit-code' ? [] : (log?.advice ?? []))])],
+  };
+}
+
+type Own = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
+
+function standingOf({ status, outcome, held }: JobState): Standing {
+  if (held !== undefined) return 'held';
+  if (status !== 'ended') return status;
+  if (outcome === 'success') return 'succeeded';
+  return outcome === 'stopped' ? 'removed' : 'failed';
+}
+
+const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
+  attempt?.fault ?? attempt?.agent?.faults.at(-1);
+
+/** Whether the agent itself tells of the fault: it was there. */
+const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
+
+function goodAccount({ status, attempts }: JobState, last: AttemptState | undefined): Own {
+  if (status === 'ended')
+    return {
+      cause: 'none',
+      title: attempts.length > 1 ? 'it ended well, though not at its first attempt' : 'it ended well',
+      because: [`Attempt ${last?.attempt ?? 1} gave a valid result.`],
+      advice: [],
+    };
+  const why = last === undefined || last.why === '' ? '' : ` It was made because: ${safeLine(last.why)}.`;
+  return {
+    cause: 'none',
+    title: 'an attempt is under way',
+    because: [`Attempt ${last?.attempt ?? 1}${placeOf(last)} is ${last?.phase ?? 'queued'}.${why}`],
+    advice: [],
+  };
+}
+
+function badAccount(job: JobState, last: AttemptState | undefined, fault: FaultRecord | undefined): Own {
+  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined))
+    return { cause: 'interrupted', title: 'it was stopped', because: ['Somebody stopped it.'], advice: [] };
+  if (last === undefined)
+    return {
+      cause: 'waits-for-slot',
+      title: 'no attempt has been made yet',
+      because: ['It waits for its first attempt.'],
+      advice: [],
+    };
+  if (fault !== undefined) return faultAccount(last, fault);
+  const heard =
+    last.agent === undefined ? 'It never spoke.' : `It was last heard of while ${last.agent.phase}.`;
+  return {
+    cause: 'silent-end',
+    title: 'its last attempt ended without an account of why',
+    because: [`Attempt ${last.attempt}${placeOf(last)} ended as ${last.outcome ?? 'lost'}. ${heard}`],
+    advice: ['See what it printed before.'],
+  };
+}
+
+function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRecord): Own {
+  const object = about === undefined || message.includes(about) ? '' : ` (${safeLine(about)})`;
+  return {
+    cause: kind,
+    title: kinds[kind].what.replace(/\.$/, ''),
+    because: [
+      `Attempt ${last.attempt}${placeOf(last)}: ${safeLine(message)}${object}`,
+      ...setbackSentences(last),
+    ],
+    advice: [
+      ...(fix === undefined ? [] : [safeLine(fix)]),
+      ...(kinds[kind].retry === 'never' ? ['Another attempt without a change would end the same way.'] : []),
+    ],
+  };
+}
+
+function setbackSentences({ agent }: AttemptState): string[] {
+  return (agent?.fetches ?? [])
+    .filter(({ setbacks }) => setbacks.length > 0)
+    .map(({ object, setbacks }) => {
+      const servers = new Set(setbacks.map(({ server }) => server));
+      return `${safeLine(object)}: ${setbacks.length} setback${setbacks.length === 1 ? '' : 's'} at ${[...servers].map(safeLine).join(', ')}.`;
+    });
+}
+
+/** What became of the attempts before the last. */
+function pastSentences({ attempts }: JobState): string[] {
+  return attempts.slice(0, -1).map((attempt) => {
+    const fault = faultOf(attempt);
+    const said = fault === undefined ? '' : `, ${fault.kind}: ${safeLine(fault.message)}`;
+    return `Attempt ${attempt.attempt}${placeOf(attempt)} had ended as ${attempt.outcome ?? 'lost'}${said}`;
+  });
+}
+
+function placeOf(attempt: AttemptState | undefined): string {
+  const place = attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host;
+  return place === undefined || place === '' ? '' : ` at ${safeLine(place)}`;
+}
+
+const mostSetbacks = 2;
+
+/** The entries that tell of trouble and of ends, with the latest few setbacks. */
+function evidenceOf({ entries }: RunJobAccount): Evidence[] {
+  const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
+  const left = new Set(setbacks.slice(0, -mostSetbacks));
+  return entries.filter((one) => isTelling(one.entry) && !left.has(one)).map(quoteEntry);
+}
+
+const isTelling = (entry: Entry): boolean =>
+  entry.kind === 'attempt-ended' ||
+  entry.kind === 'fault' ||
+  entry.kind === 'fetch-setback' ||
+  entry.kind === 'stop-requested' ||
+  entry.kind === 'job-ended' ||
+  (entry.kind === 'training-ended' && entry.status !== 0);
+
+const quoteEntry = ({ file, entry }: FiledEntry): Evidence => ({
+  ...{ file, entry: entry.seq, at: entry.t },
+  lines: [safeLine(encode(entry))],
+});
+
+function doing({ job, decision }: RunJobAccount): string[] {
+  const { status, outcome, attempts } = job;
+  if (status === 'running') return ['The attempt is under way.'];
+  if (outcome === 'success') return ['Nothing is left to do.'];
+  if (status === 'ended')
+    return [
+      decision?.do === 'end' ? `Nothing more: ${safeLine(decision.why)}` : 'Nothing: the job has ended.',
+    ];
+  if (attempts.length === 0) return ['The supervisor of the run starts it when there is room.'];
+  if (decision?.do === 'wait')
+    return [
+      `The supervisor of the run tries again at ${new Date(decision.until).toISOString()}: ${safeLine(decision.why)}`,
+    ];
+  return decision?.do === 'end'
+    ? [`Nothing more: ${safeLine(decision.why)}`]
+    : ['The supervisor of the run tries again as soon as there is room.'];
+}

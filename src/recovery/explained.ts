@@ -1,0 +1,35 @@
+import { causes, type Diagnosis } from './causes.ts';
+import type { Evidence, Explanation, Standing } from './explanation.ts';
+import type { JobStory } from './job-story.ts';
+import { times, type RunRules } from './what-is-done.ts';
+
+/** What an explanation says beyond how the job stands. */
+export interface Parts {
+  because: string[];
+  evidence: Evidence[];
+  doing: string[];
+  advice: string[];
+}
+
+export const explained = (
+  { id }: JobStory,
+  standing: Standing,
+  { cause }: Diagnosis,
+  parts: Parts,
+): Explanation => ({
+  ...{ job: id, standing, cause, title: causes[cause] },
+  ...parts,
+});
+
+/** The author of a submit file has more to change than the author of a job file. */
+export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRules | undefined): string[] =>
+  rules === undefined ? [...advice, ...submitAdvice] : advice;
+
+export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
+
+/** Lost connections that did no harm. */
+export function reconnects({ attempts }: JobStory): string[] {
+  const count = attempts.reduce((sum, attempt) => sum + attempt.reconnects, 0);
+  const lost = `The connection to its machine was lost and found again ${times(count)}, without harm.`;
+  return count === 0 ? [] : [lost];
+}
