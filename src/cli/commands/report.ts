@@ -1,10 +1,10 @@
 import { Option, type Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { loadRun } from '../../journal/load-run.ts';
 import { compareReports } from '../../report/log/compare-reports.ts';
 import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
+import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import type { FoundRun } from '../find-run.ts';
 import { glyphsFor } from '../glyphs.ts';
@@ -66,7 +66,7 @@ Examples:
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
 async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
-  const report = summary(await loadRun(run.folder));
+  const report = summary(await readRunState(run.folder));
   if (json) {
     cli.out(`${JSON.stringify(report)}\n`);
     return;

@@ -6,6 +6,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { ReadLogs } from '../../report/log/read-logs.ts';
 import { readLogs } from '../../report/log/read-logs.ts';
 import { readRun } from '../../report/log/read-run.ts';
+import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 
@@ -41,7 +42,7 @@ async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
 }
 
 export async function readSource(cli: Cli, source: ReportSource): Promise<ReadLogs> {
-  if ('run' in source) return readRun(source.run.folder);
+  if ('run' in source) return readRun(source.run.folder, await readRunState(source.run.folder));
   return readLogs(
     source.logs.map((log) => path.resolve(cli.cwd, log)),
     cli.signal,

@@ -1,12 +1,12 @@
-import { loadRun } from '../../journal/load-run.ts';
+import type { RunState } from '../../journal/state.ts';
 import { ledgerOf } from './event-ledger.ts';
 import { logReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { runJobs } from './run-jobs.ts';
 
-/** A run by its own journals, accounted for as a log would be. */
-export async function readRun(folder: string): Promise<ReadLogs> {
-  const jobs = runJobs(await loadRun(folder));
+/** A run by its own state, accounted for as a log would be. */
+export function readRun(folder: string, state: RunState): ReadLogs {
+  const jobs = runJobs(state);
   const facts = {
     ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
     firstTime: first(jobs.map(({ from }) => from)),
