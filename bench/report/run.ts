@@ -1,0 +1,53 @@
+import { statSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { makeLog } from '../eventlog/make-log.ts';
+import { interleave, median, type Variant } from '../interleave.ts';
+import { markdownTable } from '../markdown-table.ts';
+import { scratchFolder } from '../scratch.ts';
+
+/** `node bench/report/run.ts [ROUNDS [PYTHON...]]`; PYTHON is a command that runs a Python with HTCondor's module. */
+const [rounds = '3', ...python] = process.argv.slice(2);
+const scratch = scratchFolder('memory');
+const log = path.join(scratch, 'events.log');
+const { events } = makeLog(log, 200e6);
+const megabytes = statSync(log).size / 1e6;
+const page = path.join(scratch, 'report.html');
+
+// GNU time tells the peak of a process that is not ours to ask.
+const timed = (...command: string[]): string[] => [
+  '/usr/bin/time',
+  '-o',
+  '/dev/stdout',
+  '-f',
+  'peak %M',
+  ...command,
+];
+const report = (...words: string[]): string[] =>
+  timed(process.execPath, path.join(import.meta.dirname, '../../src/cli/main.ts'), 'report', log, ...words);
+const variants: Variant[] = [
+  { name: '`updraft report --json`', command: report('--json') },
+  { name: '`updraft report --html`', command: report('--html', page) },
+];
+if (python.length === 0) process.stderr.write('skipped: HTCondor’s Python reader (no command given)\n');
+else
+  variants.push({
+    name: 'HTCondor’s Python, reading only',
+    command: timed(...python, path.join(import.meta.dirname, '../eventlog/read.py'), log),
+  });
+
+const costs = await interleave(variants, {
+  rounds: Number(rounds),
+  prepare: () => undefined,
+  prove: () => undefined,
+});
+const rows = [...costs].map(([name, runs]) => [
+  name,
+  median(runs.map(({ wall }) => wall)).toFixed(1),
+  median(runs.map(({ cpu }) => cpu)).toFixed(1),
+  median(runs.map(({ output }) => Number(/peak (\d+)/.exec(output)?.[1] ?? NaN) / 1024)).toFixed(0),
+]);
+console.log(
+  `${megabytes.toFixed(0)} MB, ${events} events, ${rounds} rounds, medians; load ${os.loadavg()[0]?.toFixed(1)}.\n`,
+);
+console.log(markdownTable(['', 'wall s', 'CPU s', 'peak MB'], rows));
