@@ -18,7 +18,12 @@ export function explainRemoval(
   const [cause, because] = removalCause(reason);
   const before = beforeRemoval(story);
   return {
-    ...{ job: story.id, standing: 'removed', cause, title: removalTitles[cause] ?? causes[cause] },
+    ...{
+      job: story.id,
+      standing: 'removed',
+      cause,
+      title: reason.trim() === '' ? 'it was removed' : (removalTitles[cause] ?? causes[cause]),
+    },
     because: [because, ...before.because],
     evidence: [...before.evidence, evidence],
     doing: ['Nothing: it has left the queue.'],

@@ -1,5 +1,4 @@
 import { kinds } from '../fault/kinds.ts';
-import { encode } from '../journal/codec.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import type { Decision } from './decide.ts';
@@ -19,6 +18,8 @@ export interface RunJobAccount {
   entries: readonly FiledEntry[];
   /** What the local pool does next, or did in the end; undefined where its plan is lost or another pool decides. */
   decision?: Decision | undefined;
+  /** Whether a supervisor of the local pool works on the run. */
+  isSupervised?: boolean;
   /** What HTCondor's log says, where that is the pool. */
   fromLog?: Explanation | undefined;
 }
@@ -69,10 +70,16 @@ function goodAccount({ status, attempts }: JobState, last: AttemptState | undefi
   return {
     cause: 'none',
     title: 'an attempt is under way',
-    because: [`Attempt ${last?.attempt ?? 1}${placeOf(last)} is ${last?.phase ?? 'queued'}.${why}`],
+    because: [
+      `Attempt ${last?.attempt ?? 1}${placeOf(last)} is ${last?.phase ?? 'queued'}.${why}`,
+      ...heardOf(last),
+    ],
     advice: [],
   };
 }
+
+const heardOf = (last: AttemptState | undefined): string[] =>
+  last?.agent === undefined ? [] : [`Its agent last spoke at ${last.agent.lastAt}, by its own clock.`];
 
 function badAccount(job: JobState, last: AttemptState | undefined, fault: FaultRecord | undefined): Own {
   if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined))
@@ -99,7 +106,7 @@ function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRe
   const object = about === undefined || message.includes(about) ? '' : ` (${safeLine(about)})`;
   return {
     cause: kind,
-    title: kinds[kind].what.replace(/\.$/, ''),
+    title: asTitle(kinds[kind].what),
     because: [
       `Attempt ${last.attempt}${placeOf(last)}: ${safeLine(message)}${object}`,
       ...setbackSentences(last),
@@ -110,6 +117,9 @@ function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRe
     ],
   };
 }
+
+const asTitle = (sentence: string): string =>
+  sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
 
 function setbackSentences({ agent }: AttemptState): string[] {
   return (agent?.fetches ?? [])
@@ -136,11 +146,13 @@ function placeOf(attempt: AttemptState | undefined): string {
 
 const mostSetbacks = 2;
 
-/** The entries that tell of trouble and of ends, with the latest few setbacks. */
+/** The entries that tell of trouble and of ends, attempt by attempt, with the latest few setbacks. */
 function evidenceOf({ entries }: RunJobAccount): Evidence[] {
   const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
   const left = new Set(setbacks.slice(0, -mostSetbacks));
-  return entries.filter((one) => isTelling(one.entry) && !left.has(one)).map(quoteEntry);
+  const told = entries.filter((one) => isTelling(one.entry) && !left.has(one));
+  const attemptOf = ({ entry }: FiledEntry): number => ('attempt' in entry ? entry.attempt : Infinity);
+  return told.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
 }
 
 const isTelling = (entry: Entry): boolean =>
@@ -148,16 +160,19 @@ const isTelling = (entry: Entry): boolean =>
   entry.kind === 'fault' ||
   entry.kind === 'fetch-setback' ||
   entry.kind === 'stop-requested' ||
-  entry.kind === 'job-ended' ||
   (entry.kind === 'training-ended' && entry.status !== 0);
 
-const quoteEntry = ({ file, entry }: FiledEntry): Evidence => ({
-  ...{ file, entry: entry.seq, at: entry.t },
-  lines: [safeLine(encode(entry))],
-});
+function quoteEntry({ file, entry }: FiledEntry): Evidence {
+  // Whose it is and when is said beside it.
+  const isSaid = (key: string): boolean => ['v', 't', 'seq', 'kind', 'job'].includes(key);
+  const rest = Object.fromEntries(Object.entries(entry).filter(([key]) => !isSaid(key)));
+  return { file, entry: entry.seq, at: entry.t, lines: [safeLine(`${entry.kind} ${JSON.stringify(rest)}`)] };
+}
 
-function doing({ job, decision }: RunJobAccount): string[] {
+function doing({ job, decision, isSupervised }: RunJobAccount): string[] {
   const { status, outcome, attempts } = job;
+  if (status !== 'ended' && isSupervised === false)
+    return ['Nothing: the supervisor of the run is gone. `updraft submit` with its folder starts another.'];
   if (status === 'running') return ['The attempt is under way.'];
   if (outcome === 'success') return ['Nothing is left to do.'];
   if (status === 'ended')

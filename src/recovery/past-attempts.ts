@@ -21,11 +21,17 @@ export function streaksOf(attempts: readonly StoryAttempt[]): Streak[] {
     const diagnosis = attemptDiagnosis(attempt);
     if (diagnosis === undefined) continue;
     const before = streaks.at(-1);
-    if (before?.diagnosis.cause === diagnosis.cause)
+    if (before !== undefined && isSame(before.diagnosis, diagnosis))
       Object.assign(before, { to: index + 1, diagnosis, last: attempt });
     else streaks.push({ from: index + 1, to: index + 1, diagnosis, first: attempt, last: attempt });
   }
   return streaks;
+}
+
+/** Reasons without a class are the same only where their words are, apart from numbers. */
+function isSame(a: Diagnosis, b: Diagnosis): boolean {
+  const words = ({ because }: Diagnosis): string => because.join(' ').replaceAll(/\d+/g, '0');
+  return a.cause === b.cause && (a.cause !== 'unknown' || words(a) === words(b));
 }
 
 /** What became of earlier attempts, in sentences with their evidence: the latest few causes. */

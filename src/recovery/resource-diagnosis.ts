@@ -14,7 +14,7 @@ export function memoryDiagnosis({ reason, resources }: Said, seenMb = 0): Diagno
   return {
     cause: 'memory-exceeded',
     because: [
-      `It used more memory than it asked for${figures(asked, used, 'MB')}.`,
+      `It ran out of the memory it asked for${figures(asked, used, 'MB')}.`,
       ...(row?.allocated === undefined ? [] : [`The slot had ${row.allocated} MB.`]),
     ],
     outlook: 'lasting',

@@ -149,12 +149,17 @@ function finish(story: JobStory, time: number | undefined, end: AttemptEnd): voi
   if (running === undefined) return;
   running.to = time;
   running.end = end;
+  if (running.slot === '' && 'reason' in end)
+    running.slot = /(?:error from|execution point) (\S+@[^\s:]+)/i.exec(end.reason)?.[1] ?? '';
 }
 
 type EndingKind = 'evicted' | 'shadow-exception' | 'terminated' | 'aborted';
 
 function ending(story: JobStory, event: EventOf<EndingKind> & LogEvent, evidence: Evidence): void {
-  if (event.kind === 'evicted' || event.kind === 'shadow-exception') underWay(story, event, evidence);
+  if (event.kind === 'evicted') underWay(story, event, evidence);
+  // An attempt that fails before it begins leaves this event alone.
+  if (event.kind === 'shadow-exception' && current(story) === undefined)
+    begin(story, event, evidence, 'starting');
   switch (event.kind) {
     case 'evicted': {
       const { requeued, termination, resources } = event.details;

@@ -8,6 +8,7 @@ import { readJournal } from '../../journal/read-journal.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
 import { recoveryRules } from '../../pool/condor/recovery-rules.ts';
+import { supervisorState } from '../../pool/local/supervisor-state.ts';
 import { decide, type Decision, type EndedAttempt } from '../../recovery/decide.ts';
 import { explainRunJob, type FiledEntry } from '../../recovery/explain-run-job.ts';
 import { explainStory } from '../../recovery/explain-story.ts';
@@ -32,6 +33,7 @@ export async function explainRun(
   const submitted = journal.flatMap((entry) => (entry.kind === 'submitted' ? [entry.cluster] : []));
   const rules = plan === undefined ? undefined : await runRules(folder, plan);
   const fromLog = await explainEvents(folder, state.run, new Set(submitted), rules);
+  const isSupervised = await hasSupervisor(folder, state);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, readAtOnce, async (job) =>
     explainRunJob({
@@ -39,8 +41,15 @@ export async function explainRun(
       entries: [...(await agentEntries(folder, job)), ...run.filter((one) => isAbout(one, job.id))],
       decision: plan === undefined || fromLog !== undefined ? undefined : decisionOn(job, plan, now),
       fromLog: fromLog?.get(job.id),
+      isSupervised,
     }),
   );
+}
+
+async function hasSupervisor(folder: string, { pool, endedAt }: RunState): Promise<boolean> {
+  if (pool !== 'local' || endedAt !== undefined) return true;
+  const { state } = await supervisorState(folder);
+  return state === 'running' || state === 'elsewhere';
 }
 
 function decisionOn({ attempts }: JobState, plan: Plan, now: number): Decision | undefined {

@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { explanationText } from '../../src/cli/why/explanation-text.ts';
+import { parseEventLog } from '../../src/eventlog/parse.ts';
+import { explainStory } from '../../src/recovery/explain-story.ts';
+import type { Explanation } from '../../src/recovery/explanation.ts';
+import { StoryFold } from '../../src/recovery/story-fold.ts';
+import type { RunRules } from '../../src/recovery/what-is-done.ts';
+import { stamps } from '../eventlogs/plain.ts';
+
+export const eventLogs = path.join(import.meta.dirname, '../eventlogs');
+
+/** The explanations of all jobs of a log given as text. */
+export function explainText(text: string, rules?: RunRules): Explanation[] {
+  const fold = new StoryFold('job.log');
+  for (const event of parseEventLog(Buffer.from(text), stamps).events) fold.add(event);
+  return fold.stories().map((story) => explainStory(story, rules));
+}
+
+/** What `updraft why` says of every job of one of the real logs, one after the other. */
+export function renderLog(name: string): string {
+  const fold = new StoryFold(name);
+  for (const event of parseEventLog(readFileSync(path.join(eventLogs, name)), stamps).events) fold.add(event);
+  const texts = fold.stories().map((story) => explanationText(explainStory(story), 100));
+  return `${texts.join('\n\n')}\n`;
+}
