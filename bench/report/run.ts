@@ -16,12 +16,13 @@ const page = path.join(scratch, 'report.html');
 
 // GNU time tells the peak of a process that is not ours to ask.
 const timed = (...command: string[]): string[] => [
-  '/usr/bin/time',
-  '-o',
-  '/dev/stdout',
-  '-f',
-  'peak %M',
-  ...command,
+  ...[
+    'bash',
+    '-c',
+    '/usr/bin/time -f "peak %M" -o "$0" "$@" && cat "$0"',
+    path.join(scratch, 'peak'),
+    ...command,
+  ],
 ];
 const report = (...words: string[]): string[] =>
   timed(process.execPath, path.join(import.meta.dirname, '../../src/cli/main.ts'), 'report', log, ...words);

@@ -29,7 +29,7 @@ export function attemptTimeline(jobs: readonly LoggedJob[]): string {
     const y = edges.top + row * rowHeight;
     const bar = ({ column, from, to }: Counted) => {
       const wait = column === 'queued' || column === 'idle' || column === 'held';
-      const x = edges.left + scale.place((from - job.from) / 1000);
+      const x = edges.left + scale.place(from / 1000);
       const rect = {
         x,
         y: y + (wait ? 8 : 3),
@@ -42,7 +42,7 @@ export function attemptTimeline(jobs: readonly LoggedJob[]): string {
     return (
       label(edges.left - 8, y + 14, clip(job.id, 16), { 'text-anchor': 'end' }) +
       counted.map(bar).join('') +
-      starts(job, y, (time) => edges.left + scale.place((time - job.from) / 1000))
+      starts(job, y, (time) => edges.left + scale.place(time / 1000))
     );
   });
   const description = jobs

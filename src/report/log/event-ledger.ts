@@ -72,7 +72,7 @@ function jobRow(job: LoggedJob): JobRow {
   };
 }
 
-function completionOf({ outcome, attempts, to }: LoggedJob): number | undefined {
+function completionOf({ outcome, attempts, from: born, to }: LoggedJob): number | undefined {
   const from = attempts[0]?.spans[0]?.from;
-  return outcome === 'success' && from !== undefined ? to - from : undefined;
+  return outcome === 'success' && from !== undefined ? to - born - from : undefined;
 }

@@ -15,19 +15,20 @@ export class JobFold {
   #doing: Doing = 'starting';
   #wait: Wait = 'idle';
   #waits: Span<Wait>[] = [];
-  #since: number;
-  #now: number;
-  #heard: number;
+  /** These are milliseconds since the job's first event. */
+  #since = 0;
+  #now = 0;
+  #heard = 0;
   #executed = false;
   #ended: JobOutcome | undefined;
 
   constructor(id: string, time: number) {
     this.#job = { id, from: time, to: time, attempts: [], after: [], outcome: 'waiting' };
-    this.#since = this.#now = this.#heard = time;
   }
 
+  /** Milliseconds since the epoch. */
   get now(): number {
-    return this.#now;
+    return this.#job.from + this.#now;
   }
 
   get inAttempt(): boolean {
@@ -49,7 +50,7 @@ export class JobFold {
   /** Moves on to an event's time. */
   advance(time: number): void {
     this.#heard = this.#now;
-    if (time > this.#now) this.#now = time;
+    this.#now = Math.max(this.#now, time - this.#job.from);
   }
 
   begin(doing: Doing): void {
@@ -132,7 +133,7 @@ export class JobFold {
   /** The job as it stands. */
   result(): LoggedJob {
     const job = this.#job;
-    job.to = this.#now;
+    job.to = this.now;
     if (this.#attempt !== undefined) {
       this.#closeSpan(this.#now);
       job.outcome = 'running';

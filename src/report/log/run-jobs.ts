@@ -12,8 +12,8 @@ export function runJobs(state: RunState): LoggedJob[] {
 }
 
 function runJob(job: JobState): LoggedJob {
-  let now = Date.parse(job.attempts[0]?.waitingSince ?? job.attempts[0]?.startedAt ?? '') || 0;
-  const from = now;
+  const from = Date.parse(job.attempts[0]?.waitingSince ?? job.attempts[0]?.startedAt ?? '') || 0;
+  let now = 0;
   const attempts = job.attempts.map((attempt) => {
     const logged = runAttempt(attempt, now);
     now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
@@ -22,7 +22,7 @@ function runJob(job: JobState): LoggedJob {
   const outcome = outcomeOf(job);
   const fault = job.held ?? job.attempts.at(-1)?.fault;
   return {
-    ...{ id: job.id, from, to: now, attempts, after: [], outcome },
+    ...{ id: job.id, from, to: from + now, attempts, after: [], outcome },
     ...(outcome === 'success' || outcome === 'running' || outcome === 'waiting'
       ? {}
       : { cause: causeOf(fault, outcome) }),
