@@ -1,5 +1,6 @@
 import { causes, type Cause, type Diagnosis } from './causes.ts';
 import { diagnose } from './diagnose.ts';
+import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from './explanation.ts';
 import type { JobStory } from './job-story.ts';
 import { streaksOf, tellStreaks } from './past-attempts.ts';
@@ -86,7 +87,11 @@ function beforeRemoval(story: JobStory): Before {
   const hold = story.isHeld ? story.holds.at(-1) : undefined;
   if (hold !== undefined) {
     const diagnosis = diagnose(hold, story.attempts.at(-1)?.memoryMb);
-    const because = [`Before that it was held: ${diagnosis.because[0] ?? ''}`, ...diagnosis.because.slice(1)];
+    const because = [
+      `Before that it was held: ${diagnosis.because[0] ?? ''}`,
+      ...diagnosis.because.slice(1),
+      ...holdCount(story),
+    ];
     return { because, evidence: [hold.evidence], diagnosis };
   }
   const last = story.attempts.at(-1);

@@ -3,7 +3,7 @@ import { causes, type Diagnosis } from './causes.ts';
 import { diagnose } from './diagnose.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
-import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
+import { adviceOf, explained, holdCount, nothingWrong, reconnects } from './explained.ts';
 import type { Evidence, Explanation } from './explanation.ts';
 import type { JobStory, StoryAttempt } from './job-story.ts';
 import { placeOf, streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
@@ -89,7 +89,7 @@ function explainHold(story: JobStory, rules: RunRules | undefined): Explanation 
       ? `When that is mended: condor_release ${id}`
       : `To try again: condor_release ${id}`;
   return explained(story, 'held', diagnosis, {
-    because: [...diagnosis.because, ...attemptLine(story, last), ...past.because],
+    because: [...diagnosis.because, ...attemptLine(story, last), ...holdCount(story), ...past.because],
     evidence: [
       ...past.evidence,
       ...(hold.reason.trim() === '' && last?.complaint !== undefined ? [last.complaint.evidence] : []),

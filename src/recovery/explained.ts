@@ -27,6 +27,14 @@ export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRul
 
 export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
 
+/** How often it was held, if more than once. */
+export function holdCount({ holds, releases }: JobStory): string[] {
+  if (holds.length < 2) return [];
+  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  const who = byRule === 0 ? '' : `, ${byRule} of them by a rule of its own`;
+  return [`It has been held ${times(holds.length)} and released ${times(releases.length)}${who}.`];
+}
+
 /** Lost connections that did no harm. */
 export function reconnects({ attempts }: JobStory): string[] {
   const count = attempts.reduce((sum, attempt) => sum + attempt.reconnects, 0);

@@ -43,8 +43,14 @@ export function tellStreaks(streaks: readonly Streak[]): { because: string[]; ev
       ...(left === 0 ? [] : [`The first ${left} attempts ended for other reasons.`]),
       ...told.map(sentence),
     ],
-    evidence: told.flatMap(({ last }) => (last.end === undefined ? [] : [last.end.evidence])),
+    evidence: told.flatMap(({ last }) => evidenceOfEnd(last)),
   };
+}
+
+/** Of an end nobody wrote down, the two beginnings tell. */
+function evidenceOfEnd({ began, end }: StoryAttempt): Evidence[] {
+  if (end === undefined) return [];
+  return end.how === 'silent' ? [began, end.evidence] : [end.evidence];
 }
 
 function sentence({ from, to, diagnosis, last }: Streak): string {
