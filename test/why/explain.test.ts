@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explanationText } from '../../src/cli/why/explanation-text.ts';
+import type { Explanation } from '../../src/recovery/explanation.ts';
+import { groupExplanations } from '../../src/recovery/group-explanations.ts';
+import type { RunRules } from '../../src/recovery/what-is-done.ts';
+import { explainText } from './render-log.ts';
+
+const event = (number: string, second: number, title: string, ...body: string[]): string =>
+  [
+    `${number} (007.000.000) 2026-03-04 10:00:${String(second).padStart(2, '0')} ${title}`,
+    ...body.map((line) => `\t${line}`),
+    '...\n',
+  ].join('\n');
+const submit = event('000', 0, 'Job submitted from host: <10.0.0.1:9618>');
+const fetching = (second: number): string => event('040', second, 'Started transferring input files');
+const running = (second: number, slot = 'slot1_1@siteA@node'): string =>
+  event('001', second, 'Job executing on host: <10.0.0.2:9618>', `SlotName: ${slot}`);
+const evicted = (second: number, code: number, subcode: number, reason: string): string =>
+  event(
+    '004',
+    second,
+    `Job was evicted. Code ${code} Subcode ${subcode}`,
+    '(0) CPU times',
+    `Reason: ${reason}`,
+  );
+const held = (second: number, code: number, subcode: number, reason: string): string =>
+  event('012', second, 'Job was held.', reason, `Code ${code} Subcode ${subcode}`);
+const released = (second: number, reason: string): string =>
+  event('013', second, 'Job was released.', reason);
+
+function only(log: string, rules?: RunRules): Explanation {
+  const [explanation, ...more] = explainText(log, rules);
+  assert.ok(explanation);
+  assert.equal(more.length, 0);
+  return explanation;
+}
+
+const rules: RunRules = {
+  attempts: 3,
+  willRelease: (code, _subcode, holds) => code === 13 && holds < 3,
+  firstReleaseSeconds: 120,
+  file: 'condor/job.sub',
+};
+
+test('a job that no slot has taken is said to wait, with what the log cannot tell', () => {
+  const { standing, cause, because, advice } = only(submit);
+  assert.deepEqual([standing, cause], ['waiting', 'waits-for-slot']);
+  assert.match(because.join(' '), /only the scheduler knows/);
+  assert.ok(advice.some((one) => one.includes('condor_q -better-analyze 7.0')));
+});
+
+test('an image that fails twice is a loop that HTCondor never ends, and an eviction is none', () => {
+  const bad = (second: number): string =>
+    running(second) + evicted(second + 1, 45, -1000, 'Singularity test failed:no');
+  const loop = only(submit + bad(1) + bad(3));
+  assert.deepEqual([loop.standing, loop.cause], ['looping', 'environment-broken']);
+  assert.match(loop.doing.join(' '), /for ever/);
+  const drained = (second: number): string =>
+    running(second) + evicted(second + 1, 1014, 0, 'Startd was draining');
+  const taken = only(submit + [1, 3, 5, 7].map(drained).join(''));
+  assert.deepEqual([taken.standing, taken.cause], ['waiting', 'evicted']);
+  assert.match(taken.because.join(' '), /Attempts 1 to 4/);
+});
+
+test('an input failure is told by the code of the hold, though the starter’s message has the opposite one', () => {
+  const reason =
+    'Transfer input files failure at execution point slot1_1@siteA@node using protocol http. Details: no ( URL file = http://a/x )';
+  const starter = event(
+    '021',
+    2,
+    'Error from starter on slot1_1@siteA@node:',
+    'Failed to transfer files: no',
+    'Code 12 Subcode 256',
+  );
+  const { cause, because } = only(
+    submit + fetching(1) + starter + evicted(2, 13, 256, reason) + held(2, 13, 256, reason),
+  );
+  assert.equal(cause, 'transfer-failed');
+  assert.match(because.join(' '), /The input could not be transferred.*attempt 1 at siteA@node/);
+});
+
+test('two starts in a row are two attempts, and the silence between them is told', () => {
+  const { standing, because, evidence } = only(submit + running(1) + running(5));
+  assert.equal(standing, 'running');
+  assert.match(because.join(' '), /Attempt 2 .*Attempt 1 .* without a word in the log/);
+  assert.equal(evidence.length >= 2, true);
+});
+
+test('a process that fails before anything else is an attempt each time', () => {
+  const exception = (second: number): string =>
+    event(
+      '007',
+      second,
+      'Shadow exception!',
+      'Error from slot1_4@node9: Failed to create a user nobody',
+      '0  -  Run Bytes Sent By Job',
+    );
+  const { standing, cause, because } = only(submit + [1, 2, 3].map(exception).join(''));
+  assert.deepEqual([standing, cause], ['looping', 'unknown']);
+  assert.match(because.join(' '), /Failed to create a user nobody.*3 times in a row.*node9/);
+});
+
+test('the evidence names the byte where the event begins', () => {
+  const before = submit + running(1);
+  const { evidence } = only(before + held(3, 47, 0, 'The job exceeded allowed execute duration of 00:02'));
+  assert.deepEqual(evidence.at(-1), {
+    file: 'job.log',
+    offset: Buffer.byteLength(before),
+    at: '2026-03-04 10:00:03',
+    lines: ['012 Job was held.', 'The job exceeded allowed execute duration of 00:02', 'Code 47 Subcode 0'],
+  });
+});
+
+test('control characters and endless reasons reach nobody’s terminal', () => {
+  const nasty = `\u001b[2J\u001b]0;owned\u0007${'x'.repeat(10_000)}\u202e end`;
+  const text = explanationText(only(submit + held(1, 99, 0, nasty)), 100);
+  // eslint-disable-next-line no-control-regex -- that there are none is the promise
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+  assert.ok(text.length < 3000, `${text.length} characters`);
+  assert.match(text, /code 99, subcode 0/);
+});
+
+test('a job removed by hand tells what it suffered from before', () => {
+  const reason =
+    'Transfer input files failure at execution point slot1@n using protocol http. Details: The requested URL returned error: 404 ( URL file = http://a/x )';
+  const { standing, cause, because, advice } = only(
+    submit +
+      fetching(1) +
+      held(2, 13, 256, reason) +
+      event('009', 9, 'Job was aborted.', 'via condor_rm (by user alice)'),
+  );
+  assert.deepEqual([standing, cause], ['removed', 'user']);
+  assert.match(because.join(' '), /alice removed it.*Before that it was held.*http:\/\/a\/x is not there/);
+  assert.ok(advice.some((one) => one.includes('updraft stat http://a/x')));
+});
+
+test('the rules of a run say whether and when the schedd releases the job', () => {
+  const once = submit + fetching(1) + held(2, 13, 256, 'x');
+  assert.match(
+    only(once, rules).doing.join(' '),
+    /releases it by itself after 240 s: this is hold 1.*condor\/job\.sub/,
+  );
+  const again =
+    released(3, 'The job attribute PeriodicRelease expression was TRUE') +
+    fetching(4) +
+    held(5, 13, 256, 'x');
+  assert.match(only(once + again, rules).doing.join(' '), /after 480 s: this is hold 2/);
+  assert.match(only(once + again + again, rules).doing.join(' '), /Nothing more: it was held 3 times/);
+  assert.match(only(once + again).doing.join(' '), /A rule of its own has released it once before/);
+  assert.match(only(submit + held(1, 32, 0, 'x'), rules).doing.join(' '), /not of that kind/);
+  assert.match(
+    only(submit + held(1, 1, 0, 'wait (by user alice)'), rules).doing.join(' '),
+    /waits for a person/,
+  );
+});
+
+test('a hold by the brake of a run tells what the starts ended with', () => {
+  const reason =
+    'started 3 times; the last attempt ended: Error from slot1@n: Singularity test failed:FATAL: no such tag';
+  const { standing, cause, because } = only(submit + held(9, 3, 45, reason), rules);
+  assert.deepEqual([standing, cause], ['held', 'environment-broken']);
+  assert.match(because.join(' '), /no such tag.*started 3 times in vain/);
+});
+
+test('a log that begins in the middle of a job is explained as far as it goes', () => {
+  const { standing, because } = only(
+    event('022', 1, 'Job disconnected, attempting to reconnect').replace(
+      '\n...',
+      '\n    Socket closed\n    Trying to reconnect to slot1@n <1.2.3.4:1>\n...',
+    ),
+  );
+  assert.equal(standing, 'running');
+  assert.match(because[0] ?? '', /has lost the connection/);
+});
+
+test('a number that is used again means the later job', () => {
+  const done = event('005', 5, 'Job terminated.', '(1) Normal termination (return value 0)');
+  const { standing } = only(submit + running(1) + done + submit + held(7, 1, 0, 'by hand'));
+  assert.equal(standing, 'held');
+});
+
+test('jobs with the same cause are one group, and what needs somebody comes first', () => {
+  const log =
+    submit + running(1) + event('005', 5, 'Job terminated.', '(1) Normal termination (return value 0)');
+  const other = (id: string): string => (submit + held(1, 47, 0, 'x')).replaceAll('(007.000', `(008.00${id}`);
+  const groups = groupExplanations(explainText(log + other('1') + other('2')));
+  assert.deepEqual(
+    groups.map(({ standing, jobs }) => [standing, jobs]),
+    [
+      ['held', ['8.1', '8.2']],
+      ['succeeded', ['7.0']],
+    ],
+  );
+});

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import * as why from '../../src/cli/commands/why.ts';
+import { Fault } from '../../src/fault/fault.ts';
+import type { Explanation } from '../../src/recovery/explanation.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { eventLogs } from './render-log.ts';
+
+const journals = path.join(import.meta.dirname, '../journals');
+
+const failsAs = (kind: string, words: RegExp) => (error: unknown) =>
+  error instanceof Fault && error.kind === kind && words.test(error.message);
+
+test('a log with one job is explained in full, and the next commands are named', async () => {
+  const { out, err } = await runCommand(why, ['hold404.log'], { cwd: eventLogs });
+  assert.match(out, /^7\.0 held: the input was not found \(404\)\n/);
+  assert.match(out, /shown by\n {2}hold404\.log:1782 {2}2026-11-15 00:13:43\n {6}012 Job was held\./);
+  assert.match(err, /updraft report hold404\.log/);
+});
+
+test('a log with many jobs is explained by cause, and one of them in full', async () => {
+  const all = await runCommand(why, ['transfer_queue.log'], { cwd: eventLogs });
+  assert.match(all.out, /1 running: an attempt is under way\n {2}jobs 69\.2\n\n2 succeeded/);
+  assert.match(all.err, /updraft why transfer_queue\.log 69\.2/);
+  const one = await runCommand(why, ['transfer_queue.log', '069.002.000'], { cwd: eventLogs });
+  assert.match(one.out, /^69\.2 running/);
+});
+
+test('--json gives the same as data, with the evidence by byte', async () => {
+  const { out } = await runCommand(why, ['p_memhold.log', '38.0', '--json'], { cwd: eventLogs });
+  const { log, jobs } = JSON.parse(out) as { log: string; jobs: Explanation[] };
+  assert.equal(log, path.join(eventLogs, 'p_memhold.log'));
+  assert.equal(jobs.length, 1);
+  assert.equal(jobs[0]?.cause, 'memory-exceeded');
+  assert.match(jobs[0].because[0] ?? '', /64 MB asked for, 129 MB used/);
+  assert.deepEqual(
+    jobs[0].evidence.map(({ offset }) => offset),
+    [1327, 2015],
+  );
+});
+
+test('what is no log, or not in it, is said plainly', async (t) => {
+  const cwd = await temporaryFolder(t, { 'empty.log': '', 'out.txt': 'epoch 1 loss 2.3\n' });
+  await assert.rejects(runCommand(why, ['empty.log'], { cwd }), failsAs('file-invalid', /empty/));
+  await assert.rejects(
+    runCommand(why, ['out.txt'], { cwd }),
+    failsAs('file-invalid', /no HTCondor event in out\.txt/),
+  );
+  await assert.rejects(runCommand(why, ['gone.log'], { cwd }), failsAs('usage', /gone\.log|runs/));
+  const log = { cwd: eventLogs };
+  await assert.rejects(
+    runCommand(why, ['hold404.log', '8.0'], log),
+    failsAs('usage', /no job 8\.0 in hold404\.log/),
+  );
+  await assert.rejects(runCommand(why, ['hold404.log', 'first'], log), failsAs('usage', /"first" is no job/));
+});
+
+test('a job of a run is explained by its journals, with the number of each entry', async () => {
+  const { out, err } = await runCommand(why, ['.', '1'], { cwd: path.join(journals, 'retry-then-failure') });
+  assert.match(out, /^0001 failed: the training ended with an error\n/);
+  assert.match(out, /Attempt 1 at node-b had ended as failed, transfer-stalled/);
+  assert.match(out, /journal\.jsonl#7 .*\n {6}attempt-ended .*"exit":110/);
+  assert.match(out, /jobs\/0001\/attempt-2\/agent\.jsonl#10 .*\n {6}fault /);
+  assert.match(err, /updraft logs \. 0001 --err/);
+  await assert.rejects(
+    runCommand(why, ['.', '9'], { cwd: path.join(journals, 'retry-then-failure') }),
+    failsAs('usage', /no job "9"/),
+  );
+});
+
+test('a run without a supervisor says that nothing is being done', async () => {
+  const { out } = await runCommand(why, ['.'], { cwd: path.join(journals, 'lost-agent') });
+  assert.match(out, /what is being done\n {2}Nothing: the supervisor of the run is gone/);
+});
+
+test('a stopped run says who ended it, and by which entry', async () => {
+  const { out } = await runCommand(why, ['.', '0000'], { cwd: path.join(journals, 'stopped') });
+  assert.match(out, /^0000 removed: it was stopped\n/);
+  assert.match(out, /journal\.jsonl#2 .*\n {6}stop-requested/);
+});
