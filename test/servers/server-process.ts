@@ -23,6 +23,9 @@ export async function startProcess(
 ): Promise<ServerProcess> {
   const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], ...user });
   const ended = once(child, 'exit');
+  const killWithUs = (): void => void child.kill('SIGKILL');
+  process.once('exit', killWithUs);
+  child.once('exit', () => process.off('exit', killWithUs));
   let said = '';
   await new Promise<void>((resolve, reject) => {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
