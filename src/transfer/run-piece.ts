@@ -44,7 +44,7 @@ async function ask(context: PieceContext, lane: Lane): Promise<Answer & { tokenS
   return await askRange(context, lane, String(size - 1));
 }
 
-/** XRootD before 5.6 answers a range without an end with no bytes, but with the size. */
+/** XRootD 5.5 answers a range without an end with no bytes, but with the size. */
 function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined {
   const size = /^bytes \d+--1\/(\d{1,16})$/.exec(headers.get('content-range') ?? '')?.[1];
   return status === 206 && size !== undefined ? Number(size) : undefined;
