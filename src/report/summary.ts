@@ -1,4 +1,7 @@
 import type { JobState, RunState } from '../journal/state.ts';
+import { runJobs } from './log/run-jobs.ts';
+import { siteReports, type SiteReport } from './log/site-reports.ts';
+import { ascending, mean, quantile } from './statistics.ts';
 import { columns, ledger, type Column, type LedgerRow, type Millis } from './ledger.ts';
 
 /**
@@ -32,6 +35,8 @@ export interface Summary {
   completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
   /** Ended jobs without a valid result, by cause; the shares add up to 1. */
   failures: { cause: string; jobs: number; share: number }[];
+  /** By the jobs whose last attempt was there. */
+  sites: SiteReport[];
   attempts: AttemptSummary[];
   garbledLines: number;
 }
@@ -72,6 +77,7 @@ export function summary(state: RunState): Summary {
     usefulShare: slot === 0 ? null : useful / slot,
     completion: completion(state.jobs),
     failures: failures(state.jobs),
+    sites: siteReports(runJobs(state)),
     attempts: rows.map(({ millis, total, ...row }) => ({
       ...row,
       seconds: inSeconds(millis),
@@ -89,12 +95,11 @@ function inSeconds(millis: Millis): Record<Column, number> {
 }
 
 function completion(jobs: readonly JobState[]): Summary['completion'] {
-  const spans = jobs.flatMap(completionSeconds).sort((a, b) => a - b);
-  const mean = spans.reduce((sum, span) => sum + span, 0) / spans.length;
+  const spans = ascending(jobs.flatMap(completionSeconds));
   return {
-    meanSeconds: spans.length === 0 ? null : toMillis(mean),
-    medianSeconds: quantile(spans, 0.5),
-    p95Seconds: quantile(spans, 0.95),
+    meanSeconds: toMillis(mean(spans)),
+    medianSeconds: toMillis(quantile(spans, 0.5)),
+    p95Seconds: toMillis(quantile(spans, 0.95)),
   };
 }
 
@@ -105,15 +110,8 @@ function completionSeconds(job: JobState): number[] {
 }
 
 /** Journals know milliseconds; more figures would only be noise. */
-const toMillis = (seconds: number): number => Math.round(seconds * 1000) / 1000;
-
-/** Between the two nearest values in proportion, as NumPy and R do by default. */
-function quantile(sorted: readonly number[], share: number): number | null {
-  const place = (sorted.length - 1) * share;
-  const [low, high] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
-  if (low === undefined || high === undefined) return null;
-  return toMillis(low + (high - low) * (place - Math.floor(place)));
-}
+const toMillis = (seconds: number | null): number | null =>
+  seconds === null ? null : Math.round(seconds * 1000) / 1000;
 
 function failures(jobs: readonly JobState[]): Summary['failures'] {
   const failed = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');

@@ -1,7 +1,7 @@
 import { element, label } from './svg.ts';
 
 /** Whole steps of 1, 2 or 5 times a power of ten from 0 up to at least `most`. */
-export function ticks(most: number, about = 5): number[] {
+function ticks(most: number, about = 5): number[] {
   if (!(most > 0)) return [0, 1];
   const rough = most / about;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -35,7 +35,7 @@ export function legend(
 ): { markup: string; height: number } {
   let [x, y] = [8, top];
   const parts = used.map((column) => {
-    const needed = 24 + columnWords[column].length * 6.6;
+    const needed = 34 + columnWords[column].length * 6.6;
     if (x > 8 && x + needed > width) [x, y] = [8, y + lineHeight];
     const part =
       element('rect', {

@@ -57,7 +57,7 @@ function summarySection({ jobs, attempts, slotTotalSeconds, usefulShare, complet
   };
 }
 
-export const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
+const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
 
 function completionWords({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
   if (meanSeconds === null) return '-';
