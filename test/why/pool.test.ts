@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
 import type { Explanation } from '../../src/recovery/explanation.ts';
@@ -31,14 +34,19 @@ attempts = 2
   );
 });
 
-test('an input that is missing everywhere is held, released by the rules, and the rules are named', async (t) => {
+test('an input that its server does not have is held, and the rules that release it are named', async (t) => {
+  const server = createServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   const bench = await condorBench(t, {
     'updraft.toml': `
 name = "missing"
 [train]
-command = "true"
-[[data]]
-url = "http://127.0.0.1:9/missing.dat"
+command = "cp data/missing.dat out.txt"
+outputs = ["out.txt"]
+[data.train]
+url = "http://127.0.0.1:${port}/missing.dat"
 method = "https"
 [run]
 pool = "condor"
@@ -46,12 +54,11 @@ attempts = 2
 `,
   });
   if (bench === undefined) return;
-  const run = await bench
-    .submit()
-    .catch((error: unknown) => t.skip(`the data cannot be given so: ${String(error)}`));
-  if (typeof run !== 'string') return;
-  await bench.until(run, ({ jobs }) => jobs.some(({ held }) => held !== undefined));
+  const run = await bench.submit();
+  await bench.finish(run);
   const { out } = await runCommand(why, [run], { cwd: bench.folder, env: bench.env });
-  assert.match(out, /^0000 held: the server cannot be reached\n/);
-  assert.match(out, /what is being done\n {2}The schedd releases it by itself after \d+ s: this is hold 1/);
+  assert.match(out, /^0000 held: the input was not found \(404\)\n/);
+  assert.match(out, /It has been held 2 times and released once, 1 of them by a rule/);
+  assert.match(out, /Nothing more: it was held 2 times, and the rules of the run allow 2 attempts/);
+  assert.match(out, /shown by\n {2}events\.log:\d+ /);
 });
