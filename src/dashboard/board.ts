@@ -1,4 +1,5 @@
 import type { RunState } from '../journal/state.ts';
+import { ledger } from '../report/ledger.ts';
 import { showMillis } from '../report/show-millis.ts';
 import type { Board, Problem, Tone } from './page-data.ts';
 import { cachesOf, sitesOf } from './places.ts';
@@ -10,6 +11,7 @@ export type Standing = Pick<Board, 'place' | 'trouble' | 'stop'>;
 /** The run in figures, the four questions first. Pure. */
 export function boardOf(state: RunState, standing: Standing, now: number): Board {
   const wrong = problemsOf(state, now);
+  const time = ledger(state);
   return {
     run: state.run,
     name: state.name,
@@ -22,8 +24,8 @@ export function boardOf(state: RunState, standing: Standing, now: number): Board
     verdict: verdictOf(state, wrong, now),
     wrong,
     doing: doingOf(state),
-    waste: wasteOf(state),
-    sites: sitesOf(state),
+    waste: wasteOf(state, time),
+    sites: sitesOf(time),
     caches: cachesOf(state),
     garbled: state.garbled,
     ...standing,
@@ -36,7 +38,7 @@ function millisOf(time: string | undefined): number | null {
 }
 
 function countsOf({ tally, jobs }: RunState): Board['counts'] {
-  const held = jobs.filter((job) => job.held !== undefined).length;
+  const held = jobs.filter((job) => job.held !== undefined && job.status === 'waiting').length;
   const bad = tally['wrong-output'] + tally.failed + tally.evicted + tally.lost;
   const all: Board['counts'] = [
     { label: 'done', jobs: tally.success, tone: 'good' },

@@ -11,7 +11,7 @@ import { faultOf } from './problems.ts';
 import { stopCommand, type RunSource } from './run-source.ts';
 
 /** A curve with more points than this looks the same. */
-const mostPoints = 600;
+const mostPoints = 400;
 const longestText = 12_000;
 
 /** All there is to tell of one job; the loss comes from its agents' journals. */
@@ -61,11 +61,14 @@ async function lossCurve(folder: string, attempts: readonly AttemptState[]): Pro
       : 'reports';
   const points = told.map((entry, index) => ({
     attempt: entry.attempt,
-    x: { epochs: epochsOf(entry), steps: entry.step ?? 0, reports: index + 1 }[unit],
-    loss: entry.loss ?? 0,
+    x: short({ epochs: epochsOf(entry), steps: entry.step ?? 0, reports: index + 1 }[unit]),
+    loss: short(entry.loss ?? 0),
   }));
   return { unit, points: thinned(points) };
 }
+
+/** More figures than a screen can show would only make the page longer. */
+const short = (value: number): number => Number(value.toPrecision(6));
 
 type Progress = Extract<AgentEntry, { kind: 'progress' }>;
 

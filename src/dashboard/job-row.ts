@@ -59,4 +59,4 @@ function attemptBars(job: JobState): AttemptBar[] {
 export const partsOf = ({ millis }: LedgerRow): AttemptBar['parts'] =>
   columns
     .filter((column) => column !== 'queued' && millis[column] > 0)
-    .map((column) => ({ phase: column, millis: millis[column] }));
+    .map((column) => [column, millis[column]]);

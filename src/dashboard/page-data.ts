@@ -96,8 +96,11 @@ export interface AttemptBar {
   outcome: string;
   /** Milliseconds since the epoch. */
   from: number;
-  parts: { phase: string; millis: number }[];
+  parts: Part[];
 }
+
+/** A phase and its milliseconds. */
+export type Part = [phase: string, millis: number];
 
 /** What one event of the stream carries. */
 export interface Change {
@@ -118,7 +121,7 @@ export interface JobDetail {
     where: string;
     fault: string;
     fix: string;
-    parts: { phase: string; millis: number }[];
+    parts: Part[];
   }[];
   curve: { unit: 'epochs' | 'steps' | 'reports'; points: CurvePoint[] };
   commands: { what: string; command: string }[];

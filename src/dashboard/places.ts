@@ -1,14 +1,14 @@
 import type { FetchState, RunState } from '../journal/state.ts';
-import { ledger } from '../report/ledger.ts';
+import type { Ledger } from '../report/ledger.ts';
 import type { CacheFigures, SiteFigures } from './page-data.ts';
 
 /** More rows than this are no overview: the biggest are shown. */
 const mostRows = 50;
 
 /** How each site did: the site where the pool names one, else the machine. Pure. */
-export function sitesOf(state: RunState): SiteFigures[] {
+export function sitesOf({ rows }: Ledger): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();
-  for (const row of ledger(state).rows) {
+  for (const row of rows) {
     const site = row.site || row.host || '(not known)';
     const known = sites.get(site) ?? {
       site,

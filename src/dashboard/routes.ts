@@ -137,9 +137,9 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > mostBody) throw new Fault('usage', 'the request is too long');
-    chunks.push(chunk);
+    if (size <= mostBody) chunks.push(chunk);
   }
+  if (size > mostBody) throw new Fault('usage', 'the request is too long');
   return Buffer.concat(chunks).toString('utf8');
 }
 

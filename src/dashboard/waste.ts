@@ -1,6 +1,6 @@
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { AttemptState, RunState } from '../journal/state.ts';
-import { ledger } from '../report/ledger.ts';
+import type { Ledger } from '../report/ledger.ts';
 import type { Waste } from './page-data.ts';
 
 const outcomeWords: Record<string, string> = {
@@ -20,8 +20,7 @@ export const whatIs = (cause: string): string =>
   cause in kinds ? kinds[cause as FaultKind].what : (outcomeWords[cause] ?? '');
 
 /** Where the time on slots went, as far as it can be called useful or lost. Pure. */
-export function wasteOf(state: RunState): Waste {
-  const { rows, slot, useful, sum } = ledger(state);
+export function wasteOf(state: RunState, { rows, slot, useful, sum }: Ledger): Waste {
   const attempts = state.jobs.flatMap((job) => job.attempts);
   const lost = new Map<string, Waste['lost'][number]>();
   let [moving, open] = [0, 0];

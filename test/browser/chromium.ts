@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 
 /** Every test waits at most this long for what it expects to see. */
-const patienceMillis = 15_000;
+const patienceMillis = 60_000;
 
 const flags = [
   '--headless',

@@ -1,5 +1,6 @@
 import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { mapLimited } from '../../src/base/map-limited.ts';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 import { attemptFiles, attemptFolder, jobId, runFiles } from '../../src/job/layout.ts';
 import type { AgentBody, Outcome, RunBody } from '../../src/journal/entry.ts';
@@ -71,12 +72,16 @@ interface Life {
   epochs: [number, number];
 }
 
+interface ToldLife extends Life {
+  stepsPerEpoch: number;
+}
+
 /** An hour and a half of a run of ImageNet jobs with all that happens on a real pool. */
 export async function imagenetRun(
   folder: string,
   now: number,
   jobs = 24,
-  options: { message?: string } = {},
+  options: { message?: string; stepsPerEpoch?: number } = {},
 ): Promise<WrittenRun> {
   const run = new WrittenRun(folder, now - 5400_000);
   const ids = Array.from({ length: jobs }, (_, index) => jobId(index));
@@ -90,7 +95,12 @@ export async function imagenetRun(
     planHash: '',
     version: '1',
   });
-  for (const [index, job] of ids.entries()) await writeJob(run, job, index, options.message);
+  const jobOf = (job: string, index: number) => writeJob(run, job, index, options);
+  await mapLimited(
+    ids.map((job, index) => [job, index] as const),
+    64,
+    ([job, index]) => jobOf(job, index),
+  );
   await run.write();
   return run;
 }
@@ -99,11 +109,12 @@ async function writeJob(
   run: WrittenRun,
   job: string,
   index: number,
-  message = 'no bytes for 100 s',
+  { message = 'no bytes for 100 s', stepsPerEpoch = 20 }: { message?: string; stepsPerEpoch?: number },
 ): Promise<void> {
   if (index % 8 === 7) return;
   let second = 60 + (index % 12) * 40;
-  for (const [number, life] of livesOf(index, message).entries()) {
+  for (const [number, told] of livesOf(index, message).entries()) {
+    const life = { ...told, stepsPerEpoch };
     second = await writeAttempt(run, job, number + 1, life, second, index);
     if (life.outcome === 'running') return;
     if (life.outcome === 'success') run.add(second, { kind: 'job-ended', job, outcome: 'success' });
@@ -130,7 +141,7 @@ function livesOf(index: number, message: string): Life[] {
     epochs: [0, 3],
   };
   const good: Life = { outcome: 'success', fetching: 160, training: 2400, epochs: [0, 8] };
-  const running: Life = { outcome: 'running', fetching: 170, training: 1500, epochs: [2, 6] };
+  const running: Life = { outcome: 'running', message, fetching: 170, training: 1500, epochs: [2, 6] };
   const wrong: Life = {
     outcome: 'wrong-output',
     fault: 'wrong-output',
@@ -156,7 +167,7 @@ async function writeAttempt(
   run: WrittenRun,
   job: string,
   attempt: number,
-  life: Life,
+  life: ToldLife,
   from: number,
   index: number,
 ): Promise<number> {
@@ -216,7 +227,7 @@ async function writeAttempt(
 }
 
 function trainingEntries(
-  life: Life,
+  life: ToldLife,
   fetched: number,
   object: string,
   total: number,
@@ -240,7 +251,7 @@ function trainingEntries(
     [fetched + 30, { kind: 'training-started', pid: 2, command: 'python3 main.py --epochs 8' }],
   ];
   const [from, to] = life.epochs;
-  const steps = 20;
+  const steps = life.stepsPerEpoch;
   for (let report = 1; report <= (to - from) * steps; report += 1) {
     const done = from + report / steps;
     const loss = 6.9 * Math.exp(-done / 2.5) + 0.9 + 0.12 * Math.sin(done * 9);

@@ -28,7 +28,12 @@ export function figures() {
  * @param {HTMLElement} content
  */
 const panel = (title, content) =>
-  html('section', { class: 'panel' }, html('h2', {}, title), html('div', { class: 'wide' }, content));
+  html(
+    'section',
+    { class: 'panel' },
+    html('h2', {}, title),
+    html('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': title }, content),
+  );
 
 /** @param {Waste} waste */
 function wasteTable({ slot, useful, moving, open, lost, queued }) {
@@ -83,7 +88,7 @@ function cacheTable({ caches }) {
     showSize(bytes),
     meanRate === null ? '–' : `${showSize(meanRate)}/s`,
     rate === 0 ? '–' : `${showSize(rate)}/s`,
-    setbacks === 0 ? '0' : `${setbacks} (${lastSetback})`,
+    html('span', {}, String(setbacks), setbacks === 0 ? null : html('small', {}, lastSetback)),
   ]);
   return tableOf(['Server', 'Fetches', 'Bytes', 'Mean rate', 'Now', 'Setbacks'], lines);
 }

@@ -159,11 +159,7 @@ const heading = (name) => html('th', { scope: 'col', class: name.toLowerCase() }
 
 /** @param {number} rows */
 function gap(rows) {
-  const row = html(
-    'tr',
-    { 'aria-hidden': 'true', class: 'gap' },
-    html('td', { colspan: String(columns.length) }),
-  );
+  const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));
   row.style.height = `${Math.max(0, rows) * rowHeight}px`;
   return row;
 }

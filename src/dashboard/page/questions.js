@@ -87,18 +87,19 @@ function wrongOf({ wrong, trouble, garbled }) {
 
 /** @param {Problem} problem */
 function problemOf({ cause, what, jobs, examples, message, fix, needsYou }) {
-  const buttons = examples.map((id) =>
+  const buttons = examples.flatMap((id) => [
     html('button', { type: 'button', class: 'link', 'data-job': id, 'aria-label': `Show job ${id}` }, id),
-  );
+    ' ',
+  ]);
   return html(
     'li',
     {},
     html('strong', {}, `${many(jobs, 'job')}: ${cause}`),
-    needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
+    needsYou ? html('span', { class: 'badge' }, ' needs you') : null,
     html('span', { class: 'what' }, ` ${what}`),
     message === '' ? null : html('span', { class: 'said' }, message),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
-    html('span', { class: 'examples' }, 'Look at ', ...buttons, jobs > examples.length ? ' …' : ''),
+    html('span', { class: 'examples' }, 'Look at ', ...buttons, jobs > examples.length ? '…' : ''),
   );
 }
 

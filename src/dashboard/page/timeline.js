@@ -44,7 +44,7 @@ export function timeline(bars, { from, to }) {
   });
   for (const bar of bars) {
     let x = (bar.from - from) * scale;
-    for (const { phase, millis } of bar.parts) {
+    for (const [phase, millis] of bar.parts) {
       const width = millis * scale;
       picture.append(rect(x, 3, Math.max(width, 1.5), 14, { 'data-phase': phase }));
       x += width;
@@ -61,14 +61,14 @@ export function timeline(bars, { from, to }) {
  * @param {AttemptBar['parts']} parts
  */
 export function phaseBar(parts) {
-  const all = parts.reduce((sum, { millis }) => sum + millis, 0);
+  const all = parts.reduce((sum, [, millis]) => sum + millis, 0);
   const bar = { attempt: 0, outcome: 'running', from: 0, parts };
   return timeline([bar], { from: 0, to: all });
 }
 
 /** @param {AttemptBar['parts']} parts */
 export const partWords = (parts) =>
-  parts.map(({ phase, millis }) => `${phase} ${showMillis(millis)}`).join(', ');
+  parts.map(([phase, millis]) => `${phase} ${showMillis(millis)}`).join(', ');
 
 /** @param {AttemptBar} bar */
 const barWords = ({ attempt, outcome, parts }) =>

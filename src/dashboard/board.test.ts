@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
+import { fold } from '../journal/fold.ts';
+import { loadRun } from '../journal/load-run.ts';
+import type { RunEntry } from '../journal/entry.ts';
+import { boardOf } from './board.ts';
+
+const standing = { place: '', trouble: null, stop: null };
+const at = { v: 1, t: '2026-01-01T00:00:00.000Z' } as const;
+const created = (jobs: string[]): RunEntry => ({
+  ...at,
+  seq: 0,
+  kind: 'run-created',
+  run: 'r-1',
+  name: 'r',
+  pool: 'local',
+  jobs,
+  planHash: '',
+  version: '1',
+});
+
+test('every second on a slot is useful, data, open or lost by a cause, once', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await imagenetRun(folder, Date.now(), 40);
+  const { waste, counts, jobs } = boardOf(await loadRun(folder), standing, Date.now());
+  const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
+  assert.equal(waste.useful + waste.moving + waste.open + lost, waste.slot);
+  assert.deepEqual(waste.lost.map(({ cause }) => cause).toSorted(), [
+    'evicted',
+    'transfer-stalled',
+    'wrong-output',
+  ]);
+  assert.equal(
+    counts.reduce((sum, count) => sum + count.jobs, 0),
+    jobs,
+  );
+});
+
+test('the setbacks of caches count where they happened, and rates only from what is done', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await imagenetRun(folder, Date.now(), 8);
+  const { caches } = boardOf(await loadRun(folder), standing, Date.now());
+  assert.equal(caches.length, 3);
+  for (const { meanRate } of caches) assert.ok(meanRate !== null && meanRate > 8e8 && meanRate < 1e9);
+  assert.ok(caches.some(({ setbacks, lastSetback }) => setbacks > 0 && lastSetback === 'transfer-stalled'));
+});
+
+test('a held job needs the user, or says that the rule of its pool deals with it', () => {
+  const held = (kind: 'token-missing' | 'transfer-stalled') =>
+    boardOf(
+      fold([
+        created(['0000']),
+        { ...at, seq: 1, kind: 'job-held', job: '0000', fault: { kind, message: 'm' } },
+      ]),
+      standing,
+      0,
+    );
+  assert.equal(held('token-missing').wrong[0]?.cause, 'held: token-missing');
+  assert.match(held('token-missing').doing[0]?.what ?? '', /until you act/);
+  assert.match(held('transfer-stalled').doing[0]?.what ?? '', /releases what may pass/);
+});
+
+test('a run of no jobs, and one whose journal lost its beginning, still have a board', () => {
+  assert.equal(boardOf(fold([]), standing, 0).jobs, 0);
+  assert.equal(boardOf(fold([created([])]), standing, 0).verdict.tone, 'idle');
+  const torn = fold([{ ...at, seq: 1, kind: 'job-ended', job: '0000', outcome: 'lost' }]);
+  assert.equal(boardOf(torn, standing, 0).wrong[0]?.cause, 'lost');
+});
+
+test('a run that went well says so, and one that was stopped does not call it failure', () => {
+  const ended = (outcome: 'success' | 'stopped') =>
+    boardOf(
+      fold([created(['0000']), { ...at, seq: 1, kind: 'job-ended', job: '0000', outcome }]),
+      standing,
+      0,
+    ).verdict;
+  assert.deepEqual([ended('success').tone, ended('stopped').tone], ['good', 'idle']);
+});

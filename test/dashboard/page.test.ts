@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { systemClock } from '../../src/base/clock.ts';
+import { staticPage } from '../../src/dashboard/static-page.ts';
+import { loadRun } from '../../src/journal/load-run.ts';
+import { openChromium, type Tab } from '../browser/chromium.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { imagenetRun, type WrittenRun } from './imagenet-run.ts';
+import { folderRun, served, tell } from './served.ts';
+
+interface Opened {
+  tab: Tab;
+  run: WrittenRun;
+  stopped: string[][];
+}
+
+interface Wish {
+  jobs?: number;
+  width?: number;
+  height?: number;
+  message?: string;
+}
+
+/** The dashboard of a run in a browser that has just opened it; undefined where there is no browser. */
+async function opened(
+  t: TestContext,
+  { jobs = 24, width, height, message }: Wish = {},
+): Promise<Opened | undefined> {
+  const browser = await openChromium(t);
+  if (browser === undefined) return undefined;
+  const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
+  const told = message === undefined ? {} : { message };
+  const run = await imagenetRun(folder, Date.now(), jobs, { ...told, stepsPerEpoch: jobs > 1000 ? 2 : 20 });
+  const stopped: string[][] = [];
+  const dashboard = await served(t, folderRun(folder, stopped));
+  const tab = await browser.open(width, height);
+  await tab.go(dashboard.url);
+  await tab.untilText('#verdict', 'valid result');
+  await tab.untilText('.live', 'live');
+  return { tab, run, stopped };
+}
+
+const fileOf = async (folder: string): Promise<string> =>
+  staticPage(folderRun(folder), await loadRun(folder), { tell, clock: systemClock, version: '0.0.0' });
+
+for (const [device, width, height] of [
+  ['a desktop', 1280, 900],
+  ['a phone', 390, 844],
+] as const)
+  test(`the four questions are answered first, and nothing is wider than the screen, on ${device}`, async (t) => {
+    const page = await opened(t, { width, height });
+    if (page === undefined) return;
+    const { tab } = page;
+    await tab.untilText('#verdict', 'No: 3 jobs of 24 need you.');
+    assert.match(await tab.text('#verdict'), /9 of 24 jobs have a valid result/);
+    assert.match(await tab.text('#wrong'), /3 jobs: wrong-output\s+needs you/);
+    assert.match(await tab.text('#doing'), /3 jobs: running again after evicted/);
+    assert.match(await tab.text('#wasted'), /of .* on slots \(\d+\.\d %\)/);
+    const wide = await tab.read<number>('document.documentElement.scrollWidth');
+    assert.ok(wide <= width, `${wide} pixels wide`);
+    assert.deepEqual(tab.errors, []);
+  });
+
+test('a click on a job tells why it stands as it does, its loss over all attempts and its log', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab } = page;
+  await tab.until(`document.querySelector('tr[data-job="0002"] button')`);
+  await tab.click('tr[data-job="0002"] button');
+  await tab.untilText('#explanation', 'Attempt 1 at UChicago took');
+  assert.match(await tab.text('#explanation'), /ended as evicted\. The pool took the slot back\./);
+  assert.match(await tab.text('#explanation'), /Attempt 2 is training/);
+  await tab.untilText('#log', 'loss of job 0002, attempt 2');
+  assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
+  assert.match(
+    await tab.read<string>(`document.querySelector('#curve svg').ariaLabel`),
+    /^Loss from 7\.\d+ to/,
+  );
+  assert.equal(await tab.read<string>('document.activeElement.id'), 'job-title');
+  assert.deepEqual(tab.errors, []);
+});
+
+test('what happens in the run arrives on the page without loading it again', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab, run } = page;
+  await tab.read('void (window.samePage = true)');
+  await run.append(5399, { kind: 'attempt-started', job: '0007', attempt: 1, why: 'first attempt' });
+  await run.append(5399, { kind: 'attempt-ended', job: '0007', attempt: 1, outcome: 'success', exit: 0 });
+  await run.append(5399, { kind: 'job-ended', job: '0007', outcome: 'success' });
+  await tab.untilText('#verdict', '10 of 24 jobs have a valid result');
+  await tab.untilText('tr[data-job="0007"]', 'success');
+  assert.equal(await tab.read<boolean>('window.samePage'), true);
+  assert.equal(tab.requests.filter((url) => url.endsWith('/')).length, 1);
+});
+
+test('stopping asks first, shows the command that does the same, and keeping on changes nothing', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab, stopped } = page;
+  await tab.click('header button.danger');
+  await tab.untilText('dialog[open]', 'updraft stop imagenet-k3v9q1');
+  assert.equal(await tab.read<string>('document.activeElement.innerText'), 'Keep running');
+  await tab.press('Escape');
+  await tab.until(`document.querySelector('dialog[open]') === null`);
+  assert.deepEqual(stopped, []);
+  await tab.click('tr[data-job="0004"] button');
+  await tab.untilText('.actions', 'Stop job 0004');
+  await tab.click('.actions button.danger');
+  await tab.untilText('dialog[open]', 'updraft stop imagenet-k3v9q1 0004');
+  await tab.click('dialog button.danger');
+  await tab.until(`document.querySelector('dialog[open]') === null`);
+  assert.deepEqual(stopped, [['0004']]);
+});
+
+test('markup, emoji and ten thousand characters in a message are shown as text', async (t) => {
+  const hostile = `<img src=x onerror="window.hacked=1"><script>window.hacked=1</script></script><!--"'& 🦅 ${'A'.repeat(10_000)} end`;
+  const page = await opened(t, { message: hostile, width: 390, height: 844 });
+  if (page === undefined) return;
+  const { tab, run } = page;
+  await tab.untilText('#wrong', '<img src=x onerror=');
+  await tab.click('tr[data-job="0001"] button');
+  await tab.untilText('#explanation', '🦅');
+  assert.match(await tab.text('#explanation'), /<script>window\.hacked=1<\/script>.*A{9000}.* end/s);
+  await run.print('0001', 2, `${hostile}\n\u001b[31mred\n`);
+  await tab.untilText('#log', 'onerror');
+  assert.equal(await tab.read<number>(`document.querySelectorAll('img, #page script').length`), 0);
+  assert.equal(await tab.read('window.hacked ?? null'), null);
+  const wide = await tab.read<number>('document.documentElement.scrollWidth');
+  assert.ok(wide <= 390, `${wide} pixels wide`);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('the jobs can be found by words and by state, and reached with the keyboard alone', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab } = page;
+  await tab.click('#search');
+  await tab.type('wrong-output');
+  await tab.untilText('.found', '3 of 24 jobs');
+  await tab.press('Tab');
+  assert.equal(await tab.read<string>('document.activeElement.id'), 'state');
+  await tab.press('Tab');
+  assert.equal(await tab.read<string>('document.activeElement.className'), 'port');
+  await tab.press('Tab');
+  assert.equal(await tab.read<string>('document.activeElement.innerText'), '0005');
+  await tab.press('Enter');
+  await tab.untilText('#explanation', 'imagenet_resnet50.pt is missing');
+  const unnamed = `[...document.querySelectorAll('button, input, select, svg[role=img], [role=region]')]
+    .filter((one) => !(one.innerText || one.ariaLabel || one.labels?.length || one.getAttribute('aria-labelledby')))`;
+  assert.equal(await tab.read<number>(`${unnamed}.length`), 0);
+});
+
+test('dark mode, less motion and paper are respected', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab } = page;
+  const ground = 'getComputedStyle(document.body).backgroundColor';
+  const light = await tab.read<string>(ground);
+  await tab.prefer({ 'color-scheme': 'dark', 'reduced-motion': 'reduce' });
+  assert.notEqual(await tab.read<string>(ground), light);
+  await tab.prefer({}, 'print');
+  assert.equal(await tab.read<string>(`getComputedStyle(document.querySelector('.tools')).display`), 'none');
+});
+
+/** The best of a few: a machine that is busy with something else says nothing about the page. */
+async function firstPaint(tab: Tab): Promise<number> {
+  let best = Infinity;
+  for (let load = 0; load < 5 && best >= 1000; load += 1) {
+    await tab.send('Page.reload');
+    const paint = `performance.getEntriesByName('first-contentful-paint')[0]`;
+    await tab.until(`performance.getEntriesByType('navigation')[0].type === 'reload' && ${paint}`);
+    best = Math.min(best, await tab.read<number>(`${paint}.startTime`));
+  }
+  await tab.untilText('.found', '10,000 jobs');
+  return best;
+}
+
+test('ten thousand jobs paint within a second, scroll to the end, and fit into five megabytes as a file', async (t) => {
+  const page = await opened(t, { jobs: 10_000 });
+  if (page === undefined) return;
+  const { tab, run } = page;
+  await tab.untilText('.found', '10,000 jobs');
+  const painted = await firstPaint(tab);
+  assert.ok(painted < 1000, `first paint after ${painted} ms`);
+  await tab.read(`document.querySelector('.port').scrollTop = 1e9`);
+  await tab.untilText('table.jobs', '9999');
+  const rows = await tab.read<number>(`document.querySelectorAll('table.jobs tr').length`);
+  assert.ok(rows < 60, `${rows} rows in the page`);
+  const frame = await tab.read<number>(`new Promise((resolve) => {
+    const port = document.querySelector('.port');
+    const frames = [];
+    let [left, before] = [60, performance.now()];
+    const step = (now) => {
+      frames.push(now - before);
+      before = now;
+      port.scrollTop = (left * 7919 * 36) % port.scrollHeight;
+      if ((left -= 1) > 0) requestAnimationFrame(step);
+      else resolve(frames.sort((a, b) => a - b)[30]);
+    };
+    requestAnimationFrame(step);
+  })`);
+  assert.ok(frame < 100, `a frame of ${frame} ms`);
+  t.diagnostic(`first paint ${painted.toFixed(0)} ms, median of 60 frames ${frame.toFixed(0)} ms`);
+  await run.append(5399, { kind: 'job-ended', job: '0007', outcome: 'stopped' });
+  await tab.untilText('#verdict', '1 stopped');
+  const bytes = Buffer.byteLength(await fileOf(run.folder));
+  t.diagnostic(`the file has ${(bytes / 1e6).toFixed(2)} MB`);
+  assert.ok(bytes < 5e6, `${bytes} bytes`);
+  assert.deepEqual(tab.errors, []);
+});
+
+test('the file shows the same without a server, and asks nobody for anything', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const parent = await temporaryFolder(t);
+  const { folder } = await imagenetRun(path.join(parent, 'imagenet-k3v9q1'), Date.now(), 24);
+  const html = await fileOf(folder);
+  const file = path.join(parent, 'page.html');
+  await writeFile(file, html);
+  const tab = await browser.open();
+  await tab.go(pathToFileURL(file).href);
+  await tab.untilText('#verdict', 'No: 3 jobs of 24 need you.');
+  await tab.until(`document.querySelector('tr[data-job="0002"] button')`);
+  await tab.click('tr[data-job="0002"] button');
+  await tab.untilText('#explanation', 'ended as evicted');
+  assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
+  assert.equal(await tab.read<boolean>(`document.querySelector('header button.danger').hidden`), true);
+  assert.equal(tab.requests.length, 1);
+  assert.deepEqual(tab.errors, []);
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { access, chmod, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Clock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { openRemoteRun, type RemoteRun } from '../../src/dashboard/remote-run.ts';
+import { Fault } from '../../src/fault/fault.ts';
+import { followRun } from '../../src/journal/follow-run.ts';
+import { loadRun } from '../../src/journal/load-run.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { imagenetRun } from './imagenet-run.ts';
+
+/** Waits are short here, and real. */
+const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 50), signal) };
+
+/**
+ * An `ssh` that notes its arguments and runs the command on this machine: our side of the connection is tried, not
+ * OpenSSH's.
+ */
+async function fakeSsh(t: TestContext): Promise<{ env: { PATH: string }; argumentsFile: string }> {
+  const folder = await temporaryFolder(t);
+  const argumentsFile = path.join(folder, 'arguments');
+  const script = `#!/bin/sh
+printf '%s\\n' "$@" > ${argumentsFile}
+[ "$3" = broken.example ] && { echo 'ssh: connect to host broken.example: no route' >&2; exit 255; }
+cd / && exec sh -c "$4"
+`;
+  await writeFile(path.join(folder, 'ssh'), script);
+  await chmod(path.join(folder, 'ssh'), 0o755);
+  return { env: { PATH: `${folder}:/usr/bin:/bin` }, argumentsFile };
+}
+
+const remote = (address: string, env: { PATH: string }): Promise<RemoteRun> =>
+  openRemoteRun(address, {
+    env,
+    clock: hurried,
+    patterns: ['events.log'],
+    follow: (folder, signal) => followRun(folder, { clock: hurried, signal }),
+  });
+
+test('a run on another machine is followed over ssh, live, and its logs are read', async (t) => {
+  const { env, argumentsFile } = await fakeSsh(t);
+  const written = await imagenetRun(
+    path.join(await temporaryFolder(t), "it's a run; $(touch x)"),
+    Date.now(),
+    16,
+  );
+  await using run = await remote(`me@ap1.example:${written.folder}`, env);
+  assert.deepEqual((await readFile(argumentsFile, 'utf8')).trim().split('\n'), [
+    '-T',
+    '--',
+    'me@ap1.example',
+    'exec sh',
+  ]);
+  const without = ({ heardAt: _, ...attempt }: { heardAt?: number }) => attempt;
+  const told = async (folder: string) =>
+    (await loadRun(folder)).jobs.map((job) => ({ ...job, attempts: job.attempts.map(without) }));
+  assert.deepEqual(await told(run.folder), await told(written.folder));
+  const done = new AbortController();
+  let grown = false;
+  for await (const state of run.follow(done.signal)) {
+    if (state.jobs[7]?.outcome === 'success') break;
+    if (!grown) await written.append(5399, { kind: 'job-ended', job: '0007', outcome: 'success' });
+    grown = true;
+  }
+  const log = await run.readEnd('jobs/0002/attempt-2/out.log', 20);
+  assert.deepEqual(log, { text: 'job 0002, attempt 2\n', size: 36, from: 16 });
+  assert.deepEqual(await run.readEnd('jobs/0002/attempt-2/err.log', 20), { text: '', size: 0, from: 0 });
+  assert.equal(run.stop, undefined);
+});
+
+test('the copy of a journal that was replaced by a shorter one is replaced too', async (t) => {
+  const { env } = await fakeSsh(t);
+  const parent = await temporaryFolder(t);
+  const long = await imagenetRun(path.join(parent, 'long'), Date.now(), 16);
+  const short = await imagenetRun(path.join(parent, 'short'), Date.now(), 2);
+  await using run = await remote(`ap1.example:${long.folder}`, env);
+  const done = new AbortController();
+  let replaced = false;
+  for await (const state of run.follow(done.signal)) {
+    // Attempts that the journal no longer names still have journals of their own.
+    if (state.name === 'imagenet' && state.run === 'short') break;
+    if (!replaced)
+      await rename(path.join(short.folder, 'journal.jsonl'), path.join(long.folder, 'journal.jsonl'));
+    replaced = true;
+  }
+});
+
+test('nothing is left of the copy when it is closed', async (t) => {
+  const { env } = await fakeSsh(t);
+  const written = await imagenetRun(path.join(await temporaryFolder(t), 'run-1'), Date.now(), 2);
+  const run = await remote(`ap1.example:${written.folder}`, env);
+  await access(run.folder);
+  await run[Symbol.asyncDispose]();
+  await assert.rejects(access(run.folder));
+});
+
+test('what cannot be reached, is no run, or is no address at all is told in a sentence', async (t) => {
+  const { env } = await fakeSsh(t);
+  const empty = await temporaryFolder(t);
+  const cases: [string, RegExp][] = [
+    ['broken.example:runs/x', /no connection to broken\.example: ssh: .*no route/],
+    [`ap1.example:${empty}`, /is not the folder of a run/],
+    [`ap1.example:${empty}/absent`, /is not the folder of a run/],
+    ['ap1.example', /does not say where the run is/],
+    ['-oProxyCommand=touch x:folder', /is not the name of a machine/],
+    ['a b:folder', /is not the name of a machine/],
+  ];
+  for (const [address, message] of cases)
+    await assert.rejects(
+      remote(address, env),
+      (error) => error instanceof Fault && message.test(error.message),
+    );
+});
