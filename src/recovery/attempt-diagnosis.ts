@@ -57,7 +57,7 @@ const shellCodes: Partial<Record<number, string>> = {
 };
 
 /** How a program ended by itself. */
-export function exitDiagnosis(
+function exitDiagnosis(
   { termination, resources }: Extract<AttemptEnd, { how: 'exited' }>,
   memoryMb: number,
 ): Diagnosis {

@@ -1,3 +1,4 @@
+import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { causes, type Diagnosis } from './causes.ts';
 import { diagnose } from './diagnose.ts';
@@ -8,7 +9,7 @@ import type { Evidence, Explanation } from './explanation.ts';
 import type { JobStory, StoryAttempt } from './job-story.ts';
 import { placeOf, streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
-import { doneAboutHold, type RunRules } from './what-is-done.ts';
+import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
 
 /** Why a job stands as it does, from its events alone; `rules` where the job is one of a run of ours. Pure. */
 export function explainStory(story: JobStory, rules?: RunRules): Explanation {
@@ -39,7 +40,7 @@ function explainExit(story: JobStory, rules: RunRules | undefined): Explanation 
   const streaks = streaksOf(story.attempts.slice(0, -1));
   const past = tellStreaks(streaks);
   const count = story.attempts.length;
-  const doing = isGood ? ['Nothing is left to do.'] : [leftTheQueue(count)];
+  const doing = isGood ? ['Nothing is left to do.'] : doneAboutExit(count, exitOf(ended?.termination), rules);
   const title = isGood ? goodTitle(count) : causes[diagnosis.cause];
   return {
     ...{ job: story.id, standing: isGood ? 'succeeded' : 'failed', cause: diagnosis.cause, title },
@@ -59,10 +60,8 @@ function explainExit(story: JobStory, rules: RunRules | undefined): Explanation 
 const goodTitle = (count: number): string =>
   count > 1 ? 'it ended well, though not at its first attempt' : 'it ended well';
 
-const leftTheQueue = (count: number): string =>
-  count > 1
-    ? `Nothing more: it was tried ${count} times and has left the queue.`
-    : 'Nothing: it has left the queue.';
+const exitOf = (termination: Termination | undefined): number | undefined =>
+  termination?.normal === true ? termination.returnValue : undefined;
 
 /** An attempt whose beginning the log does not have. */
 const unseen = (began: Evidence): StoryAttempt => ({

@@ -31,7 +31,8 @@ export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'l
 export function holdCount({ holds, releases }: JobStory): string[] {
   if (holds.length < 2) return [];
   const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
-  const who = byRule === 0 ? '' : `, ${byRule} of them by a rule of its own`;
+  const some = byRule === releases.length ? '' : ` ${byRule} of them`;
+  const who = byRule === 0 ? '' : `,${some} by a rule of its own`;
   return [`It has been held ${times(holds.length)} and released ${times(releases.length)}${who}.`];
 }
 

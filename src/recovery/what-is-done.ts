@@ -1,3 +1,4 @@
+import { kinds } from '../fault/kinds.ts';
 import type { Account, JobStory } from './job-story.ts';
 
 /** The rules of a run that the access point follows for its jobs. */
@@ -52,6 +53,29 @@ export function doneAboutLoop(count: number, rules: RunRules | undefined): strin
     ];
   return [
     `It is put back into the queue each time; the rules of the run hold it after ${rules.attempts} such starts (periodic_hold in ${rules.file}), and it had ${count}.`,
+  ];
+}
+
+/** What is done about a program that ended with an error, when the job has left the queue. */
+export function doneAboutExit(
+  count: number,
+  exit: number | undefined,
+  rules: RunRules | undefined,
+): string[] {
+  if (rules === undefined)
+    return [
+      count > 1
+        ? `Nothing more: it was tried ${count} times and has left the queue.`
+        : 'Nothing: it has left the queue.',
+    ];
+  const isMendable = Object.values(kinds).some(
+    (kind) => kind.exit === exit && kind.exit >= 90 && kind.retry !== 'never',
+  );
+  const rule = `max_retries and retry_until in ${rules.file}`;
+  return [
+    isMendable
+      ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.attempts} attempts (${rule}).`
+      : `Nothing: the rules of the run try again only what another try can mend (${rule}).`,
   ];
 }
 

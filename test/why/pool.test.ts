@@ -28,6 +28,7 @@ attempts = 2
   assert.deepEqual([job?.standing, job?.cause], ['failed', 'training-failed'], out);
   const files = new Set(job?.evidence.map(({ file }) => file));
   assert.ok(files.has('events.log'), out);
+  assert.match(job?.doing.join(' ') ?? '', /only what another try can mend .*condor\/job\.sub/);
   assert.ok(
     [...files].some((file) => file.endsWith('agent.jsonl')),
     out,
@@ -58,7 +59,7 @@ attempts = 2
   await bench.finish(run);
   const { out } = await runCommand(why, [run], { cwd: bench.folder, env: bench.env });
   assert.match(out, /^0000 held: the input was not found \(404\)\n/);
-  assert.match(out, /It has been held 2 times and released once, 1 of them by a rule/);
+  assert.match(out, /It has been held 2 times and released once, by a rule/);
   assert.match(out, /Nothing more: it was held 2 times, and the rules of the run allow 2 attempts/);
   assert.match(out, /shown by\n {2}events\.log:\d+ /);
 });

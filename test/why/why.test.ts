@@ -48,7 +48,10 @@ test('what is no log, or not in it, is said plainly', async (t) => {
     runCommand(why, ['out.txt'], { cwd }),
     failsAs('file-invalid', /no HTCondor event in out\.txt/),
   );
-  await assert.rejects(runCommand(why, ['gone.log'], { cwd }), failsAs('usage', /gone\.log|runs/));
+  await assert.rejects(
+    runCommand(why, ['gone.log'], { cwd }),
+    failsAs('file-invalid', /no log or run gone\.log/),
+  );
   const log = { cwd: eventLogs };
   await assert.rejects(
     runCommand(why, ['hold404.log', '8.0'], log),

@@ -25,8 +25,14 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'the explanations as one object with stable keys')
     .addHelpText('after', help)
     .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
-      const isLog = first !== undefined && (await isFile(path.resolve(cli.cwd, first)));
-      await (isLog ? whyLog(cli, first, second, json === true) : whyRun(cli, first, second, json === true));
+      const kind = first === undefined ? undefined : await kindOf(path.resolve(cli.cwd, first));
+      if (first !== undefined && kind === 'file') return whyLog(cli, first, second, json === true);
+      if (first !== undefined && kind === undefined && /[./]/.test(first))
+        throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
+          about: first,
+          fix: 'name the event log of the jobs, as `log` in their submit file says, or a run',
+        });
+      return whyRun(cli, first, second, json === true);
     });
 }
 
@@ -44,8 +50,10 @@ Examples:
 
 Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
 
-async function isFile(file: string): Promise<boolean> {
-  return (await stat(file).catch(() => undefined))?.isDirectory() === false;
+/** Files, pipes and devices are read; a folder may be a run's. */
+async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
+  const found = await stat(file).catch(() => undefined);
+  return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
 }
 
 async function whyLog(cli: Cli, log: string, word: string | undefined, json: boolean): Promise<void> {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
@@ -9,6 +9,7 @@ import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
 import { recoveryRules } from '../../pool/condor/recovery-rules.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
+import { causes } from '../../recovery/causes.ts';
 import { decide, type Decision, type EndedAttempt } from '../../recovery/decide.ts';
 import { explainRunJob, type FiledEntry } from '../../recovery/explain-run-job.ts';
 import { explainStory } from '../../recovery/explain-story.ts';
@@ -32,7 +33,8 @@ export async function explainRun(
   const journal = (await readJournal(path.join(folder, runFiles.journal))).entries;
   const submitted = journal.flatMap((entry) => (entry.kind === 'submitted' ? [entry.cluster] : []));
   const rules = plan === undefined ? undefined : await runRules(folder, plan);
-  const fromLog = await explainEvents(folder, state.run, new Set(submitted), rules);
+  const fromLog =
+    state.pool === 'condor' ? await explainEvents(folder, state.run, new Set(submitted), rules) : undefined;
   const isSupervised = await hasSupervisor(folder, state);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, readAtOnce, async (job) =>
@@ -40,7 +42,7 @@ export async function explainRun(
       job,
       entries: [...(await agentEntries(folder, job)), ...run.filter((one) => isAbout(one, job.id))],
       decision: plan === undefined || fromLog !== undefined ? undefined : decisionOn(job, plan, now),
-      fromLog: fromLog?.get(job.id),
+      fromLog: fromLog && (fromLog.get(job.id) ?? notYetQueued(job.id)),
       isSupervised,
     }),
   );
@@ -76,26 +78,35 @@ async function agentEntries(folder: string, { id, attempts }: JobState): Promise
   return perAttempt.flat();
 }
 
-/** What HTCondor's log says of the jobs of the run, by their ids; undefined for a run on another pool. */
+/** What HTCondor's log says of the jobs of the run, by their ids. */
 async function explainEvents(
   folder: string,
   run: string,
   clusters: Set<number>,
   rules: RunRules | undefined,
-): Promise<Map<string, Explanation> | undefined> {
+): Promise<Map<string, Explanation>> {
   const fold = new StoryFold(condorFiles.eventLog);
   const log = path.join(folder, condorFiles.eventLog);
-  try {
+  // Before the jobs are in the queue there is no log.
+  const isThere = await stat(log).catch(() => undefined);
+  if (isThere !== undefined)
     await scanEventLog(log, (event) => {
       if (event.kind === 'submit' && event.details.batchName === run) clusters.add(event.cluster);
       if (clusters.has(event.cluster)) fold.add(event);
     });
-  } catch {
-    // No log: the pool is another one, or nothing was submitted yet. The journals tell which.
-    return undefined;
-  }
   return new Map(fold.stories().map((story) => [jobId(procOf(story.id)), explainStory(story, rules)]));
 }
+
+/** A job that HTCondor has not written about. */
+const notYetQueued = (job: string): Explanation => ({
+  ...{ job, standing: 'waiting', cause: 'waits-for-slot', title: causes['waits-for-slot'] },
+  because: [
+    'HTCondor’s log has nothing of it yet: it is not in the queue, or waits until others have left it.',
+  ],
+  evidence: [],
+  doing: ['If the run is submitted, HTCondor takes it when its turn comes.'],
+  advice: ['See what the queue has: condor_q'],
+});
 
 const procOf = (id: string): number => Number(id.split('.')[1]);
 
