@@ -23,6 +23,10 @@ export const enterRootScript = [
   `mount --bind "$home" "$root${insideHome}"`,
   'mount --rbind /sys "$root/sys"',
   'mount --rbind /dev "$root/dev"',
+  // sshd gives a terminal to the group "tty" where there is one, and ends when it may not: only one group is mapped.
+  'mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"',
+  'grep -v "^tty:" "$root/etc/group" > "$home/group"',
+  'mount --bind "$home/group" "$root/etc/group"',
   'mount -t proc proc "$root/proc"',
   'mkdir -p "$root/.outside"',
   'cd "$root"',

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { test } from 'node:test';
+import { shellQuote } from '../../src/base/shell-quote.ts';
+import { condorBench } from './condor-bench.ts';
+
+const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+
+test(
+  'updraft shell gives a terminal on a machine of the pool, with the files of the training',
+  { timeout: 60_000 },
+  async (t) => {
+    const bench = await condorBench(t, {
+      'updraft.toml': `
+name = "by-hand"
+[train]
+command = "cat hello.txt"
+files = ["hello.txt"]
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+`,
+      'hello.txt': 'sent along\n',
+    });
+    if (bench === undefined) return;
+    const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');
+    // The terminal, as a person has one.
+    const child = spawn('script', ['-qec', command, '/dev/null'], {
+      cwd: bench.folder,
+      env: { ...bench.env, TERM: 'dumb' },
+    });
+    t.after(() => child.kill());
+    const missing = await new Promise((resolve) => child.once('spawn', resolve).once('error', resolve));
+    if (missing instanceof Error) {
+      t.skip('no `script` on this machine, to make a terminal');
+      return;
+    }
+    let said = '';
+    let typed = false;
+    child.stdout.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+      if (typed || !said.includes('Welcome to')) return;
+      typed = true;
+      child.stdin.write('test -t 0 && cat hello.txt && echo "on $(basename "$(tty)")"; exit\n');
+    });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    assert.equal(code, 0, said);
+    assert.match(said, /sent along\r\n/);
+    assert.match(said, /on \d+\r\n/);
+  },
+);
