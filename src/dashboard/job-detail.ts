@@ -15,7 +15,12 @@ const mostPoints = 400;
 const longestText = 12_000;
 
 /** All there is to tell of one job; the loss comes from its agents' journals. */
-export async function jobDetail(source: RunSource, job: JobState, now: number): Promise<JobDetail> {
+export async function jobDetail(
+  source: RunSource,
+  job: JobState,
+  now: number,
+  points = mostPoints,
+): Promise<JobDetail> {
   const rows = ledgerRowsOf(job);
   const { argument } = source;
   return {
@@ -34,7 +39,7 @@ export async function jobDetail(source: RunSource, job: JobState, now: number): 
         parts: row === undefined ? [] : partsOf(row),
       };
     }),
-    curve: await lossCurve(source.folder, job.attempts),
+    curve: await lossCurve(source.folder, job.attempts, points),
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'its errors', command: `updraft logs ${argument} ${job.id} --err` },
@@ -47,7 +52,11 @@ export async function jobDetail(source: RunSource, job: JobState, now: number): 
 }
 
 /** The loss over all attempts, as one curve: an attempt that resumes goes on where its checkpoint was. */
-async function lossCurve(folder: string, attempts: readonly AttemptState[]): Promise<JobDetail['curve']> {
+async function lossCurve(
+  folder: string,
+  attempts: readonly AttemptState[],
+  most: number,
+): Promise<JobDetail['curve']> {
   const told: Progress[] = [];
   for (const { job, attempt } of attempts) {
     const file = path.join(attemptFolder(folder, job, attempt), attemptFiles.journal);
@@ -64,7 +73,7 @@ async function lossCurve(folder: string, attempts: readonly AttemptState[]): Pro
     x: short({ epochs: epochsOf(entry), steps: entry.step ?? 0, reports: index + 1 }[unit]),
     loss: short(entry.loss ?? 0),
   }));
-  return { unit, points: thinned(points) };
+  return { unit, points: thinned(points, most) };
 }
 
 /** More figures than a screen can show would only make the page longer. */
@@ -80,7 +89,7 @@ function epochsOf({ epoch = 0, step, steps }: Progress): number {
 }
 
 /** Every so-manieth point, and always the last. */
-function thinned(points: CurvePoint[]): CurvePoint[] {
-  const every = Math.ceil(points.length / mostPoints);
+function thinned(points: CurvePoint[], most: number): CurvePoint[] {
+  const every = Math.ceil(points.length / most);
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);
 }

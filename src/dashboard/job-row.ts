@@ -28,7 +28,7 @@ export function jobRow(job: JobState, tell: TellJob, now: number): JobRow {
   };
 }
 
-export function toneOf({ status, outcome, held }: JobState): Tone {
+function toneOf({ status, outcome, held }: JobState): Tone {
   if (held !== undefined) return 'warn';
   if (status === 'running') return 'busy';
   if (status === 'waiting') return 'idle';

@@ -9,6 +9,7 @@ import type { RunSource } from './run-source.ts';
 
 /** Jobs that are told in full; of a big run the file would grow beyond what a browser likes. */
 const mostDetails = 300;
+const curvePoints = 60;
 
 /** The dashboard of a run at this moment as one file that needs no server and no network. */
 export async function staticPage(
@@ -19,7 +20,7 @@ export async function staticPage(
   const now = clock.now();
   const details: Record<string, JobDetail> = {};
   for (const job of state.jobs.toSorted(byNeed).slice(0, mostDetails))
-    details[job.id] = await jobDetail(source, job, now);
+    details[job.id] = await jobDetail(source, job, now, curvePoints);
   const { html } = pageMaker()({
     mode: 'static',
     base: '',
