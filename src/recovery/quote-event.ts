@@ -3,6 +3,7 @@ import { clip } from '../base/text-table.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { EventKind } from '../eventlog/kinds.ts';
 import type { Evidence } from './explanation.ts';
+import { withoutSecrets } from './without-secrets.ts';
 
 const longestLine = 480;
 const mostLines = 6;
@@ -29,7 +30,7 @@ export function quoteEvent(event: LogEvent, file: string): Evidence {
 }
 
 /** Anybody's words as one line of bearable length that is safe on a terminal. */
-export const safeLine = (line: string): string => clip(printable(line).trim(), longestLine);
+export const safeLine = (line: string): string => clip(printable(withoutSecrets(line)).trim(), longestLine);
 
 function textLines(event: LogEvent, [first = '', ...body]: string[]): string[] {
   const title = first.replace(/\([^)]*\) +/, '').replace(`${event.timeText} `, '');

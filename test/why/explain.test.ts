@@ -120,6 +120,14 @@ test('control characters and endless reasons reach nobody’s terminal', () => {
   assert.match(text, /code 99, subcode 0/);
 });
 
+test('tokens in URLs and headers of a reason are not repeated, and a URL is quoted for the shell', () => {
+  const reason =
+    "Transfer input files failure at execution point slot1@n using protocol osdf. Details: 404 for Bearer abc.def-123 ( URL file = https://a/x?authz=Bearer%20sec.ret&n='1 )";
+  const text = explanationText(only(submit + fetching(1) + held(2, 13, 256, reason)), 100);
+  assert.doesNotMatch(text, /sec\.ret|abc\.def/);
+  assert.match(text, /updraft stat '/);
+});
+
 test('a job removed by hand tells what it suffered from before', () => {
   const reason =
     'Transfer input files failure at execution point slot1@n using protocol http. Details: The requested URL returned error: 404 ( URL file = http://a/x )';
