@@ -19,12 +19,8 @@ export function explainRemoval(
   const [cause, because] = removalCause(reason);
   const before = beforeRemoval(story);
   return {
-    ...{
-      job: story.id,
-      standing: 'removed',
-      cause,
-      title: reason.trim() === '' ? 'it was removed' : (removalTitles[cause] ?? causes[cause]),
-    },
+    ...{ job: story.id, standing: 'removed', cause },
+    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[cause] ?? causes[cause])}${sufferedFrom(before)}`,
     because: [because, ...before.because],
     evidence: [...before.evidence, evidence],
     doing: ['Nothing: it has left the queue.'],
@@ -37,6 +33,12 @@ export function explainRemoval(
         : 'Submit the run again if it is still wanted: updraft submit',
     ],
   };
+}
+
+/** What it had suffered from, where that is more than bad luck. */
+function sufferedFrom({ diagnosis }: Before): string {
+  if (diagnosis === undefined || diagnosis.outlook === 'passing' || diagnosis.cause === 'user') return '';
+  return `; before that, ${causes[diagnosis.cause]}`;
 }
 
 const removalTitles: Partial<Record<Cause, string>> = {
@@ -92,7 +94,8 @@ function beforeRemoval(story: JobStory): Before {
       ...diagnosis.because.slice(1),
       ...holdCount(story),
     ];
-    return { because, evidence: [hold.evidence], diagnosis };
+    const table = /exceeded$/.test(diagnosis.cause) ? hold.table : undefined;
+    return { because, evidence: [...(table === undefined ? [] : [table]), hold.evidence], diagnosis };
   }
   const last = story.attempts.at(-1);
   const waited = showSpan(story.from, story.to);

@@ -47,5 +47,6 @@ function textLines(event: LogEvent, [first = '', ...body]: string[]): string[] {
 /** Whether what was used and asked for has to do with the end. */
 function isAboutResources(event: LogEvent): boolean {
   if (event.kind === 'terminated') return event.details.termination?.normal === false;
-  return event.kind === 'evicted' && /memory|disk/i.test(event.details.reason ?? '');
+  const [said = ''] = event.text.split('Partitionable Resources');
+  return event.kind === 'evicted' && /memory|disk/i.test(said);
 }

@@ -5,6 +5,8 @@ import { quoteEvent } from './quote-event.ts';
 
 /** HTCondor's code for an attempt that ended because its job was removed. */
 const removed = 1023;
+/** What belongs together is written within this time. */
+const sameMomentMs = 2000;
 /** Text that is kept of a reason: enough to tell what it is, whatever a container printed into it. */
 const longestReason = 4000;
 
@@ -181,10 +183,18 @@ function ending(story: JobStory, event: EventOf<EndingKind> & LogEvent, evidence
     }
     case 'aborted': {
       const reason = (event.details.reason ?? '').slice(0, longestReason);
+      takeBackEviction(story, event.time);
       story.ended = { by: 'removal', reason, evidence };
       return;
     }
   }
+}
+
+/** Releases before 24.3 tell of a removal first as an eviction, without a code. */
+function takeBackEviction({ attempts }: JobStory, time: number | undefined): void {
+  const last = attempts.at(-1);
+  if (last?.end?.how !== 'vacated' || last.end.code !== undefined || last.end.reason.trim() !== '') return;
+  if ((time ?? 0) - (last.to ?? 0) <= sameMomentMs) delete last.end;
 }
 
 function hold(story: JobStory, event: EventOf<'held'> & LogEvent, evidence: Evidence): void {

@@ -142,6 +142,14 @@ test('a job removed by hand tells what it suffered from before', () => {
   assert.ok(advice.some((one) => one.includes('updraft stat http://a/x')));
 });
 
+test('the eviction by which old releases begin a removal is no end of its own', () => {
+  const eviction = event('004', 8, 'Job was evicted.', '(0) CPU times', '0  -  Run Bytes Sent By Job');
+  const gone = event('009', 9, 'Job was aborted by the user.', 'via condor_rm (by user alice)');
+  const { because } = only(submit + running(1) + eviction + gone);
+  assert.match(because.join(' '), /It was executing at the time \(attempt 1\)/);
+  assert.doesNotMatch(because.join(' '), /taken back/);
+});
+
 test('the rules of a run say whether and when the schedd releases the job', () => {
   const once = submit + fetching(1) + held(2, 13, 256, 'x');
   assert.match(
