@@ -56,7 +56,7 @@ function verdictOf(state: RunState, wrong: Problem[], now: number): Board['verdi
   const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
   const handled = wrong.filter(({ needsYou }) => !needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
   const detail = [
-    `${success} of ${count(total)} ${success === 1 ? 'has' : 'have'} a valid result`,
+    `${success} of ${count(total)} ${success === 1 || total === 1 ? 'has' : 'have'} a valid result`,
     pace(state, now),
   ]
     .filter((part) => part !== '')

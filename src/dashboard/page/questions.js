@@ -95,7 +95,8 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }) {
     'li',
     {},
     html('strong', {}, `${many(jobs, 'job')}: ${cause}`),
-    needsYou ? html('span', { class: 'badge' }, ' needs you') : null,
+    needsYou ? ' ' : null,
+    needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
     html('span', { class: 'what' }, ` ${what}`),
     message === '' ? null : html('span', { class: 'said' }, message),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
@@ -125,7 +126,9 @@ function wastedOf({ waste }) {
     html(
       'p',
       { class: 'headline' },
-      `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${showShare(lost, waste.slot)})`,
+      lost === 0
+        ? 'Nothing: no attempt was lost.'
+        : `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${showShare(lost, waste.slot)})`,
     ),
     html(
       'p',
