@@ -4,7 +4,7 @@ import type { JobStory } from './job-story.ts';
 import { times, type RunRules } from './what-is-done.ts';
 
 /** What an explanation says beyond how the job stands. */
-export interface Parts {
+interface Parts {
   because: string[];
   evidence: Evidence[];
   doing: string[];
