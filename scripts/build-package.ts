@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
 
@@ -16,6 +16,12 @@ for (const name of globSync('src/**/*.ts', { cwd: root, exclude: ['**/*.test.ts'
   const code = stripTypeScriptTypes(readFileSync(path.join(root, name), 'utf8'));
   mkdirSync(path.dirname(target), { recursive: true });
   writeFileSync(target, code.replace(/((?:from|import)\s*\(?\s*'\.{1,2}\/[^']*)\.ts'/g, "$1.js'"));
+}
+
+for (const name of globSync('src/**/*.{js,css,html}', { cwd: root })) {
+  const target = path.join(root, name.replace(/^src/, 'lib'));
+  mkdirSync(path.dirname(target), { recursive: true });
+  copyFileSync(path.join(root, name), target);
 }
 
 const tsc = path.join(root, 'node_modules/typescript/bin/tsc');
