@@ -19,7 +19,7 @@ export interface Frame {
 
 /** A run as the lines of a screen, none wider or more than the frame has. Pure. */
 export function liveView(state: RunState, frame: Frame): string[] {
-  const head = [...heading(state, frame), ...counts(state, frame), ''];
+  const head = [...heading(state, frame), ...troubleLines(state, frame), ...counts(state, frame), ''];
   const room = Math.max(1, frame.rows - head.length);
   return [...head, ...jobLines(state.jobs, frame, room)].slice(0, frame.rows);
 }
@@ -35,6 +35,12 @@ function heading(state: RunState, { columns, now, hint }: Frame): string[] {
   ].join(' · ');
   const right = state.endedAt === undefined ? hint : 'ended';
   return [clip(`${pad(clip(left, columns - right.length - 1), columns - right.length)}${right}`, columns)];
+}
+
+function troubleLines({ trouble }: RunState, { columns, color }: Frame): string[] {
+  if (trouble === undefined) return [];
+  const lines = [`! ${printable(trouble.message)}`, `  ${printable(trouble.fix)}`];
+  return lines.map((line) => paint(clip(line, columns), 'yellow', color));
 }
 
 type Group = 'idle' | 'input' | 'run' | 'output' | 'done' | 'failed';

@@ -6,6 +6,7 @@ import { latestAttempt, placeOf } from './job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from './job-words.ts';
 import { liveView } from './live-view.ts';
 import { openScreen } from './screen.ts';
+import { tellTrouble } from './tell-trouble.ts';
 import type { Terminal } from './terminal.ts';
 import { followRunStates, readRunState } from '../run/run-states.ts';
 
@@ -58,6 +59,7 @@ async function watchPlainly(cli: Cli, runFolder: string, lines: Lines): Promise<
   try {
     for await (const state of followRunStates(runFolder, { clock: cli.clock, signal: cli.signal })) {
       for (const line of lines(before, state, cli.clock.now())) cli.out(`${line}\n`);
+      if (before?.trouble?.message !== state.trouble?.message) tellTrouble(cli, state);
       before = state;
     }
   } catch (thrown) {
@@ -68,9 +70,10 @@ async function watchPlainly(cli: Cli, runFolder: string, lines: Lines): Promise<
 
 /** The jobs that changed, whole, and how the run stands. */
 const jsonLines: Lines = (before, now, at) => {
-  const { run, tally, endedAt } = now;
+  const { run, tally, endedAt, trouble } = now;
   const jobs = changedJobs(before, now);
-  return [JSON.stringify({ at: new Date(at).toISOString(), run, tally, endedAt: endedAt ?? null, jobs })];
+  const time = new Date(at).toISOString();
+  return [JSON.stringify({ at: time, run, tally, endedAt: endedAt ?? null, trouble, jobs })];
 };
 
 const textLines: Lines = (before, now, at) => {

@@ -1,4 +1,5 @@
 import type { Entry } from './entry.ts';
+import type { AccountTrouble } from './state.ts';
 
 /** Entries of a run that stand in none of its journals, such as those a scheduler's log tells. */
 export interface EntrySource {
@@ -12,6 +13,6 @@ export interface News {
   /** Of the access point, and what agents said on another way than their journals, which count more. */
   entries: Entry[];
   garbled: number;
-  /** Everything told before is void. */
-  restarted: boolean;
+  /** What is wrong with the source itself, as long as it is. */
+  trouble?: AccountTrouble | undefined;
 }

@@ -1,7 +1,15 @@
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
-import type { AgentState, AttemptState, JobState, PoolAccount, RunState, Tally } from './state.ts';
+import type {
+  AccountTrouble,
+  AgentState,
+  AttemptState,
+  JobState,
+  PoolAccount,
+  RunState,
+  Tally,
+} from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */
 export function fold(entries: Iterable<Entry>): RunState {
@@ -53,11 +61,18 @@ export class RunFold {
     this.#changeAttempt(job, attempt, (old) => ({ ...old, heardAt }));
   }
 
-  state(garbled = 0): RunState {
+  state(garbled = 0, trouble?: AccountTrouble): RunState {
     const jobs = [...this.#jobs.values()];
     const ended = jobs.length > 0 && jobs.every(({ status }) => status === 'ended');
     const endedAt = ended ? jobs.map((job) => job.endedAt ?? '').reduce((a, b) => (a > b ? a : b)) : '';
-    return { ...this.#run, ...(ended ? { endedAt } : {}), jobs, tally: tally(jobs), garbled };
+    return {
+      ...this.#run,
+      ...(ended ? { endedAt } : {}),
+      jobs,
+      tally: tally(jobs),
+      garbled,
+      ...(trouble === undefined ? {} : { trouble }),
+    };
   }
 
   #addAgent(entry: AgentEntry): void {

@@ -9,7 +9,7 @@ import type { Entry } from './entry.ts';
 import { RunFold } from './fold.ts';
 import { agentJournals, assertRunFolder } from './load-run.ts';
 import { attemptKey } from './merge.ts';
-import type { RunState } from './state.ts';
+import type { AccountTrouble, RunState } from './state.ts';
 import { JournalTail } from './tail.ts';
 
 interface Followed {
@@ -61,7 +61,8 @@ class Follower {
   readonly #attempts = new Map<string, Followed>();
   #fold = new RunFold();
   readonly #garbled = new Map<string, number>();
-  /** Kept, because either may start again while the other does not. */
+  #trouble: AccountTrouble | undefined;
+  /** Kept, because the run's journal may start again while what is told does not. */
   #written: Entry[] = [];
   #told: Entry[] = [];
 
@@ -72,7 +73,8 @@ class Follower {
   }
 
   state(): RunState {
-    return this.#fold.state(this.#garbled.values().reduce((sum, lines) => sum + lines, 0));
+    const garbled = this.#garbled.values().reduce((sum, lines) => sum + lines, 0);
+    return this.#fold.state(garbled, this.#trouble);
   }
 
   livePaths(): string[] {
@@ -92,21 +94,22 @@ class Follower {
   /** Takes in what the journals gained; says whether that was anything. */
   async read(): Promise<boolean> {
     const run = await this.#run.read();
-    const news = (await this.#source?.read()) ?? { entries: [], garbled: 0, restarted: false };
+    const news = (await this.#source?.read()) ?? { entries: [], garbled: 0 };
     this.#count(this.#run.path, run.garbled, run.restarted);
-    this.#count('', news.garbled, news.restarted);
+    this.#count('', news.garbled, false);
     this.#written = run.restarted ? run.entries : this.#written.concat(run.entries);
-    this.#told = news.restarted ? news.entries : this.#told.concat(news.entries);
-    const restarted = run.restarted || news.restarted;
-    if (restarted) {
+    this.#told = this.#told.concat(news.entries);
+    const troubled = this.#trouble?.message !== news.trouble?.message;
+    this.#trouble = news.trouble;
+    if (run.restarted) {
       this.#fold = new RunFold();
       this.#attempts.clear();
       await this.findAttempts();
     }
-    const fresh = restarted ? this.#written.concat(this.#told) : run.entries.concat(news.entries);
+    const fresh = run.restarted ? this.#written.concat(this.#told) : run.entries.concat(news.entries);
     for (const entry of fresh) this.#add(entry);
     const heard = await mapLimited(this.#live(), readAtOnce, (one) => this.#readAgent(one));
-    return restarted || fresh.length > 0 || heard.includes(true);
+    return run.restarted || troubled || fresh.length > 0 || heard.includes(true);
   }
 
   #add(entry: Entry): void {

@@ -34,7 +34,10 @@ export async function loadRun(runFolder: string, source?: EntrySource): Promise<
   for (const { job, attempt, journal } of attempts)
     if (journal.changedAt !== undefined) folding.heard(job, attempt, journal.changedAt);
   const garbled = run.garbled + (news?.garbled ?? 0);
-  return folding.state(attempts.reduce((sum, { journal }) => sum + journal.garbled, garbled));
+  return folding.state(
+    attempts.reduce((sum, { journal }) => sum + journal.garbled, garbled),
+    news?.trouble,
+  );
 }
 
 /** Throws a Fault unless the folder is that of a run. */

@@ -15,6 +15,14 @@ export interface RunState {
   tally: Tally;
   /** Journal lines that could not be understood. */
   garbled: number;
+  /** Why there may be more to tell than this. */
+  trouble?: AccountTrouble;
+}
+
+/** What happened to a file that tells of the run, and what to do about it. */
+export interface AccountTrouble {
+  message: string;
+  fix: string;
 }
 
 /** Jobs by how they stand; the parts add up to `total`. */

@@ -8,6 +8,7 @@ import { findRun } from '../find-run.ts';
 import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
 import { jobNotes, jobWord, showEpoch, showLoss } from '../job-words.ts';
 import { nextCommands } from '../next-commands.ts';
+import { tellTrouble } from '../tell-trouble.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
 import { readRunState } from '../../run/run-states.ts';
 
@@ -32,6 +33,7 @@ Exit codes: 0 shown, 2 no such run.`,
         return;
       }
       cli.out(`${statusText(state, cli.columns, cli.clock.now(), cli.outIsTerminal)}\n`);
+      tellTrouble(cli, state);
       await tellUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
         ...(state.endedAt === undefined

@@ -7,6 +7,7 @@ import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
+import { tellTrouble } from '../tell-trouble.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 
 interface Options {
@@ -39,6 +40,7 @@ async function stop(cli: Cli, word: string | undefined, jobs: string[], options:
   }
   const after = await whenEnded(cli, folder, stopping);
   tell(cli, folder, after, stopping, options);
+  tellTrouble(cli, after);
   nextCommands(cli, [
     [`updraft status ${argument}`, 'see how it stands'],
     [`updraft report ${argument}`, 'see where the time went'],
@@ -54,9 +56,13 @@ async function isAgreed(cli: Cli, run: string, jobs: string[], { yes, json }: Op
 
 async function whenEnded(cli: Cli, folder: string, jobs: string[]): Promise<RunState> {
   for await (const state of followRunStates(folder, { clock: cli.clock, signal: cli.signal }))
-    if (state.jobs.every(({ id, status }) => status === 'ended' || !jobs.includes(id))) return state;
+    // A log that is gone will not tell of the end.
+    if (state.trouble !== undefined || hasEnded(state, jobs)) return state;
   return readRunState(folder);
 }
+
+const hasEnded = (state: RunState, jobs: string[]): boolean =>
+  state.jobs.every(({ id, status }) => status === 'ended' || !jobs.includes(id));
 
 function tell(cli: Cli, folder: string, state: RunState, stopping: string[], { json }: Options): void {
   const stopped = state.jobs.filter(({ id, outcome }) => stopping.includes(id) && outcome === 'stopped');
@@ -66,10 +72,13 @@ function tell(cli: Cli, folder: string, state: RunState, stopping: string[], { j
   } else if (stopping.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
-    const others = stopping.length - stopped.length;
-    cli.out(
-      `stopped ${stopped.length} jobs of ${run}${others > 0 ? `; ${others} ended by themselves` : ''}\n`,
-    );
+    const open = state.jobs.filter(({ id, status }) => stopping.includes(id) && status !== 'ended').length;
+    const others = stopping.length - stopped.length - open;
+    const also = [
+      ...(others > 0 ? [`; ${others} ended by themselves`] : []),
+      ...(open > 0 ? [`; ${open} were asked to end`] : []),
+    ];
+    cli.out(`stopped ${stopped.length} jobs of ${run}${also.join('')}\n`);
   }
 }
 

@@ -14,6 +14,8 @@ interface Story {
   holds: number;
   /** Why the next attempt will be made. */
   why: string;
+  /** The time of the last event, how many there were at that time, and how many of them are still to be told again. */
+  last: { time: number; events: number; again: number };
 }
 
 /** HTCondor's code for an attempt that ended because its job was removed. */
@@ -32,6 +34,7 @@ export class EventEntries {
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
+  #headless = false;
 
   constructor(rules: Pick<RecoveryRules, 'willRelease'>) {
     this.#rules = rules;
@@ -44,15 +47,28 @@ export class EventEntries {
     return entries;
   }
 
+  /** Whether a job's first event was not its submission: the log has lost its beginning. */
+  get headless(): boolean {
+    return this.#headless;
+  }
+
+  /** The log begins anew: what it tells again is known, what it does not tell any more is kept. */
+  beginAgain(): void {
+    for (const { last } of this.#stories.values()) last.again = last.events;
+  }
+
   add(event: LogEvent): void {
     if (event.proc < 0) return;
-    this.#lastTime = event.time ?? this.#lastTime;
     const key = `${event.cluster}.${event.proc}`;
     let story = this.#stories.get(key);
     if (story === undefined) {
-      story = { job: jobId(event.proc), attempt: 0, doing: undefined, holds: 0, why: 'first attempt' };
+      story = newStory(event.proc);
       this.#stories.set(key, story);
+      this.#headless ||= event.kind !== 'submit';
     }
+    const time = event.time ?? this.#lastTime;
+    if (isKnown(story, time)) return;
+    this.#lastTime = time;
     this.#addTo(story, event);
   }
 
@@ -212,6 +228,28 @@ export class EventEntries {
     const t = new Date(this.#lastTime).toISOString();
     this.#entries.push({ v: 1, t, seq: this.#seq++, ...body });
   }
+}
+
+const newStory = (proc: number): Story => ({
+  job: jobId(proc),
+  attempt: 0,
+  doing: undefined,
+  holds: 0,
+  why: 'first attempt',
+  last: { time: 0, events: 0, again: 0 },
+});
+
+/** Whether a log that began anew only repeats this event. A job's events are in the order of their times. */
+function isKnown({ last }: Story, time: number): boolean {
+  if (last.again > 0 && time < last.time) return true;
+  if (last.again > 0 && time === last.time) {
+    last.again -= 1;
+    return true;
+  }
+  last.events = time === last.time ? last.events + 1 : 1;
+  last.time = time;
+  last.again = 0;
+  return false;
 }
 
 const textOf = (value: unknown): string | undefined =>

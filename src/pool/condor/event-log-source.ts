@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { LogEvent } from '../../eventlog/events.ts';
 import { EventLogTail } from '../../eventlog/tail.ts';
@@ -5,10 +6,12 @@ import { attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { EntrySource, News } from '../../journal/entry-source.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
+import type { AccountTrouble } from '../../journal/state.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { attemptEnd } from '../local/attempt-end.ts';
 import { condorFiles } from './condor-files.ts';
 import { EventEntries } from './event-entries.ts';
+import { eventLogTrouble } from './event-log-trouble.ts';
 import { recoveryRules } from './recovery-rules.ts';
 
 /** The entries that HTCondor's event log tells of a run. Its folder is enough: no scheduler is asked. */
@@ -20,38 +23,52 @@ export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
 class EventLogSource {
   readonly path: string;
   readonly #runFolder: string;
-  readonly #plan: Plan;
   #tail: EventLogTail | undefined;
-  #entries: EventEntries;
+  readonly #entries: EventEntries;
   #clusters = new Set<number>();
   #run = '';
+  #told = false;
   #garbled = 0;
-  #restarted = false;
+  /** What happened to the file, other than growing; it stays so. */
+  #happened: 'shrank' | 'replaced' | undefined;
 
   constructor(runFolder: string, plan: Plan) {
     this.#runFolder = runFolder;
-    this.#plan = plan;
     this.path = path.join(runFolder, condorFiles.eventLog);
-    this.#entries = this.#fresh();
+    this.#entries = new EventEntries(recoveryRules(plan, 0));
   }
 
   async read(): Promise<News> {
-    [this.#garbled, this.#restarted] = [0, false];
+    this.#garbled = 0;
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
     const entries = await Promise.all(this.#entries.take().map((entry) => this.#explain(entry)));
-    return { entries: withOutcomes(entries), garbled: this.#garbled, restarted: this.#restarted };
+    return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
   }
 
-  #fresh(): EventEntries {
-    return new EventEntries(recoveryRules(this.#plan, 0));
+  async #trouble(): Promise<AccountTrouble | undefined> {
+    if (this.#clusters.size === 0) return undefined; // not submitted yet
+    const bytes = await stat(this.path).then(
+      ({ size }) => size,
+      () => undefined,
+    );
+    return eventLogTrouble({
+      path: this.path,
+      clusters: [...this.#clusters],
+      bytes,
+      told: this.#told,
+      happened: this.#happened,
+      headless: this.#entries.headless,
+    });
   }
 
   /** Somebody may have other jobs write to the same log: only the run's own count. */
   #take(event: LogEvent): void {
     const isSubmit = event.kind === 'submit' || event.kind === 'cluster-submit';
     if (isSubmit && event.details.batchName === this.#run) this.#clusters.add(event.cluster);
-    if (this.#clusters.has(event.cluster)) this.#entries.add(event);
+    if (!this.#clusters.has(event.cluster)) return;
+    this.#told = true;
+    this.#entries.add(event);
   }
 
   async #openTail(): Promise<EventLogTail> {
@@ -68,8 +85,8 @@ class EventLogSource {
       onGarbled: () => void (this.#garbled += 1),
       onNotice: (notice) => {
         if (notice === 'rotated' || notice === 'gone') return;
-        this.#entries = this.#fresh();
-        this.#restarted = true;
+        this.#happened = notice;
+        this.#entries.beginAgain();
       },
     });
   }

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { copyFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { followRunStates, readRunState } from '../../src/run/run-states.ts';
+import { condorBench, onlyJob } from './condor-bench.ts';
+
+const file = (command: string): Record<string, string> => ({
+  'updraft.toml': `
+name = "logged"
+[train]
+command = ${JSON.stringify(command)}
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+`,
+});
+
+/** The states of a run, one `next` at a time until one satisfies. */
+function states(run: string) {
+  const signal = AbortSignal.timeout(30_000);
+  const following = followRunStates(run, { clock: systemClock, signal });
+  const until = async (satisfies: (state: RunState) => boolean): Promise<RunState> => {
+    for (;;) {
+      const { value, done } = await following.next();
+      assert.ok(done !== true, 'the run ended before');
+      if (satisfies(value)) return value;
+    }
+  };
+  return {
+    until,
+    [Symbol.asyncDispose]: async () => {
+      await following.return();
+    },
+  };
+}
+
+const isTraining = (state: RunState): boolean => onlyJob(state).attempts[0]?.pool?.host !== undefined;
+
+test('a log that goes, comes back or is cut while a job runs is told, and the account before is kept', async (t) => {
+  const bench = await condorBench(t, {});
+  if (bench === undefined) return;
+  const go = path.join(bench.folder, 'go');
+  await writeFile(
+    path.join(bench.folder, 'updraft.toml'),
+    file(`until [ -e ${go} ]; do sleep 0.1; done; echo 1 > out.txt`)['updraft.toml'] ?? '',
+  );
+  const run = await bench.submit();
+  const log = path.join(run, 'events.log');
+  await using following = states(run);
+  await following.until(isTraining);
+
+  await rename(log, `${log}.away`);
+  const gone = await following.until(({ trouble }) => trouble !== undefined);
+  assert.match(gone.trouble?.message ?? '', /events\.log, is gone: what it told before is kept/);
+  assert.match(gone.trouble?.fix ?? '', /condor_q \d+/);
+  assert.deepEqual([onlyJob(gone).status, onlyJob(gone).attempts.length], ['running', 1]);
+
+  await rename(`${log}.away`, log);
+  const back = await following.until(({ trouble }) => trouble === undefined);
+  assert.equal(onlyJob(back).attempts.length, 1);
+
+  await truncate(log, 0);
+  await writeFile(go, '');
+  const ended = await following.until(({ endedAt }) => endedAt !== undefined);
+  assert.deepEqual([onlyJob(ended).outcome, onlyJob(ended).attempts.length], ['success', 1]);
+  assert.match(ended.trouble?.message ?? '', /was cut short/);
+  const later = await readRunState(run);
+  assert.match(later.trouble?.message ?? '', /has lost its beginning/);
+  assert.equal(onlyJob(later).outcome, 'success');
+});
+
+test('a run whose log is missing or is another one says so to whoever asks later', async (t) => {
+  const bench = await condorBench(t, file('echo 1 > out.txt'));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const whole = await bench.finish(run);
+  assert.equal(whole.trouble, undefined);
+  const log = path.join(run, 'events.log');
+  const text = await readFile(log, 'utf8');
+  await rm(log);
+  assert.match((await readRunState(run)).trouble?.message ?? '', /is gone: how the jobs stand is not known/);
+  await writeFile(log, text.replace(/^(\d{3}) \(\d+\./gm, '$1 (99999.').replaceAll(path.basename(run), 'x'));
+  assert.match((await readRunState(run)).trouble?.message ?? '', /does not name the run's jobs/);
+});
+
+test('a log that is replaced by a copy of itself counts no attempt twice', async (t) => {
+  const bench = await condorBench(t, file('sleep 60'));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const log = path.join(run, 'events.log');
+  await using following = states(run);
+  await following.until(isTraining);
+  await copyFile(log, `${log}.copy`);
+  await rename(`${log}.copy`, log);
+  const replaced = await following.until(({ trouble }) => trouble !== undefined);
+  assert.match(replaced.trouble?.message ?? '', /was replaced by another file: what it told before is kept/);
+  assert.deepEqual([onlyJob(replaced).status, onlyJob(replaced).attempts.length], ['running', 1]);
+});
