@@ -9,17 +9,21 @@ import { parseCondorVersion, type CondorVersion } from './condor-version.ts';
 const run = promisify(execFile);
 
 /** A schedd with a hundred thousand jobs answers within this; one that does not is down or drowning. */
-const patienceMs = 60_000;
+const patienceSeconds = 60;
 
 /** HTCondor's commands of this machine. */
 export class CondorTools {
   readonly folder: string;
   /** In which they are started. */
   readonly env: Env;
+  /** How long to wait for the scheduler's answer: UPDRAFT_POOL_SECONDS, or a minute. */
+  readonly patienceMs: number;
 
   private constructor(folder: string, env: Env) {
     this.folder = folder;
     this.env = env;
+    const seconds = Number(env['UPDRAFT_POOL_SECONDS']);
+    this.patienceMs = 1000 * (seconds > 0 ? seconds : patienceSeconds);
   }
 
   /** Finds them on the PATH, or says what to do. */
@@ -59,14 +63,14 @@ export class CondorTools {
     try {
       const { stdout } = await run(this.command(name), args, {
         env: { ...this.env },
-        timeout: patienceMs,
+        timeout: this.patienceMs,
         killSignal: 'SIGKILL',
         maxBuffer: 1 << 28,
         ...(cwd === undefined ? {} : { cwd }),
       });
       return stdout;
     } catch (error) {
-      throw toolFault(name, error);
+      throw this.#fault(name, error);
     }
   }
 
@@ -86,22 +90,26 @@ export class CondorTools {
       () => '',
     );
   }
+
+  /** For a scheduler that did not answer `name` in time. */
+  silence(name: string, fix = 'try again in a while'): Fault {
+    return new Fault('pool-unreachable', `${name} had no answer within ${this.patienceMs / 1000} s`, {
+      fix: `the scheduler is busy or down: ${fix}, or ask the staff of the access point; \`condor_q\` shows when it is back`,
+      about: name,
+    });
+  }
+
+  #fault(name: string, error: unknown): Fault {
+    const { killed, stderr = '', message } = error as Error & { killed?: boolean; stderr?: string };
+    if (killed === true) return this.silence(name);
+    const said = stderr.trim() === '' ? message : stderr.trim();
+    const fix = isUnreachable(said)
+      ? 'the scheduler does not answer: try again in a while; `condor_q` shows when it is back'
+      : `see what ${name} says`;
+    return new Fault('pool-unreachable', `${name}: ${said}`, { fix, about: name, cause: error });
+  }
 }
 
-function toolFault(name: string, error: unknown): Fault {
-  const { killed, stderr = '', message } = error as Error & { killed?: boolean; stderr?: string };
-  const said = stderr.trim() === '' ? message : stderr.trim();
-  if (killed === true)
-    return new Fault('pool-unreachable', `${name} did not answer within ${patienceMs / 1000} s`, {
-      fix: 'the scheduler is busy or down: try again in a while, or ask the staff of the access point',
-      about: name,
-      cause: error,
-    });
-  return new Fault('pool-unreachable', `${name}: ${said}`, {
-    fix: /connect|contact|locate/i.test(said)
-      ? 'the scheduler does not answer: try again in a while; `condor_q` shows when it is back'
-      : `see what ${name} says`,
-    about: name,
-    cause: error,
-  });
-}
+/** Whether these words of a command mean that it did not reach the scheduler. */
+export const isUnreachable = (said: string): boolean =>
+  /connect|contact|locate|find address|fetch ads|queue manager/i.test(said);

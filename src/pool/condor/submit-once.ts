@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../base/clock.ts';
 import { withLease } from '../../base/lease.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
@@ -11,7 +12,7 @@ import type { RunBody } from '../../journal/entry.ts';
 import { openJournal, type Journal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { condorFiles } from './condor-files.ts';
-import type { CondorTools } from './condor-tools.ts';
+import { isUnreachable, type CondorTools } from './condor-tools.ts';
 import { adString } from './submit-text.ts';
 
 export interface Submitter {
@@ -21,6 +22,7 @@ export interface Submitter {
 }
 
 const lookEveryMs = 100;
+const tryAgain = 'the same command again finds out what became of it, and submits no job twice';
 
 /**
  * Submits a run exactly once, whoever is killed when: `condor_submit` is started and named in the journal before it
@@ -51,7 +53,11 @@ async function findCluster(
   by: ProcessIdentity,
   { tools, clock }: Submitter,
 ): Promise<number | undefined> {
-  while (livenessOf(by) === 'alive') await clock.sleep(lookEveryMs);
+  const deadline = clock.monotonic() + tools.patienceMs;
+  while (livenessOf(by) === 'alive') {
+    if (clock.monotonic() > deadline) throw tools.silence(`condor_submit (process ${by.pid})`, tryAgain);
+    await clock.sleep(lookEveryMs);
+  }
   const log = path.join(runFolder, condorFiles.eventLog);
   try {
     for await (const event of readEventLog(log))
@@ -65,7 +71,11 @@ async function findCluster(
   return Number.isNaN(cluster) ? undefined : cluster;
 }
 
-async function submit(runFolder: string, journal: Journal<RunBody>, { tools }: Submitter): Promise<number> {
+async function submit(
+  runFolder: string,
+  journal: Journal<RunBody>,
+  { tools, clock }: Submitter,
+): Promise<number> {
   const description = await readFile(path.join(runFolder, condorFiles.submit));
   const child = spawn(tools.command('condor_submit'), ['-terse', '-'], {
     cwd: runFolder,
@@ -87,13 +97,38 @@ async function submit(runFolder: string, journal: Journal<RunBody>, { tools }: S
   // Until now it knows nothing; a description that breaks off has no `queue` and submits nothing.
   child.stdin.on('error', () => undefined); // its exit tells
   child.stdin.end(description);
-  const code = await ended;
+  const code = await inTime(child, ended, tools, clock);
   const cluster = Number.parseInt(said.out, 10);
   if (code === 0 && !Number.isNaN(cluster)) return cluster;
-  throw new Fault('pool-unreachable', `condor_submit refused the run: ${toldBy(said)}`, {
-    fix: `see ${path.join(runFolder, condorFiles.submit)}; the same command again submits it`,
+  const told = toldBy(said);
+  const fix = isUnreachable(told)
+    ? 'the scheduler does not answer: try the same command again in a while; `condor_q` shows when it is back'
+    : `see ${path.join(runFolder, condorFiles.submit)}; the same command again submits it`;
+  throw new Fault('pool-unreachable', `condor_submit did not submit the run: ${told}`, {
+    fix,
     about: runFolder,
   });
+}
+
+/** The exit code of `condor_submit`. One that takes too long is left alone: ended half-way it might have submitted. */
+async function inTime(
+  child: ChildProcessByStdio<Writable, Readable, Readable>,
+  ended: Promise<number | null>,
+  tools: CondorTools,
+  clock: Clock,
+): Promise<number | null> {
+  const over = new AbortController();
+  try {
+    const late = clock.sleep(tools.patienceMs, over.signal).then(() => 'late' as const);
+    late.catch(() => undefined);
+    const code = await Promise.race([ended, late]);
+    if (code !== 'late') return code;
+  } finally {
+    over.abort();
+  }
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+  throw tools.silence('condor_submit', tryAgain);
 }
 
 function toldBy({ out, err }: { out: string; err: string }): string {
