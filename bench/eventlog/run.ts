@@ -26,7 +26,18 @@ const megabytes = statSync(log).size / 1e6;
 const enter = path.join(scratch, 'enter.sh');
 writeFileSync(enter, enterRootScript);
 
-const inside = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--fork', 'sh', enter, root];
+const inside = [
+  'unshare',
+  '--user',
+  '--map-root-user',
+  '--mount',
+  '--pid',
+  '--fork',
+  'sh',
+  enter,
+  root,
+  scratch,
+];
 const condor = [...inside, 'env', '-i', 'PATH=/usr/sbin:/usr/bin', 'LC_ALL=C.UTF-8'];
 const ours = (how: string): string[] => [
   process.execPath,

@@ -118,11 +118,36 @@ pool = "condor"
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
 });
 
+test('an image without gzip is told by name', async (t) => {
+  const bench = await condorBench(t, {
+    'updraft.toml': `
+name = "bare"
+[train]
+command = "true"
+outputs = ["out.txt"]
+[environment]
+image = "bare.sif"
+[run]
+pool = "condor"
+attempts = 1
+`,
+  });
+  if (bench === undefined) return;
+  const image = path.join(bench.folder, 'image');
+  await mkdir(image);
+  await makeImage(image, 'gzip');
+  await bench.tool('apptainer', 'build', path.join(bench.folder, 'bare.sif'), image);
+  const job = onlyJob(await bench.finish(await bench.submit()));
+  const [attempt] = job.attempts;
+  assert.deepEqual([job.outcome, attempt?.exit, attempt?.fault?.kind], ['failed', 116, 'environment-broken']);
+  assert.match(attempt?.fault?.message ?? '', /has no gzip; add it to the image/);
+});
+
 /** The least that a shell, gzip and the agent need, from this machine's own files. */
-async function makeImage(image: string): Promise<void> {
+async function makeImage(image: string, lacks?: string): Promise<void> {
   const folders = ['bin', 'usr/bin', 'tmp', 'proc', 'dev', 'sys', 'etc', 'var/tmp', 'root', 'home'];
   for (const folder of folders) await mkdir(path.join(image, folder), { recursive: true });
-  const programs = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'];
+  const programs = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'].filter((name) => name !== lacks);
   const script = `
 set -e
 for name in ${programs.join(' ')}; do

@@ -10,8 +10,14 @@ const { exit } = kinds['environment-broken'];
 /** Unpacks the agent once; needs a shell and gzip, which every image with a Python has. */
 const unpack = [
   `if [ ! -x ${agent} ]; then`,
+  '  for tool in gzip chmod mv; do',
+  '    command -v $tool > /dev/null 2>&1 || {',
+  '      echo "updraft: the agent cannot be unpacked: this machine or image has no $tool; add it to the image" >&2',
+  `      exit ${exit}`,
+  '    }',
+  '  done',
   `  gzip -dc ${packed} > .${agent}.$$ && chmod 755 .${agent}.$$ && mv .${agent}.$$ ${agent} || {`,
-  `    echo "updraft: ${packed} cannot be unpacked: gzip is missing, or the disk is full" >&2`,
+  `    echo "updraft: ${packed} cannot be unpacked: it is damaged, or the disk is full" >&2`,
   `    exit ${exit}`,
   '  }',
   'fi',

@@ -104,7 +104,7 @@ async function submit(
   const fix = isUnreachable(told)
     ? 'the scheduler does not answer: try the same command again in a while; `condor_q` shows when it is back'
     : `see ${path.join(runFolder, condorFiles.submit)}; the same command again submits it`;
-  throw new Fault('pool-unreachable', `condor_submit did not submit the run: ${told}`, {
+  throw new Fault('pool-unreachable', `condor_submit refused the run: ${told}`, {
     fix,
     about: runFolder,
   });
