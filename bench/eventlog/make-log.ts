@@ -16,7 +16,7 @@ export function makeLog(file: string, bytes: number): { events: number; bytes: n
       size = 0;
     };
     for (let cluster = 1000; written + size < bytes; cluster++) {
-      for (const event of clusterEvents(cluster)) {
+      for (const event of clusterEvents(cluster, 1000)) {
         pending.push(event);
         size += event.length;
         events += 1;
@@ -31,10 +31,9 @@ export function makeLog(file: string, bytes: number): { events: number; bytes: n
 }
 
 const sites = ['CHTC-Spark-CE1', 'PDX-Coeus-CE1', 'GP-ARGO-ksu-backfill'];
-const procs = 1000;
 
 /** The events of a cluster, its jobs interleaved: every job takes its next step in each round. */
-function* clusterEvents(cluster: number): Generator<string> {
+export function* clusterEvents(cluster: number, procs: number): Generator<string> {
   const start = Date.UTC(2026, 0, 1) + (cluster - 1000) * 86_400_000;
   for (let step = 0; step < steps; step++) {
     for (let proc = 0; proc < procs; proc++) {

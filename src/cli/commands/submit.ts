@@ -29,4 +29,7 @@ Examples:
   $ updraft submit examples/cifar10
   $ updraft submit runs/cifar10-20261115T023821_ab38   go on with this very run
 
+HTCondor's scheduler is given a minute to answer, or UPDRAFT_POOL_SECONDS. One that answers late is no harm: the same
+command again finds what became of the submission and submits no job twice.
+
 Exit codes: 0 queued, 2 wrong usage, 3 something wrong in the job file, 4 the pool cannot take it.`;

@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import { runFiles } from '../../src/job/layout.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import { openJournal } from '../../src/journal/file.ts';
+import { condorFiles } from '../../src/pool/condor/condor-files.ts';
+import { createRun } from '../../src/run/create-run.ts';
+import { clusterEvents } from '../eventlog/make-log.ts';
+import { scratchFolder } from '../scratch.ts';
+
+/** `node bench/watch/run.ts [JOBS]`: what `status` and `watch` cost on a run of so many jobs in one cluster. */
+const jobs = Number(process.argv[2] ?? 10_000);
+const cluster = 1000;
+/** How many events come between two looks. */
+const burst = Math.ceil(jobs / 20);
+const looks = 12;
+
+const folder = path.join(scratchFolder('memory'), 'project');
+mkdirSync(folder);
+const job = `name = "many"\n[train]\ncommand = "true"\noutputs = ["x"]\n[run]\npool = "condor"\njobs = ${jobs}\n`;
+writeFileSync(path.join(folder, 'updraft.toml'), job);
+const plan = await loadPlan(folder, { cwd: folder });
+const files = { [condorFiles.submit]: '' };
+const run = await createRun(plan, files, '0.0.0', systemClock, 'many-1');
+{
+  await using journal = await openJournal(path.join(run, runFiles.journal), systemClock);
+  await journal.append({ kind: 'submitted', cluster });
+}
+const events = [...clusterEvents(cluster, jobs)];
+/** Everything runs and begins to return its output; the rest is written while it is watched. */
+const before = Math.floor(events.length * 0.77);
+writeFileSync(path.join(run, condorFiles.eventLog), events.slice(0, before).join(''));
+for (let look = 0; look < looks; look += 1) {
+  const from = before + look * burst;
+  writeFileSync(path.join(run, `burst-${look}`), events.slice(from, from + burst).join(''));
+}
+process.stdout.write(`${jobs} jobs, ${before} events, then ${looks} times ${burst} more\n\n`);
+const look = path.join(import.meta.dirname, 'look.ts');
+execFileSync(process.execPath, [look, run, String(looks)], { stdio: 'inherit' });
