@@ -57,7 +57,7 @@ export const commands: Record<string, Entry> = {
     load: () => import('./commands/demo.ts'),
   },
   mini: {
-    summary: 'a small federation on this machine, for tests and demos',
+    summary: 'a federation or a real HTCondor pool on this machine',
     load: () => import('./commands/mini.ts'),
   },
   _supervise: {
