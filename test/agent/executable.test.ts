@@ -60,7 +60,7 @@ test('the executable does what the sources do, in less than 120 MB', async (t) =
   t.diagnostic(`peak resident memory ${(peakBytes / 1e6).toFixed(0)} MB`);
   assert.ok(peakBytes < 120e6, `${peakBytes}`);
   const [scratch = ''] = bench.leftovers();
-  writeFileSync(bench.at(`scratch/${scratch}/work/go`), '');
+  writeFileSync(bench.at(path.join('scratch', scratch, 'work', 'go')), '');
   assert.equal((await agent.finished).exit, 0);
   assert.equal(bench.result('model.pt'), 'alpha');
   assert.deepEqual(bench.leftovers(), []);
@@ -81,7 +81,7 @@ test('after fetching and unpacking the executable leaves the memory to the train
   t.diagnostic(`resident memory ${(bytes / 1e6).toFixed(0)} MB`);
   assert.ok(bytes < 120e6, `${bytes}`);
   const [scratch = ''] = bench.leftovers();
-  writeFileSync(bench.at(`scratch/${scratch}/work/go`), '');
+  writeFileSync(bench.at(path.join('scratch', scratch, 'work', 'go')), '');
   assert.equal((await agent.finished).exit, 0);
 });
 
