@@ -40,6 +40,7 @@ export class FileWriter implements EntrySink {
   readonly #root: string;
   readonly #archive: string;
   readonly #budget: Budget;
+  readonly #published: string | undefined;
   readonly #folders = new Set<string>(['']);
   readonly #folderTimes = new Map<SafePath, number>();
   readonly #links = new Map<SafePath, string>();
@@ -47,10 +48,12 @@ export class FileWriter implements EntrySink {
   #mtime = 0;
   #abandoned = false;
 
-  constructor(root: string, archive: string, budget: Budget) {
+  /** `published` is the folder to which whole files are moved before the end, where they are. */
+  constructor(root: string, archive: string, budget: Budget, published?: string) {
     this.#root = root;
     this.#archive = archive;
     this.#budget = budget;
+    this.#published = published;
   }
 
   begin(entry: FileEntry): void {
@@ -111,12 +114,21 @@ export class FileWriter implements EntrySink {
     });
   }
 
+  /** The folder has left: what comes for it later begins a new one. */
+  release(folder: SafePath): void {
+    if (!this.#folders.has(folder)) return;
+    const isGone = (one: string): boolean => one === folder || one.startsWith(`${folder}/`);
+    for (const one of [...this.#folders].filter(isGone)) this.#folders.delete(one);
+    for (const one of [...this.#folderTimes.keys()].filter(isGone)) this.#folderTimes.delete(one);
+  }
+
   /** Makes the links and sets the folders' times: the tree is complete. */
   finish(): void {
     this.#guarded(() => {
       for (const [link, target] of this.#links) {
         const wrong = whatIsWrongWithLink(link, this.#links);
         if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
+        this.#makeFolder(parentOf(link));
         symlinkSync(target, this.#full(link));
       }
       for (const [folder, mtime] of this.#folderTimes) utimesSync(this.#full(folder), mtime, mtime);
@@ -195,8 +207,9 @@ export class FileWriter implements EntrySink {
       return;
     }
     if (link === target) return;
-    const stat = statIfThere(this.#full(target));
-    if (!stat?.isFile())
+    const roots = this.#published === undefined ? [this.#root] : [this.#root, this.#published];
+    const file = roots.map((root) => path.join(root, target)).find((one) => statIfThere(one)?.isFile());
+    if (file === undefined)
       throw new Fault(
         'archive-damaged',
         `${this.#archive}: the entry ${quoted(link)} is a link to the file ${quoted(target)}, which does not come before it`,
@@ -206,12 +219,12 @@ export class FileWriter implements EntrySink {
     this.#links.delete(link);
     this.#removeEarlier(link);
     try {
-      linkSync(this.#full(target), this.#full(link));
+      linkSync(file, this.#full(link));
     } catch (error) {
       if (!cannotLink.has(errorCode(error) ?? '')) throw error;
-      copyFileSync(this.#full(target), this.#full(link), constants.COPYFILE_EXCL);
+      copyFileSync(file, this.#full(link), constants.COPYFILE_EXCL);
     }
-    this.#budget.addHardlink(stat.size);
+    this.#budget.addHardlink(lstatSync(file).size);
   }
 
   #guarded(act: () => void): void {

@@ -1,5 +1,5 @@
 import { splitArchiveName, type ArchiveKind } from './archive-kind.ts';
-import type { ByteSink, Waiting } from './byte-sink.ts';
+import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
 
@@ -14,21 +14,27 @@ export class NestedSink implements EntrySink {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #open: OpenInner;
+  readonly #onPart: (part: SafePath) => void;
   #inner: ByteSink | undefined;
+  #part: SafePath | undefined;
 
-  constructor(archive: string, sink: EntrySink, open: OpenInner) {
+  /** `onPart` is told of every folder and file of the outer archive that is whole. */
+  constructor(archive: string, sink: EntrySink, open: OpenInner, onPart: (part: SafePath) => void) {
     this.#archive = archive;
     this.#sink = sink;
     this.#open = open;
+    this.#onPart = onPart;
   }
 
   begin(entry: FileEntry): void {
     const inner = splitArchiveName(entry.path);
     if (inner === undefined) {
+      this.#part = entry.path;
       this.#sink.begin(entry);
       return;
     }
     const folder = safePath(inner.stem, this.#archive, Infinity);
+    this.#part = folder;
     this.#sink.place({ type: 'folder', path: folder, mode: 0o777, mtime: entry.mtime });
     this.#inner = this.#open(
       inner.kind,
@@ -44,7 +50,9 @@ export class NestedSink implements EntrySink {
   end(): Waiting {
     const inner = this.#inner;
     this.#inner = undefined;
-    return inner === undefined ? this.#sink.end() : inner.end();
+    return andThen(inner === undefined ? this.#sink.end() : inner.end(), () => {
+      if (this.#part !== undefined) this.#onPart(this.#part);
+    });
   }
 
   place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {

@@ -31,6 +31,45 @@ test('nothing appears in the target folder before the archive is complete', asyn
   assert.deepEqual(readdirSync(root), ['into']);
 });
 
+test('of arriving data every file appears as soon as it is whole, its hard links too', async (t) => {
+  const { into, root } = scratch(t);
+  const archive = tar(
+    { name: 'd/x', data: 'new' },
+    { name: 'd/again', type: '1', link: 'd/x' },
+    { name: 'd/sub/y', data: 'y'.repeat(600) },
+    { name: 'd/link', type: '2', link: 'x' },
+  );
+  let parts = 0;
+  const arriving = { stagedUnder: root, onPart: () => (parts += 1) };
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into, arriving });
+  // Headers of two files and a link, and one block of data; then all but the last byte of the third file.
+  await unpacker.write(archive.subarray(0, 4 * 512 + 599));
+  assert.deepEqual(readdirSync(path.join(into, 'd')).sort(), ['again', 'x']);
+  assert.equal(parts, 2);
+  await unpacker.write(archive.subarray(4 * 512 + 599));
+  assert.equal((await unpacker.finish()).files, 3);
+  assert.deepEqual(readdirSync(path.join(into, 'd')).sort(), ['again', 'link', 'sub', 'x']);
+  assert.equal(readFileSync(path.join(into, 'd/link'), 'utf8'), 'new');
+  assert.deepEqual(readdirSync(root), ['into']);
+});
+
+test('of an arriving archive of archives every folder appears when it is whole, never in part', async (t) => {
+  const { into, root } = scratch(t);
+  const inner = (text: string): Buffer => tar({ name: '1.jpg', data: text }, { name: '2.jpg', data: text });
+  const [first, second] = [inner('one'), inner('two')];
+  const archive = tar({ name: 'n01.tar', data: first }, { name: 'n02.tar', data: second });
+  const unpacker = openUnpacker({
+    ...{ name: 'all.tar', mode: 'nested', into },
+    arriving: { stagedUnder: root, onPart: () => undefined },
+  });
+  await unpacker.write(archive.subarray(0, 2 * 512 + first.length + second.length - 1));
+  assert.deepEqual(readdirSync(into, { recursive: true }).sort(), ['n01', 'n01/1.jpg', 'n01/2.jpg']);
+  await unpacker.write(archive.subarray(2 * 512 + first.length + second.length - 1));
+  await unpacker.finish();
+  assert.deepEqual(readdirSync(into).sort(), ['n01', 'n02']);
+  assert.deepEqual(readdirSync(root), ['into']);
+});
+
 test('a target folder several levels down is made, and only when the archive is complete', async (t) => {
   const { root } = scratch(t);
   const into = path.join(root, 'a/b/c');

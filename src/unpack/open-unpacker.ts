@@ -9,6 +9,8 @@ import { KindGate } from './kind-gate.ts';
 import { usualLimits, type Limits } from './limits.ts';
 import { NestedSink } from './nested-sink.ts';
 import { openReader, type Reader } from './open-reader.ts';
+import { PartSink } from './part-sink.ts';
+import type { SafePath } from './safe-path.ts';
 import { Staging } from './staging.ts';
 import type { Unpacked, Unpacker } from './unpacker.ts';
 
@@ -21,6 +23,11 @@ export interface UnpackerOptions {
   into: string;
   /** What must come out: files, and bytes in those files. */
   expect?: Expected;
+  /**
+   * Files, and of an archive of archives whole folders, appear as soon as they are whole, instead of all at the end.
+   * Of a zip nothing can: what its files are stands at its end.
+   */
+  arriving?: { stagedUnder: string; onPart: () => unknown };
   limits?: Partial<Limits>;
 }
 
@@ -36,17 +43,20 @@ class ArchiveUnpacker implements Unpacker {
   readonly #writer: FileWriter;
   readonly #gate: KindGate;
   readonly #nested: NestedSink | undefined;
+  readonly #arriving: UnpackerOptions['arriving'];
   #opened: { kind: ArchiveKind; reader: Reader } | undefined;
   #failure: Fault | undefined;
 
-  constructor({ name, mode, into, expect = {}, limits }: UnpackerOptions) {
+  constructor({ name, mode, into, expect = {}, limits, arriving }: UnpackerOptions) {
     const bounds = { ...usualLimits, ...limits };
     this.#name = name;
-    this.#staging = new Staging(into);
+    this.#arriving = arriving;
+    this.#staging = new Staging(into, arriving?.stagedUnder);
     this.#budget = new Budget(name, expect, bounds, freeBytes(this.#staging.folder));
-    this.#writer = new FileWriter(this.#staging.folder, name, this.#budget);
+    const published = arriving === undefined ? undefined : into;
+    this.#writer = new FileWriter(this.#staging.folder, name, this.#budget, published);
     if (mode === 'nested') this.#nested = this.#openNested(bounds);
-    const sink = this.#nested ?? this.#writer;
+    const sink = this.#nested ?? new PartSink(this.#writer, (part) => this.#partIsWhole(part));
     const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
     this.#gate = new KindGate(name, promised, (kind) => this.#openReader(kind, sink, bounds));
   }
@@ -95,7 +105,15 @@ class ArchiveUnpacker implements Unpacker {
       this.#name,
       this.#writer,
       (kind, name, sink) => openReader(kind, name, sink, limits).input,
+      (part) => this.#partIsWhole(part),
     );
+  }
+
+  #partIsWhole(part: SafePath): void {
+    if (this.#arriving === undefined || this.#opened?.kind === 'zip') return;
+    this.#staging.publishPart(part);
+    this.#writer.release(part);
+    this.#arriving.onPart();
   }
 
   #openReader(kind: ArchiveKind, sink: EntrySink, limits: Limits): ByteSink {

@@ -22,10 +22,11 @@ export class Staging {
   readonly #hidden: string;
   readonly #into: string;
 
-  constructor(into: string) {
+  /** `under` is another place for the hidden folder, on the target's file system. */
+  constructor(into: string, under?: string) {
     try {
       this.#into = path.resolve(into);
-      let nearest = this.#into;
+      let nearest = under ?? this.#into;
       while (!existsSync(nearest)) nearest = path.dirname(nearest);
       if (nearest === this.#into) this.#into = nearest = realpathSync(nearest);
       this.#hidden = mkdtempSync(path.join(nearest, '.updraft-unpack-'));
@@ -38,10 +39,19 @@ export class Staging {
 
   /** Everything appears in the target folder; what is there already stays, and is never overwritten. */
   publish(): void {
+    this.#move(this.folder, this.#into);
+  }
+
+  /** One file or folder of the tree appears in the target folder ahead of the rest. */
+  publishPart(part: string): void {
+    this.#move(path.join(this.folder, part), path.join(this.#into, part));
+  }
+
+  #move(tree: string, target: string): void {
     const moved: [from: string, to: string][] = [];
     try {
-      mkdirSync(path.dirname(this.#into), { recursive: true });
-      const moves = this.#plan(this.folder, this.#into);
+      mkdirSync(path.dirname(target), { recursive: true });
+      const moves = this.#plan(tree, target);
       for (const [from, to] of moves) {
         renameSync(from, to);
         moved.push([from, to]);
