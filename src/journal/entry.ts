@@ -39,10 +39,14 @@ export type RunBody =
       planHash: string;
       version: string;
     }
+  /** Jobs go ahead in rungs of these sizes, then the rest: each rung once all before it have a valid result. */
+  | { kind: 'canary-set'; rungs: number[] }
+  /** Jobs are handed to the pool again, or for the first time after a rung. Round 1 is the run's beginning, and is not told. */
+  | { kind: 'round-started'; round: number; jobs: string[]; why: string }
   /** A scheduler is about to be asked; `by` is the process that asks, whose end must be waited for before asking again. */
-  | { kind: 'submitting'; by: ProcessIdentity }
-  /** The scheduler has taken the jobs: job N of the run is N in this cluster. */
-  | { kind: 'submitted'; cluster: number }
+  | { kind: 'submitting'; by: ProcessIdentity; round?: number }
+  /** The scheduler has taken the jobs: job N of the run is N in this cluster, and in a later round the N-th of its jobs. */
+  | { kind: 'submitted'; cluster: number; round?: number }
   | { kind: 'attempt-started'; job: string; attempt: number; why: string }
   /** What the pool does for an attempt before and after its agent speaks, and where. */
   | { kind: 'attempt-phase'; job: string; attempt: number; phase: Phase; host?: string; site?: string }
@@ -95,6 +99,23 @@ export type AgentBody =
       accuracy?: number;
     }
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
+  /** What the training left in its checkpoint folder is kept; `sha256` is that of the list of its files. */
+  | {
+      kind: 'checkpoint-saved';
+      files: number;
+      bytes: number;
+      sha256: string;
+      seconds: number;
+      epoch?: number;
+      step?: number;
+    }
+  /** The training goes on from what attempt `savedBy` kept; `otherCode` when its command or files differ from then. */
+  | { kind: 'checkpoint-restored'; savedBy: number; epoch?: number; step?: number; otherCode?: boolean }
+  | { kind: 'checkpoint-refused'; reason: string }
+  /** Whether a training that was given a checkpoint went past it, or began again at its start. */
+  | { kind: 'resume-checked'; movedOn: boolean; epoch?: number; step?: number }
+  /** The agent leaves so that the pool takes the checkpoint away, and is started again in the same place. */
+  | { kind: 'agent-paused' }
   | { kind: 'training-ended'; status: number | null; signal?: string }
   | { kind: 'output'; path: string; bytes: number; sha256: string }
   | { kind: 'fault'; fault: FaultRecord }

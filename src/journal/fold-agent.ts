@@ -9,7 +9,7 @@ import type { AgentState, FetchState, TrainingState } from './state.ts';
  *        v   preparing     v    fetching    v   unpacking … cleaning    v
  *        o----------------->---------------->-------------------------->o   outcome, exit
  *        ^                                              |
- *        '---------- agent-started again ---------------'   the gap is `unknown`
+ *        '---------- agent-started again ---------------'   the gap is `unknown`, or `saving` after a pause
  *
  * The time between two entries belongs to the phase that was open. Where the journal stops, the account stops.
  */
@@ -18,7 +18,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
   switch (entry.kind) {
     case 'agent-started': {
       const { version, host, site, gpus } = entry;
-      return { ...state, version, host, gpus, phase: 'preparing', ...defined({ site }) };
+      return { ...state, version, host, gpus, phase: 'preparing', paused: false, ...defined({ site }) };
     }
     case 'phase':
       return { ...state, phase: entry.phase };
@@ -33,6 +33,21 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
       return { ...state, memoryBytes: entry.memoryBytes, quietSeconds: entry.quietSeconds };
+    case 'checkpoint-saved': {
+      const { files, bytes, epoch, step, t } = entry;
+      return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
+    }
+    case 'checkpoint-restored': {
+      const { savedBy, epoch, step, otherCode } = entry;
+      return { ...state, resumed: { savedBy, ...defined({ epoch, step, otherCode }) } };
+    }
+    case 'checkpoint-refused':
+      return { ...state, refused: [...(state.refused ?? []), entry.reason] };
+    case 'resume-checked':
+      if (state.resumed === undefined) return state;
+      return { ...state, resumed: { ...state.resumed, movedOn: entry.movedOn } };
+    case 'agent-paused':
+      return { ...state, paused: true };
     case 'output': {
       const { path, bytes, sha256 } = entry;
       return { ...state, outputs: [...state.outputs, { path, bytes, sha256 }] };
@@ -65,7 +80,8 @@ function fresh(entry: AgentEntry): AgentState {
 function advance(state: AgentState, entry: AgentEntry): AgentState {
   const passed = Date.parse(entry.t) - Date.parse(state.lastAt);
   if (passed <= 0) return state;
-  const open: Phase | 'unknown' = entry.kind === 'agent-started' ? 'unknown' : state.phase;
+  const gap = state.paused === true ? 'saving' : 'unknown';
+  const open: Phase | 'unknown' = entry.kind === 'agent-started' ? gap : state.phase;
   return { ...state, lastAt: entry.t, millis: { ...state.millis, [open]: state.millis[open] + passed } };
 }
 

@@ -8,8 +8,12 @@ export interface RunState {
   pool: string;
   version: string;
   createdAt?: string;
-  /** Set while every job has ended. */
+  /** Set while every job has ended, or those that went ahead have and one of them failed as a canary. */
   endedAt?: string;
+  /** Sizes of the rungs in which the jobs go ahead, where that was asked for. */
+  canary?: number[];
+  /** How often jobs were handed to the pool. */
+  rounds: number;
   stopRequested: boolean;
   jobs: JobState[];
   tally: Tally;
@@ -43,6 +47,12 @@ export interface JobState {
   /** Why the scheduler keeps the job back, while it does. */
   held?: FaultRecord;
   stopRequested: boolean;
+  /** Whether it waits for the jobs that went ahead of it as canaries. */
+  isKeptBack?: true;
+  /** The round it was last handed to the pool in; the first when it is not told. */
+  round?: number;
+  /** The attempts of earlier rounds: they do not count against this one. */
+  attemptsBefore?: number;
   attempts: AttemptState[];
 }
 
@@ -91,6 +101,14 @@ export interface AgentState {
   millis: Record<Phase | 'unknown', number>;
   fetches: FetchState[];
   training?: TrainingState;
+  /** The last checkpoint that was kept. */
+  checkpoint?: CheckpointState;
+  /** The checkpoint the training was given. */
+  resumed?: ResumeState;
+  /** Why kept checkpoints could not be used. */
+  refused?: string[];
+  /** It left for a moment, so that the pool could take the checkpoint away. */
+  paused?: boolean;
   memoryBytes?: number;
   quietSeconds?: number;
   outputs: { path: string; bytes: number; sha256: string }[];
@@ -111,6 +129,25 @@ export interface FetchState {
   verified?: Verified;
   seconds?: number;
   unpackedFiles?: number;
+}
+
+export interface CheckpointState {
+  savedAt: string;
+  files: number;
+  bytes: number;
+  epoch?: number;
+  step?: number;
+}
+
+export interface ResumeState {
+  /** The attempt that saved it. */
+  savedBy: number;
+  epoch?: number;
+  step?: number;
+  /** It was saved by another command, or with other files. */
+  otherCode?: boolean;
+  /** Whether the training went past it; false when it began again at its start; undefined until it tells. */
+  movedOn?: boolean;
 }
 
 export interface TrainingState {
