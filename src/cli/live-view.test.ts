@@ -66,6 +66,7 @@ function fetching(jobs: number): RunState {
     version: '1',
     createdAt: '2026-03-04T10:00:00.000Z',
     stopRequested: false,
+    rounds: 1,
     jobs: ids.map((id) => ({
       id,
       status: 'running',

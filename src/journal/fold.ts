@@ -1,6 +1,7 @@
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
+import { runEndedAt } from './run-ended-at.ts';
 import type {
   AccountTrouble,
   AgentState,
@@ -23,21 +24,22 @@ export function fold(entries: Iterable<Entry>): RunState {
  *
  *   job:      waiting --attempt-started--> running --attempt-ended--> waiting --job-ended--> ended
  *                ^                            '----------job-ended---------------------------^ |
- *                '--------------------------- attempt-started (a retry) -----------------------'
+ *                '------------- round-started, job-released, attempt-started (a retry) --------'
  *   attempt:  queued --agent-started--> preparing … cleaning --agent-ended--> (the agent's word)
  *                '----------------------------attempt-ended-----------------> (the access point's word)
- *   run:      created --every job ended--> ended --attempt-started (a retry)--> created
+ *   run:      created --every job ended--> ended --round-started (a retry)--> created
  *
  * The access point's word on an outcome is final; the agent's is kept beside it. Entries of the two journals may
  * come in any order between them, as long as each journal's own order holds: a follower sees them as they arrive.
  */
 export class RunFold {
-  #run: Pick<RunState, 'run' | 'name' | 'pool' | 'version' | 'stopRequested'> & { createdAt?: string } = {
+  #run: Omit<RunState, 'endedAt' | 'jobs' | 'tally' | 'garbled' | 'trouble'> = {
     run: '',
     name: '',
     pool: '',
     version: '',
     stopRequested: false,
+    rounds: 1,
   };
   /** Values are replaced, never changed: a state given out stays as it was. */
   readonly #jobs = new Map<string, JobState>();
@@ -63,11 +65,10 @@ export class RunFold {
 
   state(garbled = 0, trouble?: AccountTrouble): RunState {
     const jobs = [...this.#jobs.values()];
-    const ended = jobs.length > 0 && jobs.every(({ status }) => status === 'ended');
-    const endedAt = ended ? jobs.map((job) => job.endedAt ?? '').reduce((a, b) => (a > b ? a : b)) : '';
+    const endedAt = runEndedAt(jobs);
     return {
       ...this.#run,
-      ...(ended ? { endedAt } : {}),
+      ...(endedAt === undefined ? {} : { endedAt }),
       jobs,
       tally: tally(jobs),
       garbled,
@@ -90,6 +91,12 @@ export class RunFold {
         for (const id of entry.jobs) this.#changeJob(id, (job) => job);
         return;
       }
+      case 'canary-set':
+        this.#keepBack(entry.rungs);
+        return;
+      case 'round-started':
+        this.#startRound(entry);
+        return;
       case 'attempt-started':
         this.#startAttempt(entry);
         return;
@@ -103,9 +110,8 @@ export class RunFold {
       case 'job-held':
       case 'job-released':
         this.#changeJob(entry.job, (old) => {
-          const next: JobState = { ...old };
-          delete next.held;
-          return entry.kind === 'job-held' ? { ...next, held: entry.fault } : next;
+          if (entry.kind === 'job-held') return { ...old, held: entry.fault };
+          return old.held !== undefined && old.status === 'ended' ? again(old) : without(old, ['held']);
         });
         return;
       case 'attempt-ended':
@@ -159,13 +165,25 @@ export class RunFold {
       startedAt: t,
       ...(waitingSince === undefined ? {} : { waitingSince }),
     }));
-    this.#changeJob(job, (old) => {
-      const next: JobState = { ...old, status: 'running' };
-      delete next.outcome;
-      delete next.endedAt;
-      delete next.held;
-      return next;
-    });
+    this.#changeJob(job, (old) => ({ ...again(old), status: 'running' }));
+  }
+
+  #keepBack(rungs: number[]): void {
+    this.#run = { ...this.#run, canary: rungs };
+    for (const id of [...this.#jobs.keys()].slice(rungs[0] ?? 0))
+      this.#changeJob(id, (old) => ({ ...old, isKeptBack: true }));
+  }
+
+  /** A scheduler's log may tell of a round that the run's journal has told already. */
+  #startRound({ round, jobs }: Extract<RunEntry, { kind: 'round-started' }>): void {
+    const isNew = round > this.#run.rounds;
+    if (isNew) this.#run = { ...this.#run, rounds: round, stopRequested: false };
+    for (const id of jobs)
+      this.#changeJob(id, (old) => {
+        const isDone = old.status === 'ended' || old.isKeptBack;
+        const next: JobState = isDone ? { ...again(old), attemptsBefore: lastAttempt(old) } : old;
+        return round <= (old.round ?? 1) ? next : { ...next, round, stopRequested: false };
+      });
   }
 
   #changeJob(id: string, change: (old: JobState) => JobState): void {
@@ -184,6 +202,23 @@ export class RunFold {
       return { ...job, attempts };
     });
   }
+}
+
+const lastAttempt = ({ attempts }: JobState): number => attempts.at(-1)?.attempt ?? 0;
+
+/** A job that waits anew. */
+const again = (job: JobState): JobState => ({
+  ...without(job, ['outcome', 'endedAt', 'results', 'held', 'isKeptBack']),
+  status: 'waiting',
+});
+
+function without(
+  job: JobState,
+  names: readonly ('outcome' | 'endedAt' | 'results' | 'held' | 'isKeptBack')[],
+): JobState {
+  const next = { ...job };
+  for (const name of names) Reflect.deleteProperty(next, name);
+  return next;
 }
 
 /** The agent's word counts while it is at work; before and after, the pool's. */
