@@ -1,6 +1,7 @@
 import type { Order } from '../job/job.ts';
 import type { Note } from './notes.ts';
 import type { Scratch } from './scratch.ts';
+import type { SharedNotes } from './shared-notes.ts';
 import type { World } from './world.ts';
 
 /** One try at a job, as every phase sees it. */
@@ -9,4 +10,6 @@ export interface Attempt {
   scratch: Scratch;
   world: World;
   note: Note;
+  /** What the attempts of the run tell each other. */
+  shared: SharedNotes;
 }

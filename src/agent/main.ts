@@ -10,7 +10,8 @@ import { openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { liveNote } from './live-notes.ts';
-import { Notes } from './notes.ts';
+import { Notes, type Note } from './notes.ts';
+import { openSharedNotes } from './open-shared-notes.ts';
 import { readOrder } from './order.ts';
 import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
@@ -75,12 +76,13 @@ async function run(file: string, inSandbox: boolean): Promise<number> {
     ours.clock,
   );
   const notes = new Notes(journal);
-  const chirp = inSandbox ? await Chirp.open(ours.env) : undefined;
+  const chirp = inSandbox ? await Chirp.open(ours.env, ours.clock) : undefined;
   const tell = chirp === undefined ? undefined : liveNote(order, chirp, ours.clock);
-  const { exit, fault } = await runAttempt(order, ours, (body) => {
+  const note: Note = (body) => {
     notes.note(body);
     tell?.(body);
-  });
+  };
+  const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
   if (fault !== undefined) show(fault);
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');

@@ -146,4 +146,5 @@ const order = shape({
   resultsTo: absolute,
   attemptFolder: absolute,
   liveSeconds: maybe(amount),
+  notesFolder: maybe(absolute),
 });

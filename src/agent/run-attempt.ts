@@ -14,6 +14,7 @@ import { withPatience } from './patience.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import type { Ended } from './shell.ts';
+import type { SharedNotes } from './shared-notes.ts';
 import { stageData } from './stage-data.ts';
 import { restoreCheckpoint, saveCheckpoint, stageFiles } from './stage-files.ts';
 import { limitTime } from './time-limit.ts';
@@ -29,17 +30,22 @@ interface Ending {
  * Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending, and
  * nothing is left on the machine whatever happened.
  */
-export async function runAttempt(order: Order, world: World, note: Note): Promise<Ending> {
+export async function runAttempt(
+  order: Order,
+  world: World,
+  note: Note,
+  shared: SharedNotes,
+): Promise<Ending> {
   note({ kind: 'agent-started', version: world.version, pid: world.pid, ...describeMachine(world.env) });
   note({ kind: 'phase', phase: 'preparing' });
   const limited = limitTime(world, order.resources.timeSeconds);
-  const ending = await inScratch(order, limited.world, note);
+  const ending = await inScratch(order, limited.world, note, shared);
   limited.done();
   note({ kind: 'agent-ended', outcome: outcomeOf(ending.fault), exit: ending.exit });
   return ending;
 }
 
-async function inScratch(order: Order, world: World, note: Note): Promise<Ending> {
+async function inScratch(order: Order, world: World, note: Note, shared: SharedNotes): Promise<Ending> {
   let ended: Ended | undefined;
   let fault: Fault | undefined;
   let root: string | undefined;
@@ -51,7 +57,7 @@ async function inScratch(order: Order, world: World, note: Note): Promise<Ending
   try {
     const scratch = makeScratch(order);
     root = scratch.root;
-    const attempt = { order, scratch, world, note };
+    const attempt = { order, scratch, world, note, shared };
     await prepare(attempt);
     await stageData(attempt);
     releaseMemory();

@@ -37,4 +37,6 @@ export interface Order {
   attemptFolder: string;
   /** How often figures are told to the access point while the attempt runs, where there is a way. */
   liveSeconds?: number;
+  /** Folder of the notes that the attempts of the run share, where it is on the machine of the attempt. */
+  notesFolder?: string;
 }

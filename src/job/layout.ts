@@ -16,6 +16,8 @@ export const runFiles = {
   supervisorLog: 'supervisor.log',
 } as const;
 
+  /** Small files that the attempts of the run share while they run, in the folders of `noteFolders`. */
+  notes: 'notes',
 export const attemptFiles = {
   order: 'order.json',
   journal: 'agent.jsonl',
@@ -31,6 +33,14 @@ export const attemptFiles = {
 
 /** Marks a line that an agent wrote into the job's event log while it ran. */
 export const liveMark = 'updraft ';
+/** Folders of shared notes. */
+export const noteFolders = {
+  /** How long the first epoch of an attempt took, by `<job>-<attempt>`. */
+  norms: 'norms',
+  /** Objects that were missing everywhere, and when somebody may look again. */
+  brakes: 'brakes',
+} as const;
+
 
 /** What lies in a scheduler's sandbox beside `files`, `jobs` and `results`, which it has like a run's folder. */
 export const sandboxFiles = {

@@ -23,5 +23,6 @@ export function renderOrder(
     scratchParent: scratch,
     resultsTo: resultsFolder(runFolder, job.id),
     attemptFolder: attemptFolder(runFolder, job.id, attempt),
+    notesFolder: path.join(runFolder, runFiles.notes),
   };
 }
