@@ -1,0 +1,43 @@
+import { versionFits } from './conda-version.ts';
+import { selectLocked, type LockedSet, type PixiLock } from './pixi-lock.ts';
+import { dependenciesOf, platformsOf, type Dependency, type PixiManifest } from './pixi-manifest.ts';
+
+/**
+ * Where a lock is not one of its manifest, for one environment and platform, in sentences. What needs a solver to
+ * tell is left to pixi: no sentence is no proof.
+ */
+export function lockMismatches(
+  manifest: PixiManifest,
+  lock: PixiLock,
+  environment: string,
+  platform: string,
+): string[] {
+  const outside: string[] = [];
+  if (!manifest.environments.has(environment))
+    outside.push(`the environment "${environment}" is in the lock and not in ${manifest.file}`);
+  const set = selectLocked(lock, environment, platform);
+  const platforms = platformsOf(manifest, environment);
+  if (outside.length === 0 && !platforms.some(({ name }) => name === set.platform.name))
+    outside.push(
+      `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} for "${environment}", the lock has ${set.platform.name}`,
+    );
+  if (outside.length > 0) return outside;
+  return dependenciesOf(manifest, environment, set.platform).flatMap((one) => unmet(one, set));
+}
+
+function unmet({ kind, name, spec }: Dependency, { packages }: LockedSet): string[] {
+  if (name.startsWith('__')) return [];
+  // A PyPI requirement can be met by the conda package of the same name.
+  const named = packages.filter((one) => one.name === name && (kind === 'pypi' || one.kind !== 'pypi'));
+  const [locked] = named;
+  if (locked === undefined)
+    return [
+      ...(kind === 'pypi' && mayBeRenamed(packages, name) ? [] : [`${name} is asked for and not locked`]),
+    ];
+  if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
+  return [`${name} "${spec}" is asked for, ${locked.version} is locked`];
+}
+
+/** conda calls some PyPI packages otherwise: `torch` is its `pytorch`. */
+const mayBeRenamed = (packages: LockedSet['packages'], name: string): boolean =>
+  packages.some((one) => one.kind === 'conda' && one.name.includes(name));

@@ -1,0 +1,85 @@
+/** What a workspace asks for, as far as it matters where an environment runs. */
+export interface PixiManifest {
+  /** For messages. */
+  file: string;
+  name?: string;
+  channels: string[];
+  platforms: ManifestPlatform[];
+  features: Map<string, Feature>;
+  environments: Map<string, { features: string[]; withoutDefault: boolean }>;
+}
+
+export interface ManifestPlatform {
+  name: string;
+  /** `linux-64` */
+  subdir: string;
+  /** CUDA the platform is said to have. */
+  cuda?: string;
+}
+
+export interface Feature {
+  /** Names of platforms; undefined means all of the workspace. */
+  platforms?: string[];
+  /** From `[system-requirements]`. */
+  cuda?: string;
+  dependencies: Dependency[];
+}
+
+export interface Dependency {
+  kind: 'conda' | 'pypi';
+  name: string;
+  /** A version specification; `*` where only the name is asked for. */
+  spec: string;
+  /** Only for platforms this selector means: `linux-64`, `linux`, `unix`, a platform's name. */
+  target?: string;
+}
+
+/** The features of an environment, the default one first. */
+export function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
+  const declared = manifest.environments.get(environment);
+  const names = [...(declared?.withoutDefault === true ? [] : ['default']), ...(declared?.features ?? [])];
+  return names.flatMap((name) => manifest.features.get(name) ?? []);
+}
+
+/** The names of the platforms that an environment is for: those that all of its features allow. */
+export function platformsOf(manifest: PixiManifest, environment: string): ManifestPlatform[] {
+  const features = featuresOf(manifest, environment);
+  return manifest.platforms.filter(({ name }) =>
+    features.every(({ platforms }) => platforms === undefined || platforms.includes(name)),
+  );
+}
+
+/** What an environment asks for on a platform. */
+export function dependenciesOf(
+  manifest: PixiManifest,
+  environment: string,
+  platform: { name: string; subdir: string },
+): Dependency[] {
+  return featuresOf(manifest, environment).flatMap(({ dependencies }) =>
+    dependencies.filter(({ target }) => target === undefined || selects(target, platform)),
+  );
+}
+
+function selects(target: string, { name, subdir }: { name: string; subdir: string }): boolean {
+  const [system = ''] = subdir.split('-');
+  return [name, subdir, system, ...(system === 'win' ? [] : ['unix'])].includes(target);
+}
+
+/** The newest CUDA that a manifest declares for an environment on a platform, in any of the three ways it can. */
+export function declaredCuda(
+  manifest: PixiManifest,
+  environment: string,
+  platform: { name: string; subdir: string },
+): string | undefined {
+  const asked = dependenciesOf(manifest, environment, platform)
+    .filter(({ name }) => name === '__cuda')
+    .map(({ spec }) => /\d+(\.\d+)?/.exec(spec)?.[0]);
+  return [
+    ...featuresOf(manifest, environment).map(({ cuda }) => cuda),
+    manifest.platforms.find(({ name }) => name === platform.name)?.cuda,
+    ...asked,
+  ]
+    .filter((version) => version !== undefined)
+    .sort((a, b) => Number.parseFloat(a) - Number.parseFloat(b))
+    .at(-1);
+}

@@ -1,0 +1,119 @@
+import { getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
+import { Fault } from '../fault/fault.ts';
+import { plainName } from './locked-package.ts';
+import type { Dependency, Feature, ManifestPlatform, PixiManifest } from './pixi-manifest.ts';
+
+type Table = Record<string, unknown>;
+const tableAt = (value: unknown, key: string): Table => {
+  const inner = typeof value === 'object' && value !== null ? (value as Table)[key] : undefined;
+  return typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as Table) : {};
+};
+const listAt = (table: Table, key: string): unknown[] => {
+  const value = table[key];
+  return Array.isArray(value) ? (value as unknown[]) : [];
+};
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : undefined;
+
+/** Reads a `pixi.toml`, or the `[tool.pixi]` of a `pyproject.toml`. */
+export function readManifest(text: string, file: string): PixiManifest {
+  const whole = parse(text, file);
+  const isPyproject = /(^|\/)pyproject\.toml$/.test(file);
+  const root = isPyproject ? tableAt(whole['tool'], 'pixi') : whole;
+  // `[project]` is what pixi called `[workspace]` before; in a pyproject.toml it is somebody else's.
+  const workspace = { ...tableAt(root, 'project'), ...tableAt(root, 'workspace') };
+  const platforms = listAt(workspace, 'platforms').map(platformOf);
+  if (platforms.length === 0) throw noWorkspace(file, isPyproject);
+  const name = textOf(workspace['name']) ?? textOf(tableAt(whole, 'project')['name']);
+  const features = Object.entries(tableAt(root, 'feature')).map(([feature]): [string, Feature] => [
+    feature,
+    featureOf(tableAt(tableAt(root, 'feature'), feature)),
+  ]);
+  return {
+    file,
+    ...(name !== undefined && { name }),
+    channels: listAt(workspace, 'channels').flatMap((channel) =>
+      typeof channel === 'string' ? channel : (textOf(tableAt({ channel }, 'channel')['channel']) ?? []),
+    ),
+    platforms,
+    features: new Map([['default', featureOf({ ...root, platforms: undefined })], ...features]),
+    environments: environmentsOf(tableAt(root, 'environments')),
+  };
+}
+
+function parse(text: string, file: string): Table {
+  try {
+    return getStaticTOMLValue(parseTOML(text, { filePath: file })) as Table;
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new Fault(
+      'file-invalid',
+      `${file}:${error.lineNumber}:${error.column + 1}: this is not valid TOML: ${error.message}`,
+      { about: file, cause: error },
+    );
+  }
+}
+
+function noWorkspace(file: string, isPyproject: boolean): Fault {
+  const table = isPyproject ? 'tool.pixi.workspace' : 'workspace';
+  return new Fault(
+    'file-invalid',
+    `${file}: this is no manifest of Pixi: [${table}] with \`platforms\` is missing`,
+    {
+      about: file,
+      fix: 'make a workspace with: pixi init',
+    },
+  );
+}
+
+/** A name, or since pixi 0.71 a table that says what the platform has. */
+function platformOf(value: unknown): ManifestPlatform {
+  if (typeof value === 'string') return { name: value, subdir: value };
+  const table = tableAt({ value }, 'value');
+  const subdir = textOf(table['platform']) ?? '';
+  const cuda = textOf(table['cuda']);
+  return { name: textOf(table['name']) ?? subdir, subdir, ...(cuda !== undefined && { cuda }) };
+}
+
+function featureOf(table: Table): Feature {
+  const cuda = cudaOf(tableAt(table, 'system-requirements')['cuda']);
+  const targets = tableAt(table, 'target');
+  return {
+    ...(Array.isArray(table['platforms']) && {
+      platforms: listAt(table, 'platforms').map((one) => platformOf(one).name),
+    }),
+    ...(cuda !== undefined && { cuda }),
+    dependencies: [
+      ...dependenciesIn(table),
+      ...Object.keys(targets).flatMap((target) => dependenciesIn(tableAt(targets, target), target)),
+    ],
+  };
+}
+
+const cudaOf = (value: unknown): string | undefined =>
+  textOf(value) ?? textOf(tableAt({ value }, 'value')['version']);
+
+const condaTables = ['dependencies', 'host-dependencies', 'build-dependencies'];
+
+function dependenciesIn(table: Table, target?: string): Dependency[] {
+  const of = (kind: Dependency['kind'], key: string): Dependency[] =>
+    Object.entries(tableAt(table, key)).map(([name, value]) => ({
+      kind,
+      name: plainName(kind, name),
+      spec: textOf(value) ?? textOf(tableAt({ value }, 'value')['version']) ?? '*',
+      ...(target !== undefined && { target }),
+    }));
+  return [...condaTables.flatMap((key) => of('conda', key)), ...of('pypi', 'pypi-dependencies')];
+}
+
+/** Every workspace has the environment `default`, declared or not. */
+function environmentsOf(table: Table): PixiManifest['environments'] {
+  const declared = Object.entries(table).map(
+    ([name, value]): [string, { features: string[]; withoutDefault: boolean }] => {
+      const inner = tableAt(table, name);
+      const features = Array.isArray(value) ? (value as unknown[]) : listAt(inner, 'features');
+      return [name, { features: features.map(String), withoutDefault: inner['no-default-feature'] === true }];
+    },
+  );
+  return new Map([['default', { features: [], withoutDefault: false }], ...declared]);
+}
