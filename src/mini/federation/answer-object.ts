@@ -78,7 +78,7 @@ function chooseFraming({ request }: Exchange, { cut }: BodyTrouble): 'length' | 
 }
 
 function chooseRange(
-  { ground, server, path, request }: Exchange,
+  { ground, asked, request }: Exchange,
   object: StoredObject,
 ): ByteRange | 'beyond' | undefined {
   const condition = request.headers['if-range'];
@@ -86,16 +86,16 @@ function chooseRange(
     condition !== undefined && condition !== object.etag && condition !== object.modified.toUTCString();
   const range = parseByteRange(stale ? undefined : request.headers.range, object.size);
   if (range === undefined || range === 'beyond') return range;
-  if (ground.trouble.pick('ignore-range', server.name, path) !== undefined) return undefined;
-  const by = ground.trouble.pick('wrong-offset', server.name, path)?.by ?? 0;
+  if (ground.trouble.pick('ignore-range', asked) !== undefined) return undefined;
+  const by = ground.trouble.pick('wrong-offset', asked)?.by ?? 0;
   const start = Math.min(object.size - 1, Math.max(0, range.start + by));
   return by === 0 ? range : { start, end: Math.min(object.size, start + range.end - range.start) };
 }
 
-function withTrouble({ ground, server, path }: Exchange, stored: StoredObject): StoredObject {
-  const changed = ground.trouble.pick('changed', server.name, path) !== undefined;
+function withTrouble({ ground, asked }: Exchange, stored: StoredObject): StoredObject {
+  const changed = ground.trouble.pick('changed', asked) !== undefined;
   const object = changed ? changedObject(stored) : stored;
-  const resize = ground.trouble.pick('wrong-size', server.name, path);
+  const resize = ground.trouble.pick('wrong-size', asked);
   return resize === undefined ? object : resizedObject(object, resize.by);
 }
 
@@ -109,14 +109,14 @@ function setObjectHeaders({ response }: Exchange, object: StoredObject): void {
 }
 
 async function setDigest(exchange: Exchange, object: StoredObject, digests: DigestSource): Promise<void> {
-  const { ground, server, path, request, response, signal } = exchange;
+  const { ground, asked, request, response, signal } = exchange;
   const wanted = wantedDigests(request.headers['want-digest']);
-  if (wanted.length === 0 || ground.trouble.pick('digest-missing', server.name, path) !== undefined) return;
-  const slow = ground.trouble.pick('digest-slow', server.name, path);
+  if (wanted.length === 0 || ground.trouble.pick('digest-missing', asked) !== undefined) return;
+  const slow = ground.trouble.pick('digest-slow', asked);
   if (slow !== undefined) await ground.clock.sleep(slow.ms, signal);
   const value = await digests(wanted, object);
   if (value === undefined) return;
-  const mislabelled = ground.trouble.pick('digest-mislabelled', server.name, path) !== undefined;
+  const mislabelled = ground.trouble.pick('digest-mislabelled', asked) !== undefined;
   response.setHeader('Digest', mislabelled ? await mislabel(digests, object) : value);
 }
 

@@ -6,21 +6,21 @@ const page =
 
 /** Applies the troubles that come before any thought about the object; true when the request is answered. */
 export async function answerTrouble(exchange: Exchange): Promise<boolean> {
-  const { ground, server, path, response, method, signal } = exchange;
+  const { ground, server, asked, response, method, signal } = exchange;
   if (method === 'OPTIONS') return false;
   const { trouble } = ground;
-  const delay = trouble.pick('delay', server.name, path);
+  const delay = trouble.pick('delay', asked);
   if (delay !== undefined) await ground.clock.sleep(delay.ms, signal);
-  const status = trouble.pick('status', server.name, path);
+  const status = trouble.pick('status', asked);
   if (status !== undefined) {
     answerStatus(exchange, status);
     return true;
   }
-  if (trouble.pick('html', server.name, path) !== undefined) {
+  if (trouble.pick('html', asked) !== undefined) {
     answerPage(exchange, 200);
     return true;
   }
-  if (server.name === 'director' || trouble.pick('nonsense', server.name, path) === undefined) return false;
+  if (server.name === 'director' || trouble.pick('nonsense', asked) === undefined) return false;
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Range': 'bytes */*', ETag: '' });
   response.end('\0\x01{"nonsense":');
   return true;

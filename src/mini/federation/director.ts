@@ -70,12 +70,12 @@ function redirect(
   objectPath: string,
   servers: Place[],
 ): void {
-  const { response, query, ground, server } = exchange;
+  const { response, query, ground } = exchange;
   const http = directory.http && namespace.public && exchange.method !== 'PUT';
   const urls = servers
     .slice(0, mostServers)
     .map((each) => (http ? each.httpUrl : each.url) + encodePath(objectPath));
-  if (ground.trouble.pick('nonsense', server.name, objectPath) !== undefined) {
+  if (ground.trouble.pick('nonsense', { ...exchange.asked, object: objectPath }) !== undefined) {
     response
       .writeHead(307, { Link: '<>; rel=; pri=one, <<', Location: 'nowhere:', 'X-Pelican-Namespace': '=' })
       .end();

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { bearerToken } from './authorize.ts';
 import type { Counters } from './counters.ts';
 import { decodePath, type Namespace } from './namespace.ts';
+import type { Asked } from './trouble-rule.ts';
 import type { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
@@ -30,6 +31,8 @@ export interface Exchange {
   path: string;
   query: URLSearchParams;
   token: string | undefined;
+  /** The same, as rules of trouble are about it. */
+  asked: Asked;
   /** Aborts when the client goes away or the federation stops. */
   signal: AbortSignal;
 }
@@ -51,7 +54,9 @@ export function openExchange(
     answerJson(response, 400, { error: 'bad_request', detail: 'the path cannot be understood' });
     return undefined;
   }
+  const job = request.headers['x-pelican-jobid'];
   return {
+    asked: { server: server.name, object: objectPath, job: typeof job === 'string' ? job : undefined },
     ...{ ground, server, request, response, path: objectPath, query: url.searchParams },
     method: request.method ?? 'GET',
     token: bearerToken(request, url.searchParams),

@@ -4,13 +4,16 @@ import { parseTrouble, TroubleSyntaxError } from './parse-trouble.ts';
 
 test('a rule says which server, what happens, to which objects and when', () => {
   const rule = parseTrouble(
-    'cache-1: stall after 1MB on *.tar skip 1 first 2 every 3 for 5s once 10KiB sent',
+    'cache-1: stall after 1MB on *.tar skip 1 first 2 every 3 for 5s lasting 2s once 10KiB sent from *#1.0#*',
   );
   assert.deepEqual(rule.action, { kind: 'stall', after: 1_000_000 });
-  const { server, glob, skip, first, every, forMs, onceSent } = rule;
+  const { server, glob, job, skip, first, every, forMs, lastingMs, onceSent } = rule;
   assert.deepEqual(
-    { server, glob, skip, first, every, forMs, onceSent },
-    { server: 'cache-1', glob: '*.tar', skip: 1, first: 2, every: 3, forMs: 5000, onceSent: 10_240 },
+    { server, glob, job, skip, first, every, forMs, lastingMs, onceSent },
+    {
+      ...{ server: 'cache-1', glob: '*.tar', job: '*#1.0#*', skip: 1, first: 2, every: 3 },
+      ...{ forMs: 5000, lastingMs: 2000, onceSent: 10_240 },
+    },
   );
 });
 

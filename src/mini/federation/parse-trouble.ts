@@ -2,9 +2,9 @@ import type { Action, TroubleRule, TruncatedEnd } from './trouble-rule.ts';
 
 /**
  * The words of the little language, for help pages:
- * `SERVER: ACTION [on GLOB] [first K] [skip K] [every N] [for DURATION] [once SIZE sent]`.
+ * `SERVER: ACTION [on GLOB] [from JOB] [first K] [skip K] [every N] [for TIME] [lasting TIME] [once SIZE sent]`.
  */
-export const troubleLanguage = `SERVER: ACTION [on GLOB] [first K] [skip K] [every N] [for TIME] [once SIZE sent]
+export const troubleLanguage = `SERVER: ACTION [on GLOB] [from JOB] [first K] [skip K] [every N] [for TIME] [lasting TIME] [once SIZE sent]
   SERVER  director | origin | cache-1, cache-2, ... | caches | all
   ACTION  stall [after SIZE]            send nothing more, keep the connection
           reset [after SIZE]            cut the connection
@@ -22,7 +22,9 @@ export const troubleLanguage = `SERVER: ACTION [on GLOB] [first K] [skip K] [eve
           wrong-offset [by BYTES]       206 from another offset
           changed                       another ETag, other bytes
           digest-missing | digest-slow TIME | digest-mislabelled
-  SIZE    1000, 64KiB, 1MB; TIME 500ms, 5s, 2m; GLOB *.tar or /demo/**/x`;
+  for     counts from when the rule is given, lasting from when it first happens
+  SIZE    1000, 64KiB, 1MB; TIME 500ms, 5s, 2m; GLOB *.tar or /demo/**/x
+  JOB     a pattern for the job id that the client tells, as in *#12.7#*`;
 
 /** A trouble rule that cannot be understood; the message says which word and what was expected. */
 export class TroubleSyntaxError extends Error {
@@ -39,7 +41,7 @@ export function parseTrouble(text: string): TroubleRule {
   const action = parseAction(words);
   const rule: TroubleRule = {
     ...{ text: text.trim(), server, action, glob: undefined, skip: 0, first: undefined, every: 1 },
-    ...{ forMs: undefined, onceSent: undefined },
+    ...{ job: undefined, forMs: undefined, lastingMs: undefined, onceSent: undefined },
   };
   while (!words.atEnd) parseSchedule(words, rule);
   checkDown(rule, words);
@@ -49,19 +51,27 @@ export function parseTrouble(text: string): TroubleRule {
 function parseSchedule(words: Words, rule: TroubleRule): void {
   const word = words.next('a schedule word');
   if (word === 'on') rule.glob = words.next('a pattern');
+  else if (word === 'from') rule.job = words.next('a pattern');
   else if (word === 'first') rule.first = words.count();
   else if (word === 'skip') rule.skip = words.count();
   else if (word === 'every') rule.every = words.count();
   else if (word === 'for') rule.forMs = words.time();
+  else if (word === 'lasting') rule.lastingMs = words.time();
   else if (word === 'once') {
     rule.onceSent = words.size();
     if (!words.take('sent')) words.fail(`'once SIZE' is followed by 'sent'`);
-  } else words.fail(`'${word}' is not one of on, first, skip, every, for, once`);
+  } else words.fail(`'${word}' is not one of on, from, first, skip, every, for, lasting, once`);
 }
 
 function checkDown(rule: TroubleRule, words: Words): void {
   if (rule.action.kind !== 'down') return;
-  const perRequest = rule.glob !== undefined || rule.first !== undefined || rule.skip > 0 || rule.every > 1;
+  const perRequest =
+    rule.glob !== undefined ||
+    rule.job !== undefined ||
+    rule.lastingMs !== undefined ||
+    rule.first !== undefined ||
+    rule.skip > 0 ||
+    rule.every > 1;
   if (perRequest)
     words.fail(`a server that is down sees no requests: only 'for TIME' and 'once SIZE sent' fit`);
 }

@@ -16,19 +16,19 @@ export interface BodyTrouble {
 const bufferSize = 256 * 1024;
 
 /** Asks for the troubles of a body; those that this range would never reach are not used up. */
-export function bodyTrouble({ ground, server, path }: Exchange, range: ByteRange): BodyTrouble {
+export function bodyTrouble({ ground, asked }: Exchange, range: ByteRange): BodyTrouble {
   const { trouble } = ground;
   const reached = (action: Action & { after: number }): boolean => action.after < range.end - range.start;
   const touches = ({ at, length }: ActionOf<'corrupt'>): boolean =>
     at < range.end && at + length > range.start;
   return {
     cut:
-      trouble.pick('stall', server.name, path, reached) ??
-      trouble.pick('reset', server.name, path, reached) ??
-      trouble.pick('truncate', server.name, path, reached),
-    corrupt: trouble.pick('corrupt', server.name, path, touches),
-    expire: trouble.pick('expire-token', server.name, path, reached),
-    pacers: trouble.pacers(server.name, path),
+      trouble.pick('stall', asked, reached) ??
+      trouble.pick('reset', asked, reached) ??
+      trouble.pick('truncate', asked, reached),
+    corrupt: trouble.pick('corrupt', asked, touches),
+    expire: trouble.pick('expire-token', asked, reached),
+    pacers: trouble.pacers(asked),
   };
 }
 
@@ -42,7 +42,7 @@ export async function sendBody(
   range: ByteRange,
   trouble: BodyTrouble,
 ): Promise<boolean> {
-  const { response, ground, server, path } = exchange;
+  const { response, ground, server, path, asked } = exchange;
   const limit = trouble.cut === undefined ? range.end : range.start + trouble.cut.after;
   const pieceSize = Math.min(bufferSize, ...trouble.pacers.map((pacer) => pacer.pieceSize));
   let [buffer, spare] = [Buffer.allocUnsafe(pieceSize), Buffer.allocUnsafe(pieceSize)];
@@ -60,7 +60,7 @@ export async function sendBody(
     if (trouble.corrupt !== undefined) corrupt(piece, position, trouble.corrupt);
     await write(response, piece, exchange.signal);
     ground.counters.bytes(server.name, path, length);
-    ground.trouble.sent(server.name, path, length);
+    ground.trouble.sent(asked, length);
     position += length;
     [buffer, spare] = [spare, buffer];
     if (trouble.expire !== undefined && position - range.start >= trouble.expire.after) expireToken(exchange);

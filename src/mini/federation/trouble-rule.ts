@@ -33,6 +33,8 @@ export interface TroubleRule {
   action: Action;
   /** Matched against the whole object path if it holds a slash, else against its last part. */
   glob: string | undefined;
+  /** Matched against the job that the client says it is (`X-Pelican-JobId`). */
+  job: string | undefined;
   /** Leave so many requests alone before the first. */
   skip: number;
   /** Happen at most so often. */
@@ -41,8 +43,17 @@ export interface TroubleRule {
   every: number;
   /** Only within so long after the rule was given. */
   forMs: number | undefined;
+  /** Only within so long after it first happened. */
+  lastingMs: number | undefined;
   /** Only once the server has sent so many bytes of matching objects since the rule was given. */
   onceSent: number | undefined;
+}
+
+/** What a rule may be about: a request for an object at a server, and the job that asks, where it says so. */
+export interface Asked {
+  server: string;
+  object: string;
+  job: string | undefined;
 }
 
 /** Where a rule's server part is `caches` or `all`, it holds for each of those servers. */

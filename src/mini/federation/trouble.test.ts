@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import http from 'node:http';
 import { once } from 'node:events';
+import { systemClock } from '../../base/clock.ts';
 import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
 import type { MiniFederation } from './federation.ts';
 
@@ -344,4 +345,29 @@ test('a web page from the origin stays in the caches under the name of the data'
   assert.deepEqual((await ask(federation, small)).body, page.body);
   await federation.evict();
   assert.deepEqual((await ask(federation, small)).body, objects.small);
+});
+
+test('a rule may be about one job: others, and clients that name no job, are left alone', async (t) => {
+  const { federation, url } = await troubled(t, 'caches: 404 from *#12.7#*');
+  const status = async (job?: string): Promise<number> =>
+    (await ask(federation, url, job === undefined ? {} : { headers: { 'X-Pelican-JobId': job } })).status;
+  assert.equal(await status('ap#12.7#1763'), 404);
+  assert.equal(await status('ap#12.70#1763'), 200);
+  assert.equal(await status(), 200);
+});
+
+test('lasting: the time counts from when the trouble first happens', async (t) => {
+  let now = 0;
+  const clock = { ...systemClock, monotonic: () => now };
+  const { federation } = await demoFederation(t, { clock });
+  await federation.trouble.add('cache-1: 404 lasting 5s');
+  const url = `${federation.caches[0]!.url}/demo/big.bin`;
+  const statusAt = async (time: number): Promise<number> => {
+    now = time;
+    return (await ask(federation, url)).status;
+  };
+  assert.deepEqual(
+    [await statusAt(100_000), await statusAt(105_000), await statusAt(105_001)],
+    [404, 404, 200],
+  );
 });

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { parseTrouble, TroubleSyntaxError } from './parse-trouble.ts';
 import { Pacer } from './pacer.ts';
-import { ruleCovers, type Action, type ActionOf, type TroubleRule } from './trouble-rule.ts';
+import { ruleCovers, type Action, type ActionOf, type Asked, type TroubleRule } from './trouble-rule.ts';
 
 /** A rule as `list` shows it. */
 export interface TroubleStatus {
@@ -17,6 +17,8 @@ export interface TroubleStatus {
 interface Active extends TroubleStatus {
   parsed: TroubleRule;
   since: number;
+  /** When it first happened. */
+  begun: number | undefined;
   sent: number;
   pacer: Pacer | undefined;
   /** Ends what the rule started (a server that is down). */
@@ -49,6 +51,7 @@ export class Trouble {
     const rule: Active = {
       ...{ id: ++this.#lastId, rule: parsed.text, seen: 0, fired: 0, sent: 0, parsed },
       since: this.#clock.monotonic(),
+      begun: undefined,
       pacer: parsed.action.kind === 'limit' ? new Pacer(parsed.action.rate, this.#clock) : undefined,
       end: new AbortController(),
     };
@@ -79,17 +82,16 @@ export class Trouble {
    */
   pick<K extends Action['kind']>(
     kind: K,
-    server: string,
-    object: string,
+    asked: Asked,
     applies: (action: ActionOf<K>) => boolean = () => true,
   ): ActionOf<K> | undefined {
-    return this.#pick(kind, server, object, applies)?.parsed.action as ActionOf<K> | undefined;
+    return this.#pick(kind, asked, applies)?.parsed.action as ActionOf<K> | undefined;
   }
 
   /** Pacers that every byte of this answer must pass: its own (`slow`) and the server's (`limit`). */
-  pacers(server: string, object: string): Pacer[] {
-    const slow = this.pick('slow', server, object);
-    const limit = this.#pick('limit', server, object, () => true);
+  pacers(asked: Asked): Pacer[] {
+    const slow = this.pick('slow', asked);
+    const limit = this.#pick('limit', asked, () => true);
     return [
       ...(slow === undefined ? [] : [new Pacer(slow.rate, this.#clock)]),
       ...(limit?.pacer ? [limit.pacer] : []),
@@ -97,11 +99,10 @@ export class Trouble {
   }
 
   /** Tells the rules that wait for it how much has been sent. */
-  sent(server: string, object: string, bytes: number): void {
+  sent(asked: Asked, bytes: number): void {
     for (const rule of this.#rules) {
       const { onceSent } = rule.parsed;
-      if (onceSent === undefined || !ruleCovers(rule.parsed, server) || !matches(rule.parsed.glob, object))
-        continue;
+      if (onceSent === undefined || !isAbout(rule.parsed, asked)) continue;
       const before = rule.sent;
       rule.sent += bytes;
       const reached = before < onceSent && rule.sent >= onceSent;
@@ -111,25 +112,27 @@ export class Trouble {
 
   #pick<K extends Action['kind']>(
     kind: K,
-    server: string,
-    object: string,
+    asked: Asked,
     applies: (action: ActionOf<K>) => boolean,
   ): Active | undefined {
     return this.#rules.find((rule) => {
-      const { action, glob } = rule.parsed;
-      if (action.kind !== kind || !ruleCovers(rule.parsed, server) || !matches(glob, object)) return false;
+      const { action } = rule.parsed;
+      if (action.kind !== kind || !isAbout(rule.parsed, asked)) return false;
       return applies(action as ActionOf<K>) && this.#due(rule);
     });
   }
 
   #due(rule: Active): boolean {
-    const { skip, first, every, forMs, onceSent } = rule.parsed;
-    if (forMs !== undefined && this.#clock.monotonic() - rule.since > forMs) return false;
+    const { skip, first, every, forMs, lastingMs, onceSent } = rule.parsed;
+    const now = this.#clock.monotonic();
+    if (lastingMs !== undefined && now - (rule.begun ?? now) > lastingMs) return false;
+    if (forMs !== undefined && now - rule.since > forMs) return false;
     if (onceSent !== undefined && rule.sent < onceSent) return false;
     rule.seen += 1;
     if (rule.seen <= skip || (rule.seen - skip) % every !== 0) return false;
     if (first !== undefined && rule.fired >= first) return false;
     rule.fired += 1;
+    rule.begun ??= now;
     return true;
   }
 
@@ -155,6 +158,11 @@ export class Trouble {
     const covered = this.#servers().filter((server) => ruleCovers(rule.parsed, server));
     await Promise.all(covered.map((server) => this.#setDown(server, down)));
   }
+}
+
+function isAbout(rule: TroubleRule, { server, object, job }: Asked): boolean {
+  if (!ruleCovers(rule, server) || !matches(rule.glob, object)) return false;
+  return rule.job === undefined || (job !== undefined && path.posix.matchesGlob(job, rule.job));
 }
 
 function matches(glob: string | undefined, object: string): boolean {
