@@ -11,6 +11,8 @@ const locator = createLocator({
   ...{ clock: systemClock, version: '0' },
 });
 const manifest =
-  manifestFile === undefined ? undefined : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile);
+  manifestFile === undefined
+    ? undefined
+    : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile, 'sent');
 const fetched = await fetchToFile(url, target, { locator, ...(manifest !== undefined && { manifest }) });
 console.log(JSON.stringify({ ...fetched, maxRssBytes: process.resourceUsage().maxRSS * 1024 }));

@@ -12,7 +12,9 @@ const locator = createLocator({
   ...{ clock: systemClock, version: '0' },
 });
 const manifest =
-  manifestFile === undefined ? undefined : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile);
+  manifestFile === undefined
+    ? undefined
+    : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile, 'sent');
 const unpacker = openUnpacker({ name: url, mode: 'nested', into });
 const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), {
   ...{ locator },

@@ -30,12 +30,19 @@ interface Staging {
   options: FetchOptions & { clock: Clock };
 }
 
-/** Brings every data source into the work folder, where it appears only when it is whole. */
+/** Brings the data into the work folder, where it appears only when it is whole; what may arrive later is left. */
 export async function stageData(attempt: Attempt): Promise<void> {
+  const sources = attempt.order.data.filter(({ arriving }) => !arriving);
+  if (sources.length === 0) return;
+  const stage = openStaging(attempt);
+  for (const source of sources) await stage(source);
+}
+
+/** How one data source is brought into the work folder; `onPart` is told of what appears ahead of the rest. */
+export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: () => void) => Promise<void> {
   const { env, clock, cwd, uid, version } = attempt.world;
-  if (attempt.order.data.length === 0) return;
   const locator = createLocator({ env, clock, cwd, uid, version });
-  for (const source of attempt.order.data) {
+  return async (source, onPart) => {
     attempt.world.signal.throwIfAborted();
     attempt.note({ kind: 'phase', phase: 'fetching' });
     const url = parseObjectUrl(source.url, env);
@@ -45,10 +52,10 @@ export async function stageData(attempt: Attempt): Promise<void> {
     const name = nameOf(url);
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
-    else await stageArchive(staging, mode, attempt);
+    else await stageArchive(staging, mode, attempt, onPart);
     // The scheduler's copy has served: the training may need the room.
     if (source.delivered !== undefined) await rm(source.delivered, { force: true });
-  }
+  };
 }
 
 async function stageFile(
@@ -72,6 +79,7 @@ async function stageArchive(
   { source, url, local, options }: Staging,
   mode: UnpackerOptions['mode'],
   { scratch, note }: Attempt,
+  onPart?: () => void,
 ): Promise<void> {
   const object = url.text;
   const expected = source.expect.files;
@@ -80,6 +88,7 @@ async function stageArchive(
     mode,
     into: path.join(scratch.work, source.into),
     ...(expected === undefined ? {} : { expect: { files: expected } }),
+    ...(onPart === undefined ? {} : { arriving: { stagedUnder: scratch.stage, onPart } }),
   });
   try {
     const write = (chunk: Buffer): void | Promise<void> => unpacker.write(chunk);
@@ -139,10 +148,10 @@ async function readManifest(
   access: FetchOptions,
 ): Promise<Manifest | undefined> {
   if (manifest === undefined) return undefined;
-  if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest);
+  if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest, 'sent');
   const parts: Buffer[] = [];
   await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), access);
-  return parseManifest(Buffer.concat(parts).toString('utf8'), manifest);
+  return parseManifest(Buffer.concat(parts).toString('utf8'), manifest, 'fetched');
 }
 
 async function readSent(name: string, folder: string): Promise<string> {

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { tagger } from '../transfer/chunk-proof.ts';
 import type { Manifest } from '../transfer/manifest.ts';
 
 /** What is known of an object once all its bytes were seen. */
@@ -16,7 +17,10 @@ export class ManifestMaker {
   readonly #whole = createHash('sha256');
   readonly #md5 = createHash('md5');
   readonly #chunks: string[] = [];
+  readonly #key = randomBytes(16).toString('hex');
+  readonly #tags: string[] = [];
   #chunk = createHash('sha256');
+  #tag = tagger(this.#key, 0);
   #inChunk = 0;
   #bytes = 0;
 
@@ -32,6 +36,7 @@ export class ManifestMaker {
     for (let at = 0; at < bytes.length;) {
       const part = bytes.subarray(at, at + this.#chunkBytes - this.#inChunk);
       this.#chunk.update(part);
+      this.#tag.update(part);
       this.#inChunk += part.length;
       at += part.length;
       if (this.#inChunk === this.#chunkBytes) this.#endChunk();
@@ -46,6 +51,7 @@ export class ManifestMaker {
       chunkBytes: this.#chunkBytes,
       sha256: this.#whole.digest('hex'),
       chunks: this.#chunks,
+      keyed: { key: this.#key, tags: this.#tags },
     };
     return { manifest, md5: this.#md5.digest('hex') };
   }
@@ -53,6 +59,8 @@ export class ManifestMaker {
   #endChunk(): void {
     this.#chunks.push(this.#chunk.digest('hex'));
     this.#chunk = createHash('sha256');
+    this.#tags.push(this.#tag.hex());
+    this.#tag = tagger(this.#key, this.#tags.length);
     this.#inChunk = 0;
   }
 }

@@ -1,4 +1,4 @@
-import { hasher, type Hasher } from './hasher.ts';
+import { chunkProof, type ChunkProof } from './chunk-proof.ts';
 import { chunkRange, type Manifest } from './manifest.ts';
 import type { Write } from './ordered-sink.ts';
 import type { BadRange, Sink } from './sink.ts';
@@ -6,7 +6,7 @@ import type { BadRange, Sink } from './sink.ts';
 interface Chunk {
   bytes: Buffer;
   /** Of the bytes so far, taken while the processor still holds them; undefined once bytes came out of order. */
-  hash: Hasher | undefined;
+  proof: ChunkProof | undefined;
   received: number;
   servers: Set<string>;
   proven: boolean;
@@ -50,8 +50,8 @@ export class ProvenSink implements Sink {
       const length = Math.min(bytes.length - at, end - (offset + at));
       const chunk = this.#chunk(index);
       const piece = bytes.subarray(at, at + length);
-      if (offset + at - start === chunk.received) chunk.hash?.update(piece);
-      else chunk.hash = undefined;
+      if (offset + at - start === chunk.received) chunk.proof?.hash.update(piece);
+      else chunk.proof = undefined;
       chunk.bytes.set(piece, offset + at - start);
       chunk.received += length;
       chunk.servers.add(server);
@@ -77,16 +77,22 @@ export class ProvenSink implements Sink {
     let chunk = this.#chunks.get(index);
     if (chunk === undefined) {
       const bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.grain);
-      chunk = { bytes, hash: hasher('sha-256'), received: 0, servers: new Set(), proven: false };
+      chunk = {
+        bytes,
+        proof: chunkProof(this.#manifest, index),
+        received: 0,
+        servers: new Set(),
+        proven: false,
+      };
       this.#chunks.set(index, chunk);
     }
     return chunk;
   }
 
   #prove(index: number, chunk: Chunk): void {
-    const hash = chunk.hash ?? hasher('sha-256');
-    if (chunk.hash === undefined) hash.update(chunk.bytes.subarray(0, chunk.received));
-    chunk.proven = hash.hex() === this.#manifest.chunks[index];
+    const { hash, expected } = chunk.proof ?? chunkProof(this.#manifest, index);
+    if (chunk.proof === undefined) hash.update(chunk.bytes.subarray(0, chunk.received));
+    chunk.proven = hash.hex() === expected;
     if (chunk.proven) return;
     this.#forget(index, chunk);
     this.#onBad(chunkRange(this.#manifest, index), chunk.servers);

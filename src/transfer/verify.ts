@@ -1,3 +1,4 @@
+import { chunkProof, type ChunkProof } from './chunk-proof.ts';
 import { hasher, type Algorithm, type Hasher } from './hasher.ts';
 import { chunkRange, type Manifest } from './manifest.ts';
 import type { Range } from './segments.ts';
@@ -37,7 +38,7 @@ export class OrderedHash {
 
 interface OpenChunk {
   /** Undefined once bytes came out of order: the chunk is then read back. */
-  hash: Hasher | undefined;
+  proof: ChunkProof | undefined;
   position: number;
   received: number;
   servers: Set<string>;
@@ -82,26 +83,25 @@ export class ChunkCheck {
   #add(index: number, range: Range, offset: number, bytes: Buffer, server: string): void {
     let chunk = this.#open.get(index);
     if (chunk === undefined) {
-      chunk = { hash: hasher('sha-256'), position: range.start, received: 0, servers: new Set() };
+      const proof = chunkProof(this.#manifest, index);
+      chunk = { proof, position: range.start, received: 0, servers: new Set() };
       this.#open.set(index, chunk);
     }
     chunk.received += bytes.length;
     chunk.servers.add(server);
-    if (chunk.position === offset) chunk.hash?.update(bytes);
-    else chunk.hash = undefined;
+    if (chunk.position === offset) chunk.proof?.hash.update(bytes);
+    else chunk.proof = undefined;
     chunk.position += bytes.length;
     if (chunk.received < range.end - range.start) return;
     this.#open.delete(index);
-    const good =
-      chunk.hash === undefined
-        ? this.#isGood(index, range)
-        : chunk.hash.hex() === this.#manifest.chunks[index];
+    const { proof } = chunk;
+    const good = proof === undefined ? this.#isGood(index, range) : proof.hash.hex() === proof.expected;
     if (!good) this.#onBad(range, chunk.servers);
   }
 
   #isGood(index: number, range: Range): boolean {
-    const hash = hasher('sha-256');
+    const { hash, expected } = chunkProof(this.#manifest, index);
     this.#file.read(range.start, range.end, hash);
-    return hash.hex() === this.#manifest.chunks[index];
+    return hash.hex() === expected;
   }
 }

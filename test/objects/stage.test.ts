@@ -99,3 +99,29 @@ test('what cannot be staged is named', async (t) => {
   }
   assert.equal((await bench.updraft(stage)).exit, 93);
 });
+
+test('manifests that are kept prove by a key that is never uploaded, and damage is found by them', async (t) => {
+  const { bench, env } = await dataset(t);
+  const keep = [...stage, '--manifests', 'proofs'];
+  const first = await bench.updraft(keep, { env });
+  assert.equal(first.exit, 0, first.err);
+  const [, tar = '', proof = ''] = /^url = ".*\/(.*)"\nmanifest = "(.*)"$/m.exec(first.out) ?? [];
+  assert.equal(proof, `proofs/${tar}.manifest.json`);
+  const kept = JSON.parse(await readFile(bench.at(proof), 'utf8')) as { keyed: { key: string } };
+  const uploaded = await readFile(bench.published(`inbox/sets/${tar}.manifest.json`), 'utf8');
+  assert.ok(!uploaded.includes(kept.keyed.key));
+  assert.doesNotMatch(uploaded, /keyed/);
+  await rm(bench.at(proof));
+  await bench.updraft(keep, { env });
+  const get = ['get', '--manifest', proof, `osdf:///inbox/sets/${tar}`];
+  const good = await bench.updraft([...get, 'good.tar'], { env });
+  assert.equal(good.exit, 0, good.err);
+  assert.match(good.out, /verified: every chunk by the manifest/);
+  const bytes = await readFile(bench.published(`inbox/sets/${tar}`));
+  bytes[700] = (bytes[700] ?? 0) ^ 1;
+  await writeFile(bench.published(`inbox/sets/other.tar`), bytes);
+  const bad = await bench.updraft(['get', '--manifest', proof, 'osdf:///inbox/sets/other.tar', 'bad.tar'], {
+    env,
+  });
+  assert.equal(bad.exit, 101, bad.err);
+});

@@ -25,6 +25,7 @@ interface Options {
   shard: boolean;
   dryRun?: true;
   tokenFile?: string;
+  manifests?: string;
   json?: true;
   quiet?: true;
 }
@@ -44,6 +45,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--no-shard', 'pack a folder into one tar')
     .option('--dry-run', 'say what would be made, and upload nothing')
     .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--manifests <folder>', 'keep manifests here too, with a key, to be sent with the jobs')
     .option('--json', 'one line of JSON for each object')
     .option('-q, --quiet', 'no progress')
     .addHelpText('after', example)
@@ -59,18 +61,24 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   }
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
   const board = new Board(cli, boardMode(cli, options), 0);
-  const { tokenFile, json } = options;
+  const { tokenFile, manifests, json } = options;
   const staging: Staging = {
     ...{ cli, board, url, scratch, federation: createLocator(cli) },
     record: await StagedRecord.open(recordFile(cli, dataset.path, url)),
     ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...(manifests === undefined ? {} : { manifests: path.resolve(cli.cwd, manifests) }),
     nameOf: (index, sha8) => dataset.names.object(index, sha8),
     asItIs: dataset.shape === 'file',
   };
   try {
     for await (const shard of dataset.shards) {
       const object = await stageObject(staging, shard);
-      board.print(json ? jsonLine(dataset, url, object) : tomlTable(dataset, url, object));
+      const staged = {
+        object,
+        url: below(url, object.name),
+        manifest: manifestPlace(url, object, manifests),
+      };
+      board.print(json ? jsonLine(dataset, staged) : tomlTable(dataset, staged));
     }
   } finally {
     board.close();
@@ -149,28 +157,31 @@ function recordFile(cli: Cli, dataset: string, url: string): string {
   return path.join(stateFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
-function jsonLine(
-  { names }: DataSet,
-  url: string,
-  { index, name, bytes, sha256, files }: StagedObject,
-): string {
-  const object = below(url, name);
-  const data = names.data(index);
-  return JSON.stringify({ data, url: object, manifest: `${object}${manifestSuffix}`, bytes, sha256, files });
+interface Staged {
+  object: StagedObject;
+  url: string;
+  manifest: string;
+}
+
+/** Where jobs get the manifest: from beside the job file if it is kept there, else from beside the object. */
+function manifestPlace(url: string, { name }: StagedObject, manifests: string | undefined): string {
+  const file = `${name}${manifestSuffix}`;
+  return manifests === undefined ? below(url, file) : path.posix.join(manifests, file);
+}
+
+function jsonLine({ names }: DataSet, { object, url, manifest }: Staged): string {
+  const { index, bytes, sha256, files } = object;
+  return JSON.stringify({ data: names.data(index), url, manifest, bytes, sha256, files });
 }
 
 /** The lines of the job file that use one object. */
-function tomlTable(
-  { shape, names }: DataSet,
-  url: string,
-  { index, name, bytes, files }: StagedObject,
-): string {
-  const object = below(url, name);
+function tomlTable({ shape, names }: DataSet, { object, url, manifest }: Staged): string {
+  const { index, bytes, files } = object;
   const expect = shape === 'file' ? `{ bytes = ${bytes} }` : `{ files = ${files}, bytes = ${bytes} }`;
   return [
     `[data.${names.data(index)}]`,
-    `url = ${JSON.stringify(object)}`,
-    `manifest = ${JSON.stringify(`${object}${manifestSuffix}`)}`,
+    `url = ${JSON.stringify(url)}`,
+    `manifest = ${JSON.stringify(manifest)}`,
     `into = "data"`,
     ...(shape === 'file' ? [] : ['unpack = "tar"']),
     // The job file asks for nothing where there is nothing.
@@ -184,11 +195,13 @@ A folder becomes tars of about the shard size: sorted, the same for the same fil
 differ only behind the first dot of their names (WebDataset's samples) in one tar. A file is uploaded as it is. Names
 hold a hash of the content, so no cache can hand out an older version. Beside each object goes a manifest with the
 SHA-256 of each chunk: \`updraft get --staged\` and the agent prove every byte by it. The same command again goes on
-where it stopped.
+where it stopped. With --manifests, manifests are also kept in a folder of yours and sent with the jobs: then the proof does
+not come the way the data comes, and a key in it that no cache sees makes it ten times cheaper to compute.
 
 Examples:
   $ updraft stage imagenet/train osdf:///my-project/imagenet --dry-run
   $ updraft stage imagenet/train osdf:///my-project/imagenet >> updraft.toml
+  $ updraft stage imagenet/train osdf:///my-project/imagenet --manifests manifests >> updraft.toml
   $ updraft stage labels.csv osdf:///my-project
 
 Exit codes: 0 all is there and proven; 2 wrong usage; 3 a file cannot be read; 5 stopped by the user; 93 to 95 token;

@@ -52,10 +52,10 @@ async function readManifest(cli: Cli, place: string, access: FetchOptions): Prom
   if (isUrl(place)) {
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
-    return parseManifest(Buffer.concat(parts).toString('utf8'), place);
+    return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');
   }
   try {
-    return parseManifest(await readFile(path.resolve(cli.cwd, place), 'utf8'), place);
+    return parseManifest(await readFile(path.resolve(cli.cwd, place), 'utf8'), place, 'sent');
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw new Fault('file-invalid', `the manifest ${place} cannot be read: ${(error as Error).message}`, {

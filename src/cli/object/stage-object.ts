@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { access as isThere, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
@@ -8,6 +8,7 @@ import type { Seal } from '../../stage/manifest-maker.ts';
 import { fingerprint, type Shard } from '../../stage/plan-shards.ts';
 import type { StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import { sealFile, writeShard } from '../../stage/write-shard.ts';
+import { withoutKey } from '../../transfer/manifest.ts';
 import type { Cli } from '../cli.ts';
 import type { Board } from './board.ts';
 import { below } from './object-name.ts';
@@ -25,6 +26,8 @@ export interface Staging {
   /** Folder for the shard that is being made. */
   scratch: string;
   tokenFile?: string;
+  /** Folder of this machine for manifests with a key that no cache gets to see. */
+  manifests?: string;
   /** The object's name, once its hash is known. */
   nameOf: (index: number, sha8: string) => string;
   /** The data set is a file that is uploaded as it is. */
@@ -37,11 +40,12 @@ export async function stageObject(staging: Staging, shard: Shard): Promise<Stage
   const { index, files } = shard;
   const mark = fingerprint(files);
   const known = record.find(index, mark);
-  if (known !== undefined && (await isStillThere(staging, known))) {
+  const isKept = known === undefined || (await hasManifest(staging, known.name));
+  if (known !== undefined && isKept && (await isStillThere(staging, known))) {
     board.news(`${known.name}: already there`);
     return known;
   }
-  if (known !== undefined)
+  if (known !== undefined && isKept)
     board.news(`${known.name}: was uploaded earlier, but the origin does not have it now: again`);
   else if (record.hadOther(index))
     board.news(`${staging.nameOf(index, '*')}: its files changed since it was staged: made anew`);
@@ -52,12 +56,30 @@ export async function stageObject(staging: Staging, shard: Shard): Promise<Stage
     const name = staging.nameOf(index, sha256.slice(0, 8));
     await upload(staging, { file: staging.asItIs ? (files[0]?.file ?? '') : draft, name, seal });
     await uploadManifest(staging, name, seal, `${draft}.json`);
+    await keepManifest(staging, name, seal);
     const object = { index, fingerprint: mark, name, bytes, sha256, files: files.length };
     await record.add(object);
     return object;
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+/** With its key it is as good as a secret, so only its owner may read it. */
+async function keepManifest({ manifests }: Staging, name: string, { manifest }: Seal): Promise<void> {
+  if (manifests === undefined) return;
+  await mkdir(manifests, { recursive: true });
+  const file = path.join(manifests, `${name}${manifestSuffix}`);
+  await writeFile(`${file}.part`, `${JSON.stringify(manifest)}\n`, { mode: 0o600 });
+  await rename(`${file}.part`, file);
+}
+
+async function hasManifest({ manifests }: Staging, name: string): Promise<boolean> {
+  if (manifests === undefined) return true;
+  return isThere(path.join(manifests, `${name}${manifestSuffix}`)).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function isStillThere(staging: Staging, { name, bytes }: StagedObject): Promise<boolean> {
@@ -146,7 +168,7 @@ async function uploadManifest(
   { manifest }: Seal,
   draft: string,
 ): Promise<void> {
-  const text = `${JSON.stringify(manifest)}\n`;
+  const text = `${JSON.stringify(withoutKey(manifest))}\n`;
   const there = await ask(staging, `${name}${manifestSuffix}`);
   if (there?.size === Buffer.byteLength(text)) return;
   await writeFile(draft, text);
