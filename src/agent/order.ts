@@ -131,6 +131,7 @@ const data = shape({
   manifest: maybe(text),
   tokenFile: maybe(text),
   delivered: maybe(absolute),
+  arriving: maybe(oneOf([true])),
 });
 
 const order = shape({
@@ -145,6 +146,6 @@ const order = shape({
   scratchParent: absolute,
   resultsTo: absolute,
   attemptFolder: absolute,
-  liveSeconds: maybe(amount),
   notesFolder: maybe(absolute),
+  liveSeconds: maybe(amount),
 });

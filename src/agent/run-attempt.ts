@@ -1,6 +1,7 @@
 import { asFault, type Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
 import { recordOf } from '../journal/record-of.ts';
+import { startArriving, type Arriving } from './arriving-data.ts';
 import type { Attempt } from './attempt.ts';
 import { choosePython } from './choose-python.ts';
 import { cleanUp } from './clean-up.ts';
@@ -13,8 +14,8 @@ import { checkByCommand, checkOutputs, lookBefore, type Before } from './outputs
 import { withPatience } from './patience.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
-import type { Ended } from './shell.ts';
 import type { SharedNotes } from './shared-notes.ts';
+import type { Ended } from './shell.ts';
 import { stageData } from './stage-data.ts';
 import { restoreCheckpoint, saveCheckpoint, stageFiles } from './stage-files.ts';
 import { limitTime } from './time-limit.ts';
@@ -49,6 +50,7 @@ async function inScratch(order: Order, world: World, note: Note, shared: SharedN
   let ended: Ended | undefined;
   let fault: Fault | undefined;
   let root: string | undefined;
+  let arriving: Arriving | undefined;
   const told = (thrown: unknown): Fault => {
     const explained = explain(thrown, order);
     note({ kind: 'fault', fault: recordOf(explained) });
@@ -62,12 +64,16 @@ async function inScratch(order: Order, world: World, note: Note, shared: SharedN
     await stageData(attempt);
     releaseMemory();
     const before = await lookBefore(order.job.train.outputs, scratch);
-    ended = await trainOrSave(attempt);
+    arriving = await startArriving(attempt);
+    ended = await trainOrSave(arriving.attempt);
+    // What was trained on is judged with the rest: data that is not whole proves nothing.
+    if (ended.status === 0) await arriving.whole();
     await judge(attempt, ended, before);
   } catch (thrown) {
     // Whatever broke because the attempt was asked to end, that is what it ended of; a training's own end counts.
     fault = told(ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
   }
+  await arriving?.stop();
   try {
     note({ kind: 'phase', phase: 'cleaning' });
     if (root !== undefined) note({ kind: 'cleaned', bytes: await cleanUp(root, world) });

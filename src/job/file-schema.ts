@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { dataMethods, pools, profiles, unpackModes } from './spec.ts';
+import { avoidances, dataMethods, pools, profiles, unpackModes } from './spec.ts';
 import {
   count,
   duration,
@@ -67,6 +67,12 @@ const data = z
       into: path('a folder in the work folder, like "data"')
         .default('data')
         .describe('Folder in which the data appears, only when it is whole.'),
+      arriving: z
+        .boolean(entry('true or false'))
+        .default(false)
+        .describe(
+          'Start the training when the first part is there: each file, or of a nested archive each folder, appears when it is whole, and the file .arriving is gone when all is there.',
+        ),
       unpack: oneOf(unpackModes)
         .default('auto')
         .describe(
@@ -176,11 +182,38 @@ const run = z
       requirements: matching('a condition on machines in one line, like "TARGET.HasAVX2"', /^[^\0\n\r]+$/)
         .optional()
         .describe('A further condition on machines, as HTCondor writes it.'),
-      attempts: count('a whole number of attempts', 1, 100).default(3).describe('Most attempts a job gets.'),
+      attempts: count('a whole number of attempts (1 is one try and no other)', 1, 100)
+        .default(5)
+        .describe('A job is given up when so many of its attempts have failed; those the pool took away do not count.'),
     },
     entry('a table'),
   )
   .describe('How many jobs, and where.');
+
+const recovery = z
+  .strictObject(
+    {
+      avoid: oneOf(avoidances)
+        .default('site')
+        .describe(
+          'After a failure that another place can heal, the next attempt is made at another site, or on another machine, as long as there is one.',
+        ),
+      memory_max: size()
+        .optional()
+        .describe('An attempt that ran out of memory is made again with twice as much, up to this; four times `memory` where it is left out.'),
+      disk_max: size()
+        .optional()
+        .describe('The same for disk; four times `disk` where it is left out.'),
+      give_up_after: duration()
+        .optional()
+        .describe('No attempt is begun later than so long after the job was queued.'),
+      failed_jobs: count('a whole number of jobs', 1)
+        .optional()
+        .describe('When so many jobs have failed for good, the rest of the run is given up.'),
+    },
+    entry('a table'),
+  )
+  .describe('What is done about failures that another attempt can heal.');
 
 /** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */
 export const fileSchema = z
@@ -202,6 +235,7 @@ export const fileSchema = z
       environment: environment.prefault({}),
       resources: resources.prefault({}),
       run: run.prefault({}),
+      recovery: recovery.prefault({}),
     },
     entry('tables and keys'),
   )

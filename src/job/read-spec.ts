@@ -7,7 +7,7 @@ import { readToml } from './read-toml.ts';
 import { readYaml } from './read-yaml.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
-import type { GpuNeeds, RunOptions, Spec } from './spec.ts';
+import type { GpuNeeds, Recovery, RunOptions, Spec } from './spec.ts';
 import { SpecFault } from './spec-fault.ts';
 
 /** The user's file as data, or every problem it has. `source` answers where each value was written. */
@@ -86,6 +86,7 @@ function toSpec(file: FileContent): Spec {
       ...(resources.time !== undefined && { timeSeconds: resources.time }),
     },
     run: toRunOptions(run),
+    recovery: toRecovery(file.recovery),
   };
 }
 
@@ -107,12 +108,24 @@ function toRunOptions({ profile, project, requirements, ...run }: FileContent['r
   };
 }
 
+function toRecovery(recovery: FileContent['recovery']): Recovery {
+  const { avoid, memory_max, disk_max, give_up_after, failed_jobs } = recovery;
+  return {
+    avoid,
+    ...(memory_max !== undefined && { memoryMaxBytes: memory_max }),
+    ...(disk_max !== undefined && { diskMaxBytes: disk_max }),
+    ...(give_up_after !== undefined && { giveUpSeconds: give_up_after }),
+    ...(failed_jobs !== undefined && { failedJobs: failed_jobs }),
+  };
+}
+
 function toDataSource(name: string, data: FileContent['data'][string]): Spec['data'][number] {
   const { files, bytes } = data.expect;
   return {
     name,
     url: data.url,
     into: plainPath(data.into),
+    ...(data.arriving && { arriving: true }),
     unpack: data.unpack,
     method: data.method,
     expect: { ...(files !== undefined && { files }), ...(bytes !== undefined && { bytes }) },

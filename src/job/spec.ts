@@ -6,6 +6,7 @@ export interface Spec {
   environment: Environment;
   resources: Resources;
   run: RunOptions;
+  recovery: Recovery;
 }
 
 export interface Train {
@@ -36,6 +37,8 @@ export interface DataSource {
   url: string;
   /** Folder in the work folder in which the data appears, only when whole. */
   into: string;
+  /** The training starts when the first whole part is there, and the rest appears while it runs. */
+  arriving?: true;
   unpack: UnpackMode;
   method: DataMethod;
   expect: { files?: number; bytes?: number };
@@ -94,4 +97,20 @@ export interface RunOptions {
   requirements?: string;
   /** Most attempts a job gets. */
   attempts: number;
+}
+
+export const avoidances = ['site', 'machine', 'none'] as const;
+/** What is avoided after a failure that another place can heal. */
+export type Avoidance = (typeof avoidances)[number];
+
+/** What is done about failures, beyond `run.attempts`. */
+export interface Recovery {
+  avoid: Avoidance;
+  /** Memory and disk may grow up to here when an attempt ran out of them; four times what is asked for otherwise. */
+  memoryMaxBytes?: number;
+  diskMaxBytes?: number;
+  /** No attempt is begun later than so long after the job was queued. */
+  giveUpSeconds?: number;
+  /** When so many jobs have failed for good, the rest of the run is given up. */
+  failedJobs?: number;
 }
