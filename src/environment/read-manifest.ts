@@ -43,7 +43,7 @@ export function readManifest(text: string, file: string): PixiManifest {
 
 function parse(text: string, file: string): Table {
   try {
-    return getStaticTOMLValue(parseTOML(text, { filePath: file })) as Table;
+    return getStaticTOMLValue(parseTOML(text, { filePath: file }));
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
     throw new Fault(

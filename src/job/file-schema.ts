@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { environmentSchema } from './environment-schema.ts';
 import { avoidances, dataMethods, pools, profiles, unpackModes } from './spec.ts';
 import {
   count,
@@ -104,24 +105,6 @@ const data = z
     entry('a table like [data.train]'),
   )
   .describe('One object that is fetched, verified and unpacked before training starts.');
-
-const environment = z
-  .strictObject(
-    {
-      image: text('an Apptainer image: a URL or a path')
-        .optional()
-        .describe("Apptainer image; without one the worker's own software is used."),
-      python: z
-        .array(
-          matching('the name of a Python module, like "torch"', /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/),
-          entry('a list of Python modules, like ["torch"]'),
-        )
-        .default([])
-        .describe('Python modules the training imports; looked for before any data moves.'),
-    },
-    entry('a table'),
-  )
-  .describe('The software in which the training runs.');
 
 const resources = z
   .strictObject(
@@ -232,7 +215,7 @@ export const fileSchema = z
         )
         .default({})
         .describe('The data, by name.'),
-      environment: environment.prefault({}),
+      environment: environmentSchema.prefault({}),
       resources: resources.prefault({}),
       run: run.prefault({}),
       recovery: recovery.prefault({}),

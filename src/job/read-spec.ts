@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { checkConsistency } from './check-consistency.ts';
+import { toEnvironment } from './environment-schema.ts';
 import { fileSchema, type FileContent } from './file-schema.ts';
 import { plainPath } from './inside.ts';
 import { readToml } from './read-toml.ts';
@@ -73,10 +74,7 @@ function toSpec(file: FileContent): Spec {
       ...(train.quiet_limit !== undefined && { quietLimitSeconds: train.quiet_limit }),
     },
     data: Object.entries(file.data).map(([name, data]) => toDataSource(name, data)),
-    environment: {
-      ...(environment.image !== undefined && { image: environment.image }),
-      python: environment.python,
-    },
+    environment: toEnvironment(environment),
     resources: {
       cpus: resources.cpus,
       gpus: resources.gpus,

@@ -1,3 +1,5 @@
+import type { Delivery } from '../environment/size-environment.ts';
+
 /** The user's file, read and resolved: every unit a number, every default filled in. Pure data. */
 export interface Spec {
   name: string;
@@ -54,6 +56,24 @@ export interface Environment {
   image?: string;
   /** Python modules the training imports: an interpreter that has them is looked for before data moves. */
   python: string[];
+  /** The Pixi environment the software comes from, by the manifest's path beside the job file. */
+  pixi?: { manifest: string; environment: string; platform: string };
+  /** How the Pixi environment gets to the worker; without it, by what else is said. */
+  delivery?: Delivery;
+  /** Archive of pixi-pack that is unpacked and activated before the training. */
+  pack?: PackSource;
+  /** pixi-unpack for the worker, beside the job file; self-extracting archives bring their own. */
+  unpacker?: string;
+}
+
+/** Where an archive of pixi-pack is, and what proves it. */
+export interface PackSource {
+  /** A URL, or a path beside the job file. */
+  url: string;
+  sha256?: string;
+  bytes?: number;
+  manifest?: string;
+  tokenFile?: string;
 }
 
 export interface Resources {
