@@ -1,7 +1,33 @@
+import type { Command } from 'commander';
 import { shellQuote } from '../base/shell-quote.ts';
+import type { LoadOptions } from '../job/load-plan.ts';
 
 /** The argument of every command that reads a job file. */
 export const jobFileArgument = ['[folder|file]', 'the job file, or the folder that holds it', '.'] as const;
 
 /** The same argument in a command that we suggest: with its space, or nothing where it would be the default. */
 export const jobFileWord = (where: string): string => (where === '.' ? '' : ` ${shellQuote(where)}`);
+
+/** What a command line may say instead of the job file. */
+export interface JobFileOptions {
+  with?: string;
+  set?: string[];
+  pool?: string;
+}
+
+export function jobFileOptions(command: Command): Command {
+  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+  return command
+    .option('--with <file>', "a second job file, whose values count instead of the first one's")
+    .option('--set <key=value>', "a value that counts instead of the file's, as in --set run.jobs=2", collect)
+    .option('--pool <name>', 'where to run it: short for --set run.pool=<name>');
+}
+
+/** The options as `loadPlan` takes them. */
+export function layersOf({
+  with: second,
+  set = [],
+  pool,
+}: JobFileOptions): Pick<LoadOptions, 'with' | 'set'> {
+  return { with: second, set: pool === undefined ? set : [...set, `run.pool=${JSON.stringify(pool)}`] };
+}

@@ -9,6 +9,11 @@ import type { Pool } from '../pool/pool.ts';
 import { readPlan } from '../run/read-plan.ts';
 import { resumeRun, submitRun, type Submitted } from '../run/submit-run.ts';
 import type { Cli } from './cli.ts';
+import { layersOf, type JobFileOptions } from './job-file-argument.ts';
+
+export interface SubmitOptions extends JobFileOptions {
+  new?: true;
+}
 
 /** A run that was submitted, and how a command line names it. */
 export interface SubmittedRun extends Submitted {
@@ -20,28 +25,30 @@ export interface SubmittedRun extends Submitted {
 /**
  * Hands a job file to its pool, or takes up the run whose folder is named, and says on stderr what was done and why.
  */
-export async function submitPlan(cli: Cli, where: string, isNew: boolean): Promise<SubmittedRun> {
+export async function submitPlan(cli: Cli, where: string, options: SubmitOptions): Promise<SubmittedRun> {
   const folder = path.resolve(cli.cwd, where);
   const isRun = await stat(path.join(folder, runFiles.journal)).then(
     () => true,
     () => false,
   );
-  const { pool, ...submitted } = isRun ? await resume(cli, folder, isNew) : await submit(cli, where, isNew);
+  const { pool, ...submitted } = isRun
+    ? await resume(cli, folder, options)
+    : await submit(cli, where, options);
   cli.err(`${told[submitted.how]} ${path.basename(submitted.folder)}: ${submitted.why}\n`);
   return { ...submitted, argument: argumentFor(cli.cwd, submitted.folder), pool };
 }
 
-async function submit(cli: Cli, where: string, isNew: boolean): Promise<Submitted & { pool: Pool }> {
+async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
   const home = cli.env['HOME'];
-  const plan = await loadPlan(where, { cwd: cli.cwd, ...(home === undefined ? {} : { home }) });
+  const plan = await loadPlan(where, { cwd: cli.cwd, home, ...layersOf(options) });
   const pool = openPool(plan.spec.run.pool, cli);
   const { version, clock } = cli;
-  return { ...(await submitRun(plan, pool, { isNew, version, clock })), pool };
+  return { ...(await submitRun(plan, pool, { isNew: options.new ?? false, version, clock })), pool };
 }
 
-async function resume(cli: Cli, folder: string, isNew: boolean): Promise<Submitted & { pool: Pool }> {
+async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
   const { file, spec } = await readPlan(folder);
-  if (isNew)
+  if (options.new)
     throw new Fault('usage', `${folder} is a run; --new makes another one from a job file`, {
       fix: `updraft submit --new ${shellQuote(file)}`,
     });

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { findJobFile } from './find-job-file.ts';
+import { layerOfSetting, type Layer } from './layers.ts';
 import { isInside } from './inside.ts';
 import { FileProblem, listFiles } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile } from './plan.ts';
@@ -16,14 +17,27 @@ export interface LoadOptions {
   cwd?: string;
   /** What `~` stands for in `token_file`. */
   home?: string | undefined;
+  /** A second job file whose values count instead of the first one's; its paths are taken from the first one's folder. */
+  with?: string | undefined;
+  /** `key=value`, each of which counts instead of both. */
+  set?: string[];
 }
 
 /** Reads a job file (or the one of a folder) and all it names; throws a `Fault` that says everything wrong. */
 export async function loadPlan(folderOrFile: string, options: LoadOptions = {}): Promise<Plan> {
+  return (await loadJobFile(folderOrFile, options)).plan;
+}
+
+/** As `loadPlan`, with the file itself, which answers where each value was written. */
+export async function loadJobFile(
+  folderOrFile: string,
+  options: LoadOptions = {},
+): Promise<{ plan: Plan; source: SourceFile }> {
   const cwd = path.resolve(options.cwd ?? '.');
   const file = await findJobFile(path.resolve(cwd, folderOrFile));
   const folder = path.dirname(file);
-  const reading = checkSpec(await readText(file), shownPath(cwd, file));
+  const layers = await readLayers(options, cwd);
+  const reading = checkSpec(await readText(file), shownPath(cwd, file), layers);
   if ('problems' in reading) throw new SpecFault(reading.problems);
   const { spec, source } = reading;
   const problems: SpecProblem[] = [];
@@ -32,7 +46,14 @@ export async function loadPlan(folderOrFile: string, options: LoadOptions = {}):
     spec.data.map((one) => resolveData(one, source, { folder, home: options.home }, problems)),
   );
   if (problems.length > 0) throw new SpecFault(problems);
-  return makePlan({ spec, file, folder, files, data });
+  return { plan: makePlan({ spec, file, folder, files, data }), source };
+}
+
+async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {
+  const settings = (options.set ?? []).map(layerOfSetting);
+  if (options.with === undefined) return settings;
+  const second = path.resolve(cwd, options.with);
+  return [{ file: shownPath(cwd, second), text: await readText(second) }, ...settings];
 }
 
 /** As the user would type it: relative where that is shorter. */

@@ -4,6 +4,7 @@ import { checkConsistency } from './check-consistency.ts';
 import { toEnvironment } from './environment-schema.ts';
 import { fileSchema, type FileContent } from './file-schema.ts';
 import { plainPath } from './inside.ts';
+import { layOver, type Layer } from './layers.ts';
 import { readToml } from './read-toml.ts';
 import { readYaml } from './read-yaml.ts';
 import { schemaProblems } from './schema-problems.ts';
@@ -22,9 +23,11 @@ export function readSpec(text: string, file: string): Spec {
   return reading.spec;
 }
 
-/** As `readSpec`, but answers the problems instead of throwing them. */
-export function checkSpec(text: string, file: string): SpecReading {
-  const source = readSource(text.replace(/^\uFEFF/, ''), file);
+/** As `readSpec`, but answers the problems instead of throwing them; `layers` count instead of the file's own values. */
+export function checkSpec(text: string, file: string, layers: Layer[] = []): SpecReading {
+  const source = layers
+    .map((layer) => readLayer(layer))
+    .reduce(layOver, readSource(text.replace(/^\uFEFF/, ''), file));
   if (source.value === undefined) return failed(source, source.problems);
   const parsed = fileSchema.safeParse(source.value);
   const problems = [
@@ -35,6 +38,9 @@ export function checkSpec(text: string, file: string): SpecReading {
   if (problems.length > 0 || !parsed.success) return failed(source, problems);
   return { spec: toSpec(parsed.data), source };
 }
+
+const readLayer = ({ text, file }: Layer): SourceFile =>
+  file.startsWith('--set ') ? readToml(text, file) : readSource(text, file);
 
 function readSource(text: string, file: string): SourceFile {
   switch (path.extname(file).toLowerCase()) {

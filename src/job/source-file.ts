@@ -2,6 +2,8 @@
 export interface Place {
   line: number;
   column: number;
+  /** Where it is another file than the job file. */
+  file?: string;
 }
 
 /** Keys and list positions from the top of the file down to a value. */

@@ -4,13 +4,18 @@ import type { Plan } from '../../job/plan.ts';
 import { Fault } from '../../fault/fault.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileWord } from '../job-file-argument.ts';
+import {
+  jobFileArgument,
+  jobFileOptions,
+  jobFileWord,
+  layersOf,
+  type JobFileOptions,
+} from '../job-file-argument.ts';
 import { counted, headline, sentBytes } from '../plan-text.ts';
 import { nextCommands } from '../next-commands.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .argument(...jobFileArgument)
+  jobFileOptions(command.argument(...jobFileArgument))
     .option('--json', 'print the answer as JSON')
     .addHelpText(
       'after',
@@ -23,8 +28,8 @@ Examples:
 
 Exit codes: 0 the file is good, 3 it is not.`,
     )
-    .action(async (where: string, options: { json?: true }) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'] });
+    .action(async (where: string, options: JobFileOptions & { json?: true }) => {
+      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
       const findings = await openPool(plan.spec.run.pool, cli).check(plan);
       const errors = findings.filter(({ level }) => level === 'error');
       if (options.json) {

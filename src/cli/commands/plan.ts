@@ -4,13 +4,18 @@ import { asFault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileWord } from '../job-file-argument.ts';
+import {
+  jobFileArgument,
+  jobFileOptions,
+  jobFileWord,
+  layersOf,
+  type JobFileOptions,
+} from '../job-file-argument.ts';
 import { planText } from '../plan-text.ts';
 import { nextCommands } from '../next-commands.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .argument(...jobFileArgument)
+  jobFileOptions(command.argument(...jobFileArgument))
     .option('--json', 'print the whole plan as JSON, every job included')
     .addHelpText(
       'after',
@@ -24,8 +29,8 @@ Examples:
 
 Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
     )
-    .action(async (where: string, options: { json?: true }) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'] });
+    .action(async (where: string, options: JobFileOptions & { json?: true }) => {
+      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
       if (options.json) {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;

@@ -5,21 +5,20 @@ import { runFiles } from '../../job/layout.ts';
 import type { RunState } from '../../journal/state.ts';
 import { keepGoing } from '../../run/keep-going.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument } from '../job-file-argument.ts';
+import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
 import { nextCommands } from '../next-commands.ts';
 import { submitPlan, type SubmittedRun } from '../submit-plan.ts';
 import { newRun, tellSubmitted } from '../tell-submitted.ts';
 import { watchRun } from '../watch-run.ts';
 
-interface Options {
+interface Options extends JobFileOptions {
   new?: true;
   json?: true;
   detach?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .argument(...jobFileArgument)
+  jobFileOptions(command.argument(...jobFileArgument))
     .option('--new', 'start another run, even when nothing changed since the last')
     .option('--detach', 'do not watch, as `updraft submit` does')
     .option('--json', 'print each change as a line of JSON')
@@ -28,7 +27,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
-  const submitted = await submitPlan(cli, where, options.new ?? false);
+  const submitted = await submitPlan(cli, where, options);
   const { folder, argument } = submitted;
   if (options.detach) {
     await tellSubmitted(cli, submitted, where, options.json ?? false);

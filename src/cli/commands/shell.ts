@@ -3,11 +3,10 @@ import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openShell } from '../../pool/condor/open-shell.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument } from '../job-file-argument.ts';
+import { jobFileArgument, jobFileOptions, layersOf, type JobFileOptions } from '../job-file-argument.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .argument(...jobFileArgument)
+  jobFileOptions(command.argument(...jobFileArgument))
     .addHelpText(
       'after',
       `
@@ -20,8 +19,8 @@ Example:
 
 Exit codes: 0 the shell was left, 2 the pool knows no interactive jobs, 3 something wrong in the job file, 4 no machine.`,
     )
-    .action(async (where: string) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'] });
+    .action(async (where: string, options: JobFileOptions) => {
+      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
       if (plan.spec.run.pool !== 'condor')
         throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {
           fix: 'set pool = "condor" in [run]',

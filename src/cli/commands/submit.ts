@@ -1,22 +1,21 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument } from '../job-file-argument.ts';
+import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
 import { submitPlan } from '../submit-plan.ts';
 import { tellSubmitted } from '../tell-submitted.ts';
 
-interface Options {
+interface Options extends JobFileOptions {
   new?: true;
   json?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .argument(...jobFileArgument)
+  jobFileOptions(command.argument(...jobFileArgument))
     .option('--new', 'start another run, even when nothing changed since the last')
     .option('--json', 'print the run as JSON')
     .addHelpText('after', example)
     .action(async (where: string, options: Options) => {
-      const submitted = await submitPlan(cli, where, options.new ?? false);
+      const submitted = await submitPlan(cli, where, options);
       await tellSubmitted(cli, submitted, where, options.json ?? false);
     });
 }

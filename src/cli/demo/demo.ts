@@ -51,7 +51,7 @@ async function clientSettings(federation: MiniFederation, project: string): Prom
 }
 
 async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
-  const submitted = await submitPlan(inside, '.', true);
+  const submitted = await submitPlan(inside, '.', { new: true });
   try {
     assertSucceeded(await watchToEnd(inside, submitted), submitted.argument);
   } finally {

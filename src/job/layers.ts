@@ -1,0 +1,45 @@
+import { readToml } from './read-toml.ts';
+import type { Place, SourceFile } from './source-file.ts';
+
+/** What is said beside the job file, and counts instead of what the file says. */
+export interface Layer {
+  /** For messages: a file's path, or the word of the command line. */
+  file: string;
+  text: string;
+}
+
+type Table = Record<string, unknown>;
+const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
+
+/** `key=value` of a command line as a layer: the value is TOML where it can be, and a text otherwise. */
+export function layerOfSetting(setting: string): Layer {
+  const file = `--set ${setting}`;
+  const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(setting) ?? [];
+  const text = `${key} = ${value}`;
+  const isToml = value !== '' && readToml(text, file).problems.length === 0;
+  return { file, text: isToml ? text : `${key} = ${JSON.stringify(value)}` };
+}
+
+/** One source over another: tables are merged, everything else is replaced; each value keeps its own place. */
+export function layOver(base: SourceFile, over: SourceFile): SourceFile {
+  const places = new Map(base.places);
+  const from = (place: Place): Place => ({ ...place, file: over.file });
+  for (const [key, { key: name, value }] of over.places)
+    places.set(key, { key: from(name), value: from(value) });
+  const isReadable = base.value !== undefined && over.value !== undefined;
+  return {
+    file: base.file,
+    value: isReadable ? merge(base.value, over.value) : undefined,
+    places,
+    problems: [...base.problems, ...over.problems],
+  };
+}
+
+function merge(base: unknown, over: unknown): unknown {
+  if (!isTable(base) || !isTable(over)) return over;
+  const merged: Table = { ...base };
+  for (const [key, value] of Object.entries(over))
+    merged[key] = Object.hasOwn(base, key) ? merge(base[key], value) : value;
+  return merged;
+}
