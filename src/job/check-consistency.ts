@@ -1,4 +1,5 @@
 import { checkTemplates } from './check-templates.ts';
+import { checkRecovery } from './check-recovery.ts';
 import { isInside, overlap, plainPath } from './inside.ts';
 import { entriesAt, textsAt, valueAt } from './raw-value.ts';
 import { problemAt, problemAtKey, showKey, type SourceFile, type SpecProblem } from './source-file.ts';
@@ -21,6 +22,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix)),
     ...checkFolders(source),
     ...checkMethods(source),
+    ...checkRecovery(source, matrix),
   ];
 }
 

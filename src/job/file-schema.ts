@@ -167,7 +167,9 @@ const run = z
         .describe('A further condition on machines, as HTCondor writes it.'),
       attempts: count('a whole number of attempts (1 is one try and no other)', 1, 100)
         .default(5)
-        .describe('A job is given up when so many of its attempts have failed; those the pool took away do not count.'),
+        .describe(
+          'A job is given up when so many of its attempts have failed; those the pool took away do not count.',
+        ),
     },
     entry('a table'),
   )
@@ -183,10 +185,10 @@ const recovery = z
         ),
       memory_max: size()
         .optional()
-        .describe('An attempt that ran out of memory is made again with twice as much, up to this; four times `memory` where it is left out.'),
-      disk_max: size()
-        .optional()
-        .describe('The same for disk; four times `disk` where it is left out.'),
+        .describe(
+          'An attempt that ran out of memory is made again with twice as much, up to this; four times `memory` where it is left out.',
+        ),
+      disk_max: size().optional().describe('The same for disk; four times `disk` where it is left out.'),
       give_up_after: duration()
         .optional()
         .describe('No attempt is begun later than so long after the job was queued.'),

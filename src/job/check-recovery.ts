@@ -1,0 +1,68 @@
+import { valueAt } from './raw-value.ts';
+import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
+import type { Scalar } from './spec.ts';
+import { parseDuration, parseSize } from './units.ts';
+
+/** Where `[recovery]` contradicts itself or the rest of the file, each with what to do about it. */
+export function checkRecovery(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
+  return [
+    ...checkMost(source, 'memory'),
+    ...checkMost(source, 'disk'),
+    ...checkGiveUp(source),
+    ...checkFailedJobs(source, matrix),
+    ...checkSingle(source),
+  ];
+}
+
+const read = <T>(
+  source: SourceFile,
+  path: string[],
+  parse: (text: string) => T | undefined,
+): T | undefined => {
+  const value = valueAt(source.value, path);
+  return typeof value === 'string' ? parse(value) : undefined;
+};
+
+const shown = (source: SourceFile, path: string[]): string => String(valueAt(source.value, path));
+
+function checkMost(source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] {
+  const at = ['recovery', `${what}_max`];
+  const asked = ['resources', what];
+  const [most, first] = [read(source, at, parseSize), read(source, asked, parseSize)];
+  if (most === undefined || first === undefined || most >= first) return [];
+  const message = `"${shown(source, at)}" is less than ${what} = "${shown(source, asked)}", with which the first attempt begins; expected as much or more`;
+  return [problemAt(source, at, message)];
+}
+
+function checkGiveUp(source: SourceFile): SpecProblem[] {
+  const at = ['recovery', 'give_up_after'];
+  const time = ['resources', 'time'];
+  const [giveUp, longest] = [read(source, at, parseDuration), read(source, time, parseDuration)];
+  if (giveUp === undefined || longest === undefined || giveUp >= longest) return [];
+  const message = `"${shown(source, at)}" is shorter than the time = "${shown(source, time)}" of a single attempt; expected as long or longer`;
+  return [problemAt(source, at, message)];
+}
+
+function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
+  const at = ['recovery', 'failed_jobs'];
+  const most = valueAt(source.value, at);
+  const each = valueAt(source.value, ['run', 'jobs']) ?? 1;
+  if (typeof most !== 'number' || typeof each !== 'number') return [];
+  const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each);
+  if (most <= jobs) return [];
+  const message = `${most} can never be reached: the run has ${jobs} ${jobs === 1 ? 'job' : 'jobs'}; expected ${jobs} or less, or leave it out`;
+  return [problemAt(source, at, message)];
+}
+
+/** One attempt leaves nothing to recover with. */
+function checkSingle(source: SourceFile): SpecProblem[] {
+  if (valueAt(source.value, ['run', 'attempts']) !== 1) return [];
+  return ['avoid', 'memory_max', 'disk_max', 'give_up_after'].flatMap((key) => {
+    const at = ['recovery', key];
+    const value = valueAt(source.value, at);
+    if (value === undefined || value === 'none') return [];
+    const message =
+      'is for further attempts, and run.attempts = 1 allows none; expected attempts = 2 or more, or leave it out';
+    return [problemAt(source, at, message)];
+  });
+}
