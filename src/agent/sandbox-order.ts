@@ -11,16 +11,17 @@ import { readOrder } from './order.ts';
  * the scheduler brings back falls into place; which attempt this is, the scheduler knows.
  */
 export async function readSandboxOrder(file: string, cwd: string, env: Env): Promise<Order> {
-  const attempt = attemptNumber(env);
-  const order = await readOrder(file, (value) => placed(value as Order, cwd, attempt));
+  const started = attemptNumber(env);
+  const order = await readOrder(file, (value) => placed(value as Order, cwd, started));
   await mkdir(order.attemptFolder, { recursive: true });
   await mkdir(path.join(cwd, runFiles.results), { recursive: true });
   await adoptCheckpoint(order, cwd);
   return order;
 }
 
-function placed(order: Order, cwd: string, attempt: number): Order {
+function placed(order: Order, cwd: string, started: number): Order {
   const id = (order as Partial<Order>).job?.id ?? '';
+  const attempt = (order.attemptsBefore ?? 0) + started;
   return {
     ...order,
     attempt,

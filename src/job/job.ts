@@ -24,6 +24,8 @@ export interface Order {
   job: Job;
   /** From 1. */
   attempt: number;
+  /** Attempts that other jobs of the scheduler made for this one: those it counts itself come after them. */
+  attemptsBefore?: number;
   data: OrderedData[];
   environment: Environment;
   resources: Resources;
@@ -35,8 +37,8 @@ export interface Order {
   resultsTo: string;
   /** The attempt's own folder: journal, claim and logs are written here under the names of `layout.ts`. */
   attemptFolder: string;
-  /** How often figures are told to the access point while the attempt runs, where there is a way. */
-  liveSeconds?: number;
   /** Folder of the notes that the attempts of the run share, where it is on the machine of the attempt. */
   notesFolder?: string;
+  /** How often figures are told to the access point while the attempt runs, where there is a way. */
+  liveSeconds?: number;
 }

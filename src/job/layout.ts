@@ -11,13 +11,15 @@ export const runFiles = {
   files: 'files',
   jobs: 'jobs',
   results: 'results',
+  /** A folder for each time that jobs were handed to the pool again: the plan by then, and what it rendered. */
+  rounds: 'rounds',
   /** Folder with the lease of the process that supervises the run on the local pool. */
   supervisor: 'supervisor',
   supervisorLog: 'supervisor.log',
-} as const;
-
   /** Small files that the attempts of the run share while they run, in the folders of `noteFolders`. */
   notes: 'notes',
+} as const;
+
 export const attemptFiles = {
   order: 'order.json',
   journal: 'agent.jsonl',
@@ -31,8 +33,6 @@ export const attemptFiles = {
   savedBy: '.updraft-attempt',
 } as const;
 
-/** Marks a line that an agent wrote into the job's event log while it ran. */
-export const liveMark = 'updraft ';
 /** Folders of shared notes. */
 export const noteFolders = {
   /** How long the first epoch of an attempt took, by `<job>-<attempt>`. */
@@ -41,6 +41,8 @@ export const noteFolders = {
   brakes: 'brakes',
 } as const;
 
+/** Marks a line that an agent wrote into the job's event log while it ran. */
+export const liveMark = 'updraft ';
 
 /** What lies in a scheduler's sandbox beside `files`, `jobs` and `results`, which it has like a run's folder. */
 export const sandboxFiles = {
@@ -52,6 +54,9 @@ export const jobId = (index: number): string => String(index).padStart(4, '0');
 
 export const attemptFolder = (runFolder: string, job: string, attempt: number): string =>
   path.join(runFolder, runFiles.jobs, job, `attempt-${attempt}`);
+
+export const roundFolder = (runFolder: string, round: number): string =>
+  path.join(runFolder, runFiles.rounds, String(round));
 
 export const resultsFolder = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.results, job);

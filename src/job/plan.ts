@@ -32,6 +32,8 @@ export interface Plan {
   spec: Spec;
   jobs: Job[];
   files: PlannedFile[];
+  /** Where the copies of the files are in the run's folder, when a retry brought new ones. */
+  filesIn?: string;
   data: PlannedData[];
   disk: { bytes: number; why: string };
 }

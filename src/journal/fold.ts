@@ -132,7 +132,7 @@ export class RunFold {
         if (entry.jobs === 'all') this.#run = { ...this.#run, stopRequested: true };
         for (const id of this.#jobs.keys())
           if (entry.jobs === 'all' || entry.jobs.includes(id))
-            this.#changeJob(id, (old) => ({ ...old, stopRequested: true }));
+            this.#changeJob(id, (old) => stopping(old, entry.t));
         return;
       case 'run-ended':
         // Every job has said so itself.
@@ -205,6 +205,12 @@ export class RunFold {
 }
 
 const lastAttempt = ({ attempts }: JobState): number => attempts.at(-1)?.attempt ?? 0;
+
+/** Nobody has to end a job that was kept back. */
+const stopping = (job: JobState, t: string): JobState =>
+  job.isKeptBack
+    ? { ...without(job, ['isKeptBack']), stopRequested: true, status: 'ended', outcome: 'stopped', endedAt: t }
+    : { ...job, stopRequested: true };
 
 /** A job that waits anew. */
 const again = (job: JobState): JobState => ({

@@ -1,4 +1,6 @@
+import type { PoolCustoms } from '../check/pool-customs.ts';
 import type { Plan } from '../job/plan.ts';
+import type { Resources } from '../job/spec.ts';
 
 /** What a pool makes of a plan, to be shown before anything happens. */
 export interface Rendering {
@@ -10,23 +12,29 @@ export interface Rendering {
   shown?: string;
 }
 
-/** A rule of a pool that a plan breaks (`error`: it would be refused or held) or strains (`warning`). */
-export interface Finding {
-  level: 'error' | 'warning';
-  /** Name of the rule, for programs. */
-  rule: string;
-  message: string;
-  fix: string;
+/** Jobs of a run that are handed to the pool together; round 1 is the run's beginning. */
+export interface Round {
+  number: number;
+  jobs: readonly string[];
+  /** How many attempts each job has had. */
+  attemptsBefore: ReadonlyMap<string, number>;
 }
+
+/** What a retry asks for instead of what the plan says. */
+export type ResourceChange = Partial<Pick<Resources, 'memoryBytes' | 'timeSeconds'> & { diskBytes: number }>;
 
 /** Where attempts run. First it renders, then it acts. */
 export interface Pool {
-  /** What its limits and customs say against a plan; asks nobody outside this machine. */
-  check(plan: Plan): Promise<Finding[]>;
-  /** Throws a Fault with figures when a job could never run there. `run` is the name the run will have. */
-  render(plan: Plan, run: string): Promise<Rendering>;
+  /** Its limits and customs for a plan, where it has any; asks nobody outside this machine. */
+  customs(plan: Plan): Promise<PoolCustoms | undefined>;
+  /** Throws a Fault with figures when a job could never run there. `run` is the run's name; all its jobs unless a round is named. */
+  render(plan: Plan, run: string, round?: Round): Promise<Rendering>;
   /** Sees to it that the run in the folder is brought to its end; harmless when that is under way already. */
   submit(runFolder: string): Promise<void>;
   /** Ends these jobs, once the journal says that they shall stop. */
   stop(runFolder: string, jobs: readonly string[]): Promise<void>;
+  /** Has jobs that the pool keeps back go on, changed as said; gives those it does not have, which need a new round. */
+  release(runFolder: string, jobs: readonly string[], change: ResourceChange): Promise<string[]>;
+  /** Takes a job's slot away, as its owner might. */
+  evict(runFolder: string, job: string): Promise<void>;
 }

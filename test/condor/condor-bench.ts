@@ -57,7 +57,8 @@ export async function condorBench(
     ...more,
   };
   await mkdir(path.join(state.home, 'cache'), { recursive: true });
-  const start = { self: [], env, clock: systemClock, pid: process.pid };
+  const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
+  const start = { self: [], env, clock: systemClock, pid: process.pid, kill };
   const pool = openPool('condor', start);
   const until = async (run: string, satisfies: (state: RunState) => boolean): Promise<RunState> => {
     let last: RunState | undefined;

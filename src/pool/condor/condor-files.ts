@@ -1,3 +1,5 @@
+import { runFiles } from '../../job/layout.ts';
+
 /** Files that a run on HTCondor has beside those of every run, by their path in its folder. */
 export const condorFiles = {
   submit: 'condor/job.sub',
@@ -17,3 +19,14 @@ export const condorFiles = {
   /** Held by the process that submits. */
   submitting: 'condor/submitting',
 } as const;
+
+/** What HTCondor is told of one round, by path in the run's folder: the first round's is where every run has it. */
+export function roundFiles(round: number): Record<'submit' | 'items' | 'orders', string> {
+  if (round === 1)
+    return { submit: condorFiles.submit, items: condorFiles.items, orders: condorFiles.orders };
+  const folder = `${runFiles.rounds}/${round}`;
+  return { submit: `${folder}/job.sub`, items: `${folder}/jobs.items`, orders: `${folder}/orders` };
+}
+
+/** How `condor_q` names the jobs of one round together. */
+export const batchName = (run: string, round: number): string => (round === 1 ? run : `${run}#${round}`);

@@ -1,21 +1,30 @@
 import path from 'node:path';
 import type { OrderedData } from '../../job/job.ts';
 import type { Plan, PlannedData } from '../../job/plan.ts';
-import { deliveredName } from './check-profile.ts';
-import { condorFiles } from './condor-files.ts';
+import { deliveredName } from '../../job/delivered-name.ts';
+import type { Round } from '../pool.ts';
+import { condorFiles, roundFiles } from './condor-files.ts';
 
 /** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
-export function renderOrders(plan: Plan, run: string, liveSeconds: number): Record<string, string> {
+export function renderOrders(
+  plan: Plan,
+  run: string,
+  liveSeconds: number,
+  round?: Round,
+): Record<string, string> {
   const data = plan.data.map(sandboxData);
   const { environment, resources } = plan.spec;
   const asked = { ...resources, diskBytes: plan.disk.bytes };
   // Each word passes through the access point: many jobs speak less often.
   const every = Math.max(liveSeconds, plan.jobs.length / 20);
-  const orders = plan.jobs.map((job): [string, string] => [
-    `${condorFiles.orders}/${job.id}.json`,
-    `${JSON.stringify({ version: 1, run, job, data, environment, resources: asked, liveSeconds: every })}\n`,
-  ]);
-  return Object.fromEntries(orders);
+  const meant = round === undefined ? undefined : new Set(round.jobs);
+  const folder = roundFiles(round?.number ?? 1).orders;
+  const orders = plan.jobs.map((job): [string, string] => {
+    const attemptsBefore = round?.attemptsBefore.get(job.id);
+    const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked };
+    return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, liveSeconds: every })}\n`];
+  });
+  return Object.fromEntries(orders.filter((_, index) => meant?.has(plan.jobs[index]?.id ?? '') ?? true));
 }
 
 /** A data source as it looks from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */

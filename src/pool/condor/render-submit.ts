@@ -1,12 +1,14 @@
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Plan, PlannedData } from '../../job/plan.ts';
-import { durationClass } from './check-profile.ts';
-import { condorFiles } from './condor-files.ts';
+import { durationClass } from './duration-class.ts';
+import type { Round } from '../pool.ts';
+import { batchName, condorFiles, roundFiles } from './condor-files.ts';
 import type { CondorVersion } from './condor-version.ts';
 import type { Profile } from './profiles.ts';
 import { recoveryRules } from './recovery-rules.ts';
 import { nativeName, tokenName } from './render-orders.ts';
 import { imageLines, isFederated } from './render-image.ts';
+import { submitNotes } from './submit-notes.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
 export interface SubmitInput {
@@ -17,6 +19,8 @@ export interface SubmitInput {
   run: string;
   /** Settings of the user's that the agent and the plugin need too. */
   environment: Record<string, string>;
+  /** The jobs that are handed over now; by default all. */
+  round?: Round | undefined;
 }
 
 /** What the agent takes of the disk, packed and unpacked. */
@@ -31,10 +35,10 @@ const graceSeconds = 600;
 export function renderSubmit(input: SubmitInput): string {
   const { plan, profile } = input;
   return [
-    `# ${plan.jobs.length} jobs of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
+    `# ${input.round?.jobs.length ?? plan.jobs.length} jobs of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
     ...programLines(input),
     '',
-    ...fileLines(plan),
+    ...fileLines(plan, numberOf(input)),
     '',
     ...resourceLines(input),
     '',
@@ -44,7 +48,7 @@ export function renderSubmit(input: SubmitInput): string {
     ...recoveryRules(plan, profile.firstReleaseSeconds).lines,
     ...limitLines(plan),
     '',
-    ...queueLines(plan, profile),
+    ...queueLines(input),
     '',
   ].join('\n');
 }
@@ -78,12 +82,14 @@ function programLines({ plan, profile, version, environment }: SubmitInput): str
   ];
 }
 
-function fileLines(plan: Plan): string[] {
-  const { files, data, spec } = plan;
+const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
+
+function fileLines(plan: Plan, round: number): string[] {
+  const { files, filesIn = runFiles.files, data, spec } = plan;
   const sent = [
     condorFiles.agent,
-    `${condorFiles.orders}/$(job).json`,
-    ...(files.length > 0 ? [runFiles.files] : []),
+    `${roundFiles(round).orders}/$(job).json`,
+    ...(files.length > 0 ? [filesIn] : []),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
   ];
@@ -133,8 +139,10 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
 
 function identityLines(input: SubmitInput): string[] {
   return [
-    `batch_name = ${literal(input.run)}`,
+    `batch_name = ${literal(batchName(input.run, numberOf(input)))}`,
     'description = $(what)',
+    // In the log, so that it alone tells whose events they are.
+    `submit_event_notes = ${submitNotes('$(job)', numberOf(input))}`,
     `MY.UpdraftRun = ${adString(input.run)}`,
     'MY.UpdraftJob = "$(job)"',
     ...accountLines(input),
@@ -164,17 +172,20 @@ function limitLines({ spec }: Plan): string[] {
   return [`allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
 }
 
-function queueLines({ jobs }: Plan, { mostQueued, mostIdle }: Profile): string[] {
-  const many = jobs.length > mostIdle;
+function queueLines(input: SubmitInput): string[] {
+  const { mostQueued, mostIdle } = input.profile;
+  const many = (input.round?.jobs ?? input.plan.jobs).length > mostIdle;
   return [
     ...(many ? [`max_materialize = ${mostQueued}`, `max_idle = ${mostIdle}`] : []),
-    `queue job,what from ${condorFiles.items}`,
+    `queue job,what from ${roundFiles(numberOf(input)).items}`,
   ];
 }
 
 /** The item data of the queue statement: the job's id, a separator that occurs in no text, what the job is. */
-export function renderItems({ jobs }: Plan): string {
+export function renderItems({ jobs }: Plan, round?: Round): string {
+  const meant = round === undefined ? undefined : new Set(round.jobs);
   return jobs
+    .filter(({ id }) => meant?.has(id) ?? true)
     .map(({ id, parameters }) => {
       const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
       return `${id}\u001f${plainly([`job ${id}`, ...what].join(' '))}\n`;

@@ -11,7 +11,7 @@ import { runFiles } from '../../job/layout.ts';
 import type { RunBody } from '../../journal/entry.ts';
 import { openJournal, type Journal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/read-journal.ts';
-import { condorFiles } from './condor-files.ts';
+import { batchName, condorFiles, roundFiles } from './condor-files.ts';
 import { isUnreachable, type CondorTools } from './condor-tools.ts';
 import { adString } from './submit-text.ts';
 
@@ -25,23 +25,28 @@ const lookEveryMs = 100;
 const tryAgain = 'the same command again finds out what became of it, and submits no job twice';
 
 /**
- * Submits a run exactly once, whoever is killed when: `condor_submit` is started and named in the journal before it
+ * Submits a round of a run exactly once, whoever is killed when: `condor_submit` is started and named in the journal before it
  * is told what to submit, so that whoever comes later waits for its end and then looks for the cluster. Gives the
  * cluster's number.
  */
-export async function submitOnce(runFolder: string, submitter: Submitter): Promise<number> {
+export async function submitOnce(runFolder: string, round: number, submitter: Submitter): Promise<number> {
   const lease = path.join(runFolder, condorFiles.submitting);
   return await withLease(lease, submitter.self, submitter.clock, async () => {
     const file = path.join(runFolder, runFiles.journal);
     const { entries } = await readJournal(file);
     const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
-    const submitted = entries.findLast((entry) => entry.kind === 'submitted');
+    const submitted = entries
+      .filter((entry) => entry.kind === 'submitted')
+      .find((entry) => (entry.round ?? 1) === round);
     if (submitted !== undefined) return submitted.cluster;
     await using journal = await openJournal(file, submitter.clock);
-    const asking = entries.findLast((entry) => entry.kind === 'submitting');
-    const found = asking === undefined ? undefined : await findCluster(runFolder, run, asking.by, submitter);
-    const cluster = found ?? (await submit(runFolder, journal, submitter));
-    await journal.append({ kind: 'submitted', cluster });
+    const asking = entries
+      .filter((entry) => entry.kind === 'submitting')
+      .findLast((entry) => (entry.round ?? 1) === round);
+    const batch = batchName(run, round);
+    const found = asking && (await findCluster(runFolder, batch, asking.by, submitter));
+    const cluster = found ?? (await submit(runFolder, round, journal, submitter));
+    await journal.append({ kind: 'submitted', cluster, round });
     return cluster;
   });
 }
@@ -49,7 +54,7 @@ export async function submitOnce(runFolder: string, submitter: Submitter): Promi
 /** The cluster that an earlier `condor_submit`, whose answer nobody heard, may have made. */
 async function findCluster(
   runFolder: string,
-  run: string,
+  batch: string,
   by: ProcessIdentity,
   { tools, clock }: Submitter,
 ): Promise<number | undefined> {
@@ -62,21 +67,23 @@ async function findCluster(
   try {
     for await (const event of readEventLog(log))
       if (event.kind === 'submit' || event.kind === 'cluster-submit')
-        if (event.details.batchName === run) return event.cluster;
+        if (event.details.batchName === batch) return event.cluster;
   } catch (error) {
     if (!(error instanceof Fault)) throw error; // no log yet
   }
-  const args = ['-constraint', `UpdraftRun == ${adString(run)}`, '-af', 'ClusterId'];
+  const args = ['-constraint', `JobBatchName == ${adString(batch)}`, '-af', 'ClusterId'];
   const cluster = Number.parseInt(await tools.ask('condor_q', args), 10);
   return Number.isNaN(cluster) ? undefined : cluster;
 }
 
 async function submit(
   runFolder: string,
+  round: number,
   journal: Journal<RunBody>,
   { tools, clock }: Submitter,
 ): Promise<number> {
-  const description = await readFile(path.join(runFolder, condorFiles.submit));
+  const file = path.join(runFolder, roundFiles(round).submit);
+  const description = await readFile(file);
   const child = spawn(tools.command('condor_submit'), ['-terse', '-'], {
     cwd: runFolder,
     env: { ...tools.env },
@@ -93,7 +100,7 @@ async function submit(
   });
   ended.catch(() => undefined);
   const by = identifyProcess(child.pid ?? 0);
-  if (by !== undefined) await journal.append({ kind: 'submitting', by });
+  if (by !== undefined) await journal.append({ kind: 'submitting', by, round });
   // Until now it knows nothing; a description that breaks off has no `queue` and submits nothing.
   child.stdin.on('error', () => undefined); // its exit tells
   child.stdin.end(description);
@@ -103,7 +110,7 @@ async function submit(
   const told = toldBy(said);
   const fix = isUnreachable(told)
     ? 'the scheduler does not answer: try the same command again in a while; `condor_q` shows when it is back'
-    : `see ${path.join(runFolder, condorFiles.submit)}; the same command again submits it`;
+    : `see ${file}; the same command again submits it`;
   throw new Fault('pool-unreachable', `condor_submit refused the run: ${told}`, {
     fix,
     about: runFolder,

@@ -4,14 +4,16 @@ import type { Plan } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Pool } from '../pool.ts';
 import { agentCommand } from './agent-command.ts';
+import { evictAgent } from './evict-agent.ts';
+import type { Kill } from './leftovers.ts';
 import { detectMachine, type Machine } from './machine.ts';
 import { startSupervisor, type SupervisorStart } from './start-supervisor.ts';
 
 /** This machine as a pool: attempts run side by side within what it has. */
-export function localPool(start: SupervisorStart): Pool {
+export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
   return {
     // What cannot run here is told when it is rendered, with the machine's figures.
-    check: () => Promise.resolve([]),
+    customs: () => Promise.resolve(undefined),
     async render(plan) {
       const machine = await detectMachine(start.env);
       assertFits(plan, machine);
@@ -25,6 +27,9 @@ export function localPool(start: SupervisorStart): Pool {
     submit: (runFolder) => startSupervisor(runFolder, start),
     // Whoever supervises reads the journal; it may be dead, and then this ends what it left.
     stop: (runFolder) => startSupervisor(runFolder, start),
+    // Nothing is kept here but in the journal: all that ended needs a new round.
+    release: (_, jobs) => Promise.resolve([...jobs]),
+    evict: (runFolder, job) => evictAgent(runFolder, job, start.kill),
   };
 }
 

@@ -6,7 +6,7 @@ import type { Plan } from '../../job/plan.ts';
 /** What the agent of one attempt is told to do. */
 export function renderOrder(
   runFolder: string,
-  { data, disk, spec }: Plan,
+  { data, disk, filesIn, spec }: Plan,
   job: Job,
   attempt: number,
   scratch: string,
@@ -19,7 +19,7 @@ export function renderOrder(
     data,
     environment: spec.environment,
     resources: { ...spec.resources, diskBytes: disk.bytes },
-    filesFrom: path.join(runFolder, runFiles.files),
+    filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
     resultsTo: resultsFolder(runFolder, job.id),
     attemptFolder: attemptFolder(runFolder, job.id, attempt),

@@ -3,6 +3,9 @@ import { acquireLease } from '../../base/lease.ts';
 import type { ProcessIdentity } from '../../base/process-identity.ts';
 import { runFiles } from '../../job/layout.ts';
 import { openJournal } from '../../journal/file.ts';
+import { fold } from '../../journal/fold.ts';
+import { readJournal } from '../../journal/read-journal.ts';
+import { runEndedAt } from '../../journal/run-ended-at.ts';
 import type { AttemptWorld } from './attempt.ts';
 import type { Machine } from './machine.ts';
 import { Shares } from './shares.ts';
@@ -22,12 +25,17 @@ export interface SuperviseOptions extends Omit<AttemptWorld, 'onExit'> {
  */
 export async function supervise(options: SuperviseOptions): Promise<'ended' | 'left' | 'held'> {
   const { runFolder, self, machine, poolFolder, clock, signal } = options;
-  const lease = await acquireLease(path.join(runFolder, runFiles.supervisor), self);
-  if (lease === undefined) return 'held';
-  await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
-  const shares = new Shares(poolFolder, machine, self, clock);
-  const outcome = await new Supervisor(options, journal, shares).work(signal);
-  // Whoever leaves before the end keeps the lease, so that everybody sees that the run's supervisor died.
-  if (outcome === 'ended') await lease.release();
-  return outcome;
+  const file = path.join(runFolder, runFiles.journal);
+  for (;;) {
+    const lease = await acquireLease(path.join(runFolder, runFiles.supervisor), self);
+    if (lease === undefined) return 'held';
+    await using journal = await openJournal(file, clock);
+    const shares = new Shares(poolFolder, machine, self, clock);
+    const outcome = await new Supervisor(options, journal, shares).work(signal);
+    // Whoever leaves before the end keeps the lease, so that everybody sees that the run's supervisor died.
+    if (outcome === 'left') return outcome;
+    await lease.release();
+    // A retry that was written after we last looked, by somebody who saw that we still had the lease, is ours.
+    if (runEndedAt(fold((await readJournal(file)).entries).jobs) !== undefined) return outcome;
+  }
 }

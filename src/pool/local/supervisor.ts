@@ -2,14 +2,18 @@ import path from 'node:path';
 import { asFault } from '../../fault/fault.ts';
 import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
 import type { Outcome, RunBody } from '../../journal/entry.ts';
 import type { Journal } from '../../journal/file.ts';
 import { RunFold } from '../../journal/fold.ts';
 import { recordOf } from '../../journal/record-of.ts';
+import { runEndedAt } from '../../journal/run-ended-at.ts';
 import type { AttemptState, JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { decide, type EndedAttempt } from '../../recovery/decide.ts';
+import { nextRung } from '../../recovery/next-rung.ts';
+import { roundPlan } from '../round-plan.ts';
 import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
 import type { AttemptEnd } from './attempt-end.ts';
 import type { Shares } from './shares.ts';
@@ -26,13 +30,15 @@ const lookEveryMs = 500;
 export class Supervisor {
   readonly #world: AttemptWorld;
   readonly #jobs: Map<string, Job>;
+  /** What later rounds run by. */
+  readonly #plans = new Map<number, Plan>();
   readonly #journal: Journal<RunBody>;
   readonly #shares: Shares;
   readonly #tail: JournalTail;
   readonly #fold = new RunFold();
   readonly #running = new Map<string, Attempt>();
   #runEnded = false;
-  /** All jobs of a run ask for the same: where there is no room for one there is none for the next. */
+  /** Jobs of a run ask for about the same: where there is no room for one there is none for the next. */
   #isFull = false;
   #wake = new AbortController();
 
@@ -53,7 +59,8 @@ export class Supervisor {
       let changed = false;
       for (const job of await this.#read()) changed = (await this.#step(job)) || changed;
       const jobs = await this.#read();
-      if (jobs.every(({ status }) => status === 'ended')) return this.#end(jobs);
+      if (runEndedAt(jobs) !== undefined) return this.#end(jobs);
+      changed = (await this.#climb(jobs)) || changed;
       if (!changed) await this.#pause(signal);
     }
     return 'left';
@@ -66,7 +73,7 @@ export class Supervisor {
       this.#fold.add(entry);
       if (isAgentEntry(entry)) continue;
       if (entry.kind === 'run-ended') this.#runEnded = true;
-      if (entry.kind === 'attempt-started') this.#runEnded = false;
+      if (entry.kind === 'attempt-started' || entry.kind === 'round-started') this.#runEnded = false;
     }
     const { jobs, stopRequested } = this.#fold.state();
     const known = new Map(jobs.map((job) => [job.id, job]));
@@ -92,8 +99,10 @@ export class Supervisor {
     if (job.status === 'ended') return false;
     if (job.stopRequested && job.attempts.at(-1)?.outcome !== 'success')
       return this.#endJob(job.id, 'stopped');
+    if (job.isKeptBack) return false;
+    const ofRound = job.attempts.filter(({ attempt: number }) => number > (job.attemptsBefore ?? 0));
     const decision = decide(
-      job.attempts.map(asEnded),
+      ofRound.map(asEnded),
       this.#world.plan.spec.run.attempts,
       this.#world.clock.now(),
     );
@@ -101,22 +110,42 @@ export class Supervisor {
     return decision.do === 'start' && this.#start(job, decision.why);
   }
 
+  /** Lets those go ahead that were kept back until others had a valid result. */
+  async #climb(jobs: JobState[]): Promise<boolean> {
+    const { canary, rounds } = this.#fold.state();
+    const ahead = canary === undefined ? [] : nextRung({ canary, jobs });
+    if (ahead.length === 0) return false;
+    const why = 'all jobs that went ahead have a valid result';
+    await this.#journal.append({ kind: 'round-started', round: rounds + 1, jobs: ahead, why });
+    return true;
+  }
+
   async #start(job: JobState, why: string): Promise<boolean> {
     const planned = this.#jobs.get(job.id);
     if (this.#isFull || planned === undefined) return false;
+    const plan = await this.#planOf(job);
     const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
     const folder = attemptFolder(this.#world.runFolder, job.id, number);
-    const share = await this.#shares.take(folder, this.#world.plan.spec.resources);
+    const share = await this.#shares.take(folder, plan.spec.resources);
     this.#isFull = share === undefined;
     if (share === undefined) return false;
     // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
     await this.#journal.append({ kind: 'attempt-started', job: job.id, attempt: number, why });
     try {
-      this.#running.set(job.id, await Attempt.start(this.#world, planned, number, share));
+      this.#running.set(job.id, await Attempt.start({ ...this.#world, plan }, planned, number, share));
     } catch (error) {
       await this.#startFailed(job.id, number, error);
     }
     return true;
+  }
+
+  async #planOf({ round = 1 }: JobState): Promise<Plan> {
+    if (round === 1) return this.#world.plan;
+    const known = this.#plans.get(round);
+    if (known !== undefined) return known;
+    const plan = await roundPlan(this.#world.runFolder, round);
+    this.#plans.set(round, plan);
+    return plan;
   }
 
   async #startFailed(job: string, number: number, error: unknown): Promise<void> {
