@@ -119,6 +119,7 @@ const train = shape({
   checkpoint: maybe(inside),
   env: tableOf(anyText),
   quietLimitSeconds: maybe(amount),
+  slowLimit: maybe(amount),
 });
 
 const data = shape({

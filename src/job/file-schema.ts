@@ -43,6 +43,15 @@ const train = z
       quiet_limit: duration()
         .optional()
         .describe('No output and no progress for so long: the attempt hangs and is ended.'),
+      slow_limit: z
+        .number(entry('how many times as slow as elsewhere is too slow, like 3, or 0 for never'))
+        .refine((value) => value === 0 || (value > 1 && value <= 1000), {
+          error: ({ input }) => `is ${String(input)}; expected 0 (never), or a number above 1, like 3`,
+        })
+        .optional()
+        .describe(
+          'A first epoch that takes so many times as long as in other attempts of the run: the attempt leaves that machine. 3 unless told; 0 turns it off.',
+        ),
       env: z
         .record(
           names(

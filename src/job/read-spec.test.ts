@@ -342,3 +342,11 @@ test('a file that is neither TOML nor YAML by its name is refused', () => {
     message: /neither in \.toml nor in \.yaml/,
   });
 });
+
+test('a limit for slow machines is 0 or above 1', () => {
+  const limit = (value: string): string => good.replace('[train]', `[train]\nslow_limit = ${value}`);
+  assert.equal(readSpec(limit('2.5'), 'u.toml').train.slowLimit, 2.5);
+  assert.equal(readSpec(limit('0'), 'u.toml').train.slowLimit, 0);
+  for (const wrong of ['1', '-3', '0.5', '"3"', 'inf'])
+    assert.match(problemsOf(limit(wrong))[0] ?? '', /train\.slow_limit: is .*; expected .*0/);
+});

@@ -78,6 +78,7 @@ function toSpec(file: FileContent): Spec {
       ...(train.checkpoint !== undefined && { checkpoint: plainPath(train.checkpoint) }),
       env: Object.fromEntries(Object.entries(train.env).map(([name, value]) => [name, String(value)])),
       ...(train.quiet_limit !== undefined && { quietLimitSeconds: train.quiet_limit }),
+      ...(train.slow_limit !== undefined && { slowLimit: train.slow_limit }),
     },
     data: Object.entries(file.data).map(([name, data]) => toDataSource(name, data)),
     environment: toEnvironment(environment),

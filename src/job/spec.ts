@@ -25,6 +25,8 @@ export interface Train {
   env: Record<string, string>;
   /** No output and no progress for so long: the attempt hangs. */
   quietLimitSeconds?: number;
+  /** A first epoch that takes so many times as long as elsewhere in the run: the attempt leaves the machine. 0: never. */
+  slowLimit?: number;
 }
 
 export const unpackModes = ['auto', 'none', 'nested', 'tar', 'tar.gz', 'tar.zst', 'tar.xz', 'zip'] as const;

@@ -100,6 +100,7 @@ const agentShapes: Shapes<AgentBody> = {
     gpus: texts,
   },
   phase: { phase: oneOf(phases) },
+  'self-test': { checks: list(record({ name: text, ok: flag, said: text })) },
   'fetch-progress': { object: text, bytes: number, total: maybe(number), rate: number, server: text },
   'fetch-setback': { object: text, server: text, fault },
   fetched: {
@@ -119,6 +120,7 @@ const agentShapes: Shapes<AgentBody> = {
     loss: maybe(number),
     accuracy: maybe(number),
   },
+  'first-epoch': { seconds: number, said: maybe(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number },
   'checkpoint-saved': {
     files: number,

@@ -77,6 +77,8 @@ export type AgentBody =
       gpus: string[];
     }
   | { kind: 'phase'; phase: Phase }
+  /** What the machine was asked before any data moved, and what it said. */
+  | { kind: 'self-test'; checks: { name: string; ok: boolean; said: string }[] }
   | { kind: 'fetch-progress'; object: string; bytes: number; total?: number; rate: number; server: string }
   | { kind: 'fetch-setback'; object: string; server: string; fault: FaultRecord }
   | {
@@ -98,6 +100,8 @@ export type AgentBody =
       loss?: number;
       accuracy?: number;
     }
+  /** The first epoch is over; `said` tells why an attempt stays that was too slow. */
+  | { kind: 'first-epoch'; seconds: number; said?: string }
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
   /** What the training left in its checkpoint folder is kept; `sha256` is that of the list of its files. */
   | {

@@ -54,6 +54,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     }
     case 'fault':
       return { ...state, faults: [...state.faults, entry.fault] };
+    case 'self-test':
+    case 'first-epoch':
     case 'cleaned':
       return state;
     case 'agent-ended':
