@@ -9,6 +9,8 @@ export interface Variant {
 
 interface Course {
   rounds: number;
+  /** A run that takes longer is ended and counts as this long. */
+  limitSeconds?: number;
   /** Before each run, not measured: takes away what the last one left. */
   prepare: () => Promise<void> | void;
   /** After each run, not measured: throws if the bytes are not right. */
@@ -21,9 +23,13 @@ export async function interleave(variants: Variant[], course: Course): Promise<M
   for (let round = 0; round < course.rounds; round++)
     for (const variant of shuffled(variants)) {
       await course.prepare();
-      const cost = await measure(variant.command, variant.env === undefined ? {} : { env: variant.env });
-      if (!cost.succeeded) throw new Error(`${variant.name} failed:\n${cost.output}`);
-      await course.prove(variant);
+      const { limitSeconds = Infinity } = course;
+      const cost = await measure(variant.command, {
+        ...(variant.env !== undefined && { env: variant.env }),
+        ...(limitSeconds < Infinity && { limitSeconds }),
+      });
+      if (cost.succeeded) await course.prove(variant);
+      else if (cost.wall < limitSeconds) throw new Error(`${variant.name} failed:\n${cost.output}`);
       costs.get(variant.name)?.push(cost);
       process.stderr.write(`${variant.name}: ${cost.wall.toFixed(2)} s, ${cost.cpu.toFixed(2)} s CPU\n`);
     }

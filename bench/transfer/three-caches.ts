@@ -26,6 +26,7 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
   const stalling = await stallingProxy('127.0.0.2', middle, share / 2);
   const course = {
     rounds,
+    limitSeconds: 60,
     prepare() {
       stalling.reset();
       for (const rest of ['', '.aria2', '.part', '.part.json']) rmSync(target + rest, { force: true });

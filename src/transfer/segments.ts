@@ -34,7 +34,7 @@ const nobody: ReadonlySet<string> = new Set();
 /** Less than this is not worth a request of its own. */
 const smallestTheft = 256 * 1024;
 /** Nor is what its server will have sent in this time. */
-const soonSeconds = 0.5;
+const soonSeconds = 0.15;
 
 /**
  * Which bytes are there, which are on their way, which are missing. Pieces are given out in order; when none is
