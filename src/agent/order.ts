@@ -141,7 +141,12 @@ const order = shape({
   job: shape({ id: text, parameters: tableOf(scalar), train }),
   attempt: ordinal,
   data: listOf(data),
-  environment: shape({ image: maybe(text), python: listOf(text) }),
+  environment: shape({
+    image: maybe(text),
+    python: listOf(text),
+    pack: maybe(data),
+    unpacker: maybe(inside),
+  }),
   resources: shape({ cpus: amount, gpus: amount, memoryBytes: amount, timeSeconds: maybe(amount) }),
   filesFrom: absolute,
   scratchParent: absolute,

@@ -1,3 +1,4 @@
+import { checkEnvironment } from './check-environment.ts';
 import { checkTemplates } from './check-templates.ts';
 import { checkRecovery } from './check-recovery.ts';
 import { isInside, overlap, plainPath } from './inside.ts';
@@ -22,6 +23,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix)),
     ...checkFolders(source),
     ...checkMethods(source),
+    ...checkEnvironment(source),
     ...checkRecovery(source, matrix),
   ];
 }

@@ -1,3 +1,4 @@
+import type { EnvironmentSize } from '../environment/size-environment.ts';
 import type { DataSource } from './spec.ts';
 import { formatSize } from './units.ts';
 
@@ -11,17 +12,22 @@ export function estimateDisk(
   asked: number | 'auto',
   data: readonly DataSource[],
   sentBytes: number,
+  environment?: EnvironmentSize,
 ): { bytes: number; why: string } {
   if (asked !== 'auto') return { bytes: asked, why: 'the job file says so' };
   const parts = [`${formatSize(headroom)} for outputs and logs`];
   if (sentBytes > 0) parts.push(`${formatSize(sentBytes)} of files`);
-  let bytes = headroom + sentBytes;
+  let dataBytes = 0;
   for (const source of data) {
     const need = onDisk(source);
-    bytes += need.bytes;
+    dataBytes += need.bytes;
     parts.push(`${formatSize(need.bytes)} for data.${source.name} (${need.why})`);
   }
-  return { bytes, why: parts.join(' + ') };
+  const { peakDisk, keptDisk, why } = environment ?? { peakDisk: 0, keptDisk: 0, why: '' };
+  // The software is there before data comes: what only unpacking it took is free again by then.
+  const software = Math.max(peakDisk, keptDisk + dataBytes) - dataBytes;
+  if (environment !== undefined) parts.push(`${formatSize(software)} for the software (${why})`);
+  return { bytes: headroom + sentBytes + dataBytes + software, why: parts.join(' + ') };
 }
 
 function onDisk({ expect, unpack, method, url }: DataSource): { bytes: number; why: string } {

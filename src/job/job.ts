@@ -14,6 +14,12 @@ export interface OrderedData extends DataSource {
   delivered?: string;
 }
 
+/** The software of a job as the agent sees it. */
+export interface OrderedEnvironment extends Pick<Environment, 'image' | 'python' | 'unpacker'> {
+  /** Archive of pixi-pack, unpacked and activated before anything of the user's runs. */
+  pack?: OrderedData;
+}
+
 /**
  * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
  * attempt runs. It never holds a token, only the path of a token's file.
@@ -27,7 +33,7 @@ export interface Order {
   /** Attempts that other jobs of the scheduler made for this one: those it counts itself come after them. */
   attemptsBefore?: number;
   data: OrderedData[];
-  environment: Environment;
+  environment: OrderedEnvironment;
   resources: Resources;
   /** Folder that holds `train.files`. */
   filesFrom: string;

@@ -7,7 +7,10 @@ import { isInside } from './inside.ts';
 import { FileProblem, listFiles } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
+import { withEnvironment } from './planned-environment.ts';
+import { valueAt } from './raw-value.ts';
 import { resolveData } from './resolve-data.ts';
+import { resolveEnvironment } from './resolve-environment.ts';
 import { problemAt, type KeyPath, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { Spec } from './spec.ts';
 import { SpecFault } from './spec-fault.ts';
@@ -45,8 +48,11 @@ export async function loadJobFile(
   const data = await Promise.all(
     spec.data.map((one) => resolveData(one, source, { folder, home: options.home }, problems)),
   );
+  const environment = await resolveEnvironment(spec, source, { folder, home: options.home }, problems);
   if (problems.length > 0) throw new SpecFault(problems);
-  return { plan: makePlan({ spec, file, folder, files, data }), source };
+  const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
+  const resources = withEnvironment(spec.resources, environment, saysMemory);
+  return { plan: makePlan({ spec: { ...spec, resources }, file, folder, files, data, environment }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {
@@ -84,6 +90,10 @@ async function collectFiles(
   for (const { name, manifest } of spec.data)
     if (manifest !== undefined && isInside(manifest) && !manifest.includes('://'))
       entries.push([['data', name, 'manifest'], manifest]);
+  const { pack, unpacker } = spec.environment;
+  if (unpacker !== undefined) entries.push([['environment', 'pixi_unpack'], unpacker]);
+  if (pack?.manifest?.includes('://') === false)
+    entries.push([['environment', 'pack', 'manifest'], pack.manifest]);
   const found = new Map<string, PlannedFile>();
   for (const [at, entry] of entries)
     try {

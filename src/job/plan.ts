@@ -4,6 +4,7 @@ import { chooseMethod } from './choose-method.ts';
 import { estimateDisk } from './estimate-disk.ts';
 import { expandJobs } from './expand.ts';
 import type { Job } from './job.ts';
+import type { PlannedEnvironment } from './planned-environment.ts';
 import type { DataMethod, DataSource, Spec } from './spec.ts';
 
 /** A file that is sent with every job. */
@@ -35,8 +36,13 @@ export interface Plan {
   /** Where the copies of the files are in the run's folder, when a retry brought new ones. */
   filesIn?: string;
   data: PlannedData[];
+  environment?: PlannedEnvironment;
   disk: { bytes: number; why: string };
 }
+
+/** All objects that a job fetches: its data, and the archive of its software. */
+export const fetchedBy = ({ data, environment }: Plan): PlannedData[] =>
+  environment?.pack === undefined ? data : [...data, environment.pack];
 
 export interface PlanInput {
   spec: Spec;
@@ -45,29 +51,31 @@ export interface PlanInput {
   files: PlannedFile[];
   /** The data sources with paths made absolute; by default as in the spec. */
   data?: DataSource[];
+  environment?: PlannedEnvironment | undefined;
 }
 
-export function makePlan({ spec, file, folder, files, data = spec.data }: PlanInput): Plan {
+export function makePlan({ spec, file, folder, files, data = spec.data, environment }: PlanInput): Plan {
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
   return {
     version: 1,
     file,
     folder,
-    planHash: planHash(spec, files),
+    planHash: planHash(spec, files, environment?.facts?.hash),
     spec,
     jobs: expandJobs(spec),
     files,
     data: planned,
-    disk: estimateDisk(spec.resources.diskBytes, planned, sent),
+    ...(environment !== undefined && { environment }),
+    disk: estimateDisk(spec.resources.diskBytes, planned, sent, environment?.size),
   };
 }
 
-function planHash(spec: Spec, files: PlannedFile[]): string {
+function planHash(spec: Spec, files: PlannedFile[], software: string | undefined): string {
   const data = spec.data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   // The order of the parameters decides which job gets which number, so it counts.
   const order = Object.keys(spec.run.matrix);
   return createHash('sha256')
-    .update(stableJson({ spec: { ...spec, data }, order, files }))
+    .update(stableJson({ spec: { ...spec, data }, order, files, ...(software !== undefined && { software }) }))
     .digest('hex');
 }

@@ -2,11 +2,12 @@ import path from 'node:path';
 import type { Job, Order } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
+import { orderEnvironment } from '../../job/planned-environment.ts';
 
 /** What the agent of one attempt is told to do. */
 export function renderOrder(
   runFolder: string,
-  { data, disk, filesIn, spec }: Plan,
+  { data, disk, environment, filesIn, spec }: Plan,
   job: Job,
   attempt: number,
   scratch: string,
@@ -17,7 +18,7 @@ export function renderOrder(
     job,
     attempt,
     data,
-    environment: spec.environment,
+    environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
     resources: { ...spec.resources, diskBytes: disk.bytes },
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,

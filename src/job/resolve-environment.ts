@@ -1,0 +1,108 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { EnvironmentFacts } from '../environment/describe-environment.ts';
+import { describeLocked, loadWorkspace, type Workspace } from '../environment/load-workspace.ts';
+import { Fault } from '../fault/fault.ts';
+import { chooseMethod } from './choose-method.ts';
+import { environmentSize, packName, type PlannedEnvironment } from './planned-environment.ts';
+import { resolveData, type DataPlaces } from './resolve-data.ts';
+import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
+import type { DataSource, PackSource, Spec } from './spec.ts';
+
+/** Looks at what `[environment]` names; what is wrong with it is added to `problems`. */
+export async function resolveEnvironment(
+  spec: Spec,
+  source: SourceFile,
+  places: DataPlaces,
+  problems: SpecProblem[],
+): Promise<PlannedEnvironment | undefined> {
+  const { pixi, pack: named, delivery: said } = spec.environment;
+  if (pixi === undefined && named === undefined) return undefined;
+  const delivery = said ?? (named === undefined ? 'container' : 'pack');
+  const facts = await readFacts(spec, source, places.folder, problems);
+  const pack = named === undefined ? undefined : await resolvePack(named, source, places, problems);
+  const size = environmentSize(delivery, facts, pack);
+  return {
+    delivery,
+    ...(facts !== undefined && { facts }),
+    ...(size !== undefined && { size }),
+    ...(pack !== undefined && { pack: { ...pack, ...chooseMethod(pack, spec.run.pool) } }),
+  };
+}
+
+async function readFacts(
+  spec: Spec,
+  source: SourceFile,
+  folder: string,
+  problems: SpecProblem[],
+): Promise<EnvironmentFacts | undefined> {
+  const { pixi } = spec.environment;
+  if (pixi === undefined) return undefined;
+  try {
+    const workspace = await loadWorkspace(path.join(folder, pixi.manifest));
+    const facts = describeLocked(workspace, pixi.environment, pixi.platform);
+    const { torch } = facts;
+    if (spec.resources.gpus > 0 && torch?.build === 'cpu')
+      problems.push(
+        problemAt(source, ['environment', 'pixi_environment'], cpuOnGpu(spec, torch.version, workspace)),
+      );
+    return facts;
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    const fix = thrown.fix === undefined ? '' : ` (${thrown.fix})`;
+    problems.push(problemAt(source, ['environment', 'pixi'], `${thrown.message}${fix}`));
+    return undefined;
+  }
+}
+
+function cpuOnGpu({ environment, resources }: Spec, version: string, workspace: Workspace): string {
+  const { environment: name = '', platform = '' } = environment.pixi ?? {};
+  const forGpus = [...workspace.lock.environments.keys()].filter((one) =>
+    isForGpus(workspace, one, platform),
+  );
+  const other =
+    forGpus.length === 0
+      ? 'no environment of the lock has a GPU build; declare CUDA ([system-requirements] cuda = "12") and lock again'
+      : `expected one with a GPU build: ${forGpus.map((one) => `"${one}"`).join(', ')}`;
+  return `"${name}" has a CPU build of PyTorch ${version}, and the job asks for ${resources.gpus} GPU${resources.gpus > 1 ? 's' : ''}; ${other}`;
+}
+
+function isForGpus(workspace: Workspace, environment: string, platform: string): boolean {
+  try {
+    return describeLocked(workspace, environment, platform).torch?.build === 'gpu';
+  } catch {
+    return false;
+  }
+}
+
+/** The archive as a source like any other: a path beside the job file becomes a file of this machine. */
+async function resolvePack(
+  pack: PackSource,
+  source: SourceFile,
+  places: DataPlaces,
+  problems: SpecProblem[],
+): Promise<DataSource> {
+  const { url, bytes, ...proof } = pack;
+  const at = ['environment', 'pack'];
+  const file = url.includes('://') ? undefined : path.join(places.folder, url);
+  const size = file === undefined ? bytes : await fileSize(file);
+  if (file !== undefined && size === undefined)
+    problems.push(problemAt(source, at, `${file} is not there; make it with: updraft env pack`));
+  const data: DataSource = {
+    name: packName,
+    url: file === undefined ? url : pathToFileURL(file).href,
+    into: 'environment',
+    unpack: 'none',
+    method: 'auto',
+    expect: size === undefined ? {} : { bytes: size },
+    ...proof,
+  };
+  // Absence was told above; what is left is its token.
+  return await resolveData(data, source, places, file === undefined ? problems : []);
+}
+
+async function fileSize(file: string): Promise<number | undefined> {
+  const info = await stat(file).catch(() => undefined);
+  return info?.isFile() === true ? info.size : undefined;
+}
