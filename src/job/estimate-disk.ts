@@ -15,7 +15,7 @@ export function estimateDisk(
   environment?: EnvironmentSize,
 ): { bytes: number; why: string } {
   if (asked !== 'auto') return { bytes: asked, why: 'the job file says so' };
-  const parts = [`${formatSize(headroom)} for outputs and logs`];
+  const parts = [`${formatSize(headroom)} for outputs, checkpoints and logs`];
   if (sentBytes > 0) parts.push(`${formatSize(sentBytes)} of files`);
   let dataBytes = 0;
   for (const source of data) {

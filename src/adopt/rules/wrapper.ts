@@ -1,4 +1,5 @@
 import type { Found, Rule } from '../finding.ts';
+import { runTimeDownload, shownCommand, type Download } from '../run-time-download.ts';
 import type { ShellCommand } from '../shell-commands.ts';
 import { isCleanUp, mainCommand, type Wrapper } from '../wrapper.ts';
 
@@ -148,32 +149,24 @@ function lostStatus(wrapper: Wrapper): Found[] {
   ];
 }
 
-const fetchers: [RegExp, string][] = [
-  [/^(python[\d.]* -m )?pip3? install\b/, 'put the packages into the image or a packed environment'],
-  [
-    /^(conda|mamba|micromamba) (install|create|env create)\b/,
-    'put the packages into the image or a packed environment',
-  ],
-  [/^pixi install\b/, 'send a packed environment (pixi-pack), or use an image'],
-  [/^(apt|apt-get|yum|dnf) install\b/, 'put the packages into the image'],
-  [
-    /^(wget|curl|aria2c)\b/,
-    'list it in transfer_input_files, on the federation as an osdf:/// URL when it is large',
-  ],
-  [/^git clone\b/, 'send the files with transfer_input_files'],
-  [/^(huggingface-cli|hf) download\b/, 'put the model on the federation and list it in transfer_input_files'],
-];
+const inImage = 'put the packages into the image or a packed environment';
+const insteadOf: Record<Download, string> = {
+  packages: inImage,
+  environment: 'send a packed environment (pixi-pack), or use an image',
+  'system packages': 'put the packages into the image',
+  files: 'list it in transfer_input_files, on the federation as an osdf:/// URL when it is large',
+  code: 'send the files with transfer_input_files',
+  model: 'put the model on the federation and list it in transfer_input_files',
+};
 
 function downloads(wrapper: Wrapper): Found[] {
   return wrapper.commands.flatMap(({ words, line }) => {
-    const text = words.join(' ');
-    const fix = fetchers.find(([pattern]) => pattern.test(text))?.[1];
-    if (fix === undefined || /--no-index|file:\/\//.test(text)) return [];
-    const shown = words.slice(0, 3).join(' ').replace(/\?.*/, '?…');
+    const what = runTimeDownload(words);
+    if (what === undefined) return [];
     return [
       {
-        message: `\`${shown}\` downloads in every job: it fails on workers without network, and every failure costs a slot`,
-        fix,
+        message: `\`${shownCommand(words)}\` downloads in every job: it fails on workers without network, and every failure costs a slot`,
+        fix: insteadOf[what],
         place: { file: wrapper.file, line },
       },
     ];

@@ -43,7 +43,7 @@ test('the plan says what is sent and run, where, and why', async (t) => {
     /must match: 7 files/,
     /with the Python modules torch/,
     /1 CPU, 2 GPUs, 2 GB memory, 11 GB disk, at most 10h an attempt/,
-    /disk: 1 GB for outputs and logs \+/,
+    /disk: 1 GB for outputs, checkpoints and logs \+/,
     /m\.pt: there, newer than the attempt's start, not empty/,
     /and `python3 c\.py` exits with 0/,
     /silent for 1m30s: ended as hung/,

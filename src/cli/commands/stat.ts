@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { createLocator } from '../../federation/locator.ts';
-import type { Located, ObjectServer } from '../../federation/located.ts';
-import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
+import type { Located } from '../../federation/located.ts';
+import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
+import { viewServer, type ServerView } from '../../federation/view-server.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 
@@ -10,17 +11,6 @@ interface Options {
   digest?: true;
   tokenFile?: string;
   json?: true;
-}
-
-/** What one server says of the object. */
-interface ServerView {
-  server: string;
-  kind: ObjectServer['kind'];
-  /** HTTP status; undefined when it does not answer. */
-  status?: number;
-  bytes?: number;
-  /** Seconds it has been in this cache; undefined where the server says nothing of it. */
-  age?: number;
 }
 
 export function configure(command: Command, cli: Cli): void {
@@ -44,33 +34,16 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json }: Options)
   const located = await federation.locate(url, how);
   const servers = info.isCollection
     ? []
-    : await Promise.all(located.servers.map((server) => view(located, server, how)));
+    : await Promise.all(located.servers.map((server) => viewServer(located, server, how)));
   const { namespace, requireToken } = located;
   if (json) {
     const modified = info.modified === undefined ? undefined : new Date(info.modified).toISOString();
-    cli.out(`${JSON.stringify({ ...info, modified, namespace, requireToken, servers })}\n`);
+    const told = servers.map(({ server: { host, kind }, ...view }) => ({ server: host, kind, ...view }));
+    cli.out(`${JSON.stringify({ ...info, modified, namespace, requireToken, servers: told })}\n`);
     return;
   }
   const lines = [...objectLines(info), ...namespaceLines(located), ...servers.map(serverLine)];
   cli.out(lines.map(([name, value]) => `${name.padEnd(10)} ${value}\n`).join(''));
-}
-
-async function view(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerView> {
-  const known = { server: server.host, kind: server.kind };
-  if (server.url.startsWith('file:')) return known;
-  try {
-    const { status, headers } = await requestObject(located, { method: 'HEAD', server }, how);
-    const [length, age] = [headers['content-length'], headers['age']];
-    return {
-      ...known,
-      status,
-      ...(length === undefined || status !== 200 ? {} : { bytes: Number(length) }),
-      ...(age === undefined ? {} : { age: Number(age) }),
-    };
-  } catch {
-    how.signal?.throwIfAborted();
-    return known;
-  }
 }
 
 type Line = [name: string, value: string];
@@ -92,13 +65,13 @@ function namespaceLines({ namespace, requireToken }: Located): Line[] {
   return namespace === undefined ? [token] : [['namespace', namespace], token];
 }
 
-function serverLine({ server, kind, status, bytes, age }: ServerView): Line {
-  if (server === 'localhost') return [kind, 'this machine'];
+function serverLine({ server: { host, kind }, status, bytes, age }: ServerView): Line {
+  if (host === 'localhost') return [kind, 'this machine'];
   const has = bytes === undefined ? 'has it' : `has ${formatSize(bytes)}`;
   const cached = age === undefined ? '' : `, cached for ${formatDuration(age)}`;
   const words =
     status === undefined ? 'no answer' : status === 200 ? `${has}${cached}` : `answers with status ${status}`;
-  return [kind, `${server}  ${words}`];
+  return [kind, `${host}  ${words}`];
 }
 
 const example = `

@@ -8,6 +8,7 @@ import { readJournal } from '../../journal/read-journal.ts';
 import type { Pool } from '../pool.ts';
 import { roundPlan } from '../round-plan.ts';
 import { assertAllowed } from './assert-allowed.ts';
+import { condorPolicy } from './condor-policy.ts';
 import { condorFiles, roundFiles } from './condor-files.ts';
 import { CondorTools } from './condor-tools.ts';
 import { findProfile } from './find-profile.ts';
@@ -53,6 +54,7 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
           [shown]: submit,
           [items]: renderItems(plan, round),
           [condorFiles.launcher]: launcherScript,
+          [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile, version), undefined, 2)}\n`,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderOrders(plan, run, profile.liveSeconds, round),
         },

@@ -5,7 +5,10 @@ import type { Round } from '../pool.ts';
 import { batchName, condorFiles, roundFiles } from './condor-files.ts';
 import type { CondorVersion } from './condor-version.ts';
 import type { Profile } from './profiles.ts';
-import { recoveryRules } from './recovery-rules.ts';
+import { avoidance, placeLines } from './avoid-places.ts';
+import { condorPolicy } from './condor-policy.ts';
+import { recoveryLines } from './recovery-lines.ts';
+import { requestLines } from './request-lines.ts';
 import { nativeName, tokenName } from './render-orders.ts';
 import { imageLines, isFederated } from './render-image.ts';
 import { submitNotes } from './submit-notes.ts';
@@ -45,7 +48,7 @@ export function renderSubmit(input: SubmitInput): string {
     ...identityLines(input),
     '',
     '# What happens when something goes wrong, with nobody logged in',
-    ...recoveryRules(plan, profile.firstReleaseSeconds).lines,
+    ...recoveryLines(condorPolicy(plan, profile, input.version)),
     ...limitLines(plan),
     '',
     ...queueLines(input),
@@ -115,15 +118,12 @@ function inputsOf(source: PlannedData): string[] {
   return [literal(source.url.replaceAll(',', '%2C').replaceAll(' ', '%20')), ...token];
 }
 
-function resourceLines({ plan, profile }: SubmitInput): string[] {
-  const { cpus, gpus, gpu, memoryBytes } = plan.spec.resources;
+function resourceLines({ plan, profile, version }: SubmitInput): string[] {
+  const { cpus, gpus, gpu } = plan.spec.resources;
+  const policy = condorPolicy(plan, profile, version);
   const landed = plan.data.filter(({ method }) => method === 'https');
   const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
-  const lines = [
-    `request_cpus = ${cpus}`,
-    `request_memory = ${Math.ceil(memoryBytes / 2 ** 20)} MB`,
-    `request_disk = ${Math.ceil((plan.disk.bytes + archives + agentBytes) / 2 ** 10)} KB`,
-  ];
+  const lines = [`request_cpus = ${cpus}`, ...requestLines(policy, archives + agentBytes)];
   if (gpus > 0) {
     lines.push(`request_gpus = ${gpus}`);
     if (gpu?.capability !== undefined) lines.push(`gpus_minimum_capability = ${gpu.capability}`);
@@ -132,8 +132,9 @@ function resourceLines({ plan, profile }: SubmitInput): string[] {
     if (gpu?.cuda !== undefined) lines.push(`gpus_minimum_runtime = ${gpu.cuda}`);
     for (const [name, value] of Object.entries(profile.gpuAttributes)) lines.push(`MY.${name} = ${value}`);
   }
-  const { requirements } = plan.spec.run;
-  if (requirements !== undefined) lines.push(`requirements = (${literal(requirements)})`);
+  const conditions = [plan.spec.run.requirements, avoidance(policy)].filter((one) => one !== undefined);
+  if (conditions.length > 0)
+    lines.push(`requirements = ${conditions.map((one) => `(${literal(one)})`).join(' && ')}`);
   return lines;
 }
 
@@ -147,8 +148,7 @@ function identityLines(input: SubmitInput): string[] {
     'MY.UpdraftJob = "$(job)"',
     ...accountLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
-    'job_machine_attrs = GLIDEIN_ResourceName, Machine',
-    'job_machine_attrs_history_length = 5',
+    ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
   ];
 }
 

@@ -1,0 +1,46 @@
+import type { Facts } from './facts.ts';
+import { findAll, ordered, type Finding, type Level, type Rule } from './finding.ts';
+import { diskRules } from './rules/disk.ts';
+import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
+import { limitRules } from './rules/limits.ts';
+import { objectRules } from './rules/objects.ts';
+import { resultRules, scriptFindings } from './rules/results.ts';
+import { slotRules } from './rules/slots.ts';
+import { cudaRules, softwareRules } from './rules/software.ts';
+import { timeRules } from './rules/time.ts';
+import { tokenRules } from './rules/tokens.ts';
+
+type AllFacts = Facts & DownloadFacts & { sent: readonly string[] };
+
+/** Every rule about a job file, family by family. */
+const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts>[]])[] = [
+  ['data', objectRules],
+  ['tokens', tokenRules],
+  ['pool', [...limitRules, ...slotRules]],
+  ['disk', diskRules],
+  ['software', [...softwareRules, ...cudaRules, ...downloadRules]],
+  ['time and results', [...timeRules, ...resultRules]],
+];
+
+/** Every rule with its family, for documentation. */
+export const ruleTable: readonly { family: string; name: string; level: Level; about: string }[] =
+  families.flatMap(([family, rules]) =>
+    rules.map(({ name, level, about }) => ({ family, name, level, about })),
+  );
+
+/** All that the rules say about the facts, the worst first. */
+export function checkFacts(facts: Facts): Finding[] {
+  const { plan } = facts;
+  const sent = plan.files.map(({ path }) => path);
+  const all: AllFacts = {
+    ...facts,
+    sent,
+    env: plan.spec.train.env,
+    folders: [
+      ...plan.data.map(({ into }) => into),
+      ...sent.flatMap((file) => (file.includes('/') ? [file.slice(0, file.indexOf('/'))] : [])),
+    ],
+  };
+  const rules = families.flatMap(([, own]) => own);
+  return ordered([...findAll(rules, all), ...scriptFindings(facts)]);
+}

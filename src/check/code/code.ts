@@ -1,0 +1,33 @@
+import type { Place } from '../../adopt/place.ts';
+import type { ShellCommand } from '../../adopt/shell-commands.ts';
+import type { PythonLine } from './python-lines.ts';
+
+/** A text file that is sent with the job, by its path beside the job file. */
+export interface SentText {
+  file: string;
+  text: string;
+}
+
+/** A shell command of the job file, and where it stands. */
+export interface CommandText {
+  text: string;
+  place: Place;
+}
+
+/** A simple command that the job runs, wherever it stands. */
+export interface RunCommand extends Pick<ShellCommand, 'words' | 'before'> {
+  place: Place;
+}
+
+/** A file sent along that the job runs or imports. */
+export type CodeFile = SentText & ({ kind: 'shell' } | { kind: 'python'; lines: PythonLine[] });
+
+/** What a job runs, as far as it can be read. */
+export interface Code {
+  commands: RunCommand[];
+  files: CodeFile[];
+  /** Every text in which a name may stand: commands and all files sent along. */
+  texts: string[];
+  /** The program itself is among the files; without it, that a name is missing says nothing. */
+  isKnown: boolean;
+}

@@ -1,0 +1,44 @@
+/** A line of Python without comments and long strings: what is left may be code. */
+export interface PythonLine {
+  text: string;
+  /** From 1. */
+  line: number;
+}
+
+type Quote = '' | '"' | "'" | '"""' | "'''";
+
+/** The lines of a Python file, comments and the insides of triple-quoted strings blanked; empty ones left out. */
+export function pythonLines(source: string): PythonLine[] {
+  const lines: PythonLine[] = [];
+  let open: Quote = '';
+  for (const [index, raw] of source.split(/\r?\n/).entries()) {
+    const { text, quote } = codeOf(raw, open);
+    // A plain string ends with its line unless a backslash continues it, which nobody's imports hang on.
+    open = quote.length === 3 ? quote : '';
+    if (text.trim() !== '') lines.push({ text: text.trimEnd(), line: index + 1 });
+  }
+  return lines;
+}
+
+function codeOf(raw: string, before: Quote): { text: string; quote: Quote } {
+  let [text, quote] = ['', before];
+  for (let at = 0; at < raw.length; at++) {
+    const mark = raw[at] ?? '';
+    if (quote === '') {
+      if (mark === '#') break;
+      const opened = /^("""|'''|"|')/.exec(raw.slice(at))?.[1] as Quote | undefined;
+      quote = opened ?? '';
+      text += opened ?? mark;
+      at += (opened?.length ?? 1) - 1;
+    } else if (mark === '\\') {
+      at += 1;
+    } else if (raw.startsWith(quote, at)) {
+      text += quote;
+      at += quote.length - 1;
+      quote = '';
+    } else if (quote.length === 1) {
+      text += mark;
+    }
+  }
+  return { text, quote };
+}

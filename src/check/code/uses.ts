@@ -1,0 +1,106 @@
+import type { Place } from '../../adopt/place.ts';
+import type { Code, RunCommand } from './code.ts';
+import { isLocal } from './local-modules.ts';
+import { pythonImports } from './python-imports.ts';
+
+/** Something that the job needs and does not bring along. */
+export interface Use {
+  name: string;
+  place: Place;
+  /** It is needed in every run, not only in a branch or a function. */
+  isCertain: boolean;
+}
+
+export interface Uses {
+  tools: Use[];
+  modules: Use[];
+  /** Interpreters by the names that the commands use. */
+  pythons: string[];
+}
+
+const builtins = new Set(
+  'alias bg bind break builtin caller case cd command compgen complete continue declare dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function getopts hash help history if in jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly return select set shift shopt source suspend test then time times trap true type typeset ulimit umask unalias unset until wait while'.split(
+    ' ',
+  ),
+);
+/** Run the command that follows them. */
+const runners = /^(env|exec|nohup|nice|time|command|timeout|stdbuf|xargs|setsid)$/;
+/** Come with the machine's driver, whatever the image. */
+const fromDriver = /^nvidia-/;
+const python = /^(?:\/\S*\/)?(python[\d.]*)$/;
+
+/** Tools and Python modules that the code uses; `sent` are the files that come along. */
+export function usesOf({ commands, files }: Code, sent: readonly string[]): Uses {
+  const defined = functionsIn(files.map(({ text }) => text));
+  const tested = new Set(commands.flatMap(testedBy));
+  const tools = commands.flatMap((command) =>
+    programsOf(command.words)
+      .filter((name) => isTool(name) && !defined.has(name) && !tested.has(name))
+      .map((name) => ({ name, place: command.place, isCertain: command.before !== '||' })),
+  );
+  const pythons = commands.flatMap(({ words }) => programsOf(words)).filter((word) => python.test(word));
+  return {
+    tools: once(tools),
+    modules: once([...commands.flatMap((command) => runModules(command, sent)), ...importedBy(files, sent)]),
+    pythons: [...new Set(pythons)],
+  };
+}
+
+/** The first of each name, a certain one before others. */
+function once(uses: readonly Use[]): Use[] {
+  const found = new Map<string, Use>();
+  for (const use of uses) {
+    const before = found.get(use.name);
+    if (before === undefined || (use.isCertain && !before.isCertain)) found.set(use.name, use);
+  }
+  return [...found.values()];
+}
+
+/** The program of a simple command, and the one it runs in turn. */
+function programsOf(words: readonly string[]): string[] {
+  const [first = '', ...rest] = words;
+  if (!runners.test(first)) return [first];
+  const next = rest.findIndex((word) => !/^(-|\d|[A-Za-z_]\w*=)/.test(word));
+  return next < 0 ? [first] : [first, ...programsOf(rest.slice(next))];
+}
+
+const isTool = (name: string): boolean =>
+  /^[A-Za-z_][\w.+-]*$/.test(name) && !builtins.has(name) && !fromDriver.test(name);
+
+/** Names that a script asks for before it uses them. */
+function testedBy({ words }: RunCommand): string[] {
+  const [first = '', second = ''] = words;
+  if (first === 'which' || first === 'type' || first === 'hash') return words.slice(1);
+  return first === 'command' && /^-[vV]$/.test(second) ? words.slice(2) : [];
+}
+
+const functionsIn = (texts: readonly string[]): Set<string> =>
+  new Set(
+    texts.flatMap((text) =>
+      [...text.matchAll(/^\s*(?:function\s+)?([A-Za-z_]\w*)\s*\(\)|^\s*function\s+([A-Za-z_]\w*)/gm)].map(
+        ([, one, other]) => one ?? other ?? '',
+      ),
+    ),
+  );
+
+/** `python -m module`. */
+function runModules({ words, place, before }: RunCommand, sent: readonly string[]): Use[] {
+  const at = words.findIndex((word) => python.test(word));
+  const module = at >= 0 && words[at + 1] === '-m' ? words[at + 2] : undefined;
+  if (module === undefined || !/^[A-Za-z_][\w.]*$/.test(module)) return [];
+  if (isLocal({ module }, '', sent)) return [];
+  return [{ name: module.split('.')[0] ?? module, place, isCertain: before !== '||' }];
+}
+
+function importedBy(files: Code['files'], sent: readonly string[]): Use[] {
+  return files.flatMap((file) => {
+    if (file.kind !== 'python') return [];
+    return pythonImports(file.lines)
+      .filter((found) => found.when !== 'guarded' && !isLocal(found, file.file, sent))
+      .map(({ module, line, when }) => ({
+        name: module.split('.')[0] ?? module,
+        place: { file: file.file, line },
+        isCertain: when === 'always',
+      }));
+  });
+}

@@ -1,0 +1,105 @@
+import type { Place } from '../adopt/place.ts';
+import type { Plan } from '../job/plan.ts';
+import type { Code } from './code/code.ts';
+import type { PoolCustoms } from './pool-customs.ts';
+
+/** Where a key of the job file was written. */
+export type Where = (...key: string[]) => Place;
+
+/** What is known of a plan without asking anybody. Sizes that were asked for since are filled in. */
+export interface PlanFacts {
+  plan: Plan;
+  where: Where;
+  /** Undefined on pools that have none. */
+  customs: PoolCustoms | undefined;
+  /** Size of the image, where it is a file here. */
+  imageBytes?: number | undefined;
+}
+
+/** One object, as every server that the federation names for it tells of it. */
+export interface ObjectFact {
+  /** `data.train`, or the line of a submit description. */
+  label: string;
+  url: string;
+  place: Place | undefined;
+  servers: ServerFact[];
+  isFolder?: boolean;
+  /** What the job file, or the manifest, says that it must be. */
+  declared: { bytes?: number; sha256?: string; by?: string };
+  /** A proof of the whole is declared: size, hash or manifest. */
+  isProven: boolean;
+  /** Why the manifest cannot be used. */
+  manifestProblem?: string;
+}
+
+export interface ServerFact {
+  host: string;
+  kind: 'cache' | 'origin' | 'plain';
+  /** HTTP status; undefined when there was no answer. */
+  status?: number;
+  bytes?: number;
+  /** By algorithm, in hex. */
+  digests?: Partial<Record<string, string>>;
+}
+
+/** The token that one object would be fetched with. It is never here itself. */
+export interface TokenFact {
+  label: string;
+  place: Place | undefined;
+  /** Milliseconds since the epoch; undefined for one that tells no end. */
+  expires?: number;
+  /** Why there is none. */
+  problem?: { kind: 'missing' | 'expired'; message: string; fix: string };
+}
+
+/** A condition that a job puts on machines, and how the user would know it. */
+export interface SlotCondition {
+  /** As the job file has it, like `memory = "16 GB"`. */
+  words: string;
+  place: Place | undefined;
+}
+
+/** One machine of the pool. */
+export interface SlotFact {
+  name: string;
+  /** For each condition: whether the machine meets it when nothing else runs there. */
+  meets: boolean[];
+  /** It would fit beside what runs there at this moment. */
+  fitsNow: boolean;
+}
+
+export interface SlotFacts {
+  conditions: SlotCondition[];
+  slots: SlotFact[];
+  /** What the slots offer, for figures. */
+  largest: { memoryBytes: number; diskBytes: number };
+}
+
+/** What the software that the job will run in really has. */
+export interface SoftwareFact {
+  /** `the image x.sif`, `this machine`. */
+  where: string;
+  isImage: boolean;
+  tools: ReadonlySet<string>;
+  /** The interpreter that was asked; undefined when there is none. */
+  python?: { path: string; has: ReadonlySet<string> };
+  /** Of PyTorch: a version of CUDA, or `none` for a build without. */
+  cuda?: string;
+}
+
+export interface CodeFacts {
+  code: Code;
+}
+export interface ObjectFacts {
+  objects: readonly ObjectFact[];
+}
+export interface SoftwareFacts extends CodeFacts {
+  software: SoftwareFact | undefined;
+}
+
+/** All that the rules about a plan may look at; gathered before, so that the rules only compute. */
+export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts {
+  tokens: readonly TokenFact[];
+  slots: SlotFacts | undefined;
+  now: number;
+}

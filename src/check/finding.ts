@@ -1,0 +1,45 @@
+import type { Place } from '../adopt/place.ts';
+
+/** How bad it is: an error fails jobs, a warning may or wastes time, a note is worth knowing. */
+export type Level = 'error' | 'warning' | 'note';
+
+/** What a rule found: what is wrong, with the figure, where it was written, and what to do. */
+export interface Found {
+  message: string;
+  fix: string;
+  place?: Place | undefined;
+}
+
+/** One rule. The table of rules is the documentation, too. */
+export interface Rule<Facts> {
+  name: string;
+  level: Level;
+  /** What it says about a job, as one sentence. */
+  about: string;
+  check: (facts: Facts) => Found[];
+}
+
+/** A finding as it is told, to people and to programs. */
+export interface Finding {
+  rule: string;
+  level: Level;
+  message: string;
+  fix: string;
+  file?: string;
+  line?: number;
+}
+
+export const levels: readonly Level[] = ['error', 'warning', 'note'];
+
+/** All that the rules find, in the order of the rules. */
+export function findAll<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
+  return rules.flatMap(({ name, level, check }) =>
+    check(facts).map(({ message, fix, place }) => ({ rule: name, level, message, fix, ...place })),
+  );
+}
+
+/** The worst first, each thing once. */
+export function ordered(findings: readonly Finding[]): Finding[] {
+  const different = [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
+  return different.sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
+}

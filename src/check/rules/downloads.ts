@@ -1,0 +1,89 @@
+import { runTimeDownload, shownCommand, type Download } from '../../adopt/run-time-download.ts';
+import type { Code } from '../code/code.ts';
+import { pythonDownload, type PythonFetch } from '../code/python-download.ts';
+import type { CodeFacts } from '../facts.ts';
+import type { Found, Rule } from '../finding.ts';
+
+/** What a download needs in order not to be one: where the job's own settings provide for it, nothing is said. */
+export interface DownloadFacts extends CodeFacts {
+  /** Variables that the job sets for its training. */
+  env: Readonly<Record<string, string>>;
+  /** Folders that are there without a download: of the data, and of the files sent along. */
+  folders: readonly string[];
+}
+
+export const downloadRules: Rule<DownloadFacts>[] = [
+  {
+    name: 'run-time-download',
+    level: 'warning',
+    about:
+      'A command or a Python file downloads software, weights or data while the job runs: it fails on workers without network.',
+    check: (facts) => [...inShell(facts.code), ...inPython(facts)],
+  },
+];
+
+const asData = 'upload it once with `updraft stage` and name it in a [data] table';
+const shellFix: Record<Download, string> = {
+  packages: 'put the packages into the image or the packed environment of [environment]',
+  environment: 'name a packed environment or an image in [environment]',
+  'system packages': 'put the packages into the image of [environment]',
+  files: asData,
+  code: 'name the files in train.files, so that every job runs the same version',
+  model: asData,
+};
+
+function inShell({ commands }: Code): Found[] {
+  return commands.flatMap(({ words, place }) => {
+    const what = runTimeDownload(words);
+    if (what === undefined) return [];
+    return [
+      {
+        message: `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} in every job: it fails on workers without network`,
+        fix: shellFix[what],
+        place,
+      },
+    ];
+  });
+}
+
+const pythonFix: Record<PythonFetch, string> = {
+  weights: 'ship the weights as a [data] table, with TORCH_HOME in [train.env] naming its folder',
+  dataset: `${asData}, and say download=False`,
+  hub: 'ship the model as a [data] table, with TORCH_HOME in [train.env] naming its folder',
+  'hugging face':
+    'ship the model as a [data] table and name its folder, with HF_HUB_OFFLINE = "1" in [train.env]',
+  file: asData,
+  packages: shellFix.packages,
+};
+
+function inPython({ code, env, folders }: DownloadFacts): Found[] {
+  const set = (name: string): boolean => env[name] !== undefined && env[name] !== '';
+  const provided: Partial<Record<PythonFetch, boolean>> = {
+    weights: set('TORCH_HOME'),
+    hub: set('TORCH_HOME'),
+    'hugging face': set('HF_HOME') || set('HF_HUB_OFFLINE') || set('TRANSFORMERS_OFFLINE'),
+  };
+  return code.files.flatMap((file) => {
+    if (file.kind !== 'python') return [];
+    return file.lines.flatMap(({ text, line }) => {
+      const found = pythonDownload(text, folders);
+      if (found === undefined || provided[found.what] === true) return [];
+      return [
+        {
+          message: `\`${found.shown}\` ${said[found.what]}: it fails on workers without network`,
+          fix: pythonFix[found.what],
+          place: { file: file.file, line },
+        },
+      ];
+    });
+  });
+}
+
+const said: Record<PythonFetch, string> = {
+  weights: 'downloads pretrained weights when the job starts',
+  dataset: 'downloads the data set when the job starts',
+  hub: 'downloads a model when the job starts',
+  'hugging face': 'downloads from Hugging Face when the job starts',
+  file: 'downloads a file while the job runs',
+  packages: 'installs packages while the job runs',
+};

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { aPlan, whereIn } from '../../../test/check/facts.ts';
+import { findAll } from '../finding.ts';
+import type { PoolCustoms } from '../pool-customs.ts';
+import { limitRules } from './limits.ts';
+
+const ospool: PoolCustoms = {
+  title: 'the OSPool',
+  nativeInputBytes: 5000 * 2 ** 20,
+  nativeFileBytes: 1e9,
+  goodObjectBytes: 10e9,
+  mostObjectBytes: 100e9,
+  goodGpus: 1,
+  wantsProject: true,
+};
+const plain: PoolCustoms = { title: 'an HTCondor pool', wantsProject: false };
+
+const data = (name: string, url: string, bytes?: number, more = '') =>
+  `[data.${name}]\nurl = "${url}"\ninto = "${name}"\n${bytes === undefined ? '' : `expect = { bytes = ${bytes} }\n`}${more}`;
+const condor = '[run]\npool = "condor"\nproject = "p"\n';
+
+function found(text: string, customs: PoolCustoms, imageBytes?: number) {
+  return findAll(limitRules, { plan: aPlan(text), customs, where: whereIn(text), imageBytes });
+}
+const rules = (text: string, customs: PoolCustoms): string[] => found(text, customs).map(({ rule }) => rule);
+
+test('the 158,783 MB of the benchmark are refused by the figures that its hold had, with the method that fits', () => {
+  const text = data('imagenet', 'file:///d.tar', 158_783 * 2 ** 20) + condor;
+  const [only, ...others] = found(text, ospool);
+  assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['native-input', 'error', 6, 0]);
+  assert.match(only?.message ?? '', /158,783 MB .*above 5,000 MB \(hold code 32\)/);
+  assert.match(only?.fix ?? '', /updraft stage.*osdf:\/\/.*"stream"/);
+  assert.deepEqual(rules(text, plain), []);
+});
+
+test('just under the limit nothing is refused, and an image sent along counts, too', () => {
+  const text = data('d', 'file:///d.tar', 5000 * 2 ** 20 - 100) + condor;
+  assert.deepEqual(rules(text, ospool), ['native-file']);
+  const [only] = found(text, ospool, 200);
+  assert.equal(only?.rule, 'native-input');
+  const [image] = found(condor, ospool, 6e9);
+  assert.match(image?.fix ?? '', /the image/);
+});
+
+test('a small file of the access point is nobody’s business', () => {
+  assert.deepEqual(rules(data('d', 'file:///d.tar', 9e8) + condor, ospool), []);
+});
+
+test('one huge object is a warning with the size up to which caches serve well', () => {
+  const of = (bytes: number) => found(data('d', 'osdf:///d.tar', bytes) + condor, ospool);
+  assert.match(of(137e9)[0]?.message ?? '', /137 GB .*asked above 100 GB/);
+  assert.match(of(20e9)[0]?.message ?? '', /serve well up to 10 GB/);
+  assert.deepEqual(of(9e9), []);
+});
+
+test('two objects that would arrive under one name are told before they overwrite each other', () => {
+  const two = (method: string) =>
+    data('a', 'osdf:///a/x.tar?q=1', undefined, method) +
+    data('b', 'osdf:///b/x.tar', undefined, method) +
+    condor;
+  assert.deepEqual(rules(two('method = "osdf"\n'), plain), ['same-name']);
+  assert.deepEqual(rules(two(''), plain), []);
+});
+
+test('the OSPool wants a project and few GPUs; a plain pool does not mind', () => {
+  const text = '[resources]\ngpus = 4\n[run]\npool = "condor"\n';
+  assert.deepEqual(rules(text, ospool), ['gpus', 'project']);
+  assert.deepEqual(rules(text, plain), []);
+  assert.deepEqual(rules(condor, ospool), []);
+});

@@ -1,0 +1,150 @@
+import type { PlannedData } from '../../job/plan.ts';
+import { deliveredName } from '../../job/delivered-name.ts';
+import { formatSize } from '../../job/units.ts';
+import type { PlanFacts } from '../facts.ts';
+import type { Found, Rule } from '../finding.ts';
+
+/** Rules about what a pool carries and accounts for. */
+export const limitRules: Rule<PlanFacts>[] = [
+  {
+    name: 'native-input',
+    level: 'error',
+    about: 'More is sent from the access point with every job than the pool allows: hold code 32.',
+    check: tooMuchNative,
+  },
+  {
+    name: 'native-file',
+    level: 'warning',
+    about: 'A data set is sent from the access point that the pool wants in its federation.',
+    check: largeNative,
+  },
+  {
+    name: 'object-size',
+    level: 'warning',
+    about: 'One object is larger than the caches of the pool serve well.',
+    check: ({ plan, customs, where }) =>
+      plan.data.flatMap((source) => largeObject(source, customs, where('data', source.name, 'url'))),
+  },
+  {
+    name: 'same-name',
+    level: 'error',
+    about: 'Two objects would arrive under one name, and the second replace the first.',
+    check: sameNames,
+  },
+  {
+    name: 'gpus',
+    level: 'warning',
+    about: 'A job asks for more GPUs than the pool gives out soon.',
+    check: ({ plan, customs, where }) => {
+      const { gpus } = plan.spec.resources;
+      const good = customs?.goodGpus ?? Infinity;
+      if (gpus <= good) return [];
+      return [
+        {
+          message: `gpus = ${gpus}: on ${customs?.title ?? ''} jobs with more than ${good} wait long`,
+          fix: `set gpus = ${good} and run more jobs side by side`,
+          place: where('resources', 'gpus'),
+        },
+      ];
+    },
+  },
+  {
+    name: 'project',
+    level: 'warning',
+    about: 'The pool accounts by project and the job file names none.',
+    check: ({ plan, customs, where }) =>
+      customs?.wantsProject !== true || plan.spec.run.project !== undefined
+        ? []
+        : [
+            {
+              message: `${customs.title} accounts by project, and the job file names none: your default project is charged`,
+              fix: 'set project = "YOUR_PROJECT" in [run]',
+              place: where('run'),
+            },
+          ],
+  },
+];
+
+const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
+const isNative = ({ method }: PlannedData): boolean => method === 'native';
+
+/** All that the access point itself sends with one job. */
+function nativeTotal({ plan, imageBytes = 0 }: PlanFacts): number {
+  const sent = [...plan.files.map(({ bytes }) => bytes), ...plan.data.filter(isNative).map(sizeOf)];
+  return sent.reduce((sum, bytes) => sum + bytes, imageBytes);
+}
+
+/** As HTCondor counts and prints it, for people who compare with a hold's text. */
+const megabytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MB`;
+
+function tooMuchNative(facts: PlanFacts): Found[] {
+  const { customs, plan, where, imageBytes = 0 } = facts;
+  const limit = customs?.nativeInputBytes ?? Infinity;
+  const total = nativeTotal(facts);
+  if (total <= limit) return [];
+  const largest = plan.data.filter(isNative).toSorted((a, b) => sizeOf(b) - sizeOf(a))[0];
+  const isImage = largest === undefined || imageBytes > sizeOf(largest);
+  const name = isImage ? 'the image' : `data.${largest.name}`;
+  return [
+    {
+      message: `${megabytes(total)} would be sent from the access point with every job; ${customs?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
+      fix: isImage
+        ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
+        : `put ${name} into the federation with \`updraft stage\` and use its osdf:// URL: method "stream" has no such limit`,
+      place: isImage ? where('environment', 'image') : where('data', largest.name, 'url'),
+    },
+  ];
+}
+
+function largeNative(facts: PlanFacts): Found[] {
+  const { nativeFileBytes = Infinity, nativeInputBytes = Infinity, title = '' } = facts.customs ?? {};
+  if (nativeTotal(facts) > nativeInputBytes) return [];
+  return facts.plan.data
+    .filter((source) => isNative(source) && sizeOf(source) > nativeFileBytes)
+    .map((source) => ({
+      message: `data.${source.name} has ${formatSize(sizeOf(source))}; ${title} wants files above ${formatSize(nativeFileBytes)} in the federation`,
+      fix: 'put it into the federation with `updraft stage` and use its osdf:// URL',
+      place: facts.where('data', source.name, 'url'),
+    }));
+}
+
+function largeObject(
+  source: PlannedData,
+  customs: PlanFacts['customs'],
+  place: ReturnType<PlanFacts['where']>,
+): Found[] {
+  const { goodObjectBytes = Infinity, mostObjectBytes = Infinity, title = '' } = customs ?? {};
+  const bytes = sizeOf(source);
+  if (isNative(source) || bytes <= goodObjectBytes) return [];
+  const advice =
+    bytes > mostObjectBytes
+      ? `the staff of ${title} wants to be asked above ${formatSize(mostObjectBytes)}`
+      : `the caches of ${title} serve well up to ${formatSize(goodObjectBytes)}`;
+  return [
+    {
+      message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
+      fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each a [data] table of its own',
+      place,
+    },
+  ];
+}
+
+/** HTCondor puts what it fetches for a job under its bare name, all in one folder. */
+function sameNames({ plan, where }: PlanFacts): Found[] {
+  const seen = new Map<string, string>();
+  return plan.data
+    .filter(({ method }) => plan.spec.run.pool === 'condor' && (method === 'https' || method === 'osdf'))
+    .flatMap(({ name, url }) => {
+      const file = deliveredName(url);
+      const other = seen.get(file);
+      seen.set(file, name);
+      if (other === undefined) return [];
+      return [
+        {
+          message: `data.${other} and data.${name} would both arrive as "${file}" in the job's sandbox`,
+          fix: `set method = "stream" in [data.${name}]`,
+          place: where('data', name, 'url'),
+        },
+      ];
+    });
+}

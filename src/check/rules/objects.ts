@@ -1,0 +1,179 @@
+import { formatSize } from '../../job/units.ts';
+import type { ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
+import type { Found, Rule } from '../finding.ts';
+
+const each =
+  (look: (object: ObjectFact) => Omit<Found, 'place'> | undefined) =>
+  ({ objects }: ObjectFacts): Found[] =>
+    objects.flatMap((object) => {
+      const found = look(object);
+      return found === undefined ? [] : [{ ...found, place: object.place }];
+    });
+
+/** Rules about the data as the servers have it. */
+export const objectRules: Rule<ObjectFacts>[] = [
+  {
+    name: 'object-missing',
+    level: 'error',
+    about: 'An object is at none of its servers, the origin included.',
+    check: each(missing),
+  },
+  {
+    name: 'object-is-folder',
+    level: 'error',
+    about: 'The URL names a folder, and a job fetches single objects.',
+    check: each(({ label, url, isFolder }) =>
+      isFolder === true
+        ? {
+            message: `${label}: ${url} is a folder`,
+            fix: `name an object in it (\`updraft ls ${url}\`), or pack the folder with \`updraft stage\``,
+          }
+        : undefined,
+    ),
+  },
+  {
+    name: 'object-not-as-declared',
+    level: 'error',
+    about: 'Every server has another size or hash than the job file or the manifest declares.',
+    check: each((object) => {
+      const answers = object.servers.filter(hasIt);
+      const differing = answers
+        .map((server) => contradiction(object, server))
+        .filter((one) => one !== undefined);
+      const [first] = differing;
+      if (first === undefined || differing.length < answers.length) return undefined;
+      return {
+        message: `${object.label}: ${first.said}, and ${object.declared.by ?? 'the job file'} says ${first.declared}`,
+        fix: 'if the object was replaced on purpose, declare what it is now; better give each version a name of its own: caches keep the old one',
+      };
+    }),
+  },
+  {
+    name: 'servers-differ',
+    level: 'warning',
+    about: 'The servers of an object do not agree: some lack it or have another size or hash.',
+    check: each(differing),
+  },
+  {
+    name: 'one-server',
+    level: 'note',
+    about: 'Only one server answers for an object: when it fails, every job does.',
+    check: each(({ label, servers, url }) => {
+      const [only, ...others] = servers.filter(hasIt);
+      if (only === undefined || others.length > 0 || /^(https?|file):/i.test(url)) return undefined;
+      if (servers.length > 1 && servers.some(({ status }) => status === 404)) return undefined;
+      return {
+        message: `${label}: only ${only.host} answers for it, of ${servers.length} named`,
+        fix: 'look again later with `updraft stat`; jobs go on when another server comes back',
+      };
+    }),
+  },
+  {
+    name: 'manifest-missing',
+    level: 'error',
+    about: 'The manifest that should prove an object cannot be had, or is none.',
+    check: each(({ label, manifestProblem }) =>
+      manifestProblem === undefined
+        ? undefined
+        : {
+            message: `${label}: ${manifestProblem}`,
+            fix: '`updraft stage` uploads an object with its manifest; or declare sha256 instead',
+          },
+    ),
+  },
+  {
+    name: 'unproven',
+    level: 'note',
+    about: 'Nothing declares what an object must be, so that a wrong or cut one is trained on.',
+    check: each(({ label, isProven, servers }) => {
+      const bytes = servers.find(hasIt)?.bytes;
+      if (isProven || bytes === undefined) return undefined;
+      return {
+        message: `${label}: nothing says what it must be, so a cut or replaced object is not noticed`,
+        fix: `expect = { bytes = ${bytes} } in [${label}], or better sha256 or a manifest (\`updraft stage\`)`,
+      };
+    }),
+  },
+];
+
+const hasIt = ({ status }: ServerFact): boolean => status === 200;
+const named = ({ kind, host }: ServerFact): string => (kind === 'plain' ? host : `${kind} ${host}`);
+
+function missing({ label, url, servers }: ObjectFact): Omit<Found, 'place'> | undefined {
+  const isGone = ({ status }: ServerFact): boolean => status === 404 || status === 410;
+  const origins = servers.filter(({ kind }) => kind !== 'cache');
+  if (servers.some(hasIt) || !servers.some(isGone)) return undefined;
+  // A cache's 404 alone may pass; the origin's word is final, or that of all.
+  if (!origins.some(isGone) && !servers.every(isGone)) return undefined;
+  const asked = servers.map((server) => `${named(server)} ${server.status ?? 'no answer'}`).join(', ');
+  const folder = url.replace(/[?#].*$/, '').replace(/\/[^/]*$/, '');
+  return {
+    message: `${label}: ${url} is not there (${asked})`,
+    fix: `check the spelling: updraft ls ${folder}`,
+  };
+}
+
+function contradiction(
+  { declared }: ObjectFact,
+  { host, bytes, digests }: ServerFact,
+): { said: string; declared: string } | undefined {
+  if (declared.bytes !== undefined && bytes !== undefined && bytes !== declared.bytes)
+    return {
+      said: `${host} has ${bytes} bytes (${formatSize(bytes)})`,
+      declared: `${declared.bytes} (${formatSize(declared.bytes)})`,
+    };
+  const sha256 = digests?.['sha256'];
+  if (declared.sha256 === undefined || sha256 === undefined || sha256 === declared.sha256.toLowerCase())
+    return undefined;
+  return {
+    said: `${host} has SHA-256 ${sha256.slice(0, 12)}…`,
+    declared: `${declared.sha256.slice(0, 12)}…`,
+  };
+}
+
+function differing(object: ObjectFact): Omit<Found, 'place'> | undefined {
+  const { servers, label } = object;
+  const good = reference(object);
+  if (good === undefined) return undefined;
+  const odd = servers.flatMap((server) => {
+    const said = differenceTo(good, server);
+    return said === undefined ? [] : [`${named(server)} ${said}`];
+  });
+  if (odd.length === 0) return undefined;
+  const size = good.bytes === undefined ? 'has it' : `has ${good.bytes} bytes`;
+  return {
+    message: `${label}: ${named(good)} ${size}, but ${odd.join(', ')}`,
+    fix: 'jobs that meet such a server change to another and prove what they got, which costs time; tell whoever runs it, and declare sha256 or a manifest so that nothing wrong is trained on',
+  };
+}
+
+/** The server to believe: one that the declared figures confirm, else the origin, else what most say. */
+function reference(object: ObjectFact): ServerFact | undefined {
+  const { servers, declared } = object;
+  const having = servers.filter(hasIt);
+  const isDeclared = declared.bytes !== undefined || declared.sha256 !== undefined;
+  const confirmed = isDeclared
+    ? having.find((server) => server.bytes !== undefined && contradiction(object, server) === undefined)
+    : undefined;
+  if (
+    isDeclared &&
+    confirmed === undefined &&
+    having.every((one) => contradiction(object, one) !== undefined)
+  )
+    return undefined;
+  const votes = (server: ServerFact): number => having.filter(({ bytes }) => bytes === server.bytes).length;
+  const [most] = having.toSorted((a, b) => votes(b) - votes(a));
+  return confirmed ?? having.find(({ kind }) => kind === 'origin') ?? most;
+}
+
+function differenceTo(good: ServerFact, server: ServerFact): string | undefined {
+  const { status, bytes, digests = {} } = server;
+  // A server that is down or busy says nothing about the object.
+  if (status === undefined || status >= 500 || status === 429) return undefined;
+  if (status !== 200) return `answers ${status}`;
+  if (good.bytes !== undefined && bytes !== undefined && bytes !== good.bytes) return `has ${bytes} bytes`;
+  const other = Object.keys(digests).find(
+    (name) => good.digests?.[name] !== undefined && good.digests[name] !== digests[name],
+  );
+  return other === undefined ? undefined : `has another content of the same size (${other} differs)`;
+}

@@ -1,0 +1,89 @@
+import { formatDuration } from '../../job/units.ts';
+import type { CodeFacts, PlanFacts } from '../facts.ts';
+import type { Found, Rule } from '../finding.ts';
+import { mentions } from '../code/mentions.ts';
+import { durationClasses } from '../pool-customs.ts';
+
+/** From here on losing an attempt hurts. */
+const longSeconds = 2 * 3600;
+
+export const durationRule: Rule<PlanFacts> = {
+  name: 'duration',
+  level: 'error',
+  about: 'The job may take longer than the longest class of the pool: it is held with code 46 or 47.',
+  check: tooLong,
+};
+
+/** Rules about how long a job takes, and what of it survives. */
+export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
+  durationRule,
+  {
+    name: 'no-time',
+    level: 'warning',
+    about:
+      'The pool limits the running time by class and the job file says no `time`, so the shortest holds.',
+    check: ({ plan, customs, where }) => {
+      const { gpus, timeSeconds } = plan.spec.resources;
+      const [first, ...longer] = durationClasses(customs ?? { durations: [] }, gpus);
+      if (first === undefined || timeSeconds !== undefined) return [];
+      const others = longer.map(({ name, seconds }) => `"${name}" up to ${formatDuration(seconds)}`);
+      return [
+        {
+          message: `no \`time\`: ${customs?.title ?? ''} takes the class "${first.name}", for jobs up to ${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
+          fix: 'set time = "…" in [resources] to what an attempt needs, with a margin',
+          place: where('resources', 'time'),
+        },
+      ];
+    },
+  },
+  {
+    name: 'no-checkpoint',
+    level: 'warning',
+    about: 'A long job keeps no checkpoint: every eviction starts it from nothing.',
+    check: ({ plan, where }) => {
+      const { timeSeconds = 0 } = plan.spec.resources;
+      if (plan.spec.train.checkpoint !== undefined || timeSeconds <= longSeconds) return [];
+      return [
+        {
+          message: `an attempt may take ${formatDuration(timeSeconds)} and there is no \`checkpoint\`: each eviction or time limit loses all of it`,
+          fix: 'set checkpoint = "checkpoints" in [train], and let the training save into that folder and resume from it',
+          place: where('train', 'checkpoint'),
+        },
+      ];
+    },
+  },
+  {
+    name: 'checkpoint-unused',
+    level: 'warning',
+    about:
+      'The checkpoint folder is named in no command and no file that is sent, so nothing is ever saved in it.',
+    check: unusedCheckpoint,
+  },
+];
+
+function tooLong({ plan, customs, where }: PlanFacts): Found[] {
+  const { timeSeconds, gpus } = plan.spec.resources;
+  const longest = durationClasses(customs ?? {}, gpus).at(-1);
+  if (longest === undefined || timeSeconds === undefined || timeSeconds <= longest.seconds) return [];
+  const kept = plan.spec.train.checkpoint === undefined ? 'set `checkpoint` in [train] and ' : 'set ';
+  return [
+    {
+      message: `time = "${formatDuration(timeSeconds)}" is longer than the ${formatDuration(longest.seconds)} that ${customs?.title ?? ''} gives a job`,
+      fix: `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt goes on from the checkpoint`,
+      place: where('resources', 'time'),
+    },
+  ];
+}
+
+function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): Found[] {
+  const { checkpoint } = plan.spec.train;
+  if (checkpoint === undefined || !code.isKnown) return [];
+  if (mentions(code, checkpoint) || mentions(code, 'UPDRAFT_CHECKPOINT')) return [];
+  return [
+    {
+      message: `the folder "${checkpoint}" is named neither in the command nor in ${code.files.length === 1 ? 'the file' : `the ${code.files.length} files`} it runs: nothing would be kept`,
+      fix: 'save into it (its path is in UPDRAFT_CHECKPOINT, too) and read from it at the start',
+      place: where('train', 'checkpoint'),
+    },
+  ];
+}

@@ -1,0 +1,52 @@
+import { formatDuration } from '../../job/units.ts';
+import type { Facts } from '../facts.ts';
+import type { Found, Rule } from '../finding.ts';
+
+type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
+
+/** Taken for waiting in the queue and being tried again; nobody knows it before. */
+const queueSeconds = 24 * 3600;
+/** Taken for an attempt whose time is not said. */
+const attemptSeconds = 4 * 3600;
+
+/** Rules about the tokens that protected objects are fetched with. */
+export const tokenRules: Rule<TokenFacts>[] = [
+  {
+    name: 'token-missing',
+    level: 'error',
+    about: 'An object asks for a token, and none can be read here.',
+    check: (facts) => problems(facts, 'missing'),
+  },
+  {
+    name: 'token-expired',
+    level: 'error',
+    about: 'The token for an object has expired.',
+    check: (facts) => problems(facts, 'expired'),
+  },
+  {
+    name: 'token-short',
+    level: 'warning',
+    about: 'A token expires before the jobs can be expected to have run.',
+    check: ({ tokens, now, plan }) => {
+      const attempt = plan.spec.resources.timeSeconds ?? attemptSeconds;
+      const needed = queueSeconds + attempt;
+      return tokens.flatMap(({ label, place, expires }) => {
+        const left = expires === undefined ? Infinity : (expires - now) / 1000;
+        if (left >= needed || left <= 0) return [];
+        return [
+          {
+            message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; a day in the queue and an attempt take ${formatDuration(needed)}`,
+            fix: 'get a token that lives longer, or one that the access point renews (`use_oauth_services`); jobs that start later cannot fetch',
+            place,
+          },
+        ];
+      });
+    },
+  },
+];
+
+function problems({ tokens }: TokenFacts, kind: 'missing' | 'expired'): Found[] {
+  return tokens.flatMap(({ problem, label, place }) =>
+    problem?.kind === kind ? [{ message: `${label}: ${problem.message}`, fix: problem.fix, place }] : [],
+  );
+}

@@ -1,0 +1,70 @@
+import { shellQuote } from '../base/shell-quote.ts';
+import type { Uses } from './code/uses.ts';
+
+/** What a probe found, interpreter by interpreter. */
+export interface ProbeAnswer {
+  tools: Set<string>;
+  pythons: { path: string; has: Set<string>; cuda?: string }[];
+}
+
+/** Lines of ours among what an image's own start-up may print. */
+const mark = 'updraft-probe';
+
+const askPython = [
+  'import importlib.util, sys',
+  'for name in sys.argv[2:]:',
+  '    try: found = importlib.util.find_spec(name) is not None',
+  '    except Exception: found = False',
+  `    if found: print("${mark} has", name)`,
+  'if sys.argv[1] == "cuda":',
+  '    try:',
+  '        import torch',
+  `        print("${mark} cuda", torch.version.cuda or "none")`,
+  '    except Exception: pass',
+].join('\n');
+
+/** Where interpreters are looked for beside those that the commands name, as the agent does. */
+const usualPythons = ['python3', 'python', '/usr/bin/python3', '/usr/local/bin/python3'];
+
+/** A script for `/bin/sh` that tells which tools and modules are there. It changes nothing and needs no network. */
+export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean): string {
+  const quoted = (names: readonly string[]): string => names.map(shellQuote).join(' ');
+  const asked = modules.length === 0 ? [] : [...new Set([...pythons, ...usualPythons])];
+  return [
+    'cd /',
+    `for tool in ${quoted(tools.map(({ name }) => name))}; do`,
+    `  command -v "$tool" >/dev/null 2>&1 && echo "${mark} tool $tool"`,
+    'done',
+    `for python in ${quoted(asked)}; do`,
+    '  where=$(command -v "$python" 2>/dev/null) || continue',
+    `  echo "${mark} python $where"`,
+    `  "$python" -c ${shellQuote(askPython)} ${wantCuda ? 'cuda' : 'no'} ${quoted(modules.map(({ name }) => name))} 2>/dev/null`,
+    'done',
+    `echo "${mark} end"`,
+    '',
+  ].join('\n');
+}
+
+/** Reads what the script printed; undefined when it did not come to its end. */
+export function readProbe(output: string): ProbeAnswer | undefined {
+  const answer: ProbeAnswer = { tools: new Set(), pythons: [] };
+  for (const line of output.split('\n')) {
+    const [, word, value = ''] = new RegExp(`^${mark} (\\w+) ?(.*)$`).exec(line) ?? [];
+    const python = answer.pythons.at(-1);
+    if (word === 'end') return answer;
+    if (word === 'tool') answer.tools.add(value);
+    if (word === 'python') answer.pythons.push({ path: value, has: new Set() });
+    if (word === 'has') python?.has.add(value);
+    if (word === 'cuda' && python !== undefined) python.cuda = value;
+  }
+  return undefined;
+}
+
+/** The interpreter that the job will run with: the first that has the modules it declares, else the first of all. */
+export function choosePython(
+  { pythons }: ProbeAnswer,
+  declared: readonly string[],
+): ProbeAnswer['pythons'][number] | undefined {
+  const roots = declared.map((name) => name.split('.')[0] ?? name);
+  return pythons.find(({ has }) => roots.length > 0 && roots.every((name) => has.has(name))) ?? pythons[0];
+}

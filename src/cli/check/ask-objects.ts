@@ -1,0 +1,146 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { mapLimited } from '../../base/map-limited.ts';
+import type { ObjectFact, TokenFact, Where } from '../../check/facts.ts';
+import { asFault } from '../../fault/fault.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import type { Plan, PlannedData } from '../../job/plan.ts';
+import { formatSize } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+import { readProof } from '../object/proof.ts';
+import { askObject } from './ask-object.ts';
+import { reasonOf, type Gathered, type Looked, type Unchecked } from './gathered.ts';
+
+/** What is asked about: a data set of a job file, or an input of a submit description. */
+export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
+  tokenFile?: string | undefined;
+  manifest?: string | undefined;
+};
+
+export interface ObjectsGathered {
+  objects: ObjectFact[];
+  tokens: TokenFact[];
+}
+
+const atOnce = 8;
+
+/** The data sets of a plan, as questions. */
+export function objectsOf(plan: Plan, where: Where): AskedObject[] {
+  return plan.data.map((source: PlannedData) => ({
+    label: `data.${source.name}`,
+    url: source.url,
+    place: where('data', source.name, 'url'),
+    declared: {
+      ...(source.expect.bytes === undefined ? {} : { bytes: source.expect.bytes }),
+      ...(source.sha256 === undefined ? {} : { sha256: source.sha256 }),
+    },
+    isProven:
+      source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
+    tokenFile: source.tokenFile,
+    manifest: manifestPlace(plan, source.manifest),
+  }));
+}
+
+const manifestPlace = ({ folder }: Plan, manifest: string | undefined): string | undefined =>
+  manifest === undefined || manifest.includes('://') ? manifest : path.resolve(folder, manifest);
+
+/** Asks every server about every object, for at most so long. */
+export async function askObjects(
+  cli: Cli,
+  asked: readonly AskedObject[],
+  timeoutMs: number,
+): Promise<Gathered<ObjectsGathered>> {
+  const federation = createLocator(cli);
+  const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
+  const answers = await mapLimited(asked, atOnce, (one) => askOne(cli, federation, one, signal));
+  cli.signal.throwIfAborted();
+  return {
+    facts: {
+      objects: answers.flatMap(({ object }) => (object === undefined ? [] : [object])),
+      tokens: answers.flatMap(({ token }) => (token === undefined ? [] : [token])),
+    },
+    looked: answers.flatMap(({ looked }) => (looked === undefined ? [] : [looked])),
+    unchecked: answers.flatMap(({ unchecked }) => (unchecked === undefined ? [] : [unchecked])),
+  };
+}
+
+interface Answer {
+  object?: ObjectFact;
+  token?: TokenFact;
+  looked?: Looked;
+  unchecked?: Unchecked;
+}
+
+async function askOne(
+  cli: Cli,
+  federation: FederationLocator,
+  asked: AskedObject,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
+  const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  try {
+    if (/^file:/i.test(url)) return await lookAtFile(asked);
+    const { servers, token, isFolder } = await askObject(url, how);
+    const told = token === undefined ? {} : { token: { label, place, ...token } };
+    if (token?.problem !== undefined) return told;
+    const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
+    const object: ObjectFact = {
+      ...{ label, url, place, servers, isProven },
+      ...(isFolder === undefined ? {} : { isFolder }),
+      ...{ declared: { ...proof.declared, ...declared } },
+      ...(proof.problem === undefined ? {} : { manifestProblem: proof.problem }),
+    };
+    if (servers.every(({ status }) => status === undefined))
+      return { ...told, unchecked: { what: label, why: `none of its ${servers.length} servers answers` } };
+    return { ...told, object, looked: { what: label, said: lookedText(object) } };
+  } catch (error) {
+    cli.signal.throwIfAborted();
+    return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
+  }
+}
+
+async function lookAtFile({ label, url, place, declared, isProven }: AskedObject): Promise<Answer> {
+  const { size } = await stat(fileURLToPath(url));
+  const servers = [{ host: 'this machine', kind: 'plain' as const, status: 200, bytes: size }];
+  const object: ObjectFact = { label, url, place, declared, isProven, servers };
+  return { object, looked: { what: label, said: `${formatSize(size)} on this machine` } };
+}
+
+async function askManifest(
+  cli: Cli,
+  { url, tokenFile }: AskedObject,
+  manifest: string,
+  locator: FederationLocator,
+  signal: AbortSignal,
+): Promise<{ declared?: ObjectFact['declared']; problem?: string }> {
+  try {
+    const access = { locator, clock: cli.clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+    const { manifest: read } = await readProof(cli, url, { manifest }, access);
+    if (read === undefined) return {};
+    return { declared: { bytes: read.bytes, sha256: read.sha256, by: 'its manifest' } };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { problem: asFault(error).message };
+  }
+}
+
+function lookedText({ servers }: ObjectFact): string {
+  const having = servers.filter(({ status }) => status === 200);
+  const caches = having.filter(({ kind }) => kind === 'cache').length;
+  const origin = having.some(({ kind }) => kind === 'origin');
+  const silent = servers.filter(({ status }) => status === undefined).length;
+  const [first] = having;
+  if (first === undefined)
+    return `asked ${servers.length === 1 ? 'its server' : `${servers.length} servers`}`;
+  const size = first.bytes === undefined ? 'there' : formatSize(first.bytes);
+  const places =
+    first.kind === 'plain'
+      ? first.host
+      : [
+          ...(caches > 0 ? [`${caches} cache${caches === 1 ? '' : 's'}`] : []),
+          ...(origin ? ['the origin'] : []),
+        ].join(' and ');
+  return `${size} at ${places}${silent === 0 ? '' : `; ${silent} silent`}`;
+}

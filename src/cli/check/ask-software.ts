@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, constants } from 'node:fs/promises';
+import path from 'node:path';
+import { choosePython, probeScript, readProbe } from '../../check/software-probe.ts';
+import type { SoftwareFact } from '../../check/facts.ts';
+import type { Uses } from '../../check/code/uses.ts';
+import type { Cli } from '../cli.ts';
+import { notChecked, type Gathered } from './gathered.ts';
+
+/** In what the job will run, and what it uses of it. */
+export interface SoftwareQuestion {
+  /** As the job file names it; undefined for the machine's own software. */
+  image: string | undefined;
+  /** Folder from which a path of an image is taken. */
+  folder: string;
+  /** The machine's own software is that of this machine. */
+  isHere: boolean;
+  /** Modules that the job file declares. */
+  declared: readonly string[];
+  wantCuda: boolean;
+  uses: Uses;
+}
+
+const what = 'tools and Python modules';
+
+/** Looks what is really there, by running a small script inside the image, or here. */
+export async function askSoftware(
+  cli: Cli,
+  question: SoftwareQuestion,
+  timeoutMs: number,
+): Promise<Gathered<SoftwareFact | undefined>> {
+  const { uses, image, isHere } = question;
+  const nothing = uses.tools.length === 0 && uses.modules.length === 0;
+  if (nothing) return { facts: undefined, looked: [], unchecked: [] };
+  if (image === undefined)
+    return isHere
+      ? await probe(cli, ['/bin/sh', '-s'], 'this machine', question, timeoutMs)
+      : notChecked(
+          undefined,
+          what,
+          'the job runs in whatever software a worker has; an `image` in [environment] makes it the same everywhere, and checkable',
+        );
+  if (/^(osdf|pelican|stash|https?):/i.test(image))
+    return notChecked(
+      undefined,
+      what,
+      `the image is not on this machine; fetch it once (updraft get ${image}) and look inside with --image FILE`,
+    );
+  const runner = await findRunner(cli);
+  if (runner === undefined)
+    return notChecked(
+      undefined,
+      what,
+      'there is neither apptainer nor singularity on the PATH to look into the image',
+    );
+  const place = image.includes('://') ? image : path.resolve(question.folder, image);
+  const isThere = image.includes('://') || (await isReadable(place));
+  if (!isThere) return notChecked(undefined, what, `${place} is not on this machine`);
+  const inside = [
+    runner,
+    '--silent',
+    'exec',
+    '--cleanenv',
+    '--no-home',
+    '--pwd',
+    '/',
+    place,
+    '/bin/sh',
+    '-s',
+  ];
+  return await probe(cli, inside, `the image ${path.basename(image)}`, question, timeoutMs);
+}
+
+async function findRunner({ env }: Cli): Promise<string | undefined> {
+  for (const name of ['apptainer', 'singularity'])
+    for (const folder of (env['PATH'] ?? '').split(':').filter((one) => path.isAbsolute(one))) {
+      const file = path.join(folder, name);
+      if (await isReadable(file, constants.X_OK)) return file;
+    }
+  return undefined;
+}
+
+const isReadable = (file: string, mode = constants.R_OK): Promise<boolean> =>
+  access(file, mode).then(
+    () => true,
+    () => false,
+  );
+
+async function probe(
+  cli: Cli,
+  command: readonly string[],
+  where: string,
+  { uses, declared, wantCuda, image }: SoftwareQuestion,
+  timeoutMs: number,
+): Promise<Gathered<SoftwareFact | undefined>> {
+  const { output, trouble } = await runScript(cli, command, probeScript(uses, wantCuda), timeoutMs);
+  const answer = readProbe(output);
+  if (answer === undefined) return notChecked(undefined, what, `looking into ${where} failed: ${trouble}`);
+  const python = choosePython(answer, declared);
+  const facts: SoftwareFact = {
+    where,
+    isImage: image !== undefined,
+    tools: answer.tools,
+    ...(python === undefined ? {} : { python }),
+    ...(python?.cuda === undefined ? {} : { cuda: python.cuda }),
+  };
+  const modules = `${python?.has.size ?? 0} of ${uses.modules.length} Python modules`;
+  const said = `${answer.tools.size} of ${uses.tools.length} commands, ${modules} are there`;
+  return { facts, looked: [{ what: where, said }], unchecked: [] };
+}
+
+/** Runs a program with a script on its standard input, no longer than so long. */
+async function runScript(
+  cli: Cli,
+  [program = '', ...args]: readonly string[],
+  script: string,
+  timeoutMs: number,
+): Promise<{ output: string; trouble: string }> {
+  const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
+  const child = spawn(program, args, {
+    env: { ...cli.env },
+    cwd: '/',
+    stdio: 'pipe',
+    signal,
+    killSignal: 'SIGKILL',
+  });
+  let [output, said] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));
+  child.stdin.on('error', () => undefined).end(script);
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    const last = said.trim().split('\n').at(-1) ?? '';
+    return { output, trouble: last === '' ? `exit status ${code ?? 'none'}` : last };
+  } catch (error) {
+    cli.signal.throwIfAborted();
+    return {
+      output,
+      trouble: signal.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message,
+    };
+  }
+}

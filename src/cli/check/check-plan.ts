@@ -1,0 +1,138 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { checkFacts } from '../../check/check-facts.ts';
+import type { ObjectFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
+import type { Finding } from '../../check/finding.ts';
+import { readCode } from '../../check/code/read-code.ts';
+import { usesOf } from '../../check/code/uses.ts';
+import { analyseSlots } from '../../check/rules/slots.ts';
+import { makePlan, type Plan } from '../../job/plan.ts';
+import { problemAt, type SourceFile } from '../../job/source-file.ts';
+import { askSlots } from '../../pool/condor/ask-slots.ts';
+import { CondorTools } from '../../pool/condor/condor-tools.ts';
+import { openPool } from '../../pool/open-pool.ts';
+import type { Cli } from '../cli.ts';
+import { askObjects, objectsOf } from './ask-objects.ts';
+import { askSoftware } from './ask-software.ts';
+import { notChecked, reasonOf, type Gathered, type Looked, type Unchecked } from './gathered.ts';
+import { readTexts } from './read-texts.ts';
+
+/** What a check found, what it looked at, and what it could not. */
+export interface Checked {
+  plan: Plan;
+  findings: Finding[];
+  looked: Looked[];
+  unchecked: Unchecked[];
+}
+
+export interface CheckOptions {
+  /** Only what takes a moment: the files, and the objects' servers. */
+  quick?: boolean;
+  /** A local copy of the image, to look into instead. */
+  image?: string | undefined;
+}
+
+const objectMs = { quick: 15_000, full: 60_000 };
+const softwareMs = 120_000;
+
+/** Gathers all that can be known of a job before it is queued, and lets the rules speak. */
+export async function checkPlan(
+  cli: Cli,
+  { plan, source }: { plan: Plan; source: SourceFile },
+  { quick = false, image }: CheckOptions,
+): Promise<Checked> {
+  const where = placesIn(source);
+  const code = readCode(commandsOf(plan, where), await readTexts(plan.folder, plan.files));
+  const [objects, slots, software, customs, imageBytes] = await Promise.all([
+    askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
+    quick ? nothing() : slotsOf(cli, plan, where),
+    quick
+      ? nothing()
+      : askSoftware(
+          cli,
+          {
+            image: image === undefined ? plan.spec.environment.image : path.resolve(cli.cwd, image),
+            folder: plan.folder,
+            isHere: plan.spec.run.pool === 'local',
+            declared: plan.spec.environment.python,
+            wantCuda: plan.spec.resources.gpus > 0,
+            uses: usesOf(
+              code,
+              plan.files.map((file) => file.path),
+            ),
+          },
+          softwareMs,
+        ),
+    openPool(plan.spec.run.pool, cli).customs(plan),
+    sizeOfImage(plan),
+  ]);
+  const sized = withSizes(plan, objects.facts.objects);
+  const findings = checkFacts({
+    ...{ plan: sized, where, customs, imageBytes, code, now: cli.clock.now() },
+    ...objects.facts,
+    slots: slots.facts,
+    software: software.facts,
+  });
+  return {
+    plan: sized,
+    findings,
+    looked: [...objects.looked, ...slots.looked, ...software.looked],
+    unchecked: [...objects.unchecked, ...slots.unchecked, ...software.unchecked],
+  };
+}
+
+const nothing = (): Promise<Gathered<undefined>> =>
+  Promise.resolve({ facts: undefined, looked: [], unchecked: [] });
+
+/** Where the keys of a job file stand. */
+const placesIn =
+  (source: SourceFile): Where =>
+  (...key) => {
+    const { file, line } = problemAt(source, key, '');
+    return { file, line };
+  };
+
+function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readCode>[0] {
+  const { command = spec.train.command, check } = jobs[0]?.train ?? spec.train;
+  return [
+    { text: command, place: where('train', 'command') },
+    ...(check === undefined ? [] : [{ text: check, place: where('train', 'check') }]),
+  ];
+}
+
+/** The plan with the sizes that servers told, so that disk and limits are reckoned with them. */
+function withSizes(plan: Plan, objects: readonly ObjectFact[]): Plan {
+  const sizes = new Map(
+    objects.flatMap(({ label, servers }) => {
+      const bytes = servers.find(({ status }) => status === 200)?.bytes;
+      return bytes === undefined ? [] : [[label, bytes] as const];
+    }),
+  );
+  const data = plan.data.map((source) => {
+    const bytes = source.expect.bytes ?? sizes.get(`data.${source.name}`);
+    return bytes === undefined ? source : { ...source, expect: { ...source.expect, bytes } };
+  });
+  const { disk } = makePlan({ ...plan, data });
+  return { ...plan, data, disk };
+}
+
+/** Only an image that is sent from here takes room in the job's own folder. */
+async function sizeOfImage({ spec, folder }: Plan): Promise<PlanFacts['imageBytes']> {
+  const { image } = spec.environment;
+  if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;
+  const found = await stat(path.resolve(folder, image)).catch(() => undefined);
+  return found?.isFile() === true ? found.size : undefined;
+}
+
+async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {
+  if (plan.spec.run.pool !== 'condor') return await nothing();
+  try {
+    const facts = await askSlots(plan, where, await CondorTools.find(cli.env));
+    const { total, matching, free } = analyseSlots(facts);
+    const said = `${matching} of ${total} match, ${free} with room now`;
+    return { facts, looked: [{ what: 'machines of the pool', said }], unchecked: [] };
+  } catch (error) {
+    cli.signal.throwIfAborted();
+    return notChecked(undefined, 'machines of the pool', reasonOf(error));
+  }
+}

@@ -1,0 +1,53 @@
+import { makePlan, type Plan } from '../../src/job/plan.ts';
+import { checkSpec } from '../../src/job/read-spec.ts';
+import { problemAt } from '../../src/job/source-file.ts';
+import { SpecFault } from '../../src/job/spec-fault.ts';
+import { readCode } from '../../src/check/code/read-code.ts';
+import type { Code } from '../../src/check/code/code.ts';
+import type { Facts, Where } from '../../src/check/facts.ts';
+
+/** What every job file has; tests write the rest below it. */
+const head = 'name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = ["model.pt"]\n';
+
+function reading(text: string) {
+  const read = checkSpec(/^name = /.test(text) ? text : head + text, 'updraft.toml');
+  if ('problems' in read) throw new SpecFault(read.problems);
+  return read;
+}
+
+/** The plan of a job file; keys of [train] come first, tables behind them. */
+export function aPlan(text = '', sent: Record<string, string> = {}): Plan {
+  const files = Object.entries(sent).map(([path, content]) => ({ path, bytes: content.length, sha256: '' }));
+  return makePlan({ spec: reading(text).spec, file: '/work/updraft.toml', folder: '/work', files });
+}
+
+export const whereIn = (text = ''): Where => {
+  const { source } = reading(text);
+  return (...key) => {
+    const { file, line } = problemAt(source, key, '');
+    return { file, line };
+  };
+};
+
+/** The code of a job with these files, started by this command. */
+export const aCode = (sent: Record<string, string>, command = 'python3 train.py'): Code =>
+  readCode(
+    [{ text: command, place: { file: 'updraft.toml', line: 3 } }],
+    Object.entries(sent).map(([file, text]) => ({ file, text })),
+  );
+
+/** All facts of a job about which nobody outside was asked. */
+export function someFacts(text = '', sent: Record<string, string> = { 'train.py': 'model.pt' }): Facts {
+  const plan = aPlan(text, sent);
+  return {
+    plan,
+    where: whereIn(text),
+    customs: undefined,
+    code: aCode(sent, plan.spec.train.command),
+    objects: [],
+    tokens: [],
+    slots: undefined,
+    software: undefined,
+    now: Date.parse('2026-11-15T00:00:00Z'),
+  };
+}
