@@ -38,6 +38,16 @@ test('a second file counts instead of the first, and settings instead of both', 
   assert.deepEqual([reading.spec.resources.cpus, reading.spec.resources.memoryBytes], [2, 1e9]);
 });
 
+test('a second file can take out what the first one says', () => {
+  const second = { file: 'small.toml', text: 'without = ["data.train", "resources.gpus"]\n' };
+  const reading = checkSpec(file, 'updraft.toml', [second]);
+  assert.ok('spec' in reading, JSON.stringify(reading));
+  assert.deepEqual([reading.spec.data, reading.spec.resources.gpus], [[], 0]);
+  const wrong = checkSpec(file, 'updraft.toml', [{ file: 'small.toml', text: 'without = ["data.test"]\n' }]);
+  assert.ok('problems' in wrong);
+  assert.match(wrong.problems[0].message, /updraft\.toml has no "data\.test"/);
+});
+
 test('what is wrong is told with the place where it was said', () => {
   const second = { file: 'small.toml', text: '[resources]\n\ncpus = "two"\n' };
   const reading = checkSpec(file, 'updraft.toml', [second, layerOfSetting('run.jobz=2')]);

@@ -1,5 +1,5 @@
 import { readToml } from './read-toml.ts';
-import type { Place, SourceFile } from './source-file.ts';
+import { problemAt, type Place, type SourceFile } from './source-file.ts';
 
 /** What is said beside the job file, and counts instead of what the file says. */
 export interface Layer {
@@ -21,19 +21,35 @@ export function layerOfSetting(setting: string): Layer {
   return { file, text: isToml ? text : `${key} = ${JSON.stringify(value)}` };
 }
 
-/** One source over another: tables are merged, everything else is replaced; each value keeps its own place. */
+/**
+ * One source over another: what its `without` names is taken out, tables are merged, everything else is replaced; each
+ * value keeps its own place.
+ */
 export function layOver(base: SourceFile, over: SourceFile): SourceFile {
   const places = new Map(base.places);
   const from = (place: Place): Place => ({ ...place, file: over.file });
   for (const [key, { key: name, value }] of over.places)
     places.set(key, { key: from(name), value: from(value) });
-  const isReadable = base.value !== undefined && over.value !== undefined;
-  return {
-    file: base.file,
-    value: isReadable ? merge(base.value, over.value) : undefined,
-    places,
-    problems: [...base.problems, ...over.problems],
-  };
+  const problems = [...base.problems, ...over.problems];
+  if (!isTable(base.value) || !isTable(over.value))
+    return { file: base.file, value: undefined, places, problems };
+  const { without = [], ...rest } = over.value;
+  const left = structuredClone(base.value);
+  for (const [index, key] of (Array.isArray(without) ? without : [without]).entries())
+    if (!takeOut(left, String(key))) {
+      const message = `${base.file} has no "${String(key)}" that could be taken out; expected a list of its keys, like ["environment.image"]`;
+      problems.push(problemAt(over, ['without', index], message));
+    }
+  return { file: base.file, value: merge(left, rest), places, problems };
+}
+
+/** Removes what a dotted key names; false when there is no such thing. */
+function takeOut(table: Table, key: string): boolean {
+  const [, first = key, rest] = /^([^.]+)\.(.+)$/s.exec(key) ?? [];
+  if (!Object.hasOwn(table, first)) return false;
+  const inner = table[first];
+  if (rest !== undefined) return isTable(inner) && takeOut(inner, rest);
+  return Reflect.deleteProperty(table, first);
 }
 
 function merge(base: unknown, over: unknown): unknown {

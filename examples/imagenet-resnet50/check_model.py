@@ -1,0 +1,37 @@
+"""Says by its exit status whether the result is valid: the model loads, and was validated after every epoch."""
+
+import argparse
+import json
+import math
+import sys
+
+import torch
+
+from resnet50 import ResNet50
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--least-accuracy", type=float, default=0.0)
+parser.add_argument("--epochs", type=int, required=True)
+args = parser.parse_args()
+
+model = ResNet50()
+model.load_state_dict(torch.load("imagenet_resnet50.pt", map_location="cpu", weights_only=True))
+model.eval()
+with torch.no_grad():
+    scores = model(torch.zeros(1, 3, 64, 64))
+if not torch.isfinite(scores).all():
+    sys.exit("the model's output is not finite")
+with open("metrics.json") as file:
+    metrics = json.load(file)
+epochs = metrics["epochs"]
+if [entry["epoch"] for entry in epochs] != list(range(1, args.epochs + 1)):
+    sys.exit(f"{args.epochs} epochs were asked for, and {len(epochs)} are told of")
+if not all(math.isfinite(entry["loss"]) and math.isfinite(entry["validation_loss"]) for entry in epochs):
+    sys.exit("the loss is not finite")
+with open("classes.txt") as file:
+    names = file.read().split()
+if names != sorted(names):
+    sys.exit("the classes are not numbered in the order of their names")
+if metrics["accuracy"] < args.least_accuracy:
+    sys.exit(f"accuracy {metrics['accuracy']:.4f} is below {args.least_accuracy}")
+print(f"the model loads; {len(names)} classes; accuracy {metrics['accuracy']:.4f}")

@@ -1,0 +1,161 @@
+"""ImageNet as a folder for each class: which images there are, and how they become tensors.
+
+While the file `.arriving` is in the folder, more classes are to come; each appears when it is whole.
+"""
+
+import os
+import random
+import time
+import zlib
+
+import numpy
+import torch
+from PIL import Image
+from torch.utils.data import Dataset
+
+MEAN = torch.tensor([0.485, 0.456, 0.406]).view(1, 3, 1, 1) * 255
+DEVIATION = torch.tensor([0.229, 0.224, 0.225]).view(1, 3, 1, 1) * 255
+ENDINGS = (".jpeg", ".jpg", ".png")
+
+
+class BadData(Exception):
+    """The dataset is not what it should be; the message names the file or folder."""
+
+
+class ClassFolders(Dataset):
+    """Training and held-out images. An item is a path and the number of its class, and becomes a tensor when asked for."""
+
+    def __init__(self, root, size, held_out=0.02):
+        self.root, self.size, self.held_out = root, size, held_out
+        self.classes, self.present = [], set()
+        self.training, self.validation = [], []
+
+    def scan(self):
+        """Takes in the classes that have come since the last time; tells whether more are to come."""
+        # Looked at first: a class that comes in between is seen the next time.
+        more = os.path.exists(os.path.join(self.root, ".arriving"))
+        folders = (entry.name for entry in os.scandir(self.root) if entry.is_dir() and entry.name[0] != ".")
+        # Sorted: a directory lists its entries in another order on every machine.
+        for name in sorted(set(folders) - self.present):
+            self.add(name)
+        return more
+
+    def add(self, name):
+        if name not in self.classes:
+            self.classes.append(name)
+        label = self.classes.index(name)
+        self.present.add(name)
+        images = sorted(file for file in os.listdir(os.path.join(self.root, name)) if file.lower().endswith(ENDINGS))
+        if not images:
+            raise BadData(f"the class folder {os.path.join(self.root, name)} has no images")
+        for image in images:
+            # By the name alone, so that every machine and every attempt holds out the same images.
+            held = zlib.crc32(f"{name}/{image}".encode()) < self.held_out * 2**32
+            (self.validation if held else self.training).append((os.path.join(self.root, name, image), label))
+
+    def finish(self, expected):
+        """All has come: numbers the classes in the order of their names, and tells the old number of each."""
+        missing = sorted(set(self.classes) - self.present)
+        if missing:
+            raise BadData(f"{self.root} lacks {len(missing)} classes of the checkpoint, such as {missing[0]}")
+        if expected is not None and len(self.classes) != expected:
+            raise BadData(f"{self.root} has {len(self.classes)} classes, {expected} were expected")
+        if not self.validation or not self.training:
+            raise BadData(f"{self.root} has too few images to hold some out ({len(self.training)} in all)")
+        order = sorted(range(len(self.classes)), key=self.classes.__getitem__)
+        number = {old: new for new, old in enumerate(order)}
+        self.classes = [self.classes[old] for old in order]
+        self.training = [(path, number[label]) for path, label in self.training]
+        self.validation = [(path, number[label]) for path, label in self.validation]
+        return order
+
+    def __len__(self):
+        return len(self.training)
+
+    def __getitem__(self, item):
+        path, label, training = item
+        try:
+            with Image.open(path) as image:
+                return to_tensor(image, self.size, training), label
+        except (OSError, ValueError, Image.DecompressionBombError) as error:
+            raise BadData(f"{path} cannot be decoded: {error}") from None
+
+
+def to_tensor(image, size, training):
+    """Bytes of a square cut: random and perhaps mirrored for training, the middle otherwise."""
+    width, height = image.size
+    if training:
+        box = random_box(width, height)
+    else:
+        side = min(width, height) * 0.875
+        box = ((width - side) / 2, (height - side) / 2, (width + side) / 2, (height + side) / 2)
+    # A JPEG can be decoded at half, quarter or eighth scale for a fraction of the work.
+    scale = min(box[2] - box[0], box[3] - box[1]) / size
+    image.draft("RGB", (max(1, int(width / scale)), max(1, int(height / scale))))
+    shrunk = image.size[0] / width
+    image = image.convert("RGB").resize((size, size), Image.BILINEAR, box=[side * shrunk for side in box])
+    pixels = numpy.asarray(image)
+    if training and random.random() < 0.5:
+        pixels = pixels[:, ::-1]
+    return torch.from_numpy(pixels.transpose(2, 0, 1).copy())
+
+
+def random_box(width, height):
+    """A part of 8 to 100 % of the image, of a shape between 3:4 and 4:3."""
+    for _ in range(10):
+        area = width * height * random.uniform(0.08, 1)
+        shape = random.uniform(3 / 4, 4 / 3)
+        w, h = (area * shape) ** 0.5, (area / shape) ** 0.5
+        if w <= width and h <= height:
+            left, top = random.uniform(0, width - w), random.uniform(0, height - h)
+            return (left, top, left + w, top + h)
+    return (0, 0, width, height)
+
+
+def normalize(pixels, device):
+    return (pixels.to(device, non_blocking=True).float() - MEAN.to(device)) / DEVIATION.to(device)
+
+
+def whole_batches(items, batch_size, generator, skip):
+    """An epoch over data that is all there, from its `skip`th image on."""
+    order = torch.randperm(len(items), generator=generator).tolist()[skip:]
+    for first in range(0, len(order), batch_size):
+        # The statistics of a single image are none.
+        if len(order) - first > 1:
+            yield [(*items[index], True) for index in order[first : first + batch_size]]
+
+
+def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
+    """An epoch over data that still arrives: every image once, drawn from those that are there.
+
+    Classes come one after the other, so that a batch is drawn only when `mix` images wait: the more, the better mixed.
+    """
+    waiting, taken, told = [], 0, time.monotonic()
+    known = 0
+    while not is_stopping():
+        more = dataset.scan()
+        waiting.extend(dataset.training[known:])
+        known = len(dataset.training)
+        until = time.monotonic() + 1
+        while time.monotonic() < until and len(waiting) >= (max(mix, batch_size) if more else 1):
+            if not more and skip + taken >= known:
+                return
+            batch = [draw(waiting) for _ in range(min(batch_size, len(waiting)))]
+            taken += len(batch)
+            if len(batch) > 1:
+                yield [(*item, True) for item in batch]
+            told = time.monotonic()
+        if not more and (not waiting or skip + taken >= known):
+            return
+        if more and len(waiting) < max(mix, batch_size):
+            time.sleep(0.1)
+            if time.monotonic() - told > 30:
+                print(f"Waiting for data: {len(dataset.present)} classes are there", flush=True)
+                told = time.monotonic()
+
+
+def draw(items):
+    """A random one, taken out in constant time."""
+    index = random.randrange(len(items))
+    items[index], items[-1] = items[-1], items[index]
+    return items.pop()

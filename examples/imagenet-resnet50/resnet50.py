@@ -1,0 +1,65 @@
+"""ResNet-50 (He et al., 2015), written out: needs PyTorch alone, and no network.
+
+The names of the layers are those of the weights that are published for it, so that those load.
+"""
+
+from torch import nn
+
+
+class Bottleneck(nn.Module):
+    """Three convolutions around which the input passes unchanged, or projected where its shape changes."""
+
+    expansion = 4
+
+    def __init__(self, channels_in, channels, stride):
+        super().__init__()
+        channels_out = channels * self.expansion
+        self.conv1 = nn.Conv2d(channels_in, channels, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, stride=stride, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels)
+        self.conv3 = nn.Conv2d(channels, channels_out, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(channels_out)
+        self.relu = nn.ReLU(inplace=True)
+        self.downsample = None
+        if stride != 1 or channels_in != channels_out:
+            projection = nn.Conv2d(channels_in, channels_out, 1, stride=stride, bias=False)
+            self.downsample = nn.Sequential(projection, nn.BatchNorm2d(channels_out))
+
+    def forward(self, x):
+        around = x if self.downsample is None else self.downsample(x)
+        x = self.relu(self.bn1(self.conv1(x)))
+        x = self.relu(self.bn2(self.conv2(x)))
+        return self.relu(self.bn3(self.conv3(x)) + around)
+
+
+class ResNet50(nn.Module):
+    def __init__(self, classes=1000):
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(3, stride=2, padding=1)
+        self.layer1 = stage(64, 64, blocks=3, stride=1)
+        self.layer2 = stage(256, 128, blocks=4, stride=2)
+        self.layer3 = stage(512, 256, blocks=6, stride=2)
+        self.layer4 = stage(1024, 512, blocks=3, stride=2)
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Linear(2048, classes)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+            # Every block begins as the identity, which makes the first steps of a big batch stable.
+            elif isinstance(module, Bottleneck):
+                nn.init.zeros_(module.bn3.weight)
+
+    def forward(self, x):
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        return self.fc(self.avgpool(x).flatten(1))
+
+
+def stage(channels_in, channels, blocks, stride):
+    first = Bottleneck(channels_in, channels, stride)
+    rest = [Bottleneck(channels * Bottleneck.expansion, channels, 1) for _ in range(blocks - 1)]
+    return nn.Sequential(first, *rest)
