@@ -84,6 +84,7 @@ attempts = 5
     environment: { image: 'osdf:///image.sif', python: ['torch', 'torch.nn'] },
     resources: { cpus: 4, gpus: 1, memoryBytes: 16e9, diskBytes: 2 ** 40, timeSeconds: 36_000 },
     run: { jobs: 100, matrix: { lr: [0.1, 'a', true] }, pool: 'condor', attempts: 5 },
+    recovery: { avoid: 'site' },
   });
 });
 
@@ -94,7 +95,8 @@ test('what is left out has its default, and absent options are absent', () => {
     data: [{ name: 'd', url: 'https://h/x.zip', into: 'data', unpack: 'auto', method: 'auto', expect: {} }],
     environment: { python: [] },
     resources: { cpus: 1, gpus: 0, memoryBytes: 2e9, diskBytes: 'auto' },
-    run: { jobs: 1, matrix: {}, pool: 'local', attempts: 3 },
+    run: { jobs: 1, matrix: {}, pool: 'local', attempts: 5 },
+    recovery: { avoid: 'site' },
   });
 });
 

@@ -2,75 +2,152 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { Outcome } from '../journal/entry.ts';
-import { decide, type EndedAttempt } from './decide.ts';
+import { decide, type Decision, type EndedAttempt } from './decide.ts';
+import type { Policy } from './policy.ts';
 
 const second = 1_000;
+const hour = 3600 * second;
+
+/** A pool of one machine. */
+const alone = (attempts: number, more: Partial<Policy> = {}): Policy => ({
+  ...{ attempts, avoid: 'none', growsItself: false },
+  ...{ memory: { asked: 1e9, most: 1e9 }, disk: { asked: 1e9, most: 1e9 } },
+  pace: { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 },
+  ...more,
+});
+
+/** A pool of many machines that makes more of what ran out. */
+const pool = (attempts: number, more: Partial<Policy> = {}): Policy =>
+  alone(attempts, {
+    avoid: 'site',
+    memory: { asked: 1e9, most: 4e9 },
+    pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 },
+    ...more,
+  });
+
 const failed = (kind: FaultKind, endedAt = 0): EndedAttempt => ({
   outcome: 'failed',
   fault: { kind, message: 'cache.example sent nothing for 60 s' },
   endedAt,
 });
+const held = (code: number, subcode = 0): EndedAttempt => ({
+  outcome: 'failed',
+  hold: { code, subcode },
+  endedAt: 0,
+});
 const ended = (outcome: Outcome, endedAt = 0): EndedAttempt => ({ outcome, endedAt });
+const next = (attempts: EndedAttempt[], policy: Policy, now = hour): Decision =>
+  decide({ attempts }, policy, now);
+/** Seconds before the next attempt; undefined where there is none. */
+function waitOf(attempts: EndedAttempt[], policy: Policy): number | undefined {
+  const decision = next(attempts, policy, 0);
+  if (decision.do === 'end') return undefined;
+  return decision.do === 'start' ? 0 : decision.until / second;
+}
+const repeated = (one: EndedAttempt, count: number): EndedAttempt[] =>
+  Array.from({ length: count }, () => one);
 
 test('a job that was never tried is tried', () => {
-  assert.deepEqual(decide([], 3, 0), { do: 'start', why: 'first attempt' });
+  assert.deepEqual(next([], alone(3), 0), { do: 'start', why: 'first attempt' });
 });
 
 test('a failure that another try can mend is tried again, and the reason names what happened', () => {
-  const decision = decide([failed('transfer-stalled')], 3, 3600 * second);
+  const decision = next([failed('transfer-stalled')], alone(3));
   assert.equal(decision.do, 'start');
   assert.match(decision.why, /attempt 1 ended with transfer-stalled: cache\.example sent nothing/);
 });
 
-test('the wait between attempts doubles, up to five minutes', () => {
-  const waits = [1, 2, 3, 9].map((tries) => {
-    const history = Array.from({ length: tries }, () => failed('transfer-failed', 100 * second));
-    const decision = decide(history, 99, 100 * second);
-    assert.equal(decision.do, 'wait');
-    return (decision.until - 100 * second) / second;
-  });
+test('the wait between attempts doubles, up to a cap', () => {
+  const waits = [1, 2, 3, 9].map((tries) => waitOf(repeated(failed('transfer-failed'), tries), alone(99)));
   assert.deepEqual(waits, [5, 10, 20, 300]);
 });
 
 test('a wait is over exactly when it says', () => {
-  assert.equal(decide([failed('transfer-failed')], 3, 5 * second - 1).do, 'wait');
-  assert.equal(decide([failed('transfer-failed')], 3, 5 * second).do, 'start');
+  assert.equal(next([failed('transfer-failed')], alone(3), 5 * second - 1).do, 'wait');
+  assert.equal(next([failed('transfer-failed')], alone(3), 5 * second).do, 'start');
+});
+
+test('where there are other places, a bad one is left at once, until it is plain that the place is not to blame', () => {
+  const waits = [1, 2, 3, 4, 5].map((tries) => waitOf(repeated(failed('self-test-failed'), tries), pool(5)));
+  assert.deepEqual(waits, [0, 0, 1200, 2400, undefined]);
+});
+
+test('trouble that is the same everywhere waits from the first time on, and outlasts an hour', () => {
+  const waits = [1, 2, 3, 4].map((tries) => waitOf(repeated(failed('object-missing'), tries), pool(5)));
+  assert.deepEqual(waits, [300, 600, 1200, 2400]);
+  assert.ok(waits.reduce<number>((sum, wait) => sum + (wait ?? 0), 0) > 3600);
 });
 
 test('a failure that no other try can mend ends the job at once', () => {
-  const decision = decide([failed('training-failed')], 5, 3600 * second);
+  const decision = next([failed('training-failed')], alone(5));
   assert.equal(decision.do, 'end');
   assert.match(decision.why, /another attempt cannot help/);
-  assert.equal(decide([ended('wrong-output')], 5, 3600 * second).do, 'end');
-  assert.equal(decide([ended('failed')], 5, 3600 * second).do, 'end');
+  assert.equal(next([ended('wrong-output')], alone(5)).do, 'end');
+  assert.equal(next([ended('failed')], alone(5)).do, 'end');
+});
+
+test('an attempt that cost a whole training is made twice, not five times', () => {
+  assert.equal(next([failed('training-hung')], pool(5)).do, 'start');
+  assert.equal(next(repeated(failed('training-hung'), 2), pool(5)).do, 'end');
+});
+
+test('holds are answered by code and subcode; one that nobody knows is kept', () => {
+  const cases: [code: number, subcode: number, wait: number | undefined][] = [
+    [13, 256, 300],
+    [13, 2, undefined],
+    [12, 28, undefined],
+    [6, 8, undefined],
+    [6, 12, 0],
+    [19, 0, 0],
+    [32, 0, undefined],
+    [26, 0, undefined],
+    [34, 102, 0],
+    [34, 104, undefined],
+    [34, 7, undefined],
+    [47, 0, 0],
+    [3, 96, 300],
+    [3, 13, undefined],
+    [3, 2, undefined],
+    [3, 137, 0],
+    [12345, 0, undefined],
+  ];
+  for (const [code, subcode, wait] of cases)
+    assert.equal(waitOf([held(code, subcode)], pool(5)), wait, `code ${code}, subcode ${subcode}`);
+});
+
+test('a hold for lack of memory is the end where the scheduler has asked for all it may', () => {
+  assert.equal(next([held(34, 102)], pool(5, { growsItself: true })).do, 'end');
 });
 
 test('attempts are used up', () => {
-  const twice = [failed('disk-full'), failed('disk-full')];
-  assert.equal(decide(twice, 3, 3600 * second).do, 'start');
-  const decision = decide([...twice, failed('disk-full')], 3, 3600 * second);
+  assert.equal(next(repeated(failed('disk-full'), 2), alone(3)).do, 'start');
+  const decision = next(repeated(failed('disk-full'), 3), alone(3));
   assert.equal(decision.do, 'end');
   assert.match(decision.why, /3 of 3 attempts failed; the last one ended with disk-full/);
 });
 
 test('attempts that were taken away do not count against the job, but not for ever', () => {
-  assert.equal(decide([ended('lost'), ended('evicted')], 1, 3600 * second).do, 'start');
-  assert.equal(decide([ended('lost'), failed('disk-full')], 2, 3600 * second).do, 'start');
-  assert.equal(
-    decide(
-      Array.from({ length: 10 }, () => ended('lost')),
-      1,
-      3600 * second,
-    ).do,
-    'end',
+  assert.equal(next([ended('lost'), ended('evicted')], alone(1)).do, 'start');
+  assert.equal(next([ended('lost'), failed('disk-full')], alone(2)).do, 'start');
+  assert.equal(next(repeated(ended('lost'), 10), alone(1)).do, 'end');
+});
+
+test('no attempt is begun after the time at which the job is given up', () => {
+  const history = { queuedAt: 0, attempts: [failed('object-missing')] };
+  assert.equal(decide(history, pool(5, { giveUpSeconds: 301 }), 0).do, 'wait');
+  const decision = decide(history, pool(5, { giveUpSeconds: 299 }), 0);
+  assert.equal(decision.do, 'end');
+  assert.match(
+    decision.why,
+    /given up 299 s after it was queued; its last attempt ended with object-missing/,
   );
 });
 
 test('a good result and a stop end the job', () => {
-  assert.deepEqual(decide([failed('disk-full'), ended('success')], 3, 0), {
+  assert.deepEqual(next([failed('disk-full'), ended('success')], alone(3), 0), {
     do: 'end',
     outcome: 'success',
     why: 'there is a valid result',
   });
-  assert.equal(decide([ended('stopped')], 3, 3600 * second).do, 'end');
+  assert.equal(next([ended('stopped')], alone(3)).do, 'end');
 });

@@ -1,11 +1,22 @@
-import { kinds } from '../fault/kinds.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import { answerByPolicy } from './answer-by-policy.ts';
+import { answerToKind, type Answer } from './answers.ts';
+import { waitAfter, type Policy } from './policy.ts';
 
 /** How one attempt at a job ended, and when (milliseconds since the epoch). */
 export interface EndedAttempt {
   outcome: Outcome;
   fault?: FaultRecord | undefined;
+  /** HTCondor's codes, where it holds the job for this end. */
+  hold?: { code: number; subcode: number } | undefined;
   endedAt: number;
+}
+
+/** What became of a job so far. */
+export interface History {
+  /** When the job was queued, in milliseconds since the epoch, where it is known. */
+  queuedAt?: number | undefined;
+  attempts: readonly EndedAttempt[];
 }
 
 /** What to do about a job that has no attempt running, with the reason as a sentence. */
@@ -14,44 +25,60 @@ export type Decision =
   | { do: 'wait'; until: number; why: string }
   | { do: 'end'; outcome: Outcome; why: string };
 
-const firstWaitMs = 5_000;
-const longestWaitMs = 300_000;
 /** A job whose attempts are always taken away must end some day too. */
 const mostTaken = 10;
 
 /**
- * The next step of a job from its history alone: another attempt where that can help, after a wait that doubles
- * each time, and an end where it cannot. Attempts that were taken away (lost, evicted) say nothing against the
- * job and do not count against its `limit`.
+ * The next step of a job from its history alone: another attempt where that can help, at once or after a wait that
+ * doubles each time, and an end where it cannot. Attempts that were taken away (lost, evicted) say nothing against the
+ * job and do not count against its limit. Pure.
  */
-export function decide(history: readonly EndedAttempt[], limit: number, now: number): Decision {
-  const last = history.at(-1);
+export function decide({ queuedAt, attempts }: History, policy: Policy, now: number): Decision {
+  const last = attempts.at(-1);
   if (last === undefined) return { do: 'start', why: 'first attempt' };
-  const end = endReason(history, last, limit);
-  if (end !== undefined) return { do: 'end', outcome: last.outcome, why: end };
-  const wait = Math.min(longestWaitMs, firstWaitMs * 2 ** (history.length - 1));
-  const until = last.endedAt + wait;
-  const why = `attempt ${history.length} ${told(last)}`;
-  if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait / 1000} s before the next` };
+  const end = (why: string): Decision => ({ do: 'end', outcome: last.outcome, why });
+  const reason = endReason(attempts, last, policy);
+  if (reason !== undefined) return end(reason);
+  const wait = waitSeconds(attempts, last, policy);
+  const until = last.endedAt + wait * 1000;
+  const { giveUpSeconds = Infinity } = policy;
+  if (queuedAt !== undefined && Math.max(now, until) > queuedAt + giveUpSeconds * 1000)
+    return end(`it is given up ${giveUpSeconds} s after it was queued; its last attempt ${told(last)}`);
+  const why = `attempt ${attempts.length} ${told(last)}`;
+  if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
   return { do: 'start', why: isTaken(last) ? `${why}, which does not count against the job` : why };
 }
 
-function endReason(history: readonly EndedAttempt[], last: EndedAttempt, limit: number): string | undefined {
+function endReason(
+  attempts: readonly EndedAttempt[],
+  last: EndedAttempt,
+  policy: Policy,
+): string | undefined {
   if (last.outcome === 'success') return 'there is a valid result';
   if (last.outcome === 'stopped') return 'it was stopped';
-  const taken = history.filter(isTaken).length;
-  const failed = history.length - taken;
+  const taken = attempts.filter(isTaken).length;
+  const failed = attempts.length - taken;
   if (isTaken(last))
     return taken < mostTaken ? undefined : `${taken} attempts were taken away, the last one ${told(last)}`;
-  if (!canHelp(last)) return `another attempt cannot help: attempt ${history.length} ${told(last)}`;
+  if (answerTo(last, failed, policy) === 'never')
+    return `another attempt cannot help: attempt ${attempts.length} ${told(last)}`;
+  const { attempts: limit } = policy;
   return failed < limit ? undefined : `${failed} of ${limit} attempts failed; the last one ${told(last)}`;
+}
+
+function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
+  const { pace } = policy;
+  const same = attempts.filter((one) => isTaken(one) === isTaken(last)).length;
+  const isAtOnce = !isTaken(last) && answerTo(last, same, policy) !== 'later' && same <= pace.atOnce;
+  return isAtOnce ? 0 : waitAfter(same, pace);
 }
 
 const isTaken = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
 
 /** A wrong result or an unexplained failure of the training would come out the same again. */
-function canHelp({ fault }: EndedAttempt): boolean {
-  return fault !== undefined && kinds[fault.kind].retry !== 'never';
+function answerTo({ fault, hold }: EndedAttempt, failures: number, policy: Policy): Answer {
+  if (hold !== undefined) return answerByPolicy(policy, hold.code, hold.subcode, failures);
+  return fault === undefined ? 'never' : answerToKind(fault.kind, failures);
 }
 
 function told({ outcome, fault }: EndedAttempt): string {

@@ -1,3 +1,5 @@
+import { kinds } from '../fault/kinds.ts';
+import { kindOfExit, ownHold } from './answers.ts';
 import type { Diagnosis } from './causes.ts';
 import { evictionDiagnosis } from './evictions.ts';
 import type { Account } from './job-story.ts';
@@ -13,8 +15,10 @@ import { inputDiagnosis, outputDiagnosis, transferDirection } from './transfer-d
  */
 export function diagnose(account: Account, seenMb = 0): Diagnosis {
   const { code, subcode, reason } = account;
-  const again = code === 3 ? /^started (\d+) times; the last attempt ended: (.*)$/s.exec(reason) : null;
+  const again = code === ownHold ? /^started (\d+) times; the last attempt ended: (.*)$/s.exec(reason) : null;
   if (again !== null) return brakeDiagnosis(account, again[1] ?? '', again[2] ?? '');
+  const ended = code === ownHold ? ownEnd(reason, subcode) : undefined;
+  if (ended !== undefined) return ended;
   if (code === 32 || code === 33) return sizeDiagnosis(code === 32 ? 'input' : 'output', reason);
   if (code === 46 || code === 47) return timeDiagnosis(code, reason);
   if (isMemory(account)) return memoryDiagnosis(account, seenMb);
@@ -34,6 +38,20 @@ function brakeDiagnosis(account: Account, starts: string, reason: string): Diagn
   return {
     ...inner,
     because: [...inner.because, `It was started ${starts} times in vain, so the rules of the run held it.`],
+  };
+}
+
+/** The rule that keeps a job of ours back after an attempt that ended by itself, until it is tried again. */
+function ownEnd(reason: string, subcode = 0): Diagnosis | undefined {
+  if (!/^the (?:attempt ended with exit code|agent was ended by signal) \d+$/.test(reason.trim()))
+    return undefined;
+  const kind = kindOfExit(subcode);
+  const meaning = kind === undefined ? '' : ` (${kind}): ${kinds[kind].what}`;
+  return {
+    cause: kind === undefined ? 'signal' : 'exit-code',
+    because: [`${reason.trim().replace(/^t/, 'T')}${meaning === '' ? '.' : meaning}`],
+    outlook: 'passing',
+    advice: [],
   };
 }
 

@@ -28,7 +28,9 @@ export interface RunJobAccount {
 export function explainRunJob(account: RunJobAccount): Explanation {
   const { job, fromLog } = account;
   const last = job.attempts.at(-1);
-  const fault = job.held === undefined ? faultOf(last) : undefined;
+  const found = faultOf(last);
+  // A hold has its own cause, unless it keeps the job back for what the agent found.
+  const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
   if (fromLog !== undefined && (fault === undefined || !isByAgent(last))) return { ...fromLog, job: job.id };
   const standing = fromLog?.standing ?? standingOf(job);
   const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);

@@ -1,48 +1,80 @@
-import { kinds } from '../fault/kinds.ts';
+import { formatDuration } from '../job/units.ts';
+import { answerToKind, kindOfExit } from './answers.ts';
+import { willRelease } from './answer-by-policy.ts';
+import type { EndedAttempt } from './decide.ts';
 import type { Account, JobStory } from './job-story.ts';
+import type { Policy } from './policy.ts';
+import { simulate, type Outlook } from './simulate.ts';
 
 /** The rules of a run that the access point follows for its jobs. */
 export interface RunRules {
-  /** Attempts a job may have. */
-  attempts: number;
-  /** Whether a job held for this, for the so many-th time, will be released by the rules. */
-  willRelease(code: number, subcode: number, holds: number): boolean;
-  /** Seconds before the first release; each further one waits twice as long. */
-  firstReleaseSeconds?: number | undefined;
+  policy: Policy;
   /** The file the rules stand in. */
   file: string;
 }
 
 /** What is done about a hold. */
 export function doneAboutHold(story: JobStory, hold: Account, rules: RunRules | undefined): string[] {
-  const byRule = story.releases.filter(({ reason }) => /expression/i.test(reason)).length;
-  if (rules === undefined) {
-    if (hold.code === 16)
-      return ['The files are being copied; the job is released by itself when they are there.'];
-    return byRule === 0
-      ? [
-          'Nothing that the log shows: it stays held until somebody, or a rule of its submit file, releases it.',
-        ]
-      : [
-          `A rule of its own has released it ${times(byRule)} before and may do so again; the log does not show its limit.`,
-        ];
-  }
-  const { attempts, firstReleaseSeconds, file } = rules;
-  const holds = story.holds.length;
-  if (hold.code === 1)
-    return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
-  if (rules.willRelease(hold.code ?? 0, hold.subcode ?? 0, holds)) {
-    const wait = firstReleaseSeconds === undefined ? '' : ` after ${firstReleaseSeconds * 2 ** holds} s`;
+  if (rules === undefined) return doneByOthers(story, hold);
+  const { policy, file } = rules;
+  const { code = 0, subcode = 0 } = hold;
+  if (code === 1) return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
+  const outlook = simulate(policy, historyOf(story), story.to ?? 0);
+  const rule = `periodic_release in ${file}`;
+  if (outlook.next.do !== 'end') return releaseWords(outlook, story.to, rule);
+  if (willRelease(policy, code, subcode, 0) && outlook.failures >= policy.attempts)
     return [
-      `The schedd releases it by itself${wait}: this is hold ${holds}, and ${attempts - 1} of that kind are released (periodic_release in ${file}).`,
+      `Nothing more: ${outlook.failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
     ];
-  }
-  const isUsedUp = rules.willRelease(hold.code ?? 0, hold.subcode ?? 0, 0);
+  if (willRelease(policy, code, subcode, outlook.failures))
+    return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
-    isUsedUp
-      ? `Nothing more: it was held ${times(holds)}, and the rules of the run allow ${attempts} attempts (periodic_release in ${file}).`
-      : `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (periodic_release in ${file}).`,
+    `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (${rule}).`,
   ];
+}
+
+function doneByOthers({ releases }: JobStory, hold: Account): string[] {
+  if (hold.code === 16)
+    return ['The files are being copied; the job is released by itself when they are there.'];
+  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  return byRule === 0
+    ? ['Nothing that the log shows: it stays held until somebody, or a rule of its submit file, releases it.']
+    : [
+        `A rule of its own has released it ${times(byRule)} before and may do so again; the log does not show its limit.`,
+      ];
+}
+
+function releaseWords(
+  { failures, attempts, next, waits }: Outlook,
+  heldAt: number | undefined,
+  rule: string,
+): string[] {
+  const [wait = 0, ...further] = waits;
+  const at = next.do === 'wait' && heldAt !== undefined ? ` at ${clock(next.until)}` : '';
+  const waited =
+    wait === 0 ? 'as soon as the schedd looks at it' : `${formatDuration(wait)} after it was held`;
+  const rest = further.map((seconds) => (seconds === 0 ? 'at once' : `after ${formatDuration(seconds)}`));
+  return [
+    `The schedd releases it by itself${at}, ${waited}: this is failure ${failures}, and ${attempts} are the end (${rule}).`,
+    ...(rest.length === 0
+      ? ['If the next attempt fails too, it is given up.']
+      : [`If it fails like this again: tried again ${rest.join(', then ')}; then it is given up.`]),
+  ];
+}
+
+/** `05:43:10 UTC`. */
+const clock = (time: number): string => `${new Date(time).toISOString().slice(11, 19)} UTC`;
+
+/** The failures of a job as its log tells them: attempts that ended by themselves and were put back, and holds. */
+function historyOf(story: JobStory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
+  const failed = (hold?: EndedAttempt['hold']): EndedAttempt => ({
+    ...{ outcome: 'failed', endedAt: story.to ?? 0, hold },
+  });
+  const exits = story.attempts.filter(({ end }) => end?.how === 'exited').map(() => failed());
+  const holds = story.holds
+    .filter(({ code }) => code !== 1)
+    .map(({ code = 0, subcode = 0 }) => failed({ code, subcode }));
+  return { queuedAt: story.from, attempts: [...exits, ...holds] };
 }
 
 /** What is done about a job that starts over and over. */
@@ -52,7 +84,7 @@ export function doneAboutLoop(count: number, rules: RunRules | undefined): strin
       'HTCondor puts it back into the queue each time and will not hold it by itself: it may go on for ever.',
     ];
   return [
-    `It is put back into the queue each time; the rules of the run hold it after ${rules.attempts} such starts (periodic_hold in ${rules.file}), and it had ${count}.`,
+    `It is put back into the queue each time; the rules of the run hold it after ${rules.policy.attempts} such starts (periodic_hold in ${rules.file}), and it had ${count}.`,
   ];
 }
 
@@ -68,13 +100,11 @@ export function doneAboutExit(
         ? `Nothing more: it was tried ${count} times and has left the queue.`
         : 'Nothing: it has left the queue.',
     ];
-  const isMendable = Object.values(kinds).some(
-    (kind) => kind.exit === exit && kind.exit >= 90 && kind.retry !== 'never',
-  );
-  const rule = `max_retries and retry_until in ${rules.file}`;
+  const kind = exit === undefined ? undefined : kindOfExit(exit);
+  const rule = `on_exit_remove in ${rules.file}`;
   return [
-    isMendable
-      ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.attempts} attempts (${rule}).`
+    kind !== undefined && answerToKind(kind, 1) !== 'never'
+      ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.policy.attempts} attempts (${rule}).`
       : `Nothing: the rules of the run try again only what another try can mend (${rule}).`,
   ];
 }

@@ -37,9 +37,11 @@ function only(log: string, rules?: RunRules): Explanation {
 }
 
 const rules: RunRules = {
-  attempts: 3,
-  willRelease: (code, _subcode, holds) => code === 13 && holds < 3,
-  firstReleaseSeconds: 120,
+  policy: {
+    ...{ attempts: 3, avoid: 'site', growsItself: true },
+    ...{ memory: { asked: 1, most: 1 }, disk: { asked: 1, most: 1 } },
+    pace: { firstWait: 120, mostWait: 3600, atOnce: 2, letGo: 600 },
+  },
   file: 'condor/job.sub',
 };
 
@@ -154,20 +156,33 @@ test('the rules of a run say whether and when the schedd releases the job', () =
   const once = submit + fetching(1) + held(2, 13, 256, 'x');
   assert.match(
     only(once, rules).doing.join(' '),
-    /releases it by itself after 240 s: this is hold 1.*condor\/job\.sub/,
+    /releases it by itself at 10:02:02 UTC, 2m after it was held: this is failure 1, and 3 are the end .*condor\/job\.sub.*again after 4m; then it is given up/,
   );
   const again =
     released(3, 'The job attribute PeriodicRelease expression was TRUE') +
     fetching(4) +
     held(5, 13, 256, 'x');
-  assert.match(only(once + again, rules).doing.join(' '), /after 480 s: this is hold 2/);
-  assert.match(only(once + again + again, rules).doing.join(' '), /Nothing more: it was held 3 times/);
+  assert.match(
+    only(once + again, rules).doing.join(' '),
+    /4m after it was held: this is failure 2.*If the next attempt fails too, it is given up/,
+  );
+  assert.match(
+    only(once + again + again, rules).doing.join(' '),
+    /Nothing more: 3 attempts failed, and the rules of the run allow 3/,
+  );
   assert.match(only(once + again).doing.join(' '), /A rule of its own has released it once before/);
   assert.match(only(submit + held(1, 32, 0, 'x'), rules).doing.join(' '), /not of that kind/);
   assert.match(
     only(submit + held(1, 1, 0, 'wait (by user alice)'), rules).doing.join(' '),
     /waits for a person/,
   );
+});
+
+test('a job kept back after its attempt tells what the agent’s exit code means, and when it goes on', () => {
+  const log = submit + running(1) + held(2, 3, 96, 'the attempt ended with exit code 96');
+  const { because, doing } = only(log, rules);
+  assert.match(because.join(' '), /exit code 96 \(object-missing\): The object is not there/);
+  assert.match(doing.join(' '), /2m after it was held: this is failure 1/);
 });
 
 test('a hold by the brake of a run tells what the starts ended with', () => {

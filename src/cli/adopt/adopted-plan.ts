@@ -39,6 +39,7 @@ export function adoptedPlan(file: string, { submission }: Evidence): Plan {
         pool: 'condor',
         attempts: Number.isInteger(retries) ? retries + 1 : 1,
       },
+      recovery: { avoid: 'none' },
     },
   });
 }

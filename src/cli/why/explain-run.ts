@@ -1,16 +1,19 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import { attemptFiles, attemptFolder, jobId, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/read-journal.ts';
-import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
-import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { recoveryRules } from '../../pool/condor/recovery-rules.ts';
+import type { JobState, RunState } from '../../journal/state.ts';
+import { condorFiles, isBatchOf } from '../../pool/condor/condor-files.ts';
+import { writtenPolicy } from '../../pool/condor/policy-file.ts';
+import { localPolicy } from '../../pool/local/local-policy.ts';
+import { readSubmitNotes } from '../../pool/condor/submit-notes.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
 import { causes } from '../../recovery/causes.ts';
-import { decide, type Decision, type EndedAttempt } from '../../recovery/decide.ts';
+import { decide, type Decision } from '../../recovery/decide.ts';
+import { historyOf } from '../../recovery/history-of.ts';
 import { explainRunJob, type FiledEntry } from '../../recovery/explain-run-job.ts';
 import { explainStory } from '../../recovery/explain-story.ts';
 import type { Explanation } from '../../recovery/explanation.ts';
@@ -32,19 +35,21 @@ export async function explainRun(
   const plan = await readPlan(folder).catch(() => undefined);
   const journal = (await readJournal(path.join(folder, runFiles.journal))).entries;
   const submitted = journal.flatMap((entry) => (entry.kind === 'submitted' ? [entry.cluster] : []));
-  const rules = plan === undefined ? undefined : await runRules(folder, plan);
+  const rules = await runRules(folder);
   const fromLog =
     state.pool === 'condor' ? await explainEvents(folder, state.run, new Set(submitted), rules) : undefined;
   const isSupervised = await hasSupervisor(folder, state);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, readAtOnce, async (job) =>
-    explainRunJob({
-      job,
-      entries: [...(await agentEntries(folder, job)), ...run.filter((one) => isAbout(one, job.id))],
-      decision: plan === undefined || fromLog !== undefined ? undefined : decisionOn(job, plan, now),
-      fromLog: fromLog && (fromLog.get(job.id) ?? notYetQueued(job.id)),
-      isSupervised,
-    }),
+    job.isKeptBack
+      ? explainKeptBack(state, job.id)
+      : explainRunJob({
+          job,
+          entries: [...(await agentEntries(folder, job)), ...run.filter((one) => isAbout(one, job.id))],
+          decision: plan === undefined || fromLog !== undefined ? undefined : decisionOn(job, plan, now),
+          fromLog: fromLog && (fromLog.get(job.id) ?? notYetQueued(job.id)),
+          isSupervised,
+        }),
   );
 }
 
@@ -56,13 +61,8 @@ async function hasSupervisor(folder: string, { pool, endedAt }: RunState): Promi
 
 function decisionOn({ attempts }: JobState, plan: Plan, now: number): Decision | undefined {
   if (attempts.some(({ outcome }) => outcome === undefined)) return undefined;
-  return decide(attempts.map(asEnded), plan.spec.run.attempts, now);
+  return decide(historyOf(attempts), localPolicy(plan), now);
 }
-
-const asEnded = ({ outcome, fault, endedAt }: AttemptState): EndedAttempt => ({
-  ...{ outcome: outcome ?? 'lost', fault },
-  endedAt: Date.parse(endedAt ?? ''),
-});
 
 function isAbout({ entry }: FiledEntry, job: string): boolean {
   if (entry.kind === 'stop-requested') return entry.jobs === 'all' || entry.jobs.includes(job);
@@ -86,15 +86,60 @@ async function explainEvents(
   rules: RunRules | undefined,
 ): Promise<Map<string, Explanation>> {
   const fold = new StoryFold(condorFiles.eventLog);
+  const names = new Map<string, string>();
   const log = path.join(folder, condorFiles.eventLog);
   // Before the jobs are in the queue there is no log.
   const isThere = await stat(log).catch(() => undefined);
   if (isThere !== undefined)
     await scanEventLog(log, (event) => {
-      if (event.kind === 'submit' && event.details.batchName === run) clusters.add(event.cluster);
-      if (clusters.has(event.cluster)) fold.add(event);
+      if (event.kind === 'submit' && isBatchOf(event.details.batchName, run)) clusters.add(event.cluster);
+      if (!clusters.has(event.cluster)) return;
+      const notes = event.kind === 'submit' ? readSubmitNotes(event.details.notes) : undefined;
+      if (notes !== undefined) names.set(`${event.cluster}.${event.proc}`, notes.job);
+      fold.add(event);
     });
-  return new Map(fold.stories().map((story) => [jobId(procOf(story.id)), explainStory(story, rules)]));
+  // Of a job that was submitted again, the latest story counts.
+  return new Map(
+    fold
+      .stories()
+      .map((story) => [names.get(story.id) ?? jobId(procOf(story.id)), explainStory(story, rules)]),
+  );
+}
+
+/** A job that waits for its canaries. */
+function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explanation {
+  const ahead = jobs.filter(({ isKeptBack }) => !isKeptBack);
+  const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const named = bad
+    .map(({ id }) => id)
+    .slice(0, 8)
+    .join(', ');
+  return {
+    ...{ job, standing: 'waiting', cause: 'waits-for-slot' },
+    title:
+      bad.length > 0
+        ? 'it is kept back: a job that went ahead failed'
+        : 'it is kept back until those before it are done',
+    because: [
+      bad.length > 0
+        ? `It was not queued, because ${named} of the ${ahead.length} jobs that went ahead ended without a valid result.`
+        : `It is queued when all ${ahead.length} jobs that went ahead have a valid result.`,
+    ],
+    evidence: [],
+    doing: [
+      endedAt !== undefined
+        ? 'Nothing: the run stopped at its canary.'
+        : pool === 'local'
+          ? 'The supervisor of the run goes on by itself.'
+          : '`updraft run` goes on by itself while it watches; otherwise nobody does.',
+    ],
+    advice:
+      bad.length > 0
+        ? [
+            `See why with \`updraft why\` and ${bad[0]?.id ?? ''}, then \`updraft retry\`: when that is good, this one follows.`,
+          ]
+        : ['`updraft submit` with the folder of the run goes on with it.'],
+  };
 }
 
 /** A job that HTCondor has not written about. */
@@ -111,11 +156,7 @@ const notYetQueued = (job: string): Explanation => ({
 const procOf = (id: string): number => Number(id.split('.')[1]);
 
 /** The rules the access point follows for the run, if they are ours: an adopted submit file has its own. */
-async function runRules(folder: string, plan: Plan): Promise<RunRules | undefined> {
-  const text = await readFile(path.join(folder, condorFiles.submit), 'utf8').catch(() => '');
-  const [, seconds] = /^periodic_release = NumHolds < \d+ .* > (\d+) \* pow\(2, NumHolds\)/m.exec(text) ?? [];
-  if (seconds === undefined) return undefined;
-  const firstReleaseSeconds = Number(seconds);
-  const rules = recoveryRules(plan, firstReleaseSeconds);
-  return { ...rules, attempts: plan.spec.run.attempts, firstReleaseSeconds, file: condorFiles.submit };
+async function runRules(folder: string): Promise<RunRules | undefined> {
+  const policy = await writtenPolicy(folder);
+  return policy === undefined ? undefined : { policy, file: condorFiles.submit };
 }

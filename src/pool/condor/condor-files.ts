@@ -9,6 +9,8 @@ export const condorFiles = {
   launcher: 'condor/updraft-job',
   /** The same for the file-transfer plugin. In the run's folder itself: HTCondor looks for plugins under the path it is told. */
   plugin: 'updraft_plugin',
+  /** What is done about failures: the submit description has it as HTCondor's expressions. */
+  policy: 'condor/policy.json',
   agent: 'condor/updraft-agent.gz',
   orders: 'condor/orders',
   /** Files of the access point under names that need no quoting. */
@@ -30,3 +32,7 @@ export function roundFiles(round: number): Record<'submit' | 'items' | 'orders',
 
 /** How `condor_q` names the jobs of one round together. */
 export const batchName = (run: string, round: number): string => (round === 1 ? run : `${run}#${round}`);
+
+/** Whether a batch is a round of the run. */
+export const isBatchOf = (batch: string | undefined, run: string): boolean =>
+  batch === run || (batch?.startsWith(`${run}#`) ?? false);

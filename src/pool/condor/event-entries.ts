@@ -2,22 +2,32 @@ import type { EventOf, LogEvent } from '../../eventlog/events.ts';
 import { jobId, liveMark, resultsFolder } from '../../job/layout.ts';
 import { decode, isAgentEntry } from '../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
-import { holdFault } from './hold-fault.ts';
-import type { RecoveryRules } from './recovery-rules.ts';
+import { readSubmitNotes } from './submit-notes.ts';
+import { exitOfHold, holdFault } from './hold-fault.ts';
+
+/** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
+export interface ReleaseRule {
+  willRelease(code: number, subcode: number, failures: number): boolean;
+}
 
 /** What the log has told of one job so far. */
 interface Story {
   job: string;
+  /** HTCondor's name of the job; it gets another one when it is submitted again. */
+  cluster: number;
   attempt: number;
   /** What the attempt that is under way was last seen doing; undefined between attempts. */
   doing: 'moving' | 'executing' | undefined;
-  holds: number;
+  /** Attempts that failed; those the pool took away do not count. */
+  failures: number;
   /** Why the next attempt will be made. */
   why: string;
   /** The time of the last event, how many there were at that time, and how many of them are still to be told again. */
   last: { time: number; events: number; again: number };
 }
 
+/** HTCondor's code of a hold by hand. */
+const userHold = 1;
 /** HTCondor's code for an attempt that ended because its job was removed. */
 const removed = 1023;
 
@@ -29,14 +39,16 @@ const removed = 1023;
  *   005/009 -> attempt and job ended      008 with our mark -> what the agent said while it ran
  */
 export class EventEntries {
-  readonly #rules: Pick<RecoveryRules, 'willRelease'>;
+  readonly #rules: ReleaseRule;
   readonly #stories = new Map<string, Story>();
+  /** Jobs by HTCondor's name of them, as their submit events say. */
+  readonly #names = new Map<string, string>();
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
   #headless = false;
 
-  constructor(rules: Pick<RecoveryRules, 'willRelease'>) {
+  constructor(rules: ReleaseRule) {
     this.#rules = rules;
   }
 
@@ -60,16 +72,29 @@ export class EventEntries {
   add(event: LogEvent): void {
     if (event.proc < 0) return;
     const key = `${event.cluster}.${event.proc}`;
-    let story = this.#stories.get(key);
+    const notes = event.kind === 'submit' ? readSubmitNotes(event.details.notes) : undefined;
+    if (notes !== undefined) this.#names.set(key, notes.job);
+    const job = this.#names.get(key) ?? jobId(event.proc);
+    let story = this.#stories.get(job);
     if (story === undefined) {
-      story = newStory(event.proc);
-      this.#stories.set(key, story);
+      story = newStory(job, event.cluster);
+      this.#stories.set(job, story);
       this.#headless ||= event.kind !== 'submit';
     }
     const time = event.time ?? this.#lastTime;
     if (isKnown(story, time)) return;
     this.#lastTime = time;
-    this.#addTo(story, event);
+    if (event.cluster > story.cluster) this.#again(story, event.cluster, notes?.round ?? 2);
+    if (event.cluster === story.cluster) this.#addTo(story, event);
+  }
+
+  /** The job was submitted again: its attempts go on, and what befell it before no longer counts. */
+  #again(story: Story, cluster: number, round: number): void {
+    story.cluster = cluster;
+    story.doing = undefined;
+    story.failures = 0;
+    story.why = `submitted again, in round ${round}`;
+    this.#emit({ kind: 'round-started', round, jobs: [story.job], why: story.why });
   }
 
   #addTo(story: Story, event: LogEvent): void {
@@ -136,6 +161,7 @@ export class EventEntries {
     const { requeued, termination, code = 0, subcode = 0, reason = '' } = details;
     if (requeued) {
       const exit = termination?.normal === true ? termination.returnValue : null;
+      story.failures += 1;
       this.#end(story, exit === null ? 'lost' : 'failed', exit);
       return;
     }
@@ -147,11 +173,11 @@ export class EventEntries {
   #held(story: Story, { details }: EventOf<'held'>): void {
     const { code = 0, subcode = 0, reason = '' } = details;
     const fault = holdFault(code, subcode, reason);
-    this.#end(story, 'failed', null, fault);
-    story.holds += 1;
+    this.#end(story, 'failed', exitOfHold(code, subcode) ?? null, fault);
+    if (code !== userHold) story.failures += 1;
     this.#emit({ kind: 'job-held', job: story.job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (code !== 1 && !this.#rules.willRelease(code, subcode, story.holds))
+    if (code !== userHold && !this.#rules.willRelease(code, subcode, story.failures))
       this.#emit({ kind: 'job-ended', job: story.job, outcome: 'failed' });
   }
 
@@ -230,11 +256,12 @@ export class EventEntries {
   }
 }
 
-const newStory = (proc: number): Story => ({
-  job: jobId(proc),
+const newStory = (job: string, cluster: number): Story => ({
+  job,
+  cluster,
   attempt: 0,
   doing: undefined,
-  holds: 0,
+  failures: 0,
   why: 'first attempt',
   last: { time: 0, events: 0, again: 0 },
 });

@@ -5,14 +5,16 @@ import { EventLogTail } from '../../eventlog/tail.ts';
 import { attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { EntrySource, News } from '../../journal/entry-source.ts';
-import type { Entry, Outcome } from '../../journal/entry.ts';
+import type { Entry, FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AccountTrouble } from '../../journal/state.ts';
 import { readJournal } from '../../journal/read-journal.ts';
+import { willRelease } from '../../recovery/answer-by-policy.ts';
+import type { Policy } from '../../recovery/policy.ts';
 import { attemptEnd } from '../local/attempt-end.ts';
-import { condorFiles } from './condor-files.ts';
+import { condorFiles, isBatchOf } from './condor-files.ts';
 import { EventEntries } from './event-entries.ts';
 import { eventLogTrouble } from './event-log-trouble.ts';
-import { recoveryRules } from './recovery-rules.ts';
+import { readPolicy } from './policy-file.ts';
 
 /** The entries that HTCondor's event log tells of a run. Its folder is enough: no scheduler is asked. */
 export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
@@ -23,6 +25,8 @@ export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
 class EventLogSource {
   readonly path: string;
   readonly #runFolder: string;
+  readonly #plan: Plan;
+  #policy: Policy | undefined;
   #tail: EventLogTail | undefined;
   readonly #entries: EventEntries;
   #clusters = new Set<number>();
@@ -35,7 +39,11 @@ class EventLogSource {
   constructor(runFolder: string, plan: Plan) {
     this.#runFolder = runFolder;
     this.path = path.join(runFolder, condorFiles.eventLog);
-    this.#entries = new EventEntries(recoveryRules(plan, 0));
+    this.#plan = plan;
+    this.#entries = new EventEntries({
+      willRelease: (code, subcode, failures) =>
+        this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures),
+    });
   }
 
   async read(): Promise<News> {
@@ -65,13 +73,14 @@ class EventLogSource {
   /** Somebody may have other jobs write to the same log: only the run's own count. */
   #take(event: LogEvent): void {
     const isSubmit = event.kind === 'submit' || event.kind === 'cluster-submit';
-    if (isSubmit && event.details.batchName === this.#run) this.#clusters.add(event.cluster);
+    if (isSubmit && isBatchOf(event.details.batchName, this.#run)) this.#clusters.add(event.cluster);
     if (!this.#clusters.has(event.cluster)) return;
     this.#told = true;
     this.#entries.add(event);
   }
 
   async #openTail(): Promise<EventLogTail> {
+    this.#policy = await readPolicy(this.#runFolder, this.#plan);
     const { entries } = await readJournal(path.join(this.#runFolder, runFiles.journal));
     // Logs of old releases leave the year out: it is the run's.
     let reference = 0;
@@ -104,8 +113,14 @@ class EventLogSource {
 /** A job ends as its last attempt did, as far as the agent could tell. */
 function withOutcomes(entries: Entry[]): Entry[] {
   const outcomes = new Map<string, Outcome>();
+  const faults = new Map<string, FaultRecord | undefined>();
   return entries.map((entry) => {
-    if (entry.kind === 'attempt-ended') outcomes.set(entry.job, entry.outcome);
+    if (entry.kind === 'attempt-ended') {
+      outcomes.set(entry.job, entry.outcome);
+      faults.set(entry.job, entry.exit === null ? undefined : entry.fault);
+    }
+    // A job that a rule of ours keeps back after its attempt has ended is kept back for what the agent found.
+    if (entry.kind === 'job-held') return { ...entry, fault: faults.get(entry.job) ?? entry.fault };
     if (entry.kind !== 'job-ended' || entry.outcome !== 'failed') return entry;
     return { ...entry, outcome: outcomes.get(entry.job) ?? entry.outcome };
   });

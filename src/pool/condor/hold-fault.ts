@@ -1,5 +1,6 @@
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { FaultRecord } from '../../journal/entry.ts';
+import { kindOfExit, ownHold, ownSubcodes } from '../../recovery/answers.ts';
 
 interface Cause {
   kind: FaultKind;
@@ -42,9 +43,19 @@ export function holdFault(code: number, subcode: number, reason: string): FaultR
   return { kind, message, ...(fix === undefined ? {} : { fix }) };
 }
 
+/** The agent's exit code, where a rule of ours holds the job until it is tried again. */
+export const exitOfHold = (code: number, subcode: number): number | undefined =>
+  code === ownHold && kindOfExit(subcode) !== undefined ? subcode : undefined;
+
+/** Our own rules' holds: the subcode is the agent's exit code, or the code of what happened each time. */
+function ownCause(subcode: number): Cause {
+  if (subcode === ownSubcodes.tooLate)
+    return { kind: 'time-limit', fix: 'see what its attempts failed of, then `updraft retry`' };
+  return { ...(causes[subcode] ?? { kind: kindOfExit(subcode) ?? 'evicted' }) };
+}
+
 function causeOf(code: number, subcode: number, reason: string): Cause {
-  // Our own rule's hold: its subcode is the code of what happened each time.
-  if (code === 3) return causes[subcode] ?? { kind: 'evicted' };
+  if (code === ownHold) return ownCause(subcode);
   if (code === 34 || code === 21) {
     if (subcode === 102) return memory;
     return subcode === 104 ? disk : { kind: 'evicted' };

@@ -1,4 +1,5 @@
 import type { ProfileName } from '../../job/spec.ts';
+import type { Pace } from '../../recovery/policy.ts';
 
 /** Customs and limits of a pool, as data. Sizes in bytes, times in seconds. */
 export interface Profile {
@@ -29,8 +30,8 @@ export interface Profile {
   mostIdle: number;
   /** Images are started by glue that reads this attribute, not by the container universe. */
   imageAttribute?: string;
-  /** How long the first hold that may pass is left; it doubles each time. */
-  firstReleaseSeconds: number;
+  /** How fast failures are tried again. */
+  pace: Pace;
   /** How often an attempt may tell its figures while it runs. */
   liveSeconds: number;
 }
@@ -43,7 +44,8 @@ const plain = {
   wantsProject: false,
   mostQueued: 10_000,
   mostIdle: 2000,
-  firstReleaseSeconds: 120,
+  // With the usual five attempts an outage of an hour is outlasted.
+  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 },
   liveSeconds: 60,
 };
 
@@ -85,7 +87,7 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     ...plain,
     name: 'mini',
     title: 'the mini pool of this machine',
-    firstReleaseSeconds: 1,
+    pace: { firstWait: 1, mostWait: 12, atOnce: 2, letGo: 10 },
     liveSeconds: 2,
   },
 };

@@ -9,13 +9,15 @@ import type { Journal } from '../../journal/file.ts';
 import { RunFold } from '../../journal/fold.ts';
 import { recordOf } from '../../journal/record-of.ts';
 import { runEndedAt } from '../../journal/run-ended-at.ts';
-import type { AttemptState, JobState } from '../../journal/state.ts';
+import type { JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
-import { decide, type EndedAttempt } from '../../recovery/decide.ts';
+import { decide } from '../../recovery/decide.ts';
+import { historyOf } from '../../recovery/history-of.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
 import { roundPlan } from '../round-plan.ts';
 import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
 import type { AttemptEnd } from './attempt-end.ts';
+import { localPolicy } from './local-policy.ts';
 import type { Shares } from './shares.ts';
 
 /** How often stop requests, room on the machine and adopted agents are looked for. */
@@ -101,11 +103,8 @@ export class Supervisor {
       return this.#endJob(job.id, 'stopped');
     if (job.isKeptBack) return false;
     const ofRound = job.attempts.filter(({ attempt: number }) => number > (job.attemptsBefore ?? 0));
-    const decision = decide(
-      ofRound.map(asEnded),
-      this.#world.plan.spec.run.attempts,
-      this.#world.clock.now(),
-    );
+    const policy = localPolicy(await this.#planOf(job));
+    const decision = decide(historyOf(ofRound), policy, this.#world.clock.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
     return decision.do === 'start' && this.#start(job, decision.why);
   }
@@ -193,8 +192,4 @@ export class Supervisor {
       if (!woken.aborted) throw error;
     });
   }
-}
-
-function asEnded({ outcome, fault, endedAt }: AttemptState): EndedAttempt {
-  return { outcome: outcome ?? 'lost', fault, endedAt: Date.parse(endedAt ?? '') };
 }

@@ -1,0 +1,17 @@
+import { answerToHold, type Answer } from './answers.ts';
+import { growthSteps, type Policy } from './policy.ts';
+
+/**
+ * What a policy answers to a hold when so many attempts have failed, this one included. More of what ran out can only
+ * be asked for where the policy allows more, and where the scheduler has not asked for all of it already.
+ */
+export function answerByPolicy(policy: Policy, code: number, subcode: number, failures: number): Answer {
+  const answer = answerToHold(code, subcode, failures);
+  if (answer !== 'more-memory' && answer !== 'more-disk') return answer;
+  const growth = answer === 'more-memory' ? policy.memory : policy.disk;
+  return policy.growsItself || growthSteps(growth).length === 0 ? 'never' : answer;
+}
+
+/** Whether a job held for this, when so many attempts have failed, will be released by the rules of its run. */
+export const willRelease = (policy: Policy, code: number, subcode: number, failures: number): boolean =>
+  failures < policy.attempts && answerByPolicy(policy, code, subcode, failures) !== 'never';

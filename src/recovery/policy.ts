@@ -1,0 +1,90 @@
+import type { Avoidance, Recovery, Spec } from '../job/spec.ts';
+
+/** How fast a pool tries again, in seconds. */
+export interface Pace {
+  /** The first wait; each further one is twice as long, up to `mostWait`. */
+  firstWait: number;
+  mostWait: number;
+  /**
+   * So many failures are answered by another place, or by more memory or disk, without a wait; 0 where there is one
+   * machine only.
+   */
+  atOnce: number;
+  /** A job that found no other place for so long goes back to those where it failed. */
+  letGo: number;
+}
+
+/** What one job may ask for: at first, and at most after it ran out. In bytes. */
+export interface Growth {
+  asked: number;
+  most: number;
+}
+
+/**
+ * What is done about failures: from the user's file and the pool's pace. Plain data, and the only source of it: the
+ * local pool decides by it, HTCondor's rules are rendered from it, and people are told from it what comes next.
+ */
+export interface Policy {
+  /** A job is given up when so many attempts failed. */
+  attempts: number;
+  avoid: Avoidance;
+  memory: Growth;
+  disk: Growth;
+  /** The scheduler asks for more by itself: a hold for lack of memory or disk then says that it had all it may. */
+  growsItself: boolean;
+  /** No attempt is begun later than so many seconds after the job was queued. */
+  giveUpSeconds?: number;
+  /** The rest of the run is given up when so many jobs failed for good. */
+  failedJobs?: number;
+  pace: Pace;
+}
+
+/** What a policy is made from besides the user's file. */
+export interface PolicyTerms {
+  diskBytes: number;
+  pace: Pace;
+  growsItself?: boolean;
+}
+
+/** Without a limit of the user's, requests grow to so many times what was asked for. */
+const usualGrowth = 4;
+
+/** A spec; those of old runs know nothing of recovery. */
+type Asked = Pick<Spec, 'run' | 'resources'> & { recovery?: Recovery };
+
+export function policyOf(
+  { run, resources, recovery }: Asked,
+  { diskBytes, pace, growsItself = false }: PolicyTerms,
+): Policy {
+  const { avoid = 'site', memoryMaxBytes, diskMaxBytes, giveUpSeconds, failedJobs } = recovery ?? {};
+  const hasChoice = run.attempts > 1 && pace.atOnce > 0;
+  const growth = (asked: number, most = asked * usualGrowth): Growth => ({
+    asked,
+    // `disk = "auto"` may come to more than the user allows it to grow to.
+    most: hasChoice ? Math.max(asked, most) : asked,
+  });
+  return {
+    attempts: run.attempts,
+    avoid: hasChoice ? avoid : 'none',
+    memory: growth(resources.memoryBytes, memoryMaxBytes),
+    disk: growth(diskBytes, diskMaxBytes),
+    growsItself,
+    ...(giveUpSeconds === undefined ? {} : { giveUpSeconds }),
+    ...(failedJobs === undefined ? {} : { failedJobs }),
+    pace,
+  };
+}
+
+/** Seconds to wait after the so many-th failure. */
+export const waitAfter = (failures: number, { firstWait, mostWait }: Pace): number =>
+  Math.min(mostWait, firstWait * 2 ** (Math.max(1, failures) - 1));
+
+/** What is asked for, attempt by attempt, when each runs out of it: twice as much each time. */
+export function growthSteps({ asked, most }: Growth): number[] {
+  const steps: number[] = [];
+  for (let next = asked; next < most;) {
+    next = Math.min(most, next * 2);
+    steps.push(next);
+  }
+  return steps;
+}
