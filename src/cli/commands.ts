@@ -26,6 +26,10 @@ export const commands: Record<string, Entry> = {
     summary: 'say why a job stands as it does, with the evidence',
     load: () => import('./commands/why.ts'),
   },
+  retry: {
+    summary: 'try the jobs without a valid result again, in the same run',
+    load: () => import('./commands/retry.ts'),
+  },
   report: { summary: 'show where the time of a run went', load: () => import('./commands/report.ts') },
   dashboard: {
     summary: 'see runs live in a browser, or as one file',

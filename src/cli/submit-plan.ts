@@ -3,16 +3,21 @@ import path from 'node:path';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
-import { loadPlan } from '../job/load-plan.ts';
+import { loadJobFile } from '../job/load-plan.ts';
 import { openPool } from '../pool/open-pool.ts';
 import type { Pool } from '../pool/pool.ts';
 import { readPlan } from '../run/read-plan.ts';
 import { resumeRun, submitRun, type Submitted } from '../run/submit-run.ts';
+import { checkBeforeSubmit } from './check/check-before-submit.ts';
 import type { Cli } from './cli.ts';
 import { layersOf, type JobFileOptions } from './job-file-argument.ts';
 
 export interface SubmitOptions extends JobFileOptions {
   new?: true;
+  /** Sizes of the rungs in which the jobs go ahead. */
+  canary?: number[];
+  /** False: without the quick check. */
+  check?: boolean;
 }
 
 /** A run that was submitted, and how a command line names it. */
@@ -40,10 +45,13 @@ export async function submitPlan(cli: Cli, where: string, options: SubmitOptions
 
 async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
   const home = cli.env['HOME'];
-  const plan = await loadPlan(where, { cwd: cli.cwd, home, ...layersOf(options) });
+  const job = await loadJobFile(where, { cwd: cli.cwd, home, ...layersOf(options) });
+  const { plan } = job;
   const pool = openPool(plan.spec.run.pool, cli);
-  const { version, clock } = cli;
-  return { ...(await submitRun(plan, pool, { isNew: options.new ?? false, version, clock })), pool };
+  const { version, clock, pid } = cli;
+  const { new: isNew = false, canary } = options;
+  if (options.check !== false) await checkBeforeSubmit(cli, where, job, isNew);
+  return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
 
 async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
@@ -53,7 +61,7 @@ async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise
       fix: `updraft submit --new ${shellQuote(file)}`,
     });
   const pool = openPool(spec.run.pool, cli);
-  return { ...(await resumeRun(folder, pool)), pool };
+  return { ...(await resumeRun(folder, pool, cli)), pool };
 }
 
 const told = { created: 'started', continued: 'going on with', finished: 'already finished:' } as const;

@@ -14,7 +14,7 @@ export async function watchToEnd(
 ): Promise<RunState> {
   const over = new AbortController();
   const signal = AbortSignal.any([cli.signal, over.signal]);
-  const keeping = keepGoing(folder, pool, cli.clock, signal).catch((error: unknown) => over.abort(error));
+  const keeping = keepGoing(folder, pool, cli, signal).catch((error: unknown) => over.abort(error));
   try {
     const state = await watchRun({ ...cli, signal }, folder, { json });
     if (state.endedAt !== undefined) return state;

@@ -48,7 +48,7 @@ test('a file that changes while the run is made is noticed, and no half of a run
   await writeFile(path.join(folder, 'code', 'main.sh'), 'echo 2 > model.pt\n');
   await assert.rejects(
     createRun(plan, {}, '1', systemClock),
-    /code\/main\.sh changed while the run was being made/,
+    /code\/main\.sh changed while it was being copied/,
   );
   assert.deepEqual(await readdir(path.join(folder, 'runs')), []);
 });

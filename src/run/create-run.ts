@@ -1,11 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
+import { copyFiles, writeRendered } from './place-files.ts';
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
@@ -20,6 +21,7 @@ export async function createRun(
   version: string,
   clock: Clock,
   run = newRunName(plan, clock),
+  canary?: number[],
 ): Promise<string> {
   const runs = path.join(plan.folder, runsFolder);
   // Hidden, so that nobody takes it for a run before it is one.
@@ -36,6 +38,7 @@ export async function createRun(
     const jobs = plan.jobs.map(({ id }) => id);
     const { name } = spec;
     await journal.append({ kind: 'run-created', run, name, pool: spec.run.pool, jobs, planHash, version });
+    if (canary !== undefined) await journal.append({ kind: 'canary-set', rungs: canary });
     await rename(draft, path.join(runs, run));
     return path.join(runs, run);
   } catch (error) {
@@ -49,31 +52,6 @@ export async function createRun(
 function newId(clock: Clock): string {
   const [date = '', time = ''] = new Date(clock.now()).toISOString().split(/[T.]/);
   return `${date.replaceAll('-', '')}T${time.replaceAll(':', '')}_${randomBytes(2).toString('hex')}`;
-}
-
-/** Scripts among them can be executed. */
-async function writeRendered(draft: string, rendered: Record<string, string>): Promise<void> {
-  const folders = new Set(Object.keys(rendered).map((name) => path.dirname(path.join(draft, name))));
-  for (const folder of folders) await mkdir(folder, { recursive: true });
-  for (const [name, text] of Object.entries(rendered))
-    await writeFile(path.join(draft, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
-}
-
-async function copyFiles(plan: Plan, to: string): Promise<void> {
-  await mkdir(to);
-  for (const file of plan.files) {
-    const copy = path.join(to, file.path);
-    await mkdir(path.dirname(copy), { recursive: true });
-    await copyFile(path.join(plan.folder, file.path), copy);
-    const sha256 = createHash('sha256')
-      .update(await readFile(copy))
-      .digest('hex');
-    if (sha256 !== file.sha256)
-      throw new Fault('file-invalid', `${file.path} changed while the run was being made`, {
-        fix: 'run the same command again',
-        about: file.path,
-      });
-  }
 }
 
 function cannotCreate(runs: string, error: unknown): Fault {

@@ -1,17 +1,22 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Plan } from '../job/plan.ts';
-import type { Pool } from '../pool/pool.ts';
+import type { Pool, Round } from '../pool/pool.ts';
+import { climb } from './climb.ts';
 import { createRun, newRunName } from './create-run.ts';
 import { findEarlier, type Earlier } from './find-earlier.ts';
 import { whatChanged } from './what-changed.ts';
 import { readRunState } from './run-states.ts';
+import type { RoundsWorld } from './with-rounds.ts';
 
 export interface SubmitOptions {
   /** Start another run even when there is one of the same plan. */
   isNew: boolean;
+  /** Sizes of the rungs in which the jobs of a new run go ahead. */
+  canary?: number[] | undefined;
   version: string;
   clock: Clock;
+  pid: number;
 }
 
 /** What became of a plan that was submitted. */
@@ -32,24 +37,54 @@ export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions):
   if (same !== undefined && !options.isNew) {
     const { folder, isEnded } = same;
     if (isEnded)
-      return { folder, how: 'finished', why: 'nothing changed since it ended; --new starts another' };
-    await pool.submit(folder);
-    return { folder, how: 'continued', why: 'it has not ended and nothing changed' };
+      return { folder, how: 'finished', why: await howEnded(folder, 'nothing changed since it ended') };
+    return await goOn(folder, pool, options, 'it has not ended and nothing changed');
   }
   const run = newRunName(plan, options.clock);
-  const rendering = await pool.render(plan, run);
-  const folder = await createRun(plan, rendering.files, options.version, options.clock, run);
+  const canary = rungsFor(plan, options.canary);
+  const first = canary && firstRung(plan, canary[0] ?? 0);
+  const rendering = await pool.render(plan, run, first);
+  const folder = await createRun(plan, rendering.files, options.version, options.clock, run, canary);
   await pool.submit(folder);
-  return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}` };
+  const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
+  return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}${ahead}` };
 }
 
 /** Takes up a run by its folder, as it was made: what its job file says by now does not matter. */
-export async function resumeRun(folder: string, pool: Pool): Promise<Submitted> {
+export async function resumeRun(folder: string, pool: Pool, world: RoundsWorld): Promise<Submitted> {
   const { endedAt } = await readRunState(folder);
-  if (endedAt !== undefined) return { folder, how: 'finished', why: `it ended at ${endedAt}` };
-  await pool.submit(folder);
-  return { folder, how: 'continued', why: 'it has not ended' };
+  if (endedAt !== undefined)
+    return { folder, how: 'finished', why: await howEnded(folder, `it ended at ${endedAt}`) };
+  return await goOn(folder, pool, world, 'it has not ended');
 }
+
+async function goOn(folder: string, pool: Pool, world: RoundsWorld, why: string): Promise<Submitted> {
+  await pool.submit(folder);
+  const ahead = await climb(folder, pool, world);
+  const more = `; all that went ahead have a valid result, and ${ahead.length} more go ahead now`;
+  return { folder, how: 'continued', why: ahead.length === 0 ? why : `${why}${more}` };
+}
+
+async function howEnded(folder: string, unchanged: string): Promise<string> {
+  const { jobs } = await readRunState(folder);
+  const bad = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const kept = jobs.filter(({ isKeptBack }) => isKeptBack).length;
+  if (kept > 0)
+    return `${bad.map(({ id }) => id).join(', ')} went ahead and failed, so ${kept} jobs were never queued; \`updraft retry\` tries again, and they follow when that is good`;
+  const again = bad.length > 0 ? ', `updraft retry` tries the failed jobs again' : '';
+  return `${unchanged}; --new starts another${again}`;
+}
+
+/** Rungs that leave somebody behind; a ladder that the first rung climbs is none. */
+function rungsFor({ jobs }: Plan, rungs: number[] | undefined): number[] | undefined {
+  return rungs !== undefined && (rungs[0] ?? 0) < jobs.length ? rungs : undefined;
+}
+
+const firstRung = ({ jobs }: Plan, size: number): Round => ({
+  number: 1,
+  jobs: jobs.slice(0, size).map(({ id }) => id),
+  attemptsBefore: new Map(),
+});
 
 function reason(plan: Plan, { same, newest }: Earlier, { isNew }: SubmitOptions): string {
   if (newest === undefined) return 'the first run under this name';

@@ -83,6 +83,7 @@ export async function condorBench(
         isNew: true,
         version: '0.0.0',
         clock: systemClock,
+        pid: process.pid,
       });
       t.after(() =>
         promisify(execFile)(path.join(state.bin, 'condor_rm'), [

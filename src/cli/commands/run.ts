@@ -4,6 +4,7 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { RunState } from '../../journal/state.ts';
 import { keepGoing } from '../../run/keep-going.ts';
+import { canaryOption } from '../canary-option.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
 import { nextCommands } from '../next-commands.ts';
@@ -13,6 +14,8 @@ import { watchRun } from '../watch-run.ts';
 
 interface Options extends JobFileOptions {
   new?: true;
+  check?: boolean;
+  canary?: number[];
   json?: true;
   detach?: true;
 }
@@ -20,7 +23,9 @@ interface Options extends JobFileOptions {
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command.argument(...jobFileArgument))
     .option('--new', 'start another run, even when nothing changed since the last')
+    .option(...canaryOption)
     .option('--detach', 'do not watch, as `updraft submit` does')
+    .option('--no-check', 'queue it without looking at the files and the servers of the data first')
     .option('--json', 'print each change as a line of JSON')
     .addHelpText('after', example)
     .action((where: string, options: Options) => run(cli, where, options));
@@ -51,7 +56,7 @@ async function watch(cli: Cli, { folder, argument, pool }: SubmittedRun, json: b
   const over = new AbortController();
   const signal = AbortSignal.any([cli.signal, over.signal]);
   let failure: unknown;
-  const keeping = keepGoing(folder, pool, cli.clock, signal).catch((error: unknown) => {
+  const keeping = keepGoing(folder, pool, cli, signal).catch((error: unknown) => {
     failure = error;
     over.abort(error);
   });
@@ -80,8 +85,9 @@ function failed({ tally, run }: RunState, argument: string): Fault {
 const example = `
 Ctrl-C leaves the run going; the same command again goes on watching it.
 
-Example:
+Examples:
   $ updraft run examples/cifar10
+  $ updraft run --canary 1,10       one job, then ten more, then the rest; a failure is the end of it
 
 Exit codes: 0 every job has a valid result, 1 some have none, 2 wrong usage, 3 something wrong in the job file,
 4 the pool cannot take it, 5 left before the end.`;

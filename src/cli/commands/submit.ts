@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { canaryOption } from '../canary-option.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
 import { submitPlan } from '../submit-plan.ts';
@@ -6,12 +7,16 @@ import { tellSubmitted } from '../tell-submitted.ts';
 
 interface Options extends JobFileOptions {
   new?: true;
+  check?: boolean;
+  canary?: number[];
   json?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command.argument(...jobFileArgument))
     .option('--new', 'start another run, even when nothing changed since the last')
+    .option(...canaryOption)
+    .option('--no-check', 'queue it without looking at the files and the servers of the data first')
     .option('--json', 'print the run as JSON')
     .addHelpText('after', example)
     .action(async (where: string, options: Options) => {
@@ -24,8 +29,13 @@ const example = `
 The jobs run on without this command, and after you log out. The same command again goes on with an unfinished run;
 a changed job file, or --new, starts another one.
 
+--canary 1,10 queues one job, ten more when that one has a valid result, and then the rest. A rung with a failure is the
+last: the rest is never queued. On the local pool the run climbs by itself; on HTCondor, where nothing of ours may stay
+behind, the same command again queues the next rung, and \`updraft run\` does so while it watches.
+
 Examples:
   $ updraft submit examples/cifar10
+  $ updraft submit --canary 1,10 examples/cifar10
   $ updraft submit runs/cifar10-20261115T023821_ab38   go on with this very run
 
 HTCondor's scheduler is given a minute to answer, or UPDRAFT_POOL_SECONDS. One that answers late is no harm: the same

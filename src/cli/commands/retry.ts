@@ -1,0 +1,139 @@
+import type { Command } from 'commander';
+import type { PoolName } from '../../job/spec.ts';
+import { openPool } from '../../pool/open-pool.ts';
+import { retryRun } from '../../run/retry-run.ts';
+import { readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import { findRun, type FoundRun } from '../find-run.ts';
+import { nextCommands } from '../next-commands.ts';
+import { planRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
+import { retryText } from '../retry/retry-text.ts';
+import { durationOption, sizeOption } from '../size-options.ts';
+
+interface Options {
+  memory?: number;
+  disk?: number;
+  time?: number;
+  withNewFiles?: true;
+  dryRun?: true;
+  yes?: true;
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[run]', 'folder, id or name of the run (default: the latest)')
+    .argument('[job...]', 'jobs to try again; all without a valid result when they are left out')
+    .option('--memory <size>', 'ask for so much from now on, as in "16 GB"', sizeOption)
+    .option('--disk <size>', 'ask for so much from now on', sizeOption)
+    .option('--time <time>', 'the longest an attempt may take from now on, as in 10h', durationOption)
+    .option('--with-new-files', 'use the files as they are now instead of the copies of the run')
+    .option('--dry-run', 'only say what would be tried again, and what must change')
+    .option('-y, --yes', 'do not ask')
+    .option('--json', 'print what is tried again, and why, as JSON')
+    .addHelpText('after', help)
+    .action((run: string | undefined, jobs: string[], options: Options) => retry(cli, run, jobs, options));
+}
+
+async function retry(cli: Cli, first: string | undefined, more: string[], options: Options): Promise<void> {
+  // A number alone is a job: runs are not called so.
+  const isJob = /^\d+$/.test(first ?? '');
+  const jobs = isJob && first !== undefined ? [first, ...more] : more;
+  const run = await findRun(cli.cwd, isJob ? undefined : first);
+  const state = await readRunState(run.folder);
+  const wish = wishOf(jobs, options);
+  const plan = await planRetry(run.folder, state, wish, cli.clock.now());
+  const tell = { run: state.run, folder: run.folder };
+  if (plan.retries.length === 0) {
+    if (options.json) tellJson(cli, tell, plan, [], []);
+    else tellNothing(cli, state.run, plan, state.endedAt === undefined);
+    return;
+  }
+  if (!options.json) cli.err(`${retryText(plan, state.jobs.length, cli.columns)}\n`);
+  if (options.dryRun) {
+    if (options.json) tellJson(cli, tell, plan, [], []);
+    return;
+  }
+  if (!(await isAgreed(cli, plan, options))) {
+    cli.err('nothing was changed\n');
+    return;
+  }
+  const pool = openPool(state.pool as PoolName, cli);
+  const ids = plan.retries.map(({ job }) => job);
+  const { change } = wish;
+  const { queued, released } = await retryRun(
+    run.folder,
+    pool,
+    { jobs: ids, change, newFiles: plan.newFiles },
+    cli,
+  );
+  if (options.json) tellJson(cli, tell, plan, queued, released);
+  else cli.out(`${toldDone(queued, released)} of ${state.run}\n`);
+  tellNext(cli, run);
+}
+
+function wishOf(jobs: string[], { memory, disk, time, withNewFiles }: Options): RetryWish {
+  const change = {
+    ...(memory === undefined ? {} : { memoryBytes: memory }),
+    ...(disk === undefined ? {} : { diskBytes: disk }),
+    ...(time === undefined ? {} : { timeSeconds: time }),
+  };
+  return { jobs, change, withNewFiles: withNewFiles ?? false };
+}
+
+async function isAgreed(cli: Cli, { retries }: RetryPlan, { yes, json }: Options): Promise<boolean> {
+  if (yes || json || cli.ask === undefined) return true;
+  const what = retries.length === 1 ? 'this job' : `these ${retries.length} jobs`;
+  return /^y(es)?$/i.test((await cli.ask(`Try ${what} again? [y/N] `)).trim());
+}
+
+function toldDone(queued: readonly string[], released: readonly string[]): string {
+  const parts = [
+    ...(queued.length > 0 ? [`queued ${count(queued)} again`] : []),
+    ...(released.length > 0 ? [`released ${count(released)} that the scheduler held`] : []),
+  ];
+  return parts.length === 0 ? 'nothing is left to try again' : parts.join(', ');
+}
+
+const count = (jobs: readonly string[]): string => `${jobs.length} job${jobs.length === 1 ? '' : 's'}`;
+
+function tellNothing(cli: Cli, run: string, { left }: RetryPlan, goesOn: boolean): void {
+  for (const { job, why } of left) cli.err(`${job} is left alone: it ${why}\n`);
+  const rest = goesOn ? 'no job has ended without a valid result' : 'every job has a valid result';
+  cli.err(`nothing to retry in ${run}${left.length > 0 ? '' : `: ${rest}`}\n`);
+}
+
+function tellJson(
+  cli: Cli,
+  about: Record<string, string>,
+  { retries, left, changed }: RetryPlan,
+  queued: string[],
+  released: string[],
+): void {
+  const jobs = retries.map(({ job, lack, what, isMet, explanation: { cause, title, because } }) => ({
+    ...{ job, lack, cause, title, because, mustChange: what },
+    ...(isMet === undefined ? {} : { changeIsMade: isMet }),
+  }));
+  cli.out(`${JSON.stringify({ ...about, jobs, left, changedFiles: changed, queued, released })}\n`);
+}
+
+function tellNext(cli: Cli, { argument }: FoundRun): void {
+  nextCommands(cli, [
+    [`updraft watch ${argument}`, 'see it live'],
+    [`updraft status ${argument}`, 'how each job stands'],
+  ]);
+}
+
+const help = `
+Only jobs without a valid result are tried again: failed, removed, held for good, or successful ones whose results are
+gone. They go on in the same run: attempts are counted on, checkpoints are used, and jobs that run now are left alone.
+On HTCondor a held job is changed and released; one that has left the queue is submitted in a further cluster, once.
+What a retry changes (memory, disk, time, files) holds for all later rounds of the run.
+
+Examples:
+  $ updraft retry --dry-run                 what would be tried again, and what must change
+  $ updraft retry cifar10 3 7               two jobs of the latest run called cifar10
+  $ updraft retry --memory "32 GB"
+  $ updraft retry --with-new-files          after you have mended the script
+
+Exit codes: 0 queued, or nothing to retry, 2 wrong usage, 3 a file is gone, 4 the pool cannot take it.`;

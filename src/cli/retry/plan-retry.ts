@@ -1,0 +1,86 @@
+import { Fault } from '../../fault/fault.ts';
+import { jobId } from '../../job/layout.ts';
+import type { PlannedFile } from '../../job/plan.ts';
+import type { JobState, RunState } from '../../journal/state.ts';
+import type { ResourceChange } from '../../pool/pool.ts';
+import { roundPlan } from '../../pool/round-plan.ts';
+import type { Explanation } from '../../recovery/explanation.ts';
+import { whatMustChange, type Need } from '../../recovery/what-must-change.ts';
+import { changedFiles, filesNow } from '../../run/files-now.ts';
+import { lackingJobs, type Lack } from '../../run/retry-run.ts';
+import { explainRun } from '../why/explain-run.ts';
+
+export interface RetryWish {
+  /** As the user names them; all when empty. */
+  jobs: readonly string[];
+  change: ResourceChange;
+  withNewFiles: boolean;
+}
+
+/** A job that is to be tried again: what befell it, and what must change. */
+export interface PlannedRetry extends Need {
+  job: string;
+  lack: Lack;
+  explanation: Explanation;
+}
+
+export interface RetryPlan {
+  retries: PlannedRetry[];
+  /** Jobs that were named and need no retry, with the reason. */
+  left: { job: string; why: string }[];
+  /** Files of the user's that are not as the run has them. */
+  changed: string[];
+  newFiles: PlannedFile[] | undefined;
+}
+
+/** What a retry of the run would do, and why. Changes nothing. */
+export async function planRetry(
+  folder: string,
+  state: RunState,
+  wish: RetryWish,
+  now: number,
+): Promise<RetryPlan> {
+  const named = wish.jobs.map((word) => findJob(state, word));
+  const meant = named.length === 0 ? state.jobs : state.jobs.filter((job) => named.includes(job));
+  const lacking = await lackingJobs(folder, meant);
+  const plan = await roundPlan(folder, state.rounds);
+  const files = await filesNow(plan).catch((error: unknown) => {
+    if (wish.withNewFiles) throw error;
+    return plan.files; // what is gone by now does not matter to the run's own copies
+  });
+  const changed = changedFiles(plan.files, files);
+  const { memoryBytes, diskBytes, timeSeconds } = wish.change;
+  const changes = {
+    ...{ memory: memoryBytes !== undefined, disk: diskBytes !== undefined, time: timeSeconds !== undefined },
+    files: { changed, used: wish.withNewFiles },
+  };
+  const jobs = lacking.map(({ job }) => job);
+  const explanations = await explainRun(folder, state, jobs, now);
+  const retries = lacking.flatMap(({ job, lack }, index) => {
+    const explanation = explanations[index];
+    if (explanation === undefined) return [];
+    const need = lack === 'missing' ? goneNeed : whatMustChange(explanation, changes);
+    return [{ job: job.id, lack, explanation, ...need }];
+  });
+  const left = named.filter((job) => !jobs.includes(job)).map((job) => ({ job: job.id, why: whyLeft(job) }));
+  return { retries, left, changed, newFiles: wish.withNewFiles ? files : undefined };
+}
+
+const goneNeed: Need = { what: 'Nothing: it had a valid result, which is gone or not whole.', isMet: true };
+
+function findJob({ jobs, run }: RunState, word: string): JobState {
+  const id = /^\d+$/.test(word) ? jobId(Number(word)) : word;
+  const found = jobs.find((job) => job.id === word || job.id === id);
+  if (found !== undefined) return found;
+  throw new Fault('usage', `${run} has no job ${word}`, {
+    fix: `name jobs from ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
+    about: word,
+  });
+}
+
+function whyLeft({ status, outcome, isKeptBack, held }: JobState): string {
+  if (outcome === 'success') return 'has a valid result';
+  if (isKeptBack) return 'is kept back, and follows when those that went ahead are good';
+  if (held !== undefined) return 'is held and will be released by itself, or by whoever holds it';
+  return status === 'running' ? 'is running' : 'waits for its next attempt';
+}

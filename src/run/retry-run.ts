@@ -1,0 +1,91 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { mapLimited } from '../base/map-limited.ts';
+import { resultsFolder } from '../job/layout.ts';
+import type { PlannedFile } from '../job/plan.ts';
+import type { JobState, RunState } from '../journal/state.ts';
+import type { Pool, ResourceChange } from '../pool/pool.ts';
+import { startRound } from './start-round.ts';
+import { withRounds, type RoundsWorld } from './with-rounds.ts';
+
+/** How a job stands that has no valid result and that nobody works on. */
+export type Lack = 'failed' | 'removed' | 'held' | 'missing';
+
+export interface Lacking {
+  job: JobState;
+  lack: Lack;
+}
+
+/** Results looked at at once. */
+const atOnce = 32;
+
+/** The jobs of a run that can be tried again. One that succeeded, but whose results are gone, is `missing`. */
+export async function lackingJobs(runFolder: string, jobs: readonly JobState[]): Promise<Lacking[]> {
+  const lacks = await mapLimited(jobs, atOnce, (job) => lackOf(runFolder, job));
+  return jobs.flatMap((job, index) => {
+    const lack = lacks[index];
+    return lack === undefined ? [] : [{ job, lack }];
+  });
+}
+
+async function lackOf(runFolder: string, job: JobState): Promise<Lack | undefined> {
+  if (job.status !== 'ended') return undefined;
+  if (job.held !== undefined) return 'held';
+  if (job.outcome === 'stopped') return 'removed';
+  if (job.outcome !== 'success') return 'failed';
+  return (await hasResults(runFolder, job)) ? undefined : 'missing';
+}
+
+/** Whether all outputs that were handed back are there, and of the size they had. */
+async function hasResults(runFolder: string, { id, attempts }: JobState): Promise<boolean> {
+  const folder = resultsFolder(runFolder, id);
+  if ((await stat(folder).catch(() => undefined)) === undefined) return false;
+  for (const output of attempts.at(-1)?.agent?.outputs ?? []) {
+    const found = await stat(path.join(folder, output.path)).catch(() => undefined);
+    if (found?.size !== output.bytes) return false;
+  }
+  return true;
+}
+
+export interface Retry {
+  /** Ids; those that do not lack a result by then are left alone. */
+  jobs: readonly string[];
+  change: ResourceChange;
+  newFiles?: readonly PlannedFile[] | undefined;
+}
+
+export interface Retried {
+  /** Handed to the pool in a new round. */
+  queued: string[];
+  /** Held by the scheduler, and released by it. */
+  released: string[];
+}
+
+/** Has jobs of a run tried again, in its own folder: attempts are counted on, and checkpoints are used. */
+export async function retryRun(
+  runFolder: string,
+  pool: Pool,
+  { jobs, change, newFiles }: Retry,
+  world: RoundsWorld,
+): Promise<Retried> {
+  return await withRounds(runFolder, pool, world, async (state) => {
+    const lacking = await lackingJobs(runFolder, asked(state, jobs));
+    const ids = lacking.map(({ job }) => job.id);
+    const held = lacking.filter(({ lack }) => lack === 'held').map(({ job }) => job.id);
+    // What a held job will be sent is settled: other files need another submission.
+    if (newFiles !== undefined && held.length > 0) await pool.stop(runFolder, held);
+    const left =
+      newFiles === undefined && held.length > 0 ? await pool.release(runFolder, held, change) : held;
+    const released = held.filter((id) => !left.includes(id));
+    const queued = ids.filter((id) => !released.includes(id));
+    const why = 'asked for with updraft retry';
+    if (queued.length > 0)
+      await startRound(runFolder, state, pool, { jobs: queued, why, change, newFiles }, world.clock);
+    return { queued, released };
+  });
+}
+
+function asked({ jobs }: RunState, ids: readonly string[]): JobState[] {
+  const meant = new Set(ids);
+  return jobs.filter(({ id }) => meant.has(id));
+}
