@@ -7,6 +7,9 @@ import type { Ended } from './shell.ts';
 /** Exit codes in this range say what the agent found; a training's own must not be mistaken for them. */
 const ours = { from: 90, to: 119 };
 
+/** A training that ends with it, and an agent that does, has saved a checkpoint and is to be run again. */
+export const checkpointExit = 85;
+
 /** The agent's exit code: 0 for a valid result, a failed training's own status, otherwise that of the fault. */
 export function exitCodeOf(fault: Fault | undefined, ended: Ended | undefined): number {
   if (fault === undefined) return 0;
@@ -46,6 +49,8 @@ function adviceFor(ended: Ended, lastLine: string): string {
   if (/No space left on device|Errno 28\b/.test(lastLine)) return 'ask for more `disk` in [resources]';
   if (ended.signal === 'SIGKILL' || ended.status === 137)
     return 'it was killed, most often because memory ran out: ask for more `memory` in [resources]';
+  if (ended.status === checkpointExit)
+    return `${checkpointExit} says that it saved a checkpoint: name its folder with \`checkpoint\` in [train]`;
   if (/CUDA out of memory/.test(lastLine)) return 'use a smaller batch, or ask for a GPU with more memory';
   return 'its whole output is in out.log and err.log of the attempt';
 }

@@ -13,14 +13,19 @@ const news = new Set<AgentBody['kind']>([
   'fetch-setback',
   'fault',
   'training-started',
+  'checkpoint-restored',
+  'checkpoint-refused',
+  'resume-checked',
+  'agent-paused',
 ]);
-const figures = new Set<AgentBody['kind']>(['fetch-progress', 'progress', 'heartbeat']);
+const figures = new Set<AgentBody['kind']>(['fetch-progress', 'progress', 'heartbeat', 'checkpoint-saved']);
 
 /** Notes that the access point sees while the attempt runs: its journal comes back only at the end. */
 export function liveNote(order: Order, chirp: Chirp, clock: Clock): Note {
   const everyMs = (order.liveSeconds ?? 60) * 1000;
   const toldAt = new Map<string, number>();
-  let seq = 0;
+  // An agent that is started again after a pause goes on counting.
+  let seq = Math.floor(clock.now() / 1000);
   return (body) => {
     if (figures.has(body.kind)) {
       const now = clock.monotonic();

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 
 /** More than this between two looks is skipped: only the latest lines matter for progress. */
 const window = 64 * 1024;
@@ -6,11 +6,13 @@ const window = 64 * 1024;
 /** Gives the whole lines a growing text file gained since the last look; `\r` ends a line too. */
 export class LogTail {
   readonly #file: string;
-  #offset = 0;
+  #offset: number;
   #rest = '';
 
-  constructor(file: string) {
+  /** `isFromNow`: what the file holds already is not read. */
+  constructor(file: string, isFromNow = false) {
     this.#file = file;
+    this.#offset = isFromNow ? (statSync(file, { throwIfNoEntry: false })?.size ?? 0) : 0;
   }
 
   /** `grown` tells a sign of life even where no line is complete yet. */

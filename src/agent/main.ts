@@ -9,6 +9,7 @@ import { attemptFiles } from '../job/layout.ts';
 import { openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
+import { vacateGraceMs } from './condor-ads.ts';
 import { liveNote } from './live-notes.ts';
 import { Notes, type Note } from './notes.ts';
 import { openSharedNotes } from './open-shared-notes.ts';
@@ -28,9 +29,12 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 90 to 119 what the agent found wrong (see the journal, agent.jsonl);
+Exit codes: 0 a valid result; 85 a checkpoint was saved, start me again here; 90 to 119 what the agent found wrong (see the journal, agent.jsonl);
 anything else is the training's own status, or 128 and the signal that ended it.
 `;
+
+/** How long a training, and then its saving, may take after the attempt was asked to end, where nobody says how long. */
+const usualGraceMs = 10_000;
 
 function world(): World {
   const stop = new AbortController();
@@ -51,6 +55,7 @@ function world(): World {
     cwd: process.cwd(),
     signal: stop.signal,
     hurry: hurry.signal,
+    graceMs: () => vacateGraceMs(process.env) ?? usualGraceMs,
     kill,
   };
 }
@@ -65,7 +70,7 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 async function run(file: string, inSandbox: boolean): Promise<number> {
-  const ours = world();
+  const ours: World = { ...world(), ...(inSandbox ? { pausesIn: process.cwd() } : {}) };
   const order = await (inSandbox
     ? readSandboxOrder(path.resolve(file), ours.cwd, ours.env)
     : readOrder(path.resolve(file)));

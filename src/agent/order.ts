@@ -117,6 +117,8 @@ const train = shape({
   outputs: listOf(inside),
   check: maybe(text),
   checkpoint: maybe(inside),
+  checkpointKeep: maybe(ordinal),
+  checkpointEverySeconds: maybe(amount),
   env: tableOf(anyText),
   quietLimitSeconds: maybe(amount),
   slowLimit: maybe(amount),

@@ -1,18 +1,18 @@
 import type { World } from './world.ts';
 
-/** How long work of value may still go on after the attempt was asked to end. */
-export const graceMs = 10_000;
-
 /**
  * Aborts when the grace after the attempt's signal has passed, or at once when asked to hurry: for what would be a
  * pity to throw away, such as a result that is ready. `done` must be called at the end of that work.
  */
-export function withPatience({ signal, hurry, clock }: World): { signal: AbortSignal; done: () => void } {
+export function withPatience({ signal, hurry, clock, graceMs }: World): {
+  signal: AbortSignal;
+  done: () => void;
+} {
   const late = new AbortController();
   const over = new AbortController();
   const begin = (): void => {
     const abort = (): void => late.abort(signal.reason);
-    clock.sleep(graceMs, AbortSignal.any([hurry, over.signal])).then(abort, () => {
+    clock.sleep(graceMs(), AbortSignal.any([hurry, over.signal])).then(abort, () => {
       if (!over.signal.aborted) abort();
     });
   };

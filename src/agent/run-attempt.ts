@@ -1,25 +1,30 @@
 import { asFault, type Fault } from '../fault/fault.ts';
+import { dropClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
 import { recordOf } from '../journal/record-of.ts';
 import { startArriving, type Arriving } from './arriving-data.ts';
 import type { Attempt } from './attempt.ts';
+import { CheckpointKeeper } from './checkpoint/keeper.ts';
 import { choosePython } from './choose-python.ts';
 import { cleanUp } from './clean-up.ts';
-import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
+import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 import { checkResultsFolder, giveBack } from './give-back.ts';
 import { lastErrorLine } from './last-error-line.ts';
 import { describeMachine } from './machine.ts';
+import { bringEnvironment } from './environment/bring-environment.ts';
 import type { Note } from './notes.ts';
 import { checkByCommand, checkOutputs, lookBefore, type Before } from './outputs.ts';
 import { withPatience } from './patience.ts';
+import { leaveMark, takeMark } from './pause.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
+import { selfTest } from './self-test/self-test.ts';
 import type { SharedNotes } from './shared-notes.ts';
 import type { Ended } from './shell.ts';
 import { stageData } from './stage-data.ts';
-import { restoreCheckpoint, saveCheckpoint, stageFiles } from './stage-files.ts';
+import { stageFiles } from './stage-files.ts';
 import { limitTime } from './time-limit.ts';
-import { train } from './train.ts';
+import { trainOn } from './train-on.ts';
 import type { World } from './world.ts';
 
 interface Ending {
@@ -39,83 +44,105 @@ export async function runAttempt(
 ): Promise<Ending> {
   note({ kind: 'agent-started', version: world.version, pid: world.pid, ...describeMachine(world.env) });
   note({ kind: 'phase', phase: 'preparing' });
-  const limited = limitTime(world, order.resources.timeSeconds);
-  const ending = await inScratch(order, limited.world, note, shared);
+  const saves = order.job.train.checkpoint !== undefined;
+  const limited = limitTime(world, order.resources.timeSeconds, saves);
+  const tell: Note = (body) => {
+    note(body);
+    limited.hear(body);
+  };
+  const ending = await inScratch(order, limited.world, tell, shared);
   limited.done();
-  note({ kind: 'agent-ended', outcome: outcomeOf(ending.fault), exit: ending.exit });
+  if (ending.exit === checkpointExit && ending.fault === undefined) note({ kind: 'agent-paused' });
+  else note({ kind: 'agent-ended', outcome: outcomeOf(ending.fault), exit: ending.exit });
   return ending;
 }
 
+/** What has become of an attempt so far: whoever ends it must know, however far it came. */
+interface Course {
+  root?: string;
+  arriving?: Arriving;
+  ended?: Ended;
+  isPaused?: true;
+}
+
 async function inScratch(order: Order, world: World, note: Note, shared: SharedNotes): Promise<Ending> {
-  let ended: Ended | undefined;
+  const course: Course = {};
   let fault: Fault | undefined;
-  let root: string | undefined;
-  let arriving: Arriving | undefined;
   const told = (thrown: unknown): Fault => {
     const explained = explain(thrown, order);
     note({ kind: 'fault', fault: recordOf(explained) });
     return explained;
   };
   try {
-    const scratch = makeScratch(order);
-    root = scratch.root;
-    const attempt = { order, scratch, world, note, shared };
-    await prepare(attempt);
-    await stageData(attempt);
-    releaseMemory();
-    const before = await lookBefore(order.job.train.outputs, scratch);
-    arriving = await startArriving(attempt);
-    ended = await trainOrSave(arriving.attempt);
-    // What was trained on is judged with the rest: data that is not whole proves nothing.
-    if (ended.status === 0) await arriving.whole();
-    await judge(attempt, ended, before);
+    await pursue(course, order, world, note, shared);
   } catch (thrown) {
     // Whatever broke because the attempt was asked to end, that is what it ended of; a training's own end counts.
-    fault = told(ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
+    fault = told(course.ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
   }
-  await arriving?.stop();
+  await course.arriving?.stop();
+  if (course.isPaused) return { exit: checkpointExit, fault: undefined };
   try {
     note({ kind: 'phase', phase: 'cleaning' });
-    if (root !== undefined) note({ kind: 'cleaned', bytes: await cleanUp(root, world) });
+    if (course.root !== undefined) note({ kind: 'cleaned', bytes: await cleanUp(course.root, world) });
   } catch (thrown) {
     // A valid result stays one, though the fault is told: the machine's owner has something to look at.
     told(thrown);
   }
-  return { exit: exitCodeOf(fault, ended), fault };
+  return { exit: exitCodeOf(fault, course.ended), fault };
 }
 
-async function prepare(attempt: Attempt): Promise<void> {
+/** Takes the attempt from its beginning, or from where it paused, to its end or to a pause. */
+async function pursue(
+  course: Course,
+  order: Order,
+  world: World,
+  note: Note,
+  shared: SharedNotes,
+): Promise<void> {
+  const paused = world.pausesIn === undefined ? undefined : takeMark(world.pausesIn, order.attempt);
+  const scratch = paused?.scratch ?? makeScratch(order);
+  course.root = scratch.root;
+  let keeper: CheckpointKeeper | undefined;
+  const tell: Note = (body) => {
+    note(body);
+    keeper?.hear(body);
+  };
+  const attempt = await bringEnvironment({ order, scratch, world, note: tell, shared });
+  const code = paused?.code ?? (await prepare(attempt));
+  keeper = await CheckpointKeeper.open(attempt, code);
+  if (paused === undefined) await keeper?.restore();
+  else await keeper?.takeUp();
+  if (paused === undefined) await stageData(attempt);
+  releaseMemory();
+  const before = paused?.before ?? (await lookBefore(order.job.train.outputs, scratch));
+  if (paused === undefined) course.arriving = await startArriving(attempt);
+  const isDone = (): Promise<boolean> =>
+    checkOutputs(order.job.train.outputs, scratch, before).then(
+      () => true,
+      () => false,
+    );
+  const ended = await trainOn(course.arriving?.attempt ?? attempt, keeper, isDone);
+  // What was trained on is judged with the rest: data that is not whole proves nothing.
+  if (ended === 'paused' || ended.status === 0) await course.arriving?.whole();
+  if (ended === 'paused') {
+    leaveMark(world.pausesIn ?? world.cwd, { attempt: order.attempt, scratch, before, code });
+    await dropClaim(order.attemptFolder);
+    course.isPaused = true;
+    return;
+  }
+  course.ended = ended;
+  await judge(attempt, ended, before);
+  keeper?.discard();
+}
+
+/** Tells the version of the code that will be run. */
+async function prepare(attempt: Attempt): Promise<string> {
   attempt.world.signal.throwIfAborted();
   await checkResultsFolder(attempt.order);
-  await stageFiles(attempt);
-  await restoreCheckpoint(attempt);
+  const code = await stageFiles(attempt);
   await choosePython(attempt);
-}
-
-/** Unless the training succeeds, what it saved for the next attempt is kept. */
-async function trainOrSave(attempt: Attempt): Promise<Ended> {
-  attempt.note({ kind: 'phase', phase: 'training' });
-  let succeeded = false;
-  try {
-    const ended = await train(attempt);
-    succeeded = ended.status === 0;
-    return ended;
-  } finally {
-    if (!succeeded && attempt.order.job.train.checkpoint !== undefined) await save(attempt);
-  }
-}
-
-async function save(attempt: Attempt): Promise<void> {
-  attempt.note({ kind: 'phase', phase: 'saving' });
-  const patience = withPatience(attempt.world);
-  try {
-    await saveCheckpoint(attempt, patience.signal);
-  } catch (thrown) {
-    // Told, but not what the attempt failed of.
-    attempt.note({ kind: 'fault', fault: recordOf(explain(thrown, attempt.order)) });
-  } finally {
-    patience.done();
-  }
+  await selfTest(attempt);
+  return code;
 }
 
 /** Outputs decide: only a valid result is handed back. */

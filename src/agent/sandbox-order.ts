@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import type { Order } from '../job/job.ts';
-import { attemptFiles, attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../job/layout.ts';
+import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../job/layout.ts';
+import { findGenerations, isWhole } from './checkpoint/generation.ts';
+import { allowedSeconds, startsOf } from './condor-ads.ts';
 import { readOrder } from './order.ts';
 
 /**
@@ -11,20 +12,23 @@ import { readOrder } from './order.ts';
  * the scheduler brings back falls into place; which attempt this is, the scheduler knows.
  */
 export async function readSandboxOrder(file: string, cwd: string, env: Env): Promise<Order> {
-  const started = attemptNumber(env);
-  const order = await readOrder(file, (value) => placed(value as Order, cwd, started));
+  const order = await readOrder(file, (value) => placed(value as Order, cwd, env));
   await mkdir(order.attemptFolder, { recursive: true });
   await mkdir(path.join(cwd, runFiles.results), { recursive: true });
   await adoptCheckpoint(order, cwd);
   return order;
 }
 
-function placed(order: Order, cwd: string, started: number): Order {
+function placed(order: Order, cwd: string, env: Env): Order {
   const id = (order as Partial<Order>).job?.id ?? '';
-  const attempt = (order.attemptsBefore ?? 0) + started;
+  const attempt = (order.attemptsBefore ?? 0) + Math.max(1, startsOf(env) ?? 1);
+  const { timeSeconds = Infinity } = (order as Partial<Order>).resources ?? {};
+  // The pool's own limit counts too, also one that it set after the submission.
+  const time = Math.min(timeSeconds, allowedSeconds(env) ?? Infinity);
   return {
     ...order,
     attempt,
+    resources: { ...order.resources, ...(time === Infinity ? {} : { timeSeconds: time }) },
     filesFrom: path.join(cwd, runFiles.files),
     scratchParent: cwd,
     resultsTo: resultsFolder(cwd, id),
@@ -37,18 +41,6 @@ function placed(order: Order, cwd: string, started: number): Order {
   };
 }
 
-/** HTCondor counts how often it tried to start the job; this start is counted already. */
-function attemptNumber(env: Env): number {
-  const file = env['_CONDOR_JOB_AD'];
-  if (file === undefined) return 1;
-  try {
-    const ad = readFileSync(file, 'latin1');
-    return Math.max(1, Number(/^NumShadowStarts\s*=\s*(\d+)/m.exec(ad)?.[1] ?? 1));
-  } catch {
-    return 1;
-  }
-}
-
 /**
  * A checkpoint comes back to the sandbox from the scheduler's spool after an eviction, and from the access point
  * after a failure: the later one counts.
@@ -56,14 +48,17 @@ function attemptNumber(env: Env): number {
 async function adoptCheckpoint(order: Order, cwd: string): Promise<void> {
   const sent = path.join(cwd, sandboxFiles.checkpoint);
   const spooled = path.join(path.dirname(order.attemptFolder), sandboxFiles.checkpoint);
-  const sentBy = await savedBy(sent);
-  if (sentBy <= (await savedBy(spooled))) return;
+  const [ofSent, ofSpooled] = [await latestOf(sent), await latestOf(spooled)];
+  const isLater =
+    ofSent.attempt === ofSpooled.attempt
+      ? ofSent.number > ofSpooled.number
+      : ofSent.attempt > ofSpooled.attempt;
+  if (!isLater) return;
   await rm(spooled, { recursive: true, force: true });
   await rename(sent, spooled);
 }
 
-/** The number of the attempt that saved a checkpoint; 0 when there is none. */
-async function savedBy(folder: string): Promise<number> {
-  const text = await readFile(path.join(folder, attemptFiles.savedBy), 'utf8').catch(() => '0');
-  return Number.parseInt(text, 10) || 0;
+/** The attempt that saved the latest checkpoint of a store, and its number. */
+async function latestOf(store: string): Promise<{ attempt: number; number: number }> {
+  return (await findGenerations(store)).find(isWhole)?.record ?? { attempt: 0, number: 0 };
 }

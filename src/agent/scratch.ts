@@ -30,16 +30,24 @@ export function makeScratch(order: Order): Scratch {
     throw unusable(parent, error);
   }
   try {
-    const [work, bin, tmp, stage] = ['work', 'bin', 't', 'stage'].map((part) => {
-      const folder = path.join(root, part);
-      mkdirSync(folder, { mode: 0o700 });
-      return folder;
-    }) as [string, string, string, string];
-    return { root, work, bin, tmp, stage, progress: path.join(root, 'progress.jsonl') };
+    const scratch = scratchAt(root);
+    for (const part of ['work', 'bin', 'tmp', 'stage'] as const) mkdirSync(scratch[part], { mode: 0o700 });
+    return scratch;
   } catch (error) {
     removeTree(root);
     throw unusable(parent, error);
   }
+}
+
+/** The parts of the scratch folder at this path. */
+export function scratchAt(root: string): Scratch {
+  const [work, bin, tmp, stage] = ['work', 'bin', 't', 'stage'].map((part) => path.join(root, part)) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  return { root, work, bin, tmp, stage, progress: path.join(root, 'progress.jsonl') };
 }
 
 function unusable(parent: string, error: unknown): Fault {

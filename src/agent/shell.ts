@@ -4,7 +4,6 @@ import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles } from '../job/layout.ts';
 import type { Attempt } from './attempt.ts';
-import { graceMs } from './patience.ts';
 import { killProcesses } from './processes.ts';
 import { trainingEnv } from './training-env.ts';
 import type { World } from './world.ts';
@@ -56,12 +55,24 @@ export async function startShell(command: string, { order, scratch, world }: Att
   }
 }
 
-/** Asks the whole group to end, and ends it by force when the grace has passed. */
-export async function stopShell(shell: Shell, { hurry, clock, kill }: World): Promise<Ended> {
+/** Asks the whole group to save and end, and waits, until it has, or time is up, or the attempt must end. */
+export async function askShell(
+  shell: Shell,
+  { signal, clock, kill }: World,
+  patienceMs: number,
+): Promise<void> {
   const over = new AbortController();
   void shell.ended.then(() => over.abort());
   kill(-shell.pid, 'SIGTERM');
-  await clock.sleep(graceMs, AbortSignal.any([hurry, over.signal])).catch(() => undefined);
+  await clock.sleep(patienceMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+}
+
+/** Asks the whole group to end, and ends it by force when the grace has passed. */
+export async function stopShell(shell: Shell, { hurry, clock, kill, graceMs }: World): Promise<Ended> {
+  const over = new AbortController();
+  void shell.ended.then(() => over.abort());
+  kill(-shell.pid, 'SIGTERM');
+  await clock.sleep(graceMs(), AbortSignal.any([hurry, over.signal])).catch(() => undefined);
   if (!over.signal.aborted) kill(-shell.pid, 'SIGKILL');
   return await shell.ended;
 }

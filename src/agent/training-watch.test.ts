@@ -14,13 +14,19 @@ function makeWatch(t: TestContext) {
   const clock = new ManualClock();
   const told: AgentBody[] = [];
   const attempt = {
-    order: { attemptFolder: folder },
+    order: {
+      attemptFolder: folder,
+      job: { id: '0000', parameters: {}, train: {} },
+      attempt: 1,
+      resources: { gpus: 0 },
+    },
     scratch: { root: folder, progress: path.join(folder, 'progress.jsonl') },
     world: { clock },
+    shared: { list: () => Promise.resolve([]) },
     note: (body: AgentBody) => void told.push(body),
   } as unknown as Attempt;
   const print = (text: string): void => appendFileSync(path.join(folder, 'out.log'), text);
-  return { watch: new TrainingWatch(attempt, -1), clock, told, print };
+  return { watch: new TrainingWatch(attempt), clock, told, print };
 }
 
 test('progress is told at most once a second, and nothing of it is lost', async (t) => {
@@ -34,7 +40,7 @@ test('progress is told at most once a second, and nothing of it is lost', async 
   await clock.pass(500);
   watch.look();
   print('accuracy: 50%');
-  watch.finish();
+  watch.finish(false);
   assert.deepEqual(told, [
     { kind: 'progress', epoch: 1, loss: 3 },
     { kind: 'progress', epoch: 3, loss: 2 },

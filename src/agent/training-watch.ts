@@ -1,12 +1,16 @@
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import type { Fault } from '../fault/fault.ts';
 import { attemptFiles } from '../job/layout.ts';
 import type { Attempt } from './attempt.ts';
 import { LogTail } from './log-tail.ts';
 import type { Note } from './notes.ts';
 import { attemptProcesses, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord, type Progress } from './progress.ts';
+import { QuietWatch } from './quiet-watch.ts';
 import type { Scratch } from './scratch.ts';
+import { SlowSlot } from './slow-slot.ts';
 
 const heartbeatEveryMs = 10_000;
 const progressEveryMs = 1000;
@@ -16,25 +20,35 @@ export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
   readonly #scratch: Scratch;
-  readonly #session: number;
   readonly #clock: Clock;
   readonly #note: Note;
+  readonly #quiet: QuietWatch;
+  readonly #slow: SlowSlot;
+  #session: number | undefined;
   #news: Progress = {};
   #toldAt = -Infinity;
   #beatAt: number;
   #aliveAt: number;
 
-  constructor({ order, scratch, world, note }: Attempt, session: number) {
+  /** To be made before the training starts: what its logs hold by then is of an earlier one. */
+  constructor(attempt: Attempt) {
+    const { order, scratch, world, note } = attempt;
     this.#logs = [attemptFiles.out, attemptFiles.err].map(
-      (name) => new LogTail(path.join(order.attemptFolder, name)),
+      (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
-    this.#records = new LogTail(scratch.progress);
+    this.#records = new LogTail(scratch.progress, true);
     this.#scratch = scratch;
-    this.#session = session;
     this.#clock = world.clock;
     this.#note = note;
+    this.#quiet = new QuietWatch(attempt);
+    this.#slow = new SlowSlot(attempt, startsFresh(attempt));
     this.#beatAt = this.#clock.monotonic();
     this.#aliveAt = this.#beatAt;
+  }
+
+  /** The training has started in this session. */
+  started(session: number): void {
+    this.#session = session;
   }
 
   /** Seconds since the last sign of life. */
@@ -49,12 +63,17 @@ export class TrainingWatch {
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
     if (now - this.#beatAt < heartbeatEveryMs) return;
     this.#beatAt = now;
-    const memoryBytes = memoryOf(attemptProcesses(this.#scratch.root, this.#session));
+    const memoryBytes = memoryOf(this.#processes());
     this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
 
+  /** The Fault to end the training with, when it hangs or its machine is too slow; to be asked after `look`. */
+  verdict(): Fault | undefined {
+    return this.#quiet.look(this.quietSeconds, () => this.#processes()) ?? this.#slow.look();
+  }
+
   /** The training has ended: its last lines, also one without a line end. */
-  finish(): void {
+  finish(succeeded: boolean): void {
     for (const log of this.#logs) {
       this.#take(log, progressOfLine);
       this.#add([progressOfLine(log.rest())]);
@@ -62,6 +81,11 @@ export class TrainingWatch {
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
     this.#tell();
+    if (succeeded) this.#slow.finish();
+  }
+
+  #processes(): number[] {
+    return attemptProcesses(this.#scratch.root, this.#session);
   }
 
   #take(tail: LogTail, parse: (line: string) => Progress): void {
@@ -72,6 +96,7 @@ export class TrainingWatch {
 
   #add(parts: Progress[]): void {
     this.#news = mergeProgress([this.#news, ...parts]);
+    for (const { epoch } of parts) this.#slow.hear(epoch);
   }
 
   #tell(): void {
@@ -79,5 +104,16 @@ export class TrainingWatch {
     this.#note({ kind: 'progress', ...this.#news });
     this.#news = {};
     this.#toldAt = this.#clock.monotonic();
+  }
+}
+
+/** Whether the training finds no checkpoint from which it could go on. */
+function startsFresh({ order, scratch }: Attempt): boolean {
+  const { checkpoint } = order.job.train;
+  if (checkpoint === undefined) return true;
+  try {
+    return readdirSync(path.join(scratch.work, checkpoint)).length === 0;
+  } catch {
+    return true;
   }
 }

@@ -13,6 +13,10 @@ export interface World {
   signal: AbortSignal;
   /** Aborts when whoever asks us to end asks again: nobody is given time any more. */
   hurry: AbortSignal;
+  /** How long each work of value may still go on after the attempt was asked to end: a training that saves, then its saving. */
+  graceMs: () => number;
+  /** The folder in which the pool starts the agent again after it has left with the code of a checkpoint; undefined where it does not. */
+  pausesIn?: string;
   /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
   kill: (pid: number, signal: NodeJS.Signals) => void;
 }

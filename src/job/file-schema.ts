@@ -40,6 +40,14 @@ const train = z
       checkpoint: path('a folder in the work folder, like "checkpoints"')
         .optional()
         .describe('Folder kept across attempts, so that training can resume from it.'),
+      checkpoint_keep: count('a whole number of checkpoints', 1, 100)
+        .optional()
+        .describe('How many checkpoints are kept; 3 where it is left out.'),
+      checkpoint_every: duration()
+        .optional()
+        .describe(
+          'On HTCondor: how often the training is asked to save and end, so that its checkpoint is brought to the access point; it goes on at once, with its data still there.',
+        ),
       quiet_limit: duration()
         .optional()
         .describe('No output and no progress for so long: the attempt hangs and is ended.'),

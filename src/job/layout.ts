@@ -29,14 +29,14 @@ export const attemptFiles = {
   err: 'err.log',
   /** What the agent itself had to say outside its journal. */
   log: 'agent.log',
-  /** In a kept checkpoint: the number of the attempt that saved it. */
-  savedBy: '.updraft-attempt',
 } as const;
 
 /** Folders of shared notes. */
 export const noteFolders = {
-  /** How long the first epoch of an attempt took, by `<job>-<attempt>`. */
+  /** With a dash and a hash of the job's parameters: seconds that the first epoch took, by `<job>-<attempt>`. */
   norms: 'norms',
+  /** Attempts that left their machine for being slow, by `<job>-<attempt>`. */
+  slow: 'slow',
   /** Objects that were missing everywhere, and when somebody may look again. */
   brakes: 'brakes',
 } as const;
@@ -46,7 +46,7 @@ export const liveMark = 'updraft ';
 
 /** What lies in a scheduler's sandbox beside `files`, `jobs` and `results`, which it has like a run's folder. */
 export const sandboxFiles = {
-  /** The checkpoint of an earlier attempt, as the access point has it; `jobs/<job>` holds one of this name too. */
+  /** The checkpoints of earlier attempts, as the access point has them; `jobs/<job>` holds some under this name too. */
   checkpoint: 'checkpoint',
 } as const;
 

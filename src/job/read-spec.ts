@@ -76,6 +76,8 @@ function toSpec(file: FileContent): Spec {
       outputs: train.outputs.map(plainPath),
       ...(train.check !== undefined && { check: train.check }),
       ...(train.checkpoint !== undefined && { checkpoint: plainPath(train.checkpoint) }),
+      ...(train.checkpoint_keep !== undefined && { checkpointKeep: train.checkpoint_keep }),
+      ...(train.checkpoint_every !== undefined && { checkpointEverySeconds: train.checkpoint_every }),
       env: Object.fromEntries(Object.entries(train.env).map(([name, value]) => [name, String(value)])),
       ...(train.quiet_limit !== undefined && { quietLimitSeconds: train.quiet_limit }),
       ...(train.slow_limit !== undefined && { slowLimit: train.slow_limit }),

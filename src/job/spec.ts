@@ -22,6 +22,10 @@ export interface Train {
   check?: string;
   /** Folder kept across attempts, from which the training resumes. */
   checkpoint?: string;
+  /** How many checkpoints are kept; 3 where it is not said. */
+  checkpointKeep?: number;
+  /** How long the training runs on HTCondor before its checkpoint is brought to the access point. */
+  checkpointEverySeconds?: number;
   env: Record<string, string>;
   /** No output and no progress for so long: the attempt hangs. */
   quietLimitSeconds?: number;

@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import nodePath from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { ignoreUnsyncable, syncFolder } from '../base/sync-folder.ts';
 import { Fault } from '../fault/fault.ts';
 import { decode, encode } from './codec.ts';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
@@ -44,7 +45,7 @@ async function openFile<Body>(
     throw writeFault(path, error);
   });
   const writer = new Writer(path, file);
-  let last: Promise<void> = syncFolder(path);
+  let last: Promise<void> = syncFolder(nodePath.dirname(path));
   const close = async () => {
     await last.catch(() => undefined);
     await file.close();
@@ -99,21 +100,6 @@ class Writer {
     for (const entry of typeof unfinished === 'string' ? entries : [...entries, unfinished])
       this.#next = Math.max(this.#next, entry.seq + 1);
   }
-}
-
-/** So that the file itself, not only its bytes, outlives a crash of the machine. */
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(nodePath.dirname(path), 'r');
-  try {
-    await folder.sync().catch(ignoreUnsyncable);
-  } finally {
-    await folder.close();
-  }
-}
-
-/** Some network file systems and devices cannot sync; their bytes are as safe as they get. */
-function ignoreUnsyncable(error: NodeJS.ErrnoException): void {
-  if (!['EINVAL', 'ENOTSUP', 'ENOSYS'].includes(error.code ?? '')) throw error;
 }
 
 function writeFault(path: string, error: unknown): Fault {

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
+import { keptName, type CheckpointRecord } from '../../src/agent/checkpoint/record.ts';
 import type { DataSource, Train } from '../../src/job/spec.ts';
 import type { Order } from '../../src/job/job.ts';
 import { attemptFiles } from '../../src/job/layout.ts';
@@ -121,6 +122,21 @@ export class AgentBench {
 
   result(name: string): string {
     return readFileSync(this.at(`results/0000/${name}`), 'utf8');
+  }
+
+  /** The files of the latest checkpoint that is kept, by their paths. */
+  checkpoint(): Record<string, string> {
+    const store = this.at('job/checkpoint');
+    const kept = readdirSync(store).map((name) => ({
+      folder: path.join(store, name),
+      record: JSON.parse(readFileSync(path.join(store, name, 'record.json'), 'utf8')) as CheckpointRecord,
+    }));
+    const [latest] = kept.sort((a, b) => b.record.number - a.record.number);
+    const files = latest?.record.files.map(({ path: name }, index) => [
+      name,
+      readFileSync(path.join(latest.folder, keptName(index)), 'utf8'),
+    ]);
+    return Object.fromEntries(files ?? []) as Record<string, string>;
   }
 
   /** What attempts have left: must be nothing. */

@@ -94,7 +94,7 @@ test('the executable hands back what is there on SIGTERM and cleans up', async (
   await agent.untilOut('ready');
   agent.child.kill('SIGTERM');
   assert.equal((await agent.finished).exit, 113);
-  assert.equal(readFileSync(bench.at('job/checkpoint/state'), 'utf8'), 'saved\n');
+  assert.deepEqual(bench.checkpoint(), { state: 'saved\n' });
   assert.deepEqual(bench.leftovers(), []);
 });
 

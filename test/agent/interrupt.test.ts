@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -57,7 +57,7 @@ for (const [signal, kind] of [
     await agent.untilOut('ready');
     assertEnded(bench, kind, await stop(agent));
     assert.equal(bench.entries('training-ended')[0]?.status, 0);
-    assert.equal(readFileSync(bench.at('job/checkpoint/state'), 'utf8'), 'saved\n');
+    assert.deepEqual(bench.checkpoint(), { state: 'saved\n' });
   });
 }
 

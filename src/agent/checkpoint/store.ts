@@ -1,0 +1,153 @@
+import { mkdir, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
+import { removeTree } from '../../base/remove-tree.ts';
+import { syncFolder } from '../../base/sync-folder.ts';
+import type { FolderLook } from './folder-look.ts';
+import { bytesOf, findGenerations, isWhole, type Generation, type Whole } from './generation.ts';
+import { copyKept, hashKept, linkKept } from './keep-file.ts';
+import { assertRoom } from './room.ts';
+import { keptName, makeRecord, writeRecord } from './record.ts';
+import type { About, CheckpointRecord, KeptFile } from './record.ts';
+
+/** How much is kept. */
+export interface Keep {
+  generations: number;
+  /** Those before the last one go when all together are bigger than this. */
+  bytes: number;
+}
+
+interface SaveOptions {
+  signal: AbortSignal;
+  /** Nobody will write to the folder any more: its files need not be copied where a second name will do. */
+  isLast: boolean;
+  /** Whether the folder is still as it was seen; a checkpoint that was written to meanwhile is not kept. */
+  isStill: () => boolean;
+}
+
+const draftName = '.draft';
+
+/**
+ * The last few checkpoints of one job. Each lies in one of `generations + 1` numbered folders, where it appears whole or
+ * not at all. The numbers go round: a pool that carries the folder to and fro only ever adds to it.
+ */
+export class CheckpointStore {
+  readonly folder: string;
+  readonly #keep: Keep;
+  /** Where the latest checkpoint has the files of the training's folder, by their prints. */
+  #copies = new Map<string, { file: string; sha256: string }>();
+  readonly #unusable = new Set<string>();
+
+  constructor(folder: string, keep: Keep) {
+    this.folder = folder;
+    this.#keep = keep;
+  }
+
+  generations(): Promise<Generation[]> {
+    return findGenerations(this.folder);
+  }
+
+  /** Keeps what a folder holds; undefined when it was written to meanwhile. Before it throws, nothing kept has gone. */
+  async save(
+    from: string,
+    look: FolderLook,
+    about: About,
+    options: SaveOptions,
+  ): Promise<CheckpointRecord | undefined> {
+    const whole = (await this.generations()).filter(isWhole);
+    const usable = whole.filter(({ folder }) => !this.#unusable.has(folder));
+    await mkdir(this.folder, { recursive: true });
+    const fresh = [...look.files].filter(([, { print }]) => !this.#copies.has(print));
+    await assertRoom(
+      this.folder,
+      from,
+      fresh.map(([, { bytes }]) => bytes),
+      usable,
+      options.isLast,
+    );
+    const draft = path.join(this.folder, draftName);
+    try {
+      const files = await this.#fill(draft, from, look, options);
+      if (files === undefined || !options.isStill()) return undefined;
+      const number = Math.max(0, ...whole.map(({ record }) => record.number)) + 1;
+      const record = makeRecord(number, about, files, look.links);
+      await this.#publish(draft, record, look);
+      return record;
+    } finally {
+      removeTree(draft);
+    }
+  }
+
+  /** Notes which files of a folder are those of a kept checkpoint, so that they need not be copied when it is saved. */
+  adopt({ folder, record }: Whole, look: FolderLook): void {
+    this.#copies = new Map(
+      record.files.flatMap(({ path: name, sha256 }, index) => {
+        const print = look.files.get(name)?.print;
+        return print === undefined ? [] : [[print, { file: path.join(folder, keptName(index)), sha256 }]];
+      }),
+    );
+  }
+
+  /** A checkpoint that cannot be used stays until there is a better one. */
+  refuse({ folder }: Generation): void {
+    this.#unusable.add(folder);
+  }
+
+  /** Removes them all. */
+  clear(): void {
+    removeTree(this.folder);
+  }
+
+  /** Copies or links the files; undefined when one vanished. */
+  async #fill(
+    draft: string,
+    from: string,
+    look: FolderLook,
+    options: SaveOptions,
+  ): Promise<KeptFile[] | undefined> {
+    removeTree(draft);
+    await mkdir(path.join(draft, path.dirname(keptName(0))), { recursive: true });
+    const files: KeptFile[] = [];
+    try {
+      for (const [name, { print, bytes }] of look.files) {
+        const target = path.join(draft, keptName(files.length));
+        const sha256 = await this.#keepFile(path.join(from, name), print, target, options);
+        files.push({ path: name, bytes, sha256 });
+      }
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
+    }
+    return files;
+  }
+
+  async #keepFile(source: string, print: string, target: string, options: SaveOptions): Promise<string> {
+    const copy = this.#copies.get(print);
+    if (copy !== undefined && (await linkKept(copy.file, target))) return copy.sha256;
+    if (options.isLast && (await linkKept(source, target))) return await hashKept(target, options.signal);
+    return await copyKept(source, target, options.signal);
+  }
+
+  async #publish(draft: string, record: CheckpointRecord, look: FolderLook): Promise<void> {
+    await writeRecord(draft, record);
+    const folder = path.join(this.folder, String(record.number % (this.#keep.generations + 1)));
+    removeTree(folder);
+    await rename(draft, folder);
+    await syncFolder(this.folder);
+    this.#unusable.delete(folder);
+    this.adopt({ folder, record }, look);
+    await this.#prune();
+  }
+
+  async #prune(): Promise<void> {
+    const all = await this.generations();
+    const usable = all.filter(isWhole).filter(({ folder }) => !this.#unusable.has(folder));
+    let bytes = 0;
+    const kept = usable.filter(({ record }, age) => {
+      bytes += bytesOf(record);
+      return age < this.#keep.generations && (age === 0 || bytes <= this.#keep.bytes);
+    });
+    for (const { folder } of all) if (!kept.some((one) => one.folder === folder)) removeTree(folder);
+    this.#unusable.clear();
+  }
+}
