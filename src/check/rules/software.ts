@@ -1,9 +1,8 @@
 import { usesOf, type Use } from '../code/uses.ts';
-import type { Facts, SoftwareFacts } from '../facts.ts';
+import type { SoftwareFacts } from '../facts.ts';
 import type { Found, Rule } from '../finding.ts';
 
 type SoftwareRuleFacts = SoftwareFacts & { sent: readonly string[] };
-type CudaFacts = Pick<Facts, 'software' | 'plan' | 'where'>;
 
 /** Rules about the software that a job runs in, as it really is. */
 export const softwareRules: Rule<SoftwareRuleFacts>[] = [
@@ -73,79 +72,4 @@ function missingModules({ code, software, sent }: SoftwareRuleFacts): (Use & Fou
         ? 'add it to the image, or send it along in train.files; installing it in the job needs the network'
         : `install it for ${python.path}, or name an image in [environment]`,
     }));
-}
-
-/** Rules about CUDA: what PyTorch was built with against what the driver must support. */
-export const cudaRules: Rule<CudaFacts>[] = [
-  {
-    name: 'cuda-none',
-    level: 'error',
-    about: "GPUs are asked for and the environment's PyTorch is a build without CUDA.",
-    check: ({ software, plan, where }) =>
-      software?.cuda !== 'none' || plan.spec.resources.gpus === 0
-        ? []
-        : [
-            {
-              message: `PyTorch in ${software.where} has no CUDA, and the job asks for ${plan.spec.resources.gpus} GPU: it would idle`,
-              fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
-              place: where('resources', 'gpus'),
-            },
-          ],
-  },
-  {
-    name: 'cuda-driver',
-    level: 'error',
-    about:
-      'The driver condition allows machines whose driver is a major version older than the CUDA of PyTorch.',
-    check: (facts) => driver(facts, ([env], [asked]) => asked < env),
-  },
-  {
-    name: 'cuda-driver-minor',
-    level: 'warning',
-    about:
-      'The driver condition is a minor version below the CUDA of PyTorch: most of it works there, not all.',
-    check: (facts) => driver(facts, ([env, minor], [asked, low]) => asked === env && low < minor),
-  },
-  {
-    name: 'cuda-unconditioned',
-    level: 'warning',
-    about: 'GPUs are asked for without a condition on the driver, and PyTorch needs one that is new enough.',
-    check: ({ software, plan, where }) => {
-      const { gpus, gpu } = plan.spec.resources;
-      const cuda = software?.cuda;
-      if (cuda === undefined || cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
-      return [
-        {
-          message: `PyTorch in ${software?.where ?? ''} is built with CUDA ${cuda}, and any driver will do for this job: on an older one it fails after its data has travelled`,
-          fix: `set gpu = { cuda = "${cuda}" } in [resources]`,
-          place: where('resources', 'gpu'),
-        },
-      ];
-    },
-  },
-];
-
-type Version = [major: number, minor: number];
-
-function driver(
-  { software, plan, where }: CudaFacts,
-  isBad: (environment: Version, asked: Version) => boolean,
-): Found[] {
-  const { gpus, gpu } = plan.spec.resources;
-  const cuda = software?.cuda;
-  if (software === undefined || gpus === 0 || gpu?.cuda === undefined) return [];
-  const [environment, asked] = [versionOf(cuda ?? ''), versionOf(gpu.cuda)];
-  if (environment === undefined || asked === undefined || !isBad(environment, asked)) return [];
-  return [
-    {
-      message: `gpu.cuda = "${gpu.cuda}", but PyTorch in ${software.where} is built with CUDA ${cuda ?? ''}`,
-      fix: `set gpu = { cuda = "${cuda ?? ''}" } in [resources]`,
-      place: where('resources', 'gpu', 'cuda'),
-    },
-  ];
-}
-
-function versionOf(text: string): Version | undefined {
-  const [, major, minor] = /^(\d+)\.(\d+)/.exec(text) ?? [];
-  return major === undefined || minor === undefined ? undefined : [Number(major), Number(minor)];
 }

@@ -5,7 +5,8 @@ import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import type { Plan, PlannedData } from '../../job/plan.ts';
+import { fetchedBy, type Plan, type PlannedData } from '../../job/plan.ts';
+import { packName } from '../../job/planned-environment.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/proof.ts';
@@ -25,12 +26,12 @@ export interface ObjectsGathered {
 
 const atOnce = 8;
 
-/** The data sets of a plan, as questions. */
+/** The data sets of a plan and the archive of its software, as questions. */
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
-  return plan.data.map((source: PlannedData) => ({
-    label: `data.${source.name}`,
+  return fetchedBy(plan).map((source: PlannedData) => ({
+    label: source.name === packName ? packName : `data.${source.name}`,
     url: source.url,
-    place: where('data', source.name, 'url'),
+    place: source.name === packName ? where('environment', 'pack') : where('data', source.name, 'url'),
     declared: {
       ...(source.expect.bytes === undefined ? {} : { bytes: source.expect.bytes }),
       ...(source.sha256 === undefined ? {} : { sha256: source.sha256 }),

@@ -14,6 +14,8 @@ export interface SoftwareQuestion {
   image: string | undefined;
   /** Folder from which a path of an image is taken. */
   folder: string;
+  /** The software comes in an archive, and the rest is the worker's. */
+  isPacked: boolean;
   /** The machine's own software is that of this machine. */
   isHere: boolean;
   /** Modules that the job file declares. */
@@ -30,9 +32,15 @@ export async function askSoftware(
   question: SoftwareQuestion,
   timeoutMs: number,
 ): Promise<Gathered<SoftwareFact | undefined>> {
-  const { uses, image, isHere } = question;
+  const { uses, image, isHere, isPacked } = question;
   const nothing = uses.tools.length === 0 && uses.modules.length === 0;
   if (nothing) return { facts: undefined, looked: [], unchecked: [] };
+  if (isPacked)
+    return notChecked(
+      undefined,
+      what,
+      'they come in a packed environment; `updraft env show` tells what its lock has',
+    );
   if (image === undefined)
     return isHere
       ? await probe(cli, ['/bin/sh', '-s'], 'this machine', question, timeoutMs)

@@ -32,7 +32,7 @@ export interface CheckOptions {
   image?: string | undefined;
 }
 
-const objectMs = { quick: 15_000, full: 60_000 };
+const objectMs = { quick: 10_000, full: 60_000 };
 const softwareMs = 120_000;
 
 /** Gathers all that can be known of a job before it is queued, and lets the rules speak. */
@@ -53,6 +53,7 @@ export async function checkPlan(
           {
             image: image === undefined ? plan.spec.environment.image : path.resolve(cli.cwd, image),
             folder: plan.folder,
+            isPacked: plan.environment?.pack !== undefined,
             isHere: plan.spec.run.pool === 'local',
             declared: plan.spec.environment.python,
             wantCuda: plan.spec.resources.gpus > 0,
