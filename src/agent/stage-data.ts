@@ -106,6 +106,27 @@ async function stageArchive(
   }
 }
 
+/** Hands the bytes of a source to `write`, in their order, with the proofs it comes with. */
+export async function fetchBytes(
+  source: OrderedData,
+  write: (chunk: Buffer) => void | Promise<void>,
+  attempt: Attempt,
+): Promise<Fetched> {
+  const { env, clock, cwd, uid, version } = attempt.world;
+  const url = parseObjectUrl(source.url, env);
+  const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
+  attempt.note({ kind: 'phase', phase: 'fetching' });
+  const locator = createLocator({ env, clock, cwd, uid, version });
+  const options = await fetchOptions(source, url.text, attempt, locator);
+  const fetched =
+    local !== undefined
+      ? await readLocal(local, write, options)
+      : await fetchToStream(source.url, write, options);
+  attempt.note({ kind: 'fetched', object: url.text, ...fetched });
+  if (source.delivered !== undefined) await rm(source.delivered, { force: true });
+  return fetched;
+}
+
 async function copyLocal(file: string, target: string, options: Staging['options']): Promise<Fetched> {
   await using output = await open(target, 'wx', 0o600);
   return await readLocal(file, (chunk) => output.writeFile(chunk), options);

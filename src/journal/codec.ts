@@ -111,6 +111,7 @@ const agentShapes: Shapes<AgentBody> = {
     servers: list(record({ server: text, bytes: number })),
   },
   unpacked: { object: text, files: number, bytes: number, proven: flag },
+  'environment-ready': { how: text, seconds: number, bytes: number },
   'training-started': { pid: number, command: text },
   progress: {
     epoch: maybe(number),

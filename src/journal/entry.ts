@@ -90,6 +90,8 @@ export type AgentBody =
       servers: { server: string; bytes: number }[];
     }
   | { kind: 'unpacked'; object: string; files: number; bytes: number; proven: boolean }
+  /** The software that came with the job is up; `bytes` is its archive. */
+  | { kind: 'environment-ready'; how: string; seconds: number; bytes: number }
   | { kind: 'training-started'; pid: number; command: string }
   | {
       kind: 'progress';

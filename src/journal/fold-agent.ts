@@ -56,6 +56,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, faults: [...state.faults, entry.fault] };
     case 'self-test':
     case 'first-epoch':
+    case 'environment-ready':
     case 'cleaned':
       return state;
     case 'agent-ended':

@@ -1,0 +1,102 @@
+import { createHash, type Hash } from 'node:crypto';
+import {
+  brokenPack,
+  metadataName,
+  readPackMetadata,
+  type PackMetadata,
+} from '../../environment/pack-metadata.ts';
+import type { EntrySink, FileEntry } from '../../unpack/entry.ts';
+import { usualLimits } from '../../unpack/limits.ts';
+import { TarReader } from '../../unpack/tar-reader.ts';
+
+const mostText = 64 << 20;
+
+/**
+ * Looks at the tar of pixi-pack as it passes: every package is hashed and must be the one its channel's index
+ * names, because the program that unpacks it later asks for no proof.
+ */
+export class PackInspector implements EntrySink {
+  readonly #name: string;
+  readonly #reader: TarReader;
+  /** Text files that are read, by path: the metadata and the indexes. */
+  readonly #texts = new Map<string, string>();
+  readonly #hashes = new Map<string, string>();
+  #text: { path: string; pieces: Buffer[]; bytes: number } | undefined;
+  #hash: { path: string; hash: Hash } | undefined;
+
+  constructor(name: string) {
+    this.#name = name;
+    this.#reader = new TarReader(name, this, usualLimits);
+  }
+
+  async write(piece: Buffer): Promise<void> {
+    await this.#reader.write(piece);
+  }
+
+  /** No more bytes come: what the archive says of itself, once all its packages are proven. */
+  finish(): { metadata: PackMetadata; packages: number } {
+    this.#reader.end();
+    if (!this.#reader.ended) throw brokenPack(this.#name, 'it is cut off');
+    const text = this.#texts.get(metadataName);
+    if (text === undefined) throw brokenPack(this.#name, `it has no ${metadataName}`);
+    const metadata = readPackMetadata(text, this.#name);
+    return { metadata, packages: this.#prove() };
+  }
+
+  #prove(): number {
+    let packages = 0;
+    for (const [file, text] of this.#texts)
+      if (file !== metadataName)
+        for (const [name, sha256] of indexedPackages(text, this.#name)) {
+          const found = this.#hashes.get(file.replace(/[^/]*$/, name));
+          if (found === undefined) throw brokenPack(this.#name, `the package ${name} is missing in it`);
+          if (sha256 !== undefined && found !== sha256)
+            throw brokenPack(this.#name, `the package ${name} in it is damaged`);
+          packages++;
+        }
+    return packages;
+  }
+
+  begin({ path: name }: FileEntry): void {
+    const isText = name === metadataName || /^channel\/[^/]+\/repodata\.json$/.test(name);
+    this.#text = isText ? { path: name, pieces: [], bytes: 0 } : undefined;
+    this.#hash = name.startsWith('channel/') ? { path: name, hash: createHash('sha256') } : undefined;
+  }
+
+  data(piece: Buffer): void {
+    this.#hash?.hash.update(piece);
+    if (this.#text === undefined) return;
+    this.#text.bytes += piece.length;
+    if (this.#text.bytes > mostText) throw brokenPack(this.#name, `its ${this.#text.path} is far too big`);
+    this.#text.pieces.push(Buffer.from(piece));
+  }
+
+  end(): void {
+    if (this.#text !== undefined)
+      this.#texts.set(this.#text.path, Buffer.concat(this.#text.pieces).toString('utf8'));
+    if (this.#hash !== undefined) this.#hashes.set(this.#hash.path, this.#hash.hash.digest('hex'));
+  }
+
+  place(): void {
+    // Folders say nothing.
+  }
+
+  amend(): void {
+    // A tar tells everything before the data.
+  }
+}
+
+/** The packages of a channel's index and their hashes, where it tells them. */
+function indexedPackages(text: string, name: string): [string, string | undefined][] {
+  try {
+    const index = JSON.parse(text) as Record<string, Record<string, { sha256?: string }> | undefined>;
+    return ['packages', 'packages.conda'].flatMap((key) =>
+      Object.entries(index[key] ?? {}).map(([file, { sha256 }]): [string, string | undefined] => [
+        file,
+        sha256,
+      ]),
+    );
+  } catch {
+    throw brokenPack(name, 'the index of its packages is damaged');
+  }
+}
