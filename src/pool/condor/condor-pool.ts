@@ -56,7 +56,7 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
           [condorFiles.launcher]: launcherScript,
           [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile, version), undefined, 2)}\n`,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
-          ...renderOrders(plan, run, profile.liveSeconds, round),
+          ...renderOrders(plan, run, profile, round),
         },
         shown,
       };

@@ -4,19 +4,23 @@ import type { Plan, PlannedData } from '../../job/plan.ts';
 import { deliveredName } from '../../job/delivered-name.ts';
 import type { Round } from '../pool.ts';
 import { condorFiles, roundFiles } from './condor-files.ts';
+import { durationClass } from './duration-class.ts';
+import type { Profile } from './profiles.ts';
 
 /** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
 export function renderOrders(
   plan: Plan,
   run: string,
-  liveSeconds: number,
+  profile: Profile,
   round?: Round,
 ): Record<string, string> {
   const data = plan.data.map(sandboxData);
   const { environment, resources } = plan.spec;
-  const asked = { ...resources, diskBytes: plan.disk.bytes };
+  // Where the pool ends what takes longer than its class, the agent must know of it before.
+  const timeSeconds = resources.timeSeconds ?? durationClass(plan, profile)?.seconds;
+  const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
   // Each word passes through the access point: many jobs speak less often.
-  const every = Math.max(liveSeconds, plan.jobs.length / 20);
+  const every = Math.max(profile.liveSeconds, plan.jobs.length / 20);
   const meant = round === undefined ? undefined : new Set(round.jobs);
   const folder = roundFiles(round?.number ?? 1).orders;
   const orders = plan.jobs.map((job): [string, string] => {

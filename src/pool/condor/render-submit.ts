@@ -103,11 +103,18 @@ function fileLines(plan: Plan, round: number): string[] {
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
     `transfer_input_files = ${sent.join(', ')}`,
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
+    ...checkpointLines(plan),
     ...(plugin ? [`transfer_plugins = osdf,pelican,stash=${condorFiles.plugin}`] : []),
     `output = ${condorFiles.said}/$(job).out`,
     `error = ${condorFiles.said}/$(job).err`,
     `log = ${condorFiles.eventLog}`,
   ];
+}
+
+/** An agent that ends so has saved a checkpoint: HTCondor takes it to the access point and starts it again where it was. */
+function checkpointLines({ spec }: Plan): string[] {
+  if (spec.train.checkpoint === undefined) return [];
+  return ['checkpoint_exit_code = 85', `transfer_checkpoint_files = ${runFiles.jobs}`];
 }
 
 function inputsOf(source: PlannedData): string[] {
