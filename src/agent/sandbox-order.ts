@@ -1,7 +1,7 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
-import type { Order } from '../job/job.ts';
+import type { Order, OrderedData } from '../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../job/layout.ts';
 import { findGenerations, isWhole } from './checkpoint/generation.ts';
 import { allowedSeconds, startsOf } from './condor-ads.ts';
@@ -33,13 +33,27 @@ function placed(order: Order, cwd: string, env: Env): Order {
     scratchParent: cwd,
     resultsTo: resultsFolder(cwd, id),
     attemptFolder: attemptFolder(cwd, id, attempt),
-    data: (order as Partial<Order>).data?.map((source) => ({
-      ...source,
-      ...(source.delivered === undefined ? {} : { delivered: path.resolve(cwd, source.delivered) }),
-      ...(source.tokenFile === undefined ? {} : { tokenFile: path.resolve(cwd, source.tokenFile) }),
-    })) as Order['data'],
+    data: (order as Partial<Order>).data?.map((source) => inSandbox(source, cwd)) as Order['data'],
+    environment: environmentInSandbox((order as Partial<Order>).environment, cwd),
   };
 }
+
+/** What the scheduler put into the sandbox has a path there. */
+const inSandbox = (source: OrderedData, cwd: string): OrderedData => ({
+  ...source,
+  ...(source.delivered === undefined ? {} : { delivered: path.resolve(cwd, source.delivered) }),
+  ...(source.tokenFile === undefined ? {} : { tokenFile: path.resolve(cwd, source.tokenFile) }),
+});
+
+const environmentInSandbox = (
+  environment: Order['environment'] | undefined,
+  cwd: string,
+): Order['environment'] =>
+  ({
+    ...environment,
+    ...(environment?.pack === undefined ? {} : { pack: inSandbox(environment.pack, cwd) }),
+  }) as Order['environment'];
+
 
 /**
  * A checkpoint comes back to the sandbox from the scheduler's spool after an eviction, and from the access point

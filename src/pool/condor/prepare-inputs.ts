@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../../base/env.ts';
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
+import { fetchedBy, type Plan } from '../../job/plan.ts';
 import { condorFiles } from './condor-files.ts';
 import { placePackedAgent } from './packed-agent.ts';
 import { localImage, sifName } from './render-image.ts';
@@ -20,7 +20,7 @@ export async function prepareInputs(
   await mkdir(inRun(condorFiles.said), { recursive: true });
   await mkdir(inRun(condorFiles.inputs), { recursive: true });
   await placePackedAgent(executable, inRun(condorFiles.agent), env);
-  for (const source of plan.data) {
+  for (const source of fetchedBy(plan)) {
     if (source.method === 'native') await linkTo(fileURLToPath(source.url), inRun(nativeName(source)));
     if (source.tokenFile !== undefined)
       await linkTo(source.tokenFile, path.join(inRun(condorFiles.inputs), tokenName(source)));

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { OrderedData } from '../../job/job.ts';
 import type { Plan, PlannedData } from '../../job/plan.ts';
+import { orderEnvironment } from '../../job/planned-environment.ts';
 import { deliveredName } from '../../job/delivered-name.ts';
 import type { Round } from '../pool.ts';
 import { condorFiles, roundFiles } from './condor-files.ts';
@@ -15,7 +16,8 @@ export function renderOrders(
   round?: Round,
 ): Record<string, string> {
   const data = plan.data.map(sandboxData);
-  const { environment, resources } = plan.spec;
+  const { resources } = plan.spec;
+  const environment = orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData);
   // Where the pool ends what takes longer than its class, the agent must know of it before.
   const timeSeconds = resources.timeSeconds ?? durationClass(plan, profile)?.seconds;
   const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };

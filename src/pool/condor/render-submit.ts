@@ -1,5 +1,5 @@
 import { runFiles, sandboxFiles } from '../../job/layout.ts';
-import type { Plan, PlannedData } from '../../job/plan.ts';
+import { fetchedBy, type Plan, type PlannedData } from '../../job/plan.ts';
 import { durationClass } from './duration-class.ts';
 import type { Round } from '../pool.ts';
 import { batchName, condorFiles, roundFiles } from './condor-files.ts';
@@ -88,7 +88,8 @@ function programLines({ plan, profile, version, environment }: SubmitInput): str
 const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
 
 function fileLines(plan: Plan, round: number): string[] {
-  const { files, filesIn = runFiles.files, data, spec } = plan;
+  const { files, filesIn = runFiles.files, spec } = plan;
+  const data = fetchedBy(plan);
   const sent = [
     condorFiles.agent,
     `${roundFiles(round).orders}/$(job).json`,
@@ -128,7 +129,7 @@ function inputsOf(source: PlannedData): string[] {
 function resourceLines({ plan, profile, version }: SubmitInput): string[] {
   const { cpus, gpus, gpu } = plan.spec.resources;
   const policy = condorPolicy(plan, profile, version);
-  const landed = plan.data.filter(({ method }) => method === 'https');
+  const landed = fetchedBy(plan).filter(({ method }) => method === 'https');
   const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
   const lines = [`request_cpus = ${cpus}`, ...requestLines(policy, archives + agentBytes)];
   if (gpus > 0) {
