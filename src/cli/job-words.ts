@@ -7,6 +7,7 @@ import { bytesOf, latestAttempt, remaining, silence } from './job-progress.ts';
 /** One word for how a job stands: its outcome, its attempt's phase, or that it waits. */
 export function jobWord(job: JobState): string {
   if (job.held !== undefined) return 'held';
+  if (job.isKeptBack) return 'kept-back';
   if (job.status === 'ended') return job.outcome ?? 'lost';
   return job.status === 'running' ? (latestAttempt(job)?.phase ?? 'queued') : 'waiting';
 }

@@ -56,6 +56,7 @@ const phaseGroup: Record<string, Group> = {
   success: 'done',
   waiting: 'idle',
   queued: 'idle',
+  'kept-back': 'idle',
 };
 const groupOf = (job: JobState): Group => phaseGroup[jobWord(job)] ?? 'failed';
 

@@ -28,12 +28,3 @@ export async function watchToEnd(
     fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
   });
 }
-
-/** A run is good when every job has a valid result. */
-export function assertSucceeded({ tally, run }: RunState, argument: string): void {
-  const { success, total } = tally;
-  if (success === total) return;
-  throw new Fault('jobs-failed', `${total - success} of ${total} jobs of ${run} have no valid result`, {
-    fix: `\`updraft logs ${argument}\` shows what they printed, \`updraft status ${argument}\` why they ended`,
-  });
-}

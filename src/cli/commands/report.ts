@@ -2,9 +2,11 @@ import { Option, type Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/log/compare-reports.ts';
+import { runReport } from '../../report/log/read-run.ts';
 import { summary } from '../../report/summary.ts';
 import { reportText } from '../../report/text.ts';
 import { readRunState } from '../../run/run-states.ts';
+import { failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
 import type { FoundRun } from '../find-run.ts';
 import { glyphsFor } from '../glyphs.ts';
@@ -66,14 +68,15 @@ Examples:
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
 async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
-  const report = summary(await readRunState(run.folder));
+  const state = await readRunState(run.folder);
   if (json) {
-    cli.out(`${JSON.stringify(report)}\n`);
+    cli.out(`${JSON.stringify(runReport(run.folder, state))}\n`);
     return;
   }
   const width = cli.outIsTerminal ? cli.columns : 132;
-  cli.out(`${reportText(report, { width, bar: glyphsFor(cli.env).done })}\n`);
+  cli.out(`${reportText(summary(state), { width, bar: glyphsFor(cli.env).done })}\n`);
   nextCommands(cli, [
+    ...failureCommands(state, run.argument),
     [`updraft status ${run.argument}`, 'how each job stands'],
     [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
     [`updraft report ${run.argument} --json`, 'the figures for a program'],

@@ -49,7 +49,9 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
     else tellNothing(cli, state.run, plan, state.endedAt === undefined);
     return;
   }
-  if (!options.json) cli.err(`${retryText(plan, state.jobs.length, cli.columns)}\n`);
+  // What is asked for goes to stdout: with --dry-run that is the list.
+  const say = options.dryRun ? cli.out : cli.err;
+  if (!options.json) say(`${retryText(plan, state.jobs.length, cli.columns)}\n`);
   if (options.dryRun) {
     if (options.json) tellJson(cli, tell, plan, [], []);
     return;

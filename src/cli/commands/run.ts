@@ -4,6 +4,7 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { RunState } from '../../journal/state.ts';
 import { keepGoing } from '../../run/keep-going.ts';
+import { assertSucceeded, failureCommands } from '../after-failure.ts';
 import { canaryOption } from '../canary-option.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
@@ -40,6 +41,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   }
   const state = await watch(cli, submitted, options.json ?? false);
   nextCommands(cli, [
+    ...failureCommands(state, argument),
     [
       `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
       'the results, a folder for each job',
@@ -47,8 +49,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     [`updraft report ${argument}`, 'see where the time went'],
     [newRun('run', where), 'do it all again'],
   ]);
-  const { success, total } = state.tally;
-  if (success < total) throw failed(state, argument);
+  assertSucceeded(state, argument);
 }
 
 /** Watches until the end and sees to it that somebody works on it; leaving is the user's right and no failure of the run. */
@@ -72,13 +73,6 @@ async function watch(cli: Cli, { folder, argument, pool }: SubmittedRun, json: b
   if (failure !== undefined) throw asFault(failure);
   throw new Fault('interrupted', `left ${path.basename(folder)}: it goes on by itself`, {
     fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
-  });
-}
-
-function failed({ tally, run }: RunState, argument: string): Fault {
-  const { success, total } = tally;
-  return new Fault('jobs-failed', `${total - success} of ${total} jobs of ${run} have no valid result`, {
-    fix: `\`updraft logs ${argument}\` shows what they printed, \`updraft status ${argument}\` why they ended`,
   });
 }
 

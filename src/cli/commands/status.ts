@@ -3,6 +3,7 @@ import { printable } from '../../base/printable.ts';
 import { clip, textTable } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
+import { failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
@@ -39,6 +40,7 @@ Exit codes: 0 shown, 2 no such run.`,
         ...(state.endedAt === undefined
           ? ([[`updraft watch ${run.argument}`, 'see it live']] as const)
           : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
+        ...failureCommands(state, run.argument),
         [`updraft logs ${run.argument} JOB`, 'what the training printed'],
         ...(state.endedAt === undefined
           ? ([[`updraft stop ${run.argument}`, 'stop it, and clean up']] as const)

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import type { RunState } from '../../journal/state.ts';
+import { assertSucceeded, failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
@@ -32,20 +32,10 @@ Exit codes: 0 every job has a valid result (or you left with q), 1 some have non
           ...(state.endedAt === undefined
             ? ([[`updraft watch ${run.argument}`, 'look again: the run goes on']] as const)
             : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
+          ...failureCommands(state, run.argument),
           [`updraft logs ${run.argument}`, 'what the training printed'],
         ]);
       if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run goes on');
-      failUnlessValid(state, run.argument);
+      assertSucceeded(state, run.argument);
     });
-}
-
-/** Throws when the run is over and a job of it has no valid result. */
-function failUnlessValid(state: RunState, argument: string): void {
-  const bad = state.jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
-  const [first] = bad;
-  if (state.endedAt === undefined || first === undefined) return;
-  throw new Fault('jobs-failed', `${bad.length} of ${state.jobs.length} jobs ended without a valid result`, {
-    about: state.run,
-    fix: `see why: updraft logs ${argument} ${first.id} --err`,
-  });
 }

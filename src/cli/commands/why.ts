@@ -91,6 +91,14 @@ async function whyRun(
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
   nextCommands(cli, [
     ...(isOne ? [] : [[`updraft why ${run.argument} ${job}`, 'one job, with its evidence'] as const]),
+    ...(jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success')
+      ? [
+          [
+            `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
+            'what a retry would do',
+          ] as const,
+        ]
+      : []),
     [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
     [`updraft status ${run.argument}`, 'how each job stands'],
   ]);

@@ -106,7 +106,8 @@ export class Supervisor {
     const policy = localPolicy(await this.#planOf(job));
     const decision = decide(historyOf(ofRound), policy, this.#world.clock.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
-    return decision.do === 'start' && this.#start(job, decision.why);
+    const isRetry = ofRound.length === 0 && job.attempts.length > 0;
+    return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);
   }
 
   /** Lets those go ahead that were kept back until others had a valid result. */
