@@ -1,5 +1,5 @@
 import type { Policy } from '../../recovery/policy.ts';
-import { failures, policyHolds } from './recovery-lines.ts';
+import { endlessVacates, failures, policyHolds } from './counted-by-condor.ts';
 
 /** More earlier places than this nobody asks HTCondor to remember. */
 const mostPlaces = 10;
@@ -17,7 +17,10 @@ export function placeLines({ attempts }: Policy): string[] {
 
 const placesOf = (attempts: number): number => Math.min(attempts, mostPlaces) + 1;
 
-/** The condition on machines; undefined where nothing is avoided. */
+/**
+ * The condition on machines; undefined where nothing is avoided. It names what HTCondor counts and no attribute of
+ * ours: jobs that differ only in how often they failed must not be taken for the same by the scheduler.
+ */
 export function avoidance({ avoid, attempts, pace }: Policy): string | undefined {
   if (avoid === 'none') return undefined;
   // A pool without sites is avoided machine by machine. An attribute that is not there must exclude nothing.
@@ -27,7 +30,7 @@ export function avoidance({ avoid, attempts, pace }: Policy): string | undefined
       ? `(MachineAttrGLIDEIN_ResourceName${index} ?: MachineAttrMachine${index} ?: "")`
       : `(MachineAttrMachine${index} ?: "")`;
   const others = Array.from({ length: placesOf(attempts) }, (_, index) => `${here} =!= ${before(index)}`);
-  const isBlameless = `${failures} - ${policyHolds} <= 0 && !member(VacateReasonCode ?: 0, {12, 13, 45})`;
+  const isBlameless = `${failures} - ${policyHolds} <= 0 && !member(VacateReasonCode ?: 0, {${Object.keys(endlessVacates).join(', ')}})`;
   const isLeft = `(time() - EnteredCurrentStatus) > ${pace.letGo}`;
   return `(${isBlameless}) || ${isLeft} || (${others.join(' && ')})`;
 }

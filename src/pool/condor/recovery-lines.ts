@@ -1,80 +1,92 @@
-import { exitsWith, holdAnswers, ownSubcodes, signalBase, type HoldAnswer } from '../../recovery/answers.ts';
 import { willRelease } from '../../recovery/answer-by-policy.ts';
+import {
+  exitsWith,
+  holdAnswers,
+  ownHold,
+  ownSubcodes,
+  signalBase,
+  type HoldAnswer,
+} from '../../recovery/answers.ts';
 import type { Policy } from '../../recovery/policy.ts';
-
-/** Holds that the job's own rules asked for: attempts that ended by themselves and are to wait. */
-export const policyHolds = '(NumHoldsByReason.JobPolicy ?: 0)';
-
-/** Attempts that failed: those that ended by themselves and those that were held, each once. Holds by hand are none. */
-export const failures = `((NumJobCompletions ?: 0) + (NumHolds ?: 0) - ${policyHolds} - (NumHoldsByReason.UserRequest ?: 0))`;
+import { endlessVacates, failures } from './counted-by-condor.ts';
 
 /** Slots that take a job and lose it again do not count against it, up to here. */
 const startsBeyondAttempts = 20;
 
-/** Trouble before the job itself runs, after which HTCondor goes on for ever: transfers and images. */
-const endless = { 12: 'TransferOutputError', 13: 'TransferInputError', 45: 'SingularityTestFailed' };
-
 /** Any number: the answers do not change any more. */
 const later = 1000;
 
-/** What the schedd does about failures with nobody logged in, as lines of the submit description. Pure. */
+/**
+ * What the schedd does about failures with nobody logged in, as lines of the submit description. What several rules
+ * need is an attribute of the job, so that people can read the rules, and ask for it: condor_q -af UpdraftFailures.
+ * Pure.
+ */
 export function recoveryLines(policy: Policy): string[] {
-  return [...exitLines(policy), ...releaseLines(policy), ...holdLines(policy)];
-}
-
-/** An attempt that ended by itself goes to another place at once, or is held for a while, or was the last. */
-function exitLines({ attempts, giveUpSeconds, pace }: Policy): string[] {
-  const isLeft = [`${failures} < ${attempts}`, ...inTime(giveUpSeconds)].join(' && ');
-  const first = members(exitsWith(['elsewhere', 'more-disk'], 1));
-  const next = members(exitsWith(['elsewhere', 'more-disk'], later));
-  const waiting = members(exitsWith(['later'], later));
-  const elsewhere = `(${failures} <= 1 ? ${first} : ${next})`;
+  const { attempts, giveUpSeconds } = policy;
+  const inTime = giveUpSeconds === undefined ? '' : ` && (time() - QDate) < ${giveUpSeconds}`;
   return [
-    `on_exit_remove = !(${isLeft} && ExitBySignal =!= true && ${elsewhere} && ${failures} <= ${pace.atOnce})`,
-    `on_exit_hold = ${isLeft} && (ExitBySignal =?= true || ${waiting} || (${elsewhere} && ${failures} > ${pace.atOnce}))`,
-    'on_exit_hold_reason = ifThenElse(ExitBySignal =?= true, strcat("the agent was ended by signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))',
-    `on_exit_hold_subcode = ifThenElse(ExitBySignal =?= true, ${signalBase} + ExitSignal, ExitCode)`,
+    `MY.UpdraftFailures = ${failures}`,
+    `MY.UpdraftMayGoOn = UpdraftFailures < ${attempts}${inTime}`,
+    ...exitLines(policy),
+    ...releaseLines(policy),
+    ...holdLines(policy),
   ];
 }
 
-const members = (codes: number[]): string => `member(ExitCode, {${codes.join(', ')}})`;
+/** An attempt that ended by itself goes to another place at once, or is held for a while, or was the last. */
+function exitLines({ pace }: Policy): string[] {
+  const first = members(exitsWith(['elsewhere', 'more-disk'], 1));
+  const next = members(exitsWith(['elsewhere', 'more-disk'], later));
+  const waiting = members(exitsWith(['later'], later));
+  const killed = 'ExitBySignal =?= true';
+  return [
+    `MY.UpdraftOtherPlace = ExitBySignal =!= true && (UpdraftFailures <= 1 ? ${first} : ${next})`,
+    `on_exit_remove = !(UpdraftMayGoOn && UpdraftOtherPlace && UpdraftFailures <= ${pace.atOnce})`,
+    `on_exit_hold = UpdraftMayGoOn && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${pace.atOnce}))`,
+    `on_exit_hold_reason = ifThenElse(${killed}, strcat("the agent was ended by signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))`,
+    `on_exit_hold_subcode = ifThenElse(${killed}, ${signalBase} + ExitSignal, ExitCode)`,
+  ];
+}
 
+const members = (codes: number[], name = 'ExitCode'): string => `member(${name}, {${codes.join(', ')}})`;
+
+/** Holds that another try can mend are released, each time later; all others are kept. */
 function releaseLines(policy: Policy): string[] {
-  const { attempts, giveUpSeconds, pace } = policy;
-  // What the policy has no answer to is left out: it is kept, and shown.
-  const answered = holdAnswers.filter(({ code, subcodes = [0] }) =>
-    subcodes.some((subcode) => willRelease(policy, code, subcode, 0)),
+  const { firstWait, mostWait, atOnce } = policy.pace;
+  const answered = holdAnswers.filter(({ code, subcodes: [subcode = 0] = [] }) =>
+    willRelease(policy, code, subcode, 0),
   );
-  const codes = [...answered.map(holdCondition), '(HoldReasonCode == 3 && HoldReasonSubCode >= 90)'];
-  const wait = `min({${pace.mostWait}, ${pace.firstWait} * pow(2, ${failures} - 1)})`;
-  const isDue = `(time() - EnteredCurrentStatus) > (member(HoldReasonSubCode, {102, 104}) ? 0 : ${wait})`;
-  const rules = [`${failures} < ${attempts}`, ...inTime(giveUpSeconds), `(${codes.join(' || ')})`, isDue];
-  return [`periodic_release = ${rules.join(' && ')}`];
+  const quick = answered.filter(({ answer }) => answer !== 'later').map(({ code }) => code);
+  const own = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode >= 90)`;
+  const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase})`;
+  const isQuick = `UpdraftFailures <= ${atOnce} && (${members([...new Set(quick)], 'HoldReasonCode')} || ${killed})`;
+  return [
+    `MY.UpdraftWait = ${isQuick} ? 0 : min({${mostWait}, ${firstWait} * pow(2, UpdraftFailures - 1)})`,
+    `periodic_release = UpdraftMayGoOn && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered.map(holdCondition), own].join(' || ')})`,
+  ];
 }
 
 function holdCondition({ code, subcodes, unless }: HoldAnswer): string {
-  const only = subcodes === undefined ? '' : ` && member(HoldReasonSubCode, {${subcodes.join(', ')}})`;
-  const except = unless === undefined ? '' : ` && !member(HoldReasonSubCode, {${unless.join(', ')}})`;
+  const only = subcodes === undefined ? '' : ` && ${members(subcodes, 'HoldReasonSubCode')}`;
+  const except = unless === undefined ? '' : ` && !${members(unless, 'HoldReasonSubCode')}`;
   return `(HoldReasonCode == ${code}${only}${except})`;
 }
 
-const inTime = (seconds: number | undefined): string[] =>
-  seconds === undefined ? [] : [`(time() - QDate) < ${seconds}`];
-
 /** A job that starts over and over, or too late, is held for good. */
 function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
-  const loops = Object.entries(endless).map(
+  const loops = Object.entries(endlessVacates).map(
     ([code, name]) =>
       `(VacateReasonCode =?= ${code} && (NumVacatesByReason.${name} ?: NumShadowStarts) >= ${attempts})`,
   );
-  const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) > ${giveUpSeconds}`;
   const starts = `NumShadowStarts >= ${attempts + startsBeyondAttempts}`;
-  const loop =
+  const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) >= ${giveUpSeconds}`;
+  const told =
     'strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "without a word")';
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
+  const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${ownSubcodes.tooManyStarts})`;
   return [
     `periodic_hold = JobStatus == 1 && (${[starts, ...loops, isLate].join(' || ')})`,
-    `periodic_hold_reason = ifThenElse(${isLate}, ${late}, ${loop})`,
-    `periodic_hold_subcode = ifThenElse(${isLate}, ${ownSubcodes.tooLate}, VacateReasonCode ?: ${ownSubcodes.tooManyStarts})`,
+    `periodic_hold_reason = ifThenElse(${isLate}, ${late}, ${told})`,
+    `periodic_hold_subcode = ifThenElse(${isLate}, ${ownSubcodes.tooLate}, ${code})`,
   ];
 }

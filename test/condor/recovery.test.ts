@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import type { JobState } from '../../src/journal/state.ts';
+import { condorBench, onlyJob, type CondorBench } from './condor-bench.ts';
+
+/**
+ * A bench whose agent is a script, so that attempts end as the test wants: `$site` is where it runs, `$try` which
+ * attempt it is. HTCondor and its rules are real.
+ */
+async function scripted(t: TestContext, body: string, toml = ''): Promise<CondorBench | undefined> {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'scripted-agent-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const agent = path.join(folder, 'agent');
+  await writeFile(
+    agent,
+    `#!/bin/sh
+[ "$1" = sandbox ] || exit 0
+site=$(sed -n 's/^GLIDEIN_ResourceName = "\\(.*\\)"/\\1/p' "$_CONDOR_MACHINE_AD")
+try=$(sed -n 's/^NumShadowStarts = //p' "$_CONDOR_JOB_AD")
+${body}
+`,
+  );
+  await chmod(agent, 0o755);
+  const job = `name = "healed"\n[train]\ncommand = "true"\noutputs = ["o"]\n[resources]\nmemory = "64 MB"\n[run]\npool = "condor"\n${toml}`;
+  return await condorBench(t, { 'updraft.toml': job }, { env: { UPDRAFT_AGENT: agent } });
+}
+
+const sitesOf = ({ attempts }: JobState): (string | undefined)[] => attempts.map(({ pool }) => pool?.site);
+const exitsOf = ({ attempts }: JobState): unknown[] => attempts.map(({ exit }) => exit);
+
+describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
+  test('a site that fails every job is left at once, and each job ends well elsewhere', async (t) => {
+    const bench = await scripted(t, '[ "$site" = GP-ARGO-ksu-backfill ] || exit 115', 'jobs = 2\n');
+    if (bench === undefined) return;
+    const { jobs } = await bench.finish(await bench.submit());
+    for (const job of jobs) {
+      assert.equal(job.outcome, 'success', JSON.stringify(job));
+      assert.equal(sitesOf(job).at(-1), 'GP-ARGO-ksu-backfill');
+      assert.equal(new Set(sitesOf(job)).size, job.attempts.length, sitesOf(job).join());
+    }
+  });
+
+  test('when every site has failed the job, it waits, then goes back to one of them', async (t) => {
+    const bench = await scripted(t, '[ $try -gt 3 ] || exit 92');
+    if (bench === undefined) return;
+    const job = onlyJob(await bench.finish(await bench.submit()));
+    assert.deepEqual([job.outcome, exitsOf(job)], ['success', [92, 92, 92, 0]]);
+    assert.equal(new Set(sitesOf(job).slice(0, 3)).size, 3, sitesOf(job).join());
+  });
+
+  test('an object that is not there keeps the job back for a while, and no site is blamed for it', async (t) => {
+    const bench = await scripted(t, '[ $try -gt 2 ] || exit 96');
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    const kept = onlyJob(await bench.until(run, (state) => onlyJob(state).held !== undefined));
+    assert.deepEqual([kept.status, kept.held?.kind], ['waiting', 'object-missing']);
+    const job = onlyJob(await bench.finish(run));
+    assert.deepEqual([job.outcome, exitsOf(job)], ['success', [96, 96, 0]]);
+    // The third attempt had the choice of all sites: ten seconds had not passed.
+    const [, second, third] = job.attempts;
+    const waited = Date.parse(third?.startedAt ?? '') - Date.parse(second?.endedAt ?? '');
+    assert.ok(waited < 9000, `${waited} ms`);
+  });
+
+  test('an agent that was killed is tried again', async (t) => {
+    const bench = await scripted(t, '[ $try -gt 1 ] || kill -9 $$');
+    if (bench === undefined) return;
+    const job = onlyJob(await bench.finish(await bench.submit()));
+    assert.deepEqual([job.outcome, job.attempts.length], ['success', 2], JSON.stringify(job));
+  });
+
+  test('attempts that cost a whole training are two at most', async (t) => {
+    const bench = await scripted(t, 'exit 111');
+    if (bench === undefined) return;
+    const job = onlyJob(await bench.finish(await bench.submit()));
+    assert.deepEqual([job.outcome, exitsOf(job)], ['failed', [111, 111]]);
+  });
+
+  test('the attempts of the job file are the end, whatever they failed of', async (t) => {
+    const bench = await scripted(t, '[ $try = 2 ] && exit 96; exit 100', 'attempts = 3\n');
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    const job = onlyJob(await bench.finish(run));
+    assert.deepEqual([job.outcome, exitsOf(job)], ['failed', [100, 96, 100]]);
+    const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
+    assert.equal(await bench.tool('condor_q', ...mine, '-af', 'ClusterId'), '');
+  });
+
+  test('no attempt is begun after the time at which the job is given up', async (t) => {
+    const bench = await scripted(t, 'exit 96', 'attempts = 50\n[recovery]\ngive_up_after = "8s"\n');
+    if (bench === undefined) return;
+    const job = onlyJob(await bench.finish(await bench.submit()));
+    assert.equal(job.outcome, 'failed');
+    assert.ok(job.attempts.length < 6, `${job.attempts.length} attempts`);
+  });
+
+  test('a job removed by hand while it is being healed ends as stopped and does not come back', async (t) => {
+    const bench = await scripted(t, 'exit 96');
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    await bench.until(run, (state) => onlyJob(state).held !== undefined);
+    const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
+    await bench.tool('condor_rm', '-reason', 'changed my mind', ...mine);
+    assert.equal(onlyJob(await bench.finish(run)).outcome, 'stopped');
+    assert.equal(await bench.tool('condor_q', ...mine, '-af', 'ClusterId'), '');
+  });
+});
