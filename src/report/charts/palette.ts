@@ -5,6 +5,7 @@ import { element, label } from './svg.ts';
 export const palette: Record<Column, string> = {
   usefulCompute: '#009e73',
   usefulTransfer: '#56b4e9',
+  unpacking: '#a6cee3',
   saving: '#8da0cb',
   returning: '#0072b2',
   retriedTransfer: '#e69f00',

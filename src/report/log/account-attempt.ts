@@ -37,7 +37,7 @@ function countSpans(attempt: LoggedAttempt): Counted[] {
   const keepsWork = kept > -Infinity || compute === 'usefulCompute' || compute === 'underWay';
   return spans.map(({ doing, from, to }, index) => {
     const column = (): Column => {
-      if (doing === 'input') return inputColumn(attempt, keepsWork, index);
+      if (doing === 'input' || doing === 'unpacking') return inputColumn(attempt, keepsWork, index);
       if (doing === 'output') return !executed ? 'overhead' : index === returned ? 'returning' : 'saving';
       if (doing !== 'executing') return plain[doing];
       // After the results were sent there is nothing left to compute.
@@ -48,7 +48,7 @@ function countSpans(attempt: LoggedAttempt): Counted[] {
   });
 }
 
-const plain: Record<Exclude<Doing, 'input' | 'output' | 'executing'>, Column> = {
+const plain: Record<Exclude<Doing, 'input' | 'unpacking' | 'output' | 'executing'>, Column> = {
   queue: 'overhead',
   starting: 'overhead',
   suspended: 'suspended',
@@ -58,7 +58,8 @@ const plain: Record<Exclude<Doing, 'input' | 'output' | 'executing'>, Column> = 
 
 function inputColumn({ ending, spans }: LoggedAttempt, keepsWork: boolean, index: number): Column {
   if (ending === 'running' && index === spans.length - 1) return 'underWay';
-  return keepsWork ? 'usefulTransfer' : 'retriedTransfer';
+  if (!keepsWork) return 'retriedTransfer';
+  return spans[index]?.doing === 'unpacking' ? 'unpacking' : 'usefulTransfer';
 }
 
 function endedByItself({ ending, cause = 'other' }: LoggedAttempt): boolean {

@@ -2,10 +2,10 @@ import { once } from './once.ts';
 import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../../eventlog/events.ts';
 import { kinds } from '../../fault/kinds.ts';
-import { causeOf, causes, transferCause, type Cause } from './causes.ts';
+import { causeOf, transferCause, type Cause } from './causes.ts';
 import type { LoggedAttempt } from './history.ts';
 import type { JobFold } from './job-fold.ts';
-import { machineOf, siteOf } from './place.ts';
+import { gpuOf, machineOf, siteOf } from './place.ts';
 
 /** Takes an event into the account of its job. */
 export function applyEvent(job: JobFold, event: LogEvent): void {
@@ -59,6 +59,7 @@ function execute(job: JobFold, { details }: EventOf<'execute'>): void {
   if (attempt === undefined) return;
   attempt.site = siteOf(details.attributes) || attempt.site;
   attempt.machine = machineOf(details.slot, details.host) || attempt.machine;
+  attempt.gpu = gpuOf(details.attributes) || attempt.gpu;
 }
 
 function fileTransfer(job: JobFold, { direction, step, host }: FileTransferDetails): void {
@@ -133,7 +134,7 @@ function terminationCause(termination: Termination): Cause | undefined {
 
 const ownCauses = new Map<number, Cause>(
   Object.entries(kinds)
-    .filter(([kind, { exit }]) => exit >= 90 && kind in causes)
+    .filter(([, { exit }]) => exit >= 90)
     .map(([kind, { exit }]) => [exit, kind as Cause]),
 );
 

@@ -1,3 +1,5 @@
+import { kinds, type FaultKind, type Retry } from '../../fault/kinds.ts';
+
 interface CauseInfo {
   /** What it is, in a few words. */
   what: string;
@@ -5,8 +7,8 @@ interface CauseInfo {
   remedy: string;
 }
 
-/** Why jobs and attempts fail, and what helps. Where Updraft has a fault of that kind, it has the same name. */
-export const causes = {
+/** What a log tells of; where Updraft has a fault of that kind, it has the same name. */
+const logged = {
   'object-missing': {
     what: 'the input was not found (404)',
     remedy:
@@ -79,7 +81,21 @@ export const causes = {
   other: { what: 'the pool gave a reason of its own', remedy: 'Read the reason.' },
 } as const satisfies Record<string, CauseInfo>;
 
-export type Cause = keyof typeof causes;
+/** Why jobs and attempts fail. Runs of Updraft's own may have failed of any of its faults. */
+export type Cause = keyof typeof logged | FaultKind;
+
+/** What a cause is, and what helps. */
+export function describeCause(cause: Cause): CauseInfo {
+  if (cause in logged) return logged[cause as keyof typeof logged];
+  const { what, retry } = kinds[cause as FaultKind];
+  return { what, remedy: remedies[retry] };
+}
+
+const remedies: Record<Retry, string> = {
+  same: 'Another attempt may help: `updraft retry` makes one. `updraft why JOB` has the evidence.',
+  elsewhere: 'Another machine may help: `updraft retry` looks for one. `updraft why JOB` has the evidence.',
+  never: 'Another attempt would end the same way: `updraft why JOB` says what must change.',
+};
 
 /** What a hold, or an eviction with a hold's code, came from. */
 export function causeOf(code: number | undefined, subcode: number | undefined, reason = ''): Cause {

@@ -5,6 +5,7 @@
 export const columns = [
   'usefulCompute',
   'usefulTransfer',
+  'unpacking',
   'saving',
   'returning',
   'retriedTransfer',
@@ -26,7 +27,13 @@ export type Amounts = Record<Column, number>;
 
 /** On no slot. */
 const offSlot: ReadonlySet<Column> = new Set(['queued', 'idle', 'held']);
-const useful: ReadonlySet<Column> = new Set(['usefulCompute', 'usefulTransfer', 'saving', 'returning']);
+const useful: ReadonlySet<Column> = new Set([
+  'usefulCompute',
+  'usefulTransfer',
+  'unpacking',
+  'saving',
+  'returning',
+]);
 const undecided: ReadonlySet<Column> = new Set(['underWay', 'unknown', 'overhead']);
 
 export const slotColumns = columns.filter((column) => !offSlot.has(column));
@@ -36,6 +43,7 @@ export const lossColumns = slotColumns.filter((column) => !useful.has(column) &&
 export const columnWords: Record<Column, string> = {
   usefulCompute: 'useful compute',
   usefulTransfer: 'useful transfer',
+  unpacking: 'unpacking',
   saving: 'saving checkpoints',
   returning: 'returning results',
   retriedTransfer: 'stalled or retried transfer',
@@ -56,6 +64,7 @@ export const columnWords: Record<Column, string> = {
 export const noAmounts = (): Amounts => ({
   usefulCompute: 0,
   usefulTransfer: 0,
+  unpacking: 0,
   saving: 0,
   returning: 0,
   retriedTransfer: 0,

@@ -12,6 +12,7 @@ export interface AttemptRow {
   cause: Cause | undefined;
   site: string;
   machine: string;
+  gpu: string;
   /** Milliseconds per column. */
   millis: Amounts;
 }
@@ -55,9 +56,9 @@ export function ledgerOf(jobs: readonly LoggedJob[], facts: LogFacts): EventLedg
 
 function jobRow(job: LoggedJob): JobRow {
   const attempts = job.attempts.map((attempt, index): AttemptRow => {
-    const { number, ending, cause, site, machine } = attempt;
+    const { number, ending, cause, site, machine, gpu } = attempt;
     const millis = amountsOf(countAttempt(attempt, index === 0));
-    return { attempt: number, ending, cause, site, machine, millis };
+    return { attempt: number, ending, cause, site, machine, gpu, millis };
   });
   const millis = amountsOf(job.after.map((wait) => countWait(wait, attempts.length === 0)));
   for (const attempt of attempts) addAmounts(millis, attempt.millis);

@@ -2,7 +2,7 @@ import type { Cause } from './causes.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it. */
 export type Doing =
-  'queue' | 'input' | 'starting' | 'executing' | 'output' | 'suspended' | 'cut-off' | 'silent';
+  'queue' | 'input' | 'unpacking' | 'starting' | 'executing' | 'output' | 'suspended' | 'cut-off' | 'silent';
 
 /** What a job does while it has no slot. */
 export type Wait = 'idle' | 'held';
@@ -44,6 +44,8 @@ export interface LoggedAttempt {
   checkpointed: boolean;
   site: string;
   machine: string;
+  /** Models of its GPUs; empty where nobody tells. */
+  gpu: string;
   /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
   receivedBytes?: number;
   /** How fast which cache delivered; only a run's own journal tells. */

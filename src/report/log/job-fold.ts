@@ -64,6 +64,7 @@ export class JobFold {
       checkpointed: false,
       site: '',
       machine: '',
+      gpu: '',
       resources: [],
     };
     this.#job.attempts.push(this.#attempt);

@@ -1,7 +1,8 @@
 import { ascending, mean, quantile } from '../statistics.ts';
-import { causes, type Cause } from './causes.ts';
+import { describeCause, type Cause } from './causes.ts';
 import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
+import { groupReports, type GroupReport } from './group-reports.ts';
 import type { JobOutcome, LoggedJob } from './history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { siteReports, type SiteReport } from './site-reports.ts';
@@ -33,6 +34,9 @@ export interface LogReport {
   /** Attempts that did not go well, also of jobs that did in the end, by cause. */
   setbacks: { cause: Cause; attempts: number; lostSeconds: number }[];
   sites: SiteReport[];
+  /** The time on slots by machine, and by the models of its GPUs; the ones that lost most first. */
+  machines: GroupReport[];
+  gpus: GroupReport[];
   resources: ResourceReport[];
   slowest: { job: string; seconds: number }[];
   mostWasteful: { job: string; outcome: JobOutcome; attempts: number; lostSeconds: number; mostly: Column }[];
@@ -75,6 +79,8 @@ export function logReport(
     failures: failures(jobs),
     setbacks: setbacks(rows),
     sites: siteReports(jobs),
+    machines: groupReports(rows, ({ machine }) => machine),
+    gpus: groupReports(rows, ({ gpu }) => gpu),
     resources: resourceReports(jobs),
     slowest: slowest(rows),
     mostWasteful: mostWasteful(rows),
@@ -115,7 +121,7 @@ function failures(jobs: readonly LoggedJob[]): FailureReport[] {
     .map(([cause, same]): FailureReport => {
       const told = same.find(({ reason }) => reason !== undefined);
       return {
-        ...{ cause, jobs: same.length, share: same.length / failed.length, ...causes[cause] },
+        ...{ cause, jobs: same.length, share: same.length / failed.length, ...describeCause(cause) },
         example: told === undefined ? null : { job: told.id, reason: told.reason ?? '' },
       };
     })

@@ -1,4 +1,4 @@
-import type { Ad } from '../../eventlog/classad.ts';
+import { isAd, type Ad } from '../../eventlog/classad.ts';
 import { once } from './once.ts';
 
 /** Names a pool gives a site under, the surest first. */
@@ -15,6 +15,17 @@ export function siteOf(attributes: Ad): string {
     if (typeof value === 'string' && value !== '' && !value.startsWith('$$(')) return once(value);
   }
   return '';
+}
+
+/** The models of the GPUs an event's attributes tell of (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty text. */
+export function gpuOf(attributes: Ad): string {
+  const models = new Set<string>();
+  for (const [name, value] of Object.entries(attributes)) {
+    if (!/^(?:GPUs?|CUDA)_?/i.test(name)) continue;
+    const model = isAd(value) ? value['DeviceName'] : /DeviceName\d*$/i.test(name) ? value : undefined;
+    if (typeof model === 'string' && model !== '' && !model.startsWith('$$(')) models.add(model);
+  }
+  return once([...models].sort().join(', '));
 }
 
 /** The machine in a slot's name (`slot1_2@machine`) or in an address (`<…&alias=machine&…>`). */

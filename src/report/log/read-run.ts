@@ -1,8 +1,9 @@
 import type { RunState } from '../../journal/state.ts';
 import { ledgerOf } from './event-ledger.ts';
-import { logReport } from './log-report.ts';
+import { logReport, type LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { runJobs } from './run-jobs.ts';
+import { summary, type AttemptSummary, type Summary } from '../summary.ts';
 
 /** A run by its own state, accounted for as a log would be. */
 export function readRun(folder: string, state: RunState): ReadLogs {
@@ -17,6 +18,37 @@ export function readRun(folder: string, state: RunState): ReadLogs {
   };
   const ledger = ledgerOf(jobs, facts);
   return { jobs, ledger, report: logReport([folder], jobs, ledger, []) };
+}
+
+/** What `report --json` prints of a run: the keys of any report, and what only a run has. */
+export interface RunReport extends LogReport {
+  run: string;
+  name: string;
+  pool: string;
+  createdAt: string | null;
+  endedAt: string | null;
+  /** Seconds per phase, as the agents tell them. */
+  phaseSeconds: Summary['slotSeconds'];
+  attemptRows: AttemptSummary[];
+  /** Lines of the journals that could not be read. */
+  garbledLines: number;
+}
+
+export function runReport(folder: string, state: RunState): RunReport {
+  const { run, name, pool, createdAt, endedAt, slotSeconds, attempts, garbledLines } = summary(state);
+  return {
+    ...readRun(folder, state).report,
+    ...{
+      run,
+      name,
+      pool,
+      createdAt,
+      endedAt,
+      phaseSeconds: slotSeconds,
+      attemptRows: attempts,
+      garbledLines,
+    },
+  };
 }
 
 const first = (times: readonly number[], sign = 1): number | undefined =>

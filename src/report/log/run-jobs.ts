@@ -1,11 +1,12 @@
-import type { FaultRecord, Outcome, Phase } from '../../journal/entry.ts';
+import type { FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
-import { causes, type Cause } from './causes.ts';
-import type { Doing, Ending, JobOutcome, LoggedAttempt, LoggedJob, Span } from './history.ts';
+import type { Cause } from './causes.ts';
+import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from './history.ts';
+import { runSpans } from './run-spans.ts';
 
 /**
  * A run's own jobs in the form of logged ones, so that both are accounted for and shown alike. How long each phase took
- * is the journal's; where a phase came several times it is drawn as one.
+ * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
  */
 export function runJobs(state: RunState): LoggedJob[] {
   return state.jobs.map(runJob);
@@ -14,8 +15,8 @@ export function runJobs(state: RunState): LoggedJob[] {
 function runJob(job: JobState): LoggedJob {
   const from = Date.parse(job.attempts[0]?.waitingSince ?? job.attempts[0]?.startedAt ?? '') || 0;
   let now = 0;
-  const attempts = job.attempts.map((attempt) => {
-    const logged = runAttempt(attempt, now);
+  const attempts = job.attempts.map((attempt, index) => {
+    const logged = runAttempt(attempt, now, isGoneOn(job, index));
     now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
     return logged;
   });
@@ -55,53 +56,32 @@ const endings: Record<Outcome, Ending> = {
 };
 
 function causeOf(fault: FaultRecord | undefined, ending: Ending | JobOutcome): Cause {
-  if (fault !== undefined && fault.kind in causes) return fault.kind as Cause;
+  if (fault !== undefined) return fault.kind;
   if (ending === 'removed') return 'user';
   if (ending === 'lost') return 'lost';
-  return fault?.kind === 'training-failed' ? 'exit-code' : 'other';
+  return ending === 'evicted' ? 'evicted' : 'other';
 }
 
-function runAttempt(attempt: AttemptState, begun: number): LoggedAttempt {
+/** Whether the checkpoint of an attempt was of use: the next one went on from it, or may still do so. */
+function isGoneOn({ attempts, status }: JobState, index: number): boolean {
+  const saved = attempts[index];
+  const next = attempts.slice(index + 1).find(({ agent }) => agent?.training !== undefined)?.agent?.resumed;
+  if (next === undefined) return attempts.length === index + 1 && status !== 'ended';
+  return next.savedBy === saved?.attempt && next.movedOn !== false;
+}
+
+function runAttempt(attempt: AttemptState, begun: number, isKept: boolean): LoggedAttempt {
   const { agent, pool, outcome } = attempt;
-  let now = begun;
-  const next = <T>(doing: T, millis: number): Span<T>[] => {
-    const from = now;
-    now += Math.max(0, millis);
-    return now === from ? [] : [{ doing, from, to: now }];
-  };
-  const waits = next('idle' as const, between(attempt.waitingSince, attempt.startedAt));
-  const start = now;
-  const spans = order.flatMap(([phase, doing]) => next(doing, phaseMillis(attempt, phase)));
-  const silence = between(attempt.startedAt, attempt.endedAt) - (now - start);
-  spans.push(...next(agent?.outcome === undefined ? ('silent' as const) : ('starting' as const), silence));
   const ending = outcome === undefined ? 'running' : endings[outcome];
   const caches = (agent?.fetches ?? []).flatMap(({ server, bytes, seconds = 0, done }) =>
     done && seconds > 0 && server !== '' ? [{ name: server, bytesPerSecond: bytes / seconds }] : [],
   );
   return {
-    ...{ number: attempt.attempt, waits, spans, ending, checkpointed: false, caches, resources: [] },
+    ...{ number: attempt.attempt, ...runSpans(attempt, begun, isKept) },
+    ...{ ending, checkpointed: false, caches, resources: [] },
     ...(ending === 'success' || ending === 'running' ? {} : { cause: causeOf(attempt.fault, ending) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
+    gpu: [...new Set(agent?.gpus)].sort().join(', '),
   };
 }
-
-const order: [Phase | 'unknown', Doing][] = [
-  ['queued', 'queue'],
-  ['preparing', 'starting'],
-  ['fetching', 'input'],
-  ['unpacking', 'input'],
-  ['training', 'executing'],
-  ['saving', 'output'],
-  ['returning', 'output'],
-  ['cleaning', 'starting'],
-  ['unknown', 'silent'],
-];
-
-function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'unknown'): number {
-  const moved = phase === 'fetching' || phase === 'returning' ? (pool?.millis[phase] ?? 0) : 0;
-  return (agent?.millis[phase] ?? 0) + moved;
-}
-
-const between = (from: string | undefined, to: string | undefined): number =>
-  from === undefined || to === undefined ? 0 : Math.max(0, Date.parse(to) - Date.parse(from));

@@ -1,6 +1,7 @@
 import { showMillis } from '../show-millis.ts';
-import { causes } from './causes.ts';
+import { describeCause } from './causes.ts';
 import { columnWords, slotColumns } from './columns.ts';
+import type { GroupReport } from './group-reports.ts';
 import type { LogReport } from './log-report.ts';
 import type { ResourceReport } from './resource-reports.ts';
 
@@ -19,7 +20,9 @@ export interface Section {
 
 export const showSeconds = (seconds: number | null): string =>
   seconds === null ? '-' : showMillis(seconds * 1000);
-export const showHours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`;
+/** Less than a tenth of an hour says more in minutes and seconds. */
+export const showHours = (seconds: number): string =>
+  seconds > 0 && seconds < 360 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
 export const showShare = (share: number | null): string =>
   share === null ? '-' : `${(share * 100).toFixed(1)} %`;
 
@@ -34,6 +37,8 @@ export function sections(report: LogReport): Section[] {
     failureSection(report),
     setbackSection(report),
     siteSection(report),
+    groupSection('gpus', 'GPUs', 'model', report.gpus),
+    groupSection('machines', 'Machines that lost most', 'machine', worst(report.machines)),
     wasteSection(report),
     slowestSection(report),
     resourceSection(report),
@@ -105,7 +110,7 @@ function setbackSection({ setbacks }: LogReport): Section {
       cause,
       String(attempts),
       showHours(lostSeconds),
-      causes[cause].what,
+      describeCause(cause).what,
     ]),
   };
 }
@@ -129,6 +134,31 @@ function siteSection({ sites }: LogReport): Section {
     ...(left > 0 ? { after: [`${left} more sites or machines with fewer jobs are left out here.`] } : {}),
   };
 }
+
+function groupSection(id: string, title: string, what: string, groups: readonly GroupReport[]): Section {
+  return {
+    ...{ id, title },
+    head: [
+      ...[
+        { title: what },
+        right('attempts'),
+        right('success'),
+        right('time on slots'),
+        right('useful compute'),
+      ],
+      right('slot time lost'),
+    ],
+    rows: groups.map((group) => [
+      ...[group.name, String(group.attempts), String(group.success), showHours(group.slotTotalSeconds)],
+      ...[showShare(group.usefulShare), showHours(group.lostSeconds)],
+    ]),
+  };
+}
+
+const mostMachines = 10;
+
+const worst = (machines: readonly GroupReport[]): GroupReport[] =>
+  machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, mostMachines);
 
 function wasteSection({ mostWasteful }: LogReport): Section {
   return {
