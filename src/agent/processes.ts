@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import type { World } from './world.ts';
 
+/** The kernel's unit of CPU time: the same on every Linux that matters. */
+const ticksPerSecond = 100;
+
 /**
  * The living processes of an attempt: those that carry its scratch folder in their environment or stand in it,
  * and those of a session of its own. A session may only be asked for while it lives or has just ended: its number
@@ -25,10 +28,21 @@ export function memoryOf(pids: number[]): number {
   return pids.reduce((sum, pid) => sum + kilobytes(pid) * 1024, 0);
 }
 
-function belongs(pid: number, scratch: string, session: number | undefined): boolean {
+/** CPU time a process and those it has waited for used, in seconds; 0 when it is gone. */
+export function cpuSecondsOf(pid: number): number {
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statOf(pid).slice(11, 15).map(Number);
+  return (utime + stime + cutime + cstime) / ticksPerSecond;
+}
+
+/** What the kernel tells of a process, from its state on. */
+function statOf(pid: number): string[] {
   const stat = textOf(`/proc/${pid}/stat`);
   // The command name stands in brackets and may itself hold brackets and spaces.
-  const [state, , , itsSession] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+function belongs(pid: number, scratch: string, session: number | undefined): boolean {
+  const [state, , , itsSession] = statOf(pid);
   if (state === undefined || state === '' || state === 'Z' || state === 'X') return false;
   if (session !== undefined && Number(itsSession) === session) return true;
   return textOf(`/proc/${pid}/environ`).includes(`UPDRAFT_SCRATCH=${scratch}\0`) || standsIn(pid, scratch);

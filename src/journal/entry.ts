@@ -102,7 +102,7 @@ export type AgentBody =
       loss?: number;
       accuracy?: number;
     }
-  /** The first epoch is over; `said` tells why an attempt stays that was too slow. */
+  /** The first epoch is over, or, with `said`, takes far too long, and why the attempt stays all the same. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }
   /** What the training left in its checkpoint folder is kept; `sha256` is that of the list of its files. */

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { givenGpus, parseGpus, type SmiAnswer } from '../nvidia-smi.ts';
+import { judgeClock } from './check-clock.ts';
+import { judgeRoom } from './check-disk.ts';
+import { judgeGpus } from './check-gpus.ts';
+import { judgeTorch } from './check-torch.ts';
+
+const listing = `0, GPU-8c1f4a2b-11, NVIDIA A100-SXM4-80GB, 97
+1, GPU-77aa01cd-22, NVIDIA A100-SXM4-80GB, [N/A]
+`;
+const two: SmiAnswer = { kind: 'gpus', gpus: parseGpus(listing) };
+
+test('GPUs are there when nvidia-smi knows those the pool gave, by number or by the beginning of their UUID', () => {
+  for (const given of [['GPU-8c1f4a2b'], ['1'], ['0', '1'], ['MIG-1234'], undefined])
+    assert.equal(judgeGpus({ asked: 1, given, smi: two, devices: [] }).ok, true, String(given));
+});
+
+test('a slot without the GPUs it promised is told by what it lacks', () => {
+  const said = (machine: Partial<Parameters<typeof judgeGpus>[0]>): string => {
+    const finding = judgeGpus({ asked: 1, given: undefined, smi: two, devices: [], ...machine });
+    assert.equal(finding.ok, false, finding.said);
+    return finding.said;
+  };
+  const hidden = givenGpus({ CUDA_VISIBLE_DEVICES: '10000' });
+  assert.equal(said({ given: hidden }), 'the job asks for 1, and the pool gave this slot none');
+  assert.match(said({ asked: 2, given: ['0'] }), /asks for 2, and the pool gave this slot 0$/);
+  assert.match(
+    said({ given: ['GPU-dead'] }),
+    /GPU-dead was given to this attempt, and nvidia-smi does not know it/,
+  );
+  assert.match(said({ asked: 3 }), /asks for 3, and nvidia-smi finds 2/);
+  assert.match(said({ smi: { kind: 'silent' } }), /does not answer/);
+  const complaint = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.";
+  assert.match(said({ smi: { kind: 'failed', said: complaint } }), /communicate with the NVIDIA driver/);
+  assert.match(said({ smi: { kind: 'absent' } }), /neither nvidia-smi nor a device like \/dev\/nvidia0/);
+  const lost = parseGpus('0, GPU-1, [GPU is lost], [GPU is lost]\n');
+  assert.match(said({ smi: { kind: 'gpus', gpus: lost } }), /GPU-1: \[GPU is lost\]/);
+});
+
+test('where nvidia-smi is not installed the devices are proof enough', () => {
+  const finding = judgeGpus({
+    asked: 1,
+    given: undefined,
+    smi: { kind: 'absent' },
+    devices: ['/dev/nvidia0'],
+  });
+  assert.equal(finding.ok, true);
+});
+
+test('a use of the GPUs is read as a number, and what is not one as unknown', () => {
+  assert.deepEqual(
+    parseGpus(listing).map(({ percent }) => percent),
+    [97, undefined],
+  );
+});
+
+test('PyTorch must really use as many GPUs as the job asks for; without PyTorch nothing is asked', () => {
+  const ended = (stdout: string, status = 0, stderr = '') =>
+    ({ kind: 'ended', status, stdout, stderr }) as const;
+  assert.deepEqual(judgeTorch(1, { kind: 'absent' }), []);
+  assert.deepEqual(judgeTorch(1, ended('', 3)), []);
+  assert.equal(judgeTorch(1, ended('2.5.1+cu121|12.1|1\n'))[0]?.ok, true);
+  assert.match(judgeTorch(2, ended('2.5.1|12.1|1\n'))[0]?.said ?? '', /can use 1 of 2 GPUs/);
+  const [broken] = judgeTorch(1, ended('', 1, 'Traceback\nRuntimeError: CUDA error: ECC\n'));
+  assert.equal(broken?.ok, false);
+  assert.match(broken.said, /cannot use the GPU: RuntimeError: CUDA error: ECC/);
+  assert.equal(judgeTorch(1, { kind: 'silent' })[0]?.ok, false);
+});
+
+test('a PyTorch built without GPUs is the fault of the environment, not of the machine', () => {
+  const [finding] = judgeTorch(1, { kind: 'ended', status: 0, stdout: '2.5.1+cpu||0\n', stderr: '' });
+  assert.equal(finding?.fault?.kind, 'environment-broken');
+});
+
+test('a disk must have the room that is still needed', () => {
+  assert.equal(judgeRoom(50e9, 11e9, '/scratch').ok, true);
+  const finding = judgeRoom(3e9, 11e9, '/scratch');
+  assert.equal(finding.ok, false);
+  assert.equal(finding.said, '3 GB free in /scratch, 11 GB needed');
+});
+
+test('a clock must not be behind the moment at which the attempt was started, give or take a little', () => {
+  const now = Date.UTC(2026, 10, 15, 12);
+  assert.equal(judgeClock(now, now + 60_000).ok, true);
+  assert.equal(judgeClock(now, now - 86_400_000).ok, true);
+  assert.equal(judgeClock(now, undefined).ok, true);
+  const late = judgeClock(now, now + 3_600_000);
+  assert.equal(late.ok, false);
+  assert.match(late.said, /2026-11-15T12:00:00Z, which is 60 minutes too early/);
+  assert.equal(judgeClock(0, undefined).ok, false);
+});

@@ -1,0 +1,124 @@
+import { Fault } from '../fault/fault.ts';
+import { formatDuration } from '../job/units.ts';
+import type { Attempt } from './attempt.ts';
+import { FirstEpoch } from './first-epoch.ts';
+import { describeMachine } from './machine.ts';
+import { normOf, type Norm } from './pace.ts';
+import { RunNorms } from './run-norms.ts';
+
+const defaultLimit = 3;
+/** A job that has left so many machines for being slow stays where it is: perhaps it is not the machines. */
+const mostLeavings = 2;
+/** The access point is asked ever more rarely: the longer it takes, the less a moment matters. */
+const firstAskMs = 1000;
+const askGrowth = 1.25;
+
+/**
+ * Watches how long the first epoch takes, against what it took in other attempts of the run. Where the training tells
+ * no epochs, or the run has no notes, nothing is judged.
+ */
+export class SlowSlot {
+  readonly #attempt: Attempt;
+  readonly #limit: number;
+  readonly #isFresh: boolean;
+  readonly #norms: RunNorms;
+  readonly #epoch = new FirstEpoch();
+  readonly #startedAt: number;
+  #norm: Norm | undefined;
+  #askMs = firstAskMs;
+  /** One question to the access point at a time. */
+  #asking: Promise<void> | undefined;
+  /** Seconds the first epoch took, when it is over. */
+  #took: number | undefined;
+  #isJudged = false;
+  #fault: Fault | undefined;
+
+  /** `isFresh`: the training starts from nothing. One that resumes may do less than an epoch in its first. */
+  constructor(attempt: Attempt, isFresh: boolean) {
+    this.#attempt = attempt;
+    this.#isFresh = isFresh;
+    this.#limit = attempt.order.job.train.slowLimit ?? defaultLimit;
+    this.#isJudged = this.#limit === 0;
+    this.#norms = new RunNorms(attempt.order, attempt.shared);
+    this.#startedAt = attempt.world.clock.monotonic();
+  }
+
+  /** The training told of this epoch. */
+  hear(epoch: number | undefined): void {
+    if (this.#epoch.hear(epoch)) this.#over();
+  }
+
+  /** The training has ended well: then its first epoch has, too, though no second was told. */
+  finish(): void {
+    if (this.#epoch.isOpen) this.#over();
+  }
+
+  /** The Fault to leave with when it takes too long, as soon as the others of the run can know. */
+  look(): Fault | undefined {
+    if (!this.#isJudged && this.#took === undefined && this.#isTime()) this.#ask();
+    return this.#fault;
+  }
+
+  #isTime(): boolean {
+    const elapsedMs = this.#attempt.world.clock.monotonic() - this.#startedAt;
+    return elapsedMs >= this.#askMs || this.#isSlow(elapsedMs / 1000);
+  }
+
+  #isSlow(seconds: number): boolean {
+    return this.#norm !== undefined && seconds > this.#limit * this.#norm.seconds;
+  }
+
+  #ask(): void {
+    this.#asking ??= this.#judge().finally(() => (this.#asking = undefined));
+  }
+
+  #seconds(): number {
+    return this.#took ?? (this.#attempt.world.clock.monotonic() - this.#startedAt) / 1000;
+  }
+
+  async #judge(): Promise<void> {
+    this.#norm = normOf(await this.#norms.others());
+    const seconds = this.#seconds();
+    this.#askMs = seconds * 1000 * askGrowth;
+    if (this.#norm !== undefined && this.#isSlow(seconds)) await this.#leave(seconds, this.#norm);
+    else if (this.#took !== undefined && this.#isFresh) await this.#norms.tell(this.#took);
+  }
+
+  async #leave(seconds: number, norm: Norm): Promise<void> {
+    this.#isJudged = true;
+    const fault = slow(this.#attempt, seconds, norm);
+    const leavings = await this.#norms.leavings();
+    if (leavings >= mostLeavings) {
+      const said = `${fault.message}; the job stays, as it has left ${leavings} machines for that already`;
+      this.#attempt.note({ kind: 'first-epoch', seconds: rounded(seconds), said });
+    } else if (await this.#norms.leave(seconds)) this.#fault = fault;
+  }
+
+  #over(): void {
+    this.#took = this.#seconds();
+    this.#attempt.note({ kind: 'first-epoch', seconds: rounded(this.#took) });
+    if (this.#isJudged) return;
+    const before = this.#asking ?? Promise.resolve();
+    void before.then(() => {
+      if (!this.#isJudged) this.#ask();
+    });
+  }
+}
+
+function slow({ order, world }: Attempt, seconds: number, norm: Norm): Fault {
+  const { host, site } = describeMachine(world.env);
+  const where = site === undefined ? host : `${host} (${site})`;
+  const times = Math.floor((seconds / norm.seconds) * 10) / 10;
+  return new Fault(
+    'slow-slot',
+    `the first epoch of job ${order.job.id} takes ${shown(seconds)} and more on ${where}: ${times} times the ${shown(norm.seconds)} it takes elsewhere (median of ${norm.attempts} attempts of this run)`,
+    {
+      fix: 'another machine may be faster; where jobs differ so much by nature, raise `slow_limit` in [train]',
+      about: host,
+    },
+  );
+}
+
+const shown = (seconds: number): string =>
+  seconds < 100 ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
+const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
