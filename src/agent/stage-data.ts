@@ -17,6 +17,7 @@ import { openUnpacker, type UnpackerOptions } from '../unpack/open-unpacker.ts';
 import type { Attempt } from './attempt.ts';
 import { readLocal } from './read-local.ts';
 import { releaseMemory } from './release-memory.ts';
+import { stallPolicy } from './stall-policy.ts';
 
 const progressEveryMs = 1000;
 /** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
@@ -148,13 +149,13 @@ async function fetchOptions(
   attempt: Attempt,
   locator: Locator,
 ): Promise<Staging['options']> {
-  const { clock, signal } = attempt.world;
+  const { clock, signal, env } = attempt.world;
   const { tokenFile, sha256, expect } = source;
   const access = { locator, clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   const manifest = await readManifest(source, attempt.order.filesFrom, access);
   return {
     ...access,
-    policy: { windowBytes },
+    policy: { windowBytes, ...stallPolicy(env) },
     onEvent: tellEvents(object, attempt),
     ...(manifest === undefined ? {} : { manifest }),
     ...(sha256 === undefined ? {} : { sha256 }),

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
+import { stallPolicy } from '../stall-policy.ts';
 import type { World } from '../world.ts';
 import { describePlugin } from './describe-plugin.ts';
 import { download } from './download.ts';
@@ -96,8 +97,7 @@ async function transferRequests(
 }
 
 function transferWorld(world: World): TransferWorld {
-  const seconds = Number(world.env['UPDRAFT_STALL_SECONDS']);
-  return { ...world, locator: createLocator(world), policy: seconds > 0 ? { stallSeconds: seconds } : {} };
+  return { ...world, locator: createLocator(world), policy: stallPolicy(world.env) };
 }
 
 async function transferOne(
