@@ -1,0 +1,58 @@
+import { mkdir } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import { startPool, stopPool, type PoolState } from '../../src/mini/pool/pool.ts';
+import { rootFolder } from '../../src/mini/pool/root-folder.ts';
+import { sites } from '../../src/mini/pool/sites.ts';
+
+/** Slots of each site, in the proportion of the time that the published jobs spent there. */
+const slots: Record<string, number> = {
+  'CHTC-Spark-CE1': 7,
+  'PDX-Coeus-CE1': 12,
+  'GP-ARGO-ksu-backfill': 5,
+};
+
+export const cacheFolder = path.join(
+  process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'),
+  'updraft',
+);
+
+const world = {
+  clock: systemClock,
+  kill: (pid: number, signal: NodeJS.Signals): void => {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // gone already
+    }
+  },
+};
+
+/** A real HTCondor pool with the three sites and enough slots, that ends with its scope. */
+export async function openPool(
+  home: string,
+  scale: number,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<{ state: PoolState } & AsyncDisposable> {
+  const root = process.env['UPDRAFT_TEST_POOL_ROOT'] ?? (await rootFolder({ cacheFolder, say, signal }));
+  await mkdir(home, { recursive: true });
+  const state = await startPool({
+    ...{ root, home, signal, ...world },
+    sites: sites.map((site) => {
+      const cpus = slots[site.name] ?? 1;
+      return { ...site, cpus, memoryMegabytes: 512 * cpus };
+    }),
+    config: [
+      // Spans of a few seconds are told apart.
+      'DEFAULT_USERLOG_FORMAT_OPTIONS = UTC SUB_SECOND',
+      // Starts are spread: on two cores, twenty at once would wait for each other.
+      'JOB_START_COUNT = 1',
+      'JOB_START_DELAY = 1',
+      // Ten minutes to leave a slot, as usual.
+      `MachineMaxVacateTime = ${Math.max(3, Math.ceil(600 / scale))}`,
+    ],
+  });
+  return { state, [Symbol.asyncDispose]: () => stopPool(state, world) };
+}

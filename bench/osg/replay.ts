@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import type { PoolState } from '../../src/mini/pool/pool.ts';
+import type { Dataset } from './dataset.ts';
+import { troubleRules } from './trouble-rules.ts';
+import type { World } from './world.ts';
+
+const run = promisify(execFile);
+
+/** What both ways are given. */
+export interface Setting {
+  world: World;
+  /** Seconds of the table for one of the replay. */
+  scale: number;
+  dataset: Dataset;
+  pool: PoolState;
+  /** The folder for both ways' files; jobs must be able to see it. */
+  folder: string;
+  say: (line: string) => void;
+  signal: AbortSignal;
+}
+
+/** One way's own part of the world: its federation, full of trouble, and the slots' script. */
+export interface Stage extends AsyncDisposable {
+  /** Of this way. */
+  folder: string;
+  /** What REPLAY_WORLD names. */
+  worldFolder: string;
+  federation: MiniFederation;
+}
+
+/** Opens the federation, fills its caches, and then lets the trouble begin. */
+export async function openStage(setting: Setting, name: string): Promise<Stage> {
+  const { world, scale, dataset } = setting;
+  const folder = path.join(setting.folder, name);
+  const worldFolder = path.join(folder, 'world');
+  await mkdir(path.join(worldFolder, 'starts'), { recursive: true });
+  await writeFile(path.join(worldFolder, 'slots.json'), JSON.stringify(slotScript(world, scale)));
+  const federation = await startFederation({
+    namespaces: [{ prefix: '/ospool', folder: dataset.published, public: true }],
+    caches: 3,
+    folder: path.join(folder, 'federation'),
+  });
+  for (const { httpUrl } of federation.caches)
+    await (await fetch(`${httpUrl}/ospool/train.tar`)).arrayBuffer();
+  for (const [number, job] of world.jobs.entries())
+    for (const rule of troubleRules(job, number, { bytes: dataset.bytes, scale }))
+      await federation.trouble.add(rule);
+  return { folder, worldFolder, federation, [Symbol.asyncDispose]: () => federation.stop() };
+}
+
+/** As machine.py reads it: seconds of the replay. */
+function slotScript({ jobs, usual }: World, scale: number): object {
+  return {
+    usual: Object.fromEntries(
+      Object.entries(usual).map(([site, seconds]) => [site, seconds.map((each) => each / scale)]),
+    ),
+    slots: jobs.map(({ slots }) =>
+      slots.map(({ computeSeconds, offline = false }) => ({ seconds: computeSeconds / scale, offline })),
+    ),
+  };
+}
+
+/** Asks the pool. */
+export async function condor({ pool }: Setting, tool: string, ...args: string[]): Promise<string> {
+  const { stdout } = await run(path.join(pool.bin, tool), args, { cwd: pool.home, timeout: 60_000 });
+  return stdout;
+}
+
+/** Takes the slots back that the script says, so many seconds after a training has begun on them. */
+export async function evictAsScripted(
+  setting: Setting,
+  { worldFolder }: Stage,
+  cluster: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const seen = new Set<string>();
+  const { world, scale } = setting;
+  while (!signal.aborted) {
+    for (const name of await readdir(path.join(worldFolder, 'starts'))) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      const [job = 0, start = 0] = name.split('.').map(Number);
+      const after = world.jobs[job]?.slots[start]?.evictedAfter;
+      if (after !== undefined) void evict(setting, `${cluster}.${job}`, after / scale, signal);
+    }
+    await systemClock.sleep(200, signal).catch(() => undefined);
+  }
+}
+
+async function evict(setting: Setting, job: string, seconds: number, signal: AbortSignal): Promise<void> {
+  await systemClock.sleep(1000 * seconds, signal).catch(() => undefined);
+  if (signal.aborted) return;
+  setting.say(`the pool takes back the slot of job ${job}`);
+  await condor(setting, 'condor_vacate_job', job).catch((error: unknown) => setting.say(String(error)));
+}

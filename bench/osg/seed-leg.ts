@@ -1,0 +1,140 @@
+import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import { readLogs } from '../../src/report/log/read-logs.ts';
+import type { LoggedJob } from '../../src/report/log/history.ts';
+import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
+import { limitSeconds, stallSeconds } from './world.ts';
+
+const here = import.meta.dirname;
+
+/** What is left of a way when it is over. */
+export interface Finished {
+  jobs: LoggedJob[];
+  /** A job's model, where one came back. */
+  model: (job: number) => string;
+}
+
+/** Runs the jobs as the published ones ran: their wrapper, one cache, no rule for what goes wrong. */
+export async function runSeedLeg(setting: Setting): Promise<Finished> {
+  await using stage = await openStage(setting, 'seed');
+  const submit = await writeFiles(setting, stage);
+  const said = await condor(setting, 'condor_submit', '-terse', submit);
+  const cluster = Number.parseInt(said, 10);
+  const log = path.join(stage.folder, 'events.log');
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, setting.signal]);
+  void evictAsScripted(setting, stage, cluster, signal);
+  const operator = new Operator(setting, cluster);
+  try {
+    for (;;) {
+      await systemClock.sleep(500, setting.signal);
+      const { jobs } = await readLogs([log], setting.signal);
+      await operator.look(jobs);
+      if (jobs.every((job) => isOver(job) || operator.leavesHeld(job)))
+        return { jobs, model: (job) => path.join(stage.folder, 'results', String(job), 'model.json') };
+    }
+  } finally {
+    over.abort();
+    await condor(setting, 'condor_rm', String(cluster)).catch(() => undefined);
+  }
+}
+
+const isOver = ({ outcome }: LoggedJob): boolean =>
+  outcome === 'success' || outcome === 'failed' || outcome === 'removed';
+
+async function writeFiles(
+  { world, scale }: Setting,
+  { folder, worldFolder, federation }: Stage,
+): Promise<string> {
+  await cp(path.join(here, 'workload'), folder, { recursive: true });
+  await copyFile(path.join(here, 'seed/wrapper.sh'), path.join(folder, 'wrapper.sh'));
+  await copyFile(path.join(here, 'seed/osdf_plugin.py'), path.join(folder, 'osdf_plugin'));
+  for (const name of ['wrapper.sh', 'osdf_plugin']) await chmod(path.join(folder, name), 0o755);
+  for (const job of world.jobs.keys())
+    await mkdir(path.join(folder, 'results', String(job)), { recursive: true });
+  const cache = federation.caches[0]?.httpUrl ?? '';
+  const settings = {
+    REPLAY_WORLD: worldFolder,
+    OSDF_CACHE: cache,
+    OSDF_SILENCE: String(stallSeconds / scale),
+  };
+  const items = world.jobs.map(({ firstSite, lastSite, slots }) => {
+    const evictions = slots.filter(({ evictedAfter }) => evictedAfter !== undefined).length;
+    return `${firstSite} ${lastSite} ${evictions}`;
+  });
+  const submit = path.join(folder, 'job.sub');
+  const inFolder = (name: string): string => path.join(folder, name);
+  await writeFile(
+    submit,
+    [
+      `executable = ${inFolder('wrapper.sh')}`,
+      `arguments = $(ProcId) ${cache}/ospool/weights.json`,
+      `environment = "${Object.entries(settings)
+        .map(([name, value]) => `${name}=${value}`)
+        .join(' ')}"`,
+      `initialdir = ${folder}/results/$(ProcId)`,
+      'should_transfer_files = YES',
+      'when_to_transfer_output = ON_EXIT',
+      `transfer_input_files = osdf:///ospool/train.tar, ${inFolder('train.py')}, ${inFolder('machine.py')}`,
+      `transfer_plugins = osdf=${inFolder('osdf_plugin')}`,
+      'output = out.txt',
+      'error = err.txt',
+      `log = ${inFolder('events.log')}`,
+      'ulog_execute_attrs = GLIDEIN_ResourceName, Machine',
+      'request_cpus = 1',
+      'request_memory = 128 MB',
+      'request_disk = 100 MB',
+      // Where the table says the job ran; after an eviction, where it went on.
+      'requirements = TARGET.GLIDEIN_ResourceName == ifThenElse((NumJobStarts ?: 0) < $(evictions), "$(first)", "$(last)")',
+      // The pool's own limit in the published runs.
+      `allowed_execute_duration = ${Math.ceil(limitSeconds / scale)}`,
+      `queue first,last,evictions from (`,
+      ...items.map((item) => `  ${item}`),
+      ')',
+      '',
+    ].join('\n'),
+  );
+  return submit;
+}
+
+/** Somebody who lets jobs go on that were held for a broken transfer, as the table says it was done, and no others. */
+class Operator {
+  readonly #setting: Setting;
+  readonly #cluster: number;
+  /** By job: how many of its holds were taken care of. */
+  readonly #released = new Map<number, number>();
+
+  constructor(setting: Setting, cluster: number) {
+    this.#setting = setting;
+    this.#cluster = cluster;
+  }
+
+  leavesHeld(job: LoggedJob): boolean {
+    return job.outcome === 'held' && holdsOf(job) > this.#releases(numberOf(job.id)).length;
+  }
+
+  /** Releases every job whose time has come. */
+  async look(jobs: readonly LoggedJob[]): Promise<void> {
+    for (const job of jobs) {
+      const number = numberOf(job.id);
+      const done = this.#released.get(number) ?? 0;
+      const due = this.#releases(number)[done];
+      if (job.outcome !== 'held' || holdsOf(job) <= done || due === undefined) continue;
+      const heldSince = job.from + (job.attempts.at(-1)?.spans.at(-1)?.to ?? 0);
+      if (systemClock.now() - heldSince < (1000 * due) / this.#setting.scale) continue;
+      this.#released.set(number, done + 1);
+      await condor(this.#setting, 'condor_release', `${this.#cluster}.${number}`);
+    }
+  }
+
+  #releases(job: number): number[] {
+    return this.#setting.world.jobs[job]?.releasedAfter ?? [];
+  }
+}
+
+const holdsOf = ({ attempts }: LoggedJob): number =>
+  attempts.filter(({ ending }) => ending === 'held').length;
+
+/** A job's number in its cluster or run. */
+export const numberOf = (id: string): number => Number(id.split('.').at(-1));

@@ -1,0 +1,80 @@
+import { lossColumns, columnWords } from '../../src/report/log/columns.ts';
+import { markdownTable } from '../markdown-table.ts';
+import type { Account } from './account.ts';
+
+/** Both ways beside each other, as Markdown. Times are given back in those of the table. */
+export function sideBySide(ways: Record<string, Account>, scale: number): string {
+  const names = Object.keys(ways);
+  const accounts = Object.values(ways);
+  const row = (name: string, show: (account: Account) => string): string[] => [name, ...accounts.map(show)];
+  const hours = (seconds: number): string => ((seconds * scale) / 3600).toFixed(1);
+  const share = (part: (account: Account) => number) => (account: Account) =>
+    percent(part(account) / account.report.slotTotalSeconds);
+  const lost = lossColumns.filter((column) => accounts.some(({ report }) => report.slotSeconds[column] > 0));
+  return markdownTable(
+    ['', ...names],
+    [
+      row('valid models', ({ valid, report }) => `${valid} of ${report.jobs.total}`),
+      row('attempts', ({ report }) => String(report.attempts)),
+      row('time on slots, h', ({ report }) => hours(report.slotTotalSeconds)),
+      row('**useful: compute and the one transfer needed**', share(usefulOf)),
+      row(
+        'useful compute',
+        share(({ usefulCompute }) => usefulCompute),
+      ),
+      row(
+        'transfer needed',
+        share(({ usefulTransfer }) => usefulTransfer),
+      ),
+      row(
+        'transfer beyond it',
+        share(({ report, usefulTransfer }) => report.slotSeconds.usefulTransfer - usefulTransfer),
+      ),
+      ...lost.map((column) =>
+        row(
+          columnWords[column],
+          share(({ report }) => report.slotSeconds[column]),
+        ),
+      ),
+      row(
+        'checkpoints and results',
+        share(({ report }) => report.slotSeconds.saving + report.slotSeconds.returning),
+      ),
+      row(
+        'starting and ending on the slot',
+        share(({ report }) => report.slotSeconds.overhead),
+      ),
+      row(
+        'untold',
+        share(({ report }) => report.slotSeconds.unknown),
+      ),
+      row('completion, mean, h', ({ report }) => hours(report.completion.meanSeconds ?? NaN)),
+      row('completion, median, h', ({ report }) => hours(report.completion.medianSeconds ?? NaN)),
+      row('completion, 95 of 100 within, h', ({ report }) => hours(report.completion.p95Seconds ?? NaN)),
+      row('mean ÷ median', (account) => ratio(account, 'meanSeconds')),
+      row('95 of 100 ÷ median', (account) => ratio(account, 'p95Seconds')),
+    ],
+  );
+}
+
+/** What the replay wants of Updraft, and what of it was missed. */
+export function missedGoals(account: Account): string[] {
+  const { report, valid } = account;
+  const { meanSeconds, medianSeconds, p95Seconds } = report.completion;
+  const goals: [boolean, string][] = [
+    [valid === report.jobs.total, 'every job has a valid model'],
+    [usefulOf(account) >= 0.9 * report.slotTotalSeconds, 'nine tenths of the time on slots are useful'],
+    [(meanSeconds ?? Infinity) <= 1.15 * (medianSeconds ?? 0), 'mean ≤ 1.15 × median'],
+    [(p95Seconds ?? Infinity) <= 1.4 * (medianSeconds ?? 0), '95 of 100 within 1.4 × median'],
+  ];
+  return goals.flatMap(([isMet, goal]) => (isMet ? [] : [goal]));
+}
+
+const usefulOf = ({ usefulCompute, usefulTransfer }: Account): number => usefulCompute + usefulTransfer;
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+function ratio({ report }: Account, key: 'meanSeconds' | 'p95Seconds'): string {
+  const { completion } = report;
+  return ((completion[key] ?? NaN) / (completion.medianSeconds ?? NaN)).toFixed(2);
+}

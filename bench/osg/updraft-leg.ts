@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process';
+import { copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { readJournal } from '../../src/journal/read-journal.ts';
+import { runJobs } from '../../src/report/log/run-jobs.ts';
+import { readRunState } from '../../src/run/run-states.ts';
+import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
+import type { Finished } from './seed-leg.ts';
+import { limitSeconds } from './world.ts';
+
+const here = import.meta.dirname;
+const run = promisify(execFile);
+
+/** Runs the same jobs by `updraft submit`, from a job file as a user would write it. */
+export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run: string }> {
+  await using stage = await openStage(setting, 'updraft');
+  await writeFiles(setting, stage);
+  const runFolder = await submit(setting, stage);
+  const { entries } = await readJournal(path.join(runFolder, 'journal.jsonl'));
+  const cluster = entries.findLast((entry) => entry.kind === 'submitted')?.cluster ?? 0;
+  const over = new AbortController();
+  void evictAsScripted(setting, stage, cluster, AbortSignal.any([over.signal, setting.signal]));
+  try {
+    const state = await untilOver(runFolder, setting.signal);
+    const model = (job: number): string =>
+      path.join(runFolder, 'results', String(job).padStart(4, '0'), 'model.json');
+    return { jobs: runJobs(state), model, run: runFolder };
+  } finally {
+    over.abort();
+    await condor(setting, 'condor_rm', String(cluster)).catch(() => undefined);
+  }
+}
+
+async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Promise<void> {
+  const { world, scale, dataset } = setting;
+  await mkdir(folder, { recursive: true });
+  await cp(path.join(here, 'workload'), folder, { recursive: true });
+  await copyFile(path.join(dataset.published, 'weights.json'), path.join(folder, 'weights.json'));
+  await writeFile(
+    path.join(folder, 'updraft.toml'),
+    [
+      'name = "osg-replay"',
+      '[train]',
+      'command = "python3 train.py --seed {index}"',
+      'files = ["train.py", "check.py", "machine.py", "weights.json"]',
+      'outputs = ["model.json"]',
+      'check = "python3 check.py model.json data weights.json {index}"',
+      'checkpoint = "checkpoints"',
+      `env = { REPLAY_WORLD = "${worldFolder}" }`,
+      '[data.train]',
+      'url = "osdf:///ospool/train.tar"',
+      'unpack = "nested"',
+      `sha256 = "${dataset.sha256}"`,
+      '[resources]',
+      'memory = "128 MB"',
+      `time = "${Math.ceil(limitSeconds / scale)}s"`,
+      '[run]',
+      'pool = "condor"',
+      `jobs = ${world.jobs.length}`,
+      `requirements = '${firstMatch(setting)}'`,
+      'attempts = 5',
+      '',
+    ].join('\n'),
+  );
+}
+
+/** A job is offered the same slot first as in the other way; what comes after is between Updraft and the pool. */
+function firstMatch({ world, pool }: Setting): string {
+  const names = pool.sites.map((site) => `"${site}"`).join(', ');
+  const codes = world.jobs.map(({ firstSite }) => pool.sites.indexOf(firstSite)).join('');
+  return `(NumShadowStarts ?: 0) > 0 || TARGET.GLIDEIN_ResourceName == {${names}}[int(substr("${codes}", ProcId, 1))]`;
+}
+
+async function submit({ pool, scale }: Setting, { folder, federation }: Stage): Promise<string> {
+  const updraft = path.resolve(here, '../../bin/updraft.mjs');
+  const env = {
+    ...process.env,
+    PATH: `${pool.bin}:${process.env['PATH'] ?? ''}`,
+    UPDRAFT_OSDF_HOST: federation.discoveryHost,
+    SSL_CERT_FILE: federation.caFile,
+    // Scaled like everything else, down to what a busy machine of two cores can tell from a pause of its own.
+    UPDRAFT_STALL_SECONDS: String(Math.max(1, 240 / scale)),
+  };
+  const { stdout } = await run(process.execPath, [updraft, 'submit', folder, '--new', '--json'], {
+    cwd: folder,
+    env,
+  });
+  return (JSON.parse(stdout) as { folder: string }).folder;
+}
+
+/** All jobs have ended, or nobody will let those go on that are held. */
+async function untilOver(runFolder: string, signal: AbortSignal): Promise<RunState> {
+  for (;;) {
+    await systemClock.sleep(1000, signal);
+    const state = await readRunState(runFolder);
+    if (state.jobs.length > 0 && state.jobs.every(({ status }) => status === 'ended')) return state;
+  }
+}

@@ -1,0 +1,24 @@
+"""Says whether a model is the one that its data and seed give: check.py MODEL DATA WEIGHTS SEED."""
+
+import json
+import sys
+
+import train
+
+
+def main():
+    model_file, data, weights_file, seed = sys.argv[1:]
+    with open(model_file) as stream:
+        model = json.load(stream)
+    examples, classes = train.read_data(data)
+    with open(weights_file) as stream:
+        weights = json.load(stream)
+    for number in range(1, train.EPOCHS * train.STEPS + 1):
+        train.step(weights, examples, classes, int(seed), number)
+    pairs = zip(model["weights"], weights, strict=True)
+    off = max(abs(a - b) for mine, due in pairs for a, b in zip(mine, due, strict=True))
+    if model["seed"] != int(seed) or off > 1e-9:
+        raise SystemExit(f"{model_file} is not the model of this data")
+
+
+main()
