@@ -1,5 +1,6 @@
 """Write a synthetic CIFAR-10 in the real file format: `cifar-10-python.tar.gz` with the folder
-`cifar-10-batches-py`, five training batches, a test batch and `batches.meta`, as pickled dictionaries.
+`cifar-10-batches-py`, five training batches, a test batch and `batches.meta`, as pickled dictionaries, and a page
+`readme.html`: the published archive's eight files.
 
 Each class is a colour and a grating under noise: easy enough to learn in an epoch, not trivial.
 """
@@ -80,12 +81,13 @@ def main():
     for n in range(1, 6):
         label = f"training batch {n} of 5"
         members[f"data_batch_{n}"] = batch(generator, pictures, args.images_per_batch, label)
+    members["readme.html"] = b"<html><body>Synthetic images in the format of CIFAR-10.</body></html>\n"
     members["test_batch"] = batch(generator, pictures, args.images_per_batch, "testing batch 1 of 1")
     # No time stamps anywhere: the same seed gives the same bytes, and so the same hash.
     with open(args.output, "wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as packed:
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
             for name, content in members.items():
-                data = pickled(content)
+                data = content if isinstance(content, bytes) else pickled(content)
                 entry = tarfile.TarInfo(f"cifar-10-batches-py/{name}")
                 entry.size = len(data)
                 archive.addfile(entry, io.BytesIO(data))

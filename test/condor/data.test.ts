@@ -49,7 +49,7 @@ test('CIFAR-10 reaches trainings natively, by https, through our plugin and as a
   }
   const { archive, federation, port } = await published(t, python);
   const source = (method: string, url: string): string =>
-    `[data.${method}]\nurl = "${url}"\nmethod = "${method}"\ninto = "${method}"\nexpect = { files = 7 }\n`;
+    `[data.${method}]\nurl = "${url}"\nmethod = "${method}"\ninto = "${method}"\nexpect = { files = 8 }\n`;
   const bench = await condorBench(
     t,
     {
