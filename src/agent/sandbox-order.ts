@@ -54,7 +54,6 @@ const environmentInSandbox = (
     ...(environment?.pack === undefined ? {} : { pack: inSandbox(environment.pack, cwd) }),
   }) as Order['environment'];
 
-
 /**
  * A checkpoint comes back to the sandbox from the scheduler's spool after an eviction, and from the access point
  * after a failure: the later one counts.

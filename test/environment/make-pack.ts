@@ -1,0 +1,83 @@
+import os from 'node:os';
+import path from 'node:path';
+import { condaPlatform } from '../../src/environment/pack-metadata.ts';
+import { tarEntry } from '../archives/make-tar.ts';
+import { makeConda, placeholder, type CondaPackage } from './make-conda.ts';
+
+interface PackOptions {
+  packages?: CondaPackage[];
+  metadata?: Record<string, unknown>;
+  /** Bytes that are not those the channel's index names. */
+  damaged?: boolean;
+}
+
+/** A package with a program that knows its own folder, and a script that every activation runs. */
+export const tinyPackage = (): CondaPackage =>
+  makeConda('tiny', '1.0', {
+    'bin/tiny': `#!/bin/sh\necho "tiny in ${placeholder}"\n`,
+    'etc/conda/activate.d/tiny.sh': 'export TINY_ACTIVE="yes, $CONDA_PREFIX"\n',
+  });
+
+/** The tar that pixi-pack writes: a channel of its own, the environment as conda reads it, and what it says of itself. */
+export function makePack({
+  packages = [tinyPackage()],
+  metadata,
+  damaged = false,
+}: PackOptions = {}): Buffer {
+  const index = {
+    info: { subdir: 'linux-64' },
+    packages: {},
+    'packages.conda': Object.fromEntries(packages.map(({ file, record }) => [file, record])),
+    repodata_version: 2,
+  };
+  const specs = packages.map(
+    ({ record: { name, version, build } }) => `  - ${String(name)}=${String(version)}=${String(build)}\n`,
+  );
+  const said = {
+    version: '1',
+    'pixi-pack-version': '0.7.10',
+    platform: condaPlatform(os.arch()),
+    ...metadata,
+  };
+  const file = (name: string, data: string | Buffer): Buffer => tarEntry({ name, data, mtime: 0 });
+  const folder = (name: string): Buffer => tarEntry({ name, type: '5', mode: 0o755, mtime: 0 });
+  return Buffer.concat([
+    folder('channel'),
+    folder('channel/linux-64'),
+    ...packages.map((one) => {
+      const bytes = Buffer.from(one.bytes);
+      if (damaged) bytes.writeUInt8(bytes.readUInt8(40) ^ 1, 40);
+      return file(`channel/linux-64/${one.file}`, bytes);
+    }),
+    file('channel/linux-64/repodata.json', JSON.stringify(index, undefined, 2)),
+    file('environment.yml', `channels:\n  - ./channel\n  - nodefaults\ndependencies:\n${specs.join('')}`),
+    file('pixi-pack.json', JSON.stringify(said)),
+    Buffer.alloc(1024),
+  ]);
+}
+
+/** A stand-in for pixi-unpack, which is not on every machine: the same words, the same files, Node instead of Rust. */
+export const unpackProgram = (): string =>
+  `#!/bin/sh\nexec '${process.execPath}' '${path.join(import.meta.dirname, 'stand-in-unpack.ts')}' "$@"\n`;
+
+/** A self-extracting archive: a script, the tar in one line of base64, a mark, the unpacking program in base64. */
+export function makeExecutable(tar: Buffer, { old = false } = {}): Buffer {
+  const program = old ? 'pixi-pack' : 'pixi-unpack';
+  const header = [
+    '#!/usr/bin/env bash',
+    'set -eu',
+    'folder=$(mktemp -d)',
+    `first=$(( $(grep -anm 1 '^@@END_HEADER@@' "$0" | cut -d: -f1) + 2 ))`,
+    `last=$(( $(grep -anm 1 '^@@END_ARCHIVE@@' "$0" | cut -d: -f1) - 1 ))`,
+    'sed -n "$first,${last}p" "$0" | base64 -d > "$folder/archive.tar"',
+    `sed -n "$(( last + 2 )),\\$p" "$0" | base64 -d > "$folder/${program}"`,
+    `chmod +x "$folder/${program}"`,
+    `"$folder/${program}" ${old ? 'unpack ' : ''}"$@" "$folder/archive.tar"`,
+    'rm -rf "$folder"',
+    'exit 0',
+    '@@END_HEADER@@',
+    '',
+  ].join('\n');
+  const payload = Buffer.from(unpackProgram()).toString('base64');
+  return Buffer.from(`${header}\n${tar.toString('base64')}\n@@END_ARCHIVE@@\n${payload}`);
+}

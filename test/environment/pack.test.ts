@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { OrderedData } from '../../src/job/job.ts';
+import { AgentBench } from '../agent/agent-bench.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { makeExecutable, makePack, unpackProgram } from './make-pack.ts';
+
+interface Told {
+  name?: string;
+  sha256?: string;
+  bytes?: number;
+  unpacker?: string;
+  command?: string;
+  data?: string;
+}
+
+/** Runs an attempt whose software comes as this archive. */
+async function attemptWith(t: TestContext, archive: Buffer, told: Told = {}) {
+  const bench = await AgentBench.open(t);
+  const { name = 'env-1a2b3c4d.sh', sha256, bytes, unpacker } = told;
+  await mkdir(bench.at('packs'));
+  await writeFile(bench.at(`packs/${name}`), archive);
+  const pack: OrderedData = {
+    name: 'environment.pack',
+    url: pathToFileURL(bench.at(`packs/${name}`)).href,
+    into: 'environment',
+    unpack: 'none',
+    method: 'native',
+    expect: bytes === undefined ? {} : { bytes },
+    ...(sha256 === undefined ? {} : { sha256 }),
+  };
+  if (unpacker !== undefined) {
+    await writeFile(bench.at('files/pixi-unpack'), unpacker);
+    await chmod(bench.at('files/pixi-unpack'), 0o755);
+  }
+  const ended = await bench.run({
+    environment: { python: [], pack, ...(unpacker === undefined ? {} : { unpacker: 'pixi-unpack' }) },
+    train: { command: told.command ?? 'tiny > model.pt && echo "$TINY_ACTIVE" >> model.pt' },
+    data: told.data === undefined ? [] : [{ url: told.data }],
+  });
+  assert.deepEqual(bench.leftovers(), [], 'nothing is left of the software');
+  return { bench, ...ended };
+}
+
+const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+for (const old of [false, true])
+  test(`a self-extracting archive of ${old ? 'pixi-pack before 0.7' : 'pixi-pack'} is unpacked on the scratch disk and activated for the training`, async (t) => {
+    const archive = makeExecutable(makePack(), { old });
+    const { bench, exit, stderr } = await attemptWith(t, archive, { sha256: sha256(archive) });
+    assert.equal(stderr, '');
+    assert.equal(exit, 0);
+    const [said = '', active = ''] = bench.result('model.pt').split('\n');
+    assert.match(said, /^tiny in .*\/software\/env$/);
+    assert.equal(active, said.replace('tiny in', 'yes,'));
+    const phases = bench.entries('phase').map(({ phase }) => phase);
+    assert.deepEqual(phases, ['preparing', 'fetching', 'unpacking', 'training', 'returning', 'cleaning']);
+    assert.equal(bench.entries('fetched')[0]?.verified, 'digest');
+    const [ready] = bench.entries('environment-ready');
+    assert.equal(ready?.how, 'pack env-1a2b3c4d.sh');
+    assert.equal(ready.bytes, makePack().length);
+  });
+
+test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t) => {
+  const { exit, stderr } = await attemptWith(t, makePack(), { name: 'env.tar', unpacker: unpackProgram() });
+  assert.equal(stderr, '');
+  assert.equal(exit, 0);
+});
+
+test('the check of the result runs in the software too', async (t) => {
+  const bench = await AgentBench.open(t);
+  await writeFile(bench.at('env.sh'), makeExecutable(makePack()));
+  const url = pathToFileURL(bench.at('env.sh')).href;
+  const pack: OrderedData = { name: 'p', url, into: 'e', unpack: 'none', method: 'native', expect: {} };
+  const { exit } = await bench.run({
+    environment: { python: [], pack },
+    train: { command: 'echo weights > model.pt', check: 'tiny' },
+  });
+  assert.equal(exit, 0);
+});
+
+const cut = (archive: Buffer, share: number): Buffer =>
+  archive.subarray(0, Math.floor(archive.length * share));
+
+const broken: [string, () => Buffer, RegExp, Told?][] = [
+  [
+    'is cut in its payload',
+    () => cut(makeExecutable(makePack()), 0.5),
+    /env-1a2b3c4d\.sh cannot be used: it is cut off in its payload/,
+  ],
+  ['is cut in its program', () => makeExecutable(makePack()).subarray(0, -2), /cut off in its program/],
+  [
+    'is a cut tar',
+    () => cut(makePack(), 0.6),
+    /env\.tar cannot be used: .*(cut|ends|end)/,
+    { name: 'env.tar', unpacker: unpackProgram() },
+  ],
+  [
+    'is for another platform',
+    () => makeExecutable(makePack({ metadata: { platform: 'osx-arm64' } })),
+    /it is for osx-arm64, and this machine is linux-(64|aarch64)[^]*--platform linux/,
+  ],
+  [
+    'is of a newer format',
+    () => makeExecutable(makePack({ metadata: { version: '2' } })),
+    /version 2 of the format, and only version 1 is understood/,
+  ],
+  [
+    'holds a damaged package',
+    () => makeExecutable(makePack({ damaged: true })),
+    /the package tiny-1\.0-0\.conda in it is damaged/,
+  ],
+  [
+    'is a page of HTML',
+    () => Buffer.from(`<!DOCTYPE html>${' '.repeat(2000)}`),
+    /no archive of pixi-pack: it begins with "<!DOCTYPE html>/,
+  ],
+  [
+    'is another script',
+    () => Buffer.from(`#!/bin/sh\n${'true\n'.repeat(20_000)}`),
+    /a script, but none of pixi-pack/,
+  ],
+  ['is empty', () => Buffer.alloc(0), /it is empty/],
+  [
+    'brings no program where none was sent',
+    () => makePack(),
+    /no pixi-unpack was sent along[^]*pixi_unpack/,
+    { name: 'env.tar' },
+  ],
+  [
+    'makes its program fail',
+    () => makePack(),
+    /pixi-unpack failed on it \(made by pixi-pack 0\.7\.10\): no such luck/,
+    { name: 'env.tar', unpacker: '#!/bin/sh\necho "no such luck" >&2; exit 1\n' },
+  ],
+];
+
+for (const [what, make, message, told] of broken)
+  test(`an archive that ${what} is told by name before any data moves`, async (t) => {
+    const archive = make();
+    const { bench, exit, stderr } = await attemptWith(t, archive, {
+      ...told,
+      data: 'https://127.0.0.1:1/never',
+    });
+    assert.equal(exit, 116);
+    assert.match(stderr, message);
+    assert.equal(bench.entries('fetched').filter(({ object }) => object.includes('never')).length, 0);
+    assert.equal(bench.entries('fetch-setback').length, 0);
+  });
+
+test('an archive whose bytes are not those that were promised never runs', async (t) => {
+  const archive = makeExecutable(makePack());
+  const { bench, exit, stderr } = await attemptWith(t, archive, { sha256: 'ab'.repeat(32) });
+  assert.equal(exit, 101);
+  assert.match(stderr, /SHA-256 is [0-9a-f]{64}, should be abab/);
+  assert.equal(bench.entries('environment-ready').length, 0);
+});
+
+test('a disk that cannot hold the unpacked software is told with figures before anything is fetched', async (t) => {
+  const { bench, exit, stderr } = await attemptWith(t, makeExecutable(makePack()), { bytes: 1e18 });
+  assert.equal(exit, 107);
+  assert.match(stderr, /unpacking env-1a2b3c4d\.sh needs [\d.]+ PB .* left \(archive 750 PB \+ /);
+  assert.deepEqual(bench.entries('fetched'), []);
+});
+
+test('the fixture is what it claims: its own script unpacks it with bash', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = path.join(folder, 'environment.sh');
+  await writeFile(file, makeExecutable(makePack()), { mode: 0o755 });
+  await promisify(execFile)(file, [], { cwd: folder, env: { ...process.env, TMPDIR: folder } });
+  assert.ok(existsSync(path.join(folder, 'env', 'bin', 'tiny')));
+  assert.match(await readFile(path.join(folder, 'activate.sh'), 'utf8'), /CONDA_PREFIX/);
+});
