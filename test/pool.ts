@@ -43,6 +43,9 @@ export async function testPool(t: TestContext): Promise<PoolState | undefined> {
   }
 }
 
+/** As on real machines, a job that takes more memory than it asked for loses its slot, within seconds. */
+const limits = ['use policy:HOLD_IF_MEMORY_EXCEEDED', 'PROCD_MAX_SNAPSHOT_INTERVAL = 1'];
+
 async function startOnce(): Promise<PoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
@@ -50,7 +53,7 @@ async function startOnce(): Promise<PoolState> {
   const named = process.env['UPDRAFT_TEST_POOL_ROOT'];
   const root = named ?? (await rootFolder({ cacheFolder: cache, say: () => undefined, signal }));
   await access(path.join(root, 'usr/sbin/condor_master'));
-  return await startPool({ root, home, sites, signal, ...world });
+  return await startPool({ root, home, sites, signal, config: limits, ...world });
 }
 
 /** Stops the pool of a folder, if one runs, and removes what it left. */

@@ -97,6 +97,25 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     assert.ok(job.attempts.length < 6, `${job.attempts.length} attempts`);
   });
 
+  test('a job that runs out of memory is tried again with twice as much, up to what the file allows', async (t) => {
+    const eat = `python3 -c 'import time; x = b"x" * (180 << 20); time.sleep(4)'`;
+    const bench = await scripted(t, eat, '[recovery]\nmemory_max = "500 MB"\n');
+    if (bench === undefined) return;
+    const job = onlyJob(await bench.finish(await bench.submit()));
+    assert.equal(job.outcome, 'success', JSON.stringify(job));
+    assert.ok(job.attempts.length > 1);
+    assert.match(job.attempts[0]?.fault?.message ?? '', /memory/);
+  });
+
+  test('a job that needs more memory than the file allows is held with the reason, and not tried for ever', async (t) => {
+    const eat = `python3 -c 'import time; x = b"x" * (300 << 20); time.sleep(20)'`;
+    const bench = await scripted(t, eat, '[recovery]\nmemory_max = "100 MB"\n');
+    if (bench === undefined) return;
+    const job = onlyJob(await bench.finish(await bench.submit()));
+    assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2], JSON.stringify(job));
+    assert.match(job.held?.fix ?? '', /memory/);
+  });
+
   test('a job removed by hand while it is being healed ends as stopped and does not come back', async (t) => {
     const bench = await scripted(t, 'exit 96');
     if (bench === undefined) return;

@@ -121,7 +121,11 @@ requirements = "TARGET.HasAVX2 =?= true"`,
   if (job === undefined) return;
   assert.equal(job['RequestCpus'], '3');
   assert.equal(job['RequestMemory'], String(Math.ceil(3e9 / 2 ** 20)));
-  assert.equal(job['RequestDisk'], String(Math.ceil(5.17e9 / 2 ** 10)));
+  const asked = Math.ceil(5.17e9 / 2 ** 10);
+  assert.equal(
+    job['RequestDisk'],
+    `ifThenElse(ExitCode =?= 107,${Math.ceil((2 * 5.17e9) / 2 ** 10)},${asked})`,
+  );
   assert.equal(job['RequestGPUs'], '2');
   assert.equal(job['GPUsMinCapability'], '7.5');
   assert.equal(job['GPUsMinMemory'], '15259');
@@ -129,7 +133,8 @@ requirements = "TARGET.HasAVX2 =?= true"`,
   assert.match(job['Requirements'] ?? '', /HasAVX2 =\?= true/);
   assert.match(job['Requirements'] ?? '', /countMatches/);
   assert.equal(job['AllowedExecuteDuration'], String(2 * 3600 * 1.1 + 600));
-  assert.equal(job['JobMaxRetries'], '2');
+  assert.equal(job['UpdraftMayGoOn'], 'UpdraftFailures < 5');
+  assert.equal(job['JobMaxRetries'], undefined);
 });
 
 for (const [image, expected] of [

@@ -62,7 +62,7 @@ attempts = 2
   assert.match(out, /It has been held 2 times and released once, by a rule/);
   assert.match(
     out,
-    /Nothing more: 2 attempts failed, and the rules of the run allow 2 \(periodic_release in/,
+    /Nothing more: 2 attempts failed, and the rules of the run allow 2\s+\(periodic_release in/,
   );
   assert.match(out, /shown by\n {2}events\.log:\d+ /);
 });
