@@ -7,11 +7,11 @@ import { limitRules } from './rules/limits.ts';
 import { objectRules } from './rules/objects.ts';
 import { resultRules, scriptFindings } from './rules/results.ts';
 import { slotRules } from './rules/slots.ts';
-import { softwareRules } from './rules/software.ts';
+import { imageRules, softwareRules } from './rules/software.ts';
 import { timeRules } from './rules/time.ts';
 import { tokenRules } from './rules/tokens.ts';
 
-type AllFacts = Facts & DownloadFacts & { sent: readonly string[] };
+type AllFacts = Facts & DownloadFacts;
 
 /** Every rule about a job file, family by family. */
 const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts>[]])[] = [
@@ -19,7 +19,7 @@ const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts
   ['tokens', tokenRules],
   ['pool', [...limitRules, ...slotRules]],
   ['disk', diskRules],
-  ['software', [...softwareRules, ...cudaRules, ...downloadRules]],
+  ['software', [...imageRules, ...softwareRules, ...cudaRules, ...downloadRules]],
   ['time and results', [...timeRules, ...resultRules]],
 ];
 
@@ -35,7 +35,6 @@ export function checkFacts(facts: Facts): Finding[] {
   const sent = plan.files.map(({ path }) => path);
   const all: AllFacts = {
     ...facts,
-    sent,
     env: plan.spec.train.env,
     folders: [
       ...plan.data.map(({ into }) => into),

@@ -1,6 +1,7 @@
 import type { Place } from '../adopt/place.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Code } from './code/code.ts';
+import type { Uses } from './code/uses.ts';
 import type { PoolCustoms } from './pool-customs.ts';
 
 /** Where a key of the job file was written. */
@@ -12,8 +13,8 @@ export interface PlanFacts {
   where: Where;
   /** Undefined on pools that have none. */
   customs: PoolCustoms | undefined;
-  /** Size of the image, where it is a file here. */
-  imageBytes?: number | undefined;
+  /** The image, where it is a file or folder of this machine that is sent with every job; a folder counts no bytes. */
+  image?: { path: string; isThere: boolean; bytes: number } | undefined;
 }
 
 /** One object, as every server that the federation names for it tells of it. */
@@ -93,7 +94,9 @@ export interface CodeFacts {
 export interface ObjectFacts {
   objects: readonly ObjectFact[];
 }
-export interface SoftwareFacts extends CodeFacts {
+export interface SoftwareFacts {
+  /** What the job needs and does not bring along. */
+  uses: Uses;
   software: SoftwareFact | undefined;
 }
 

@@ -3,6 +3,7 @@ import { checkSpec } from '../../src/job/read-spec.ts';
 import { problemAt } from '../../src/job/source-file.ts';
 import { SpecFault } from '../../src/job/spec-fault.ts';
 import { readCode } from '../../src/check/code/read-code.ts';
+import { usesOf } from '../../src/check/code/uses.ts';
 import type { Code } from '../../src/check/code/code.ts';
 import type { Facts, Where } from '../../src/check/facts.ts';
 
@@ -39,11 +40,13 @@ export const aCode = (sent: Record<string, string>, command = 'python3 train.py'
 /** All facts of a job about which nobody outside was asked. */
 export function someFacts(text = '', sent: Record<string, string> = { 'train.py': 'model.pt' }): Facts {
   const plan = aPlan(text, sent);
+  const code = aCode(sent, plan.spec.train.command);
   return {
     plan,
     where: whereIn(text),
     customs: undefined,
-    code: aCode(sent, plan.spec.train.command),
+    code,
+    uses: usesOf(code, Object.keys(sent)),
     objects: [],
     tokens: [],
     slots: undefined,

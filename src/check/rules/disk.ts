@@ -33,12 +33,13 @@ interface Need {
 }
 
 /** What the job needs at the very least, and what it is likely to need. */
-function needs({ plan, imageBytes = 0 }: PlanFacts): { least: Need; likely: Need; asked: number } {
+function needs({ plan, image: sent }: PlanFacts): { least: Need; likely: Need; asked: number } {
+  const imageBytes = sent?.bytes ?? 0;
   const known = plan.data.filter(({ expect }) => expect.bytes !== undefined);
   const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
   const least = known.reduce((sum, source) => sum + sizeOf(source), imageBytes);
-  const sent = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
-  const estimate = estimateDisk('auto', known, sent);
+  const files = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
+  const estimate = estimateDisk('auto', known, files, plan.environment?.size);
   const image = imageBytes > 0 ? [`${formatSize(imageBytes)} of image`] : [];
   return {
     least: {

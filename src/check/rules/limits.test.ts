@@ -21,7 +21,8 @@ const data = (name: string, url: string, bytes?: number, more = '') =>
 const condor = '[run]\npool = "condor"\nproject = "p"\n';
 
 function found(text: string, customs: PoolCustoms, imageBytes?: number) {
-  return findAll(limitRules, { plan: aPlan(text), customs, where: whereIn(text), imageBytes });
+  const image = imageBytes === undefined ? undefined : { path: '/x.sif', isThere: true, bytes: imageBytes };
+  return findAll(limitRules, { plan: aPlan(text), customs, where: whereIn(text), image });
 }
 const rules = (text: string, customs: PoolCustoms): string[] => found(text, customs).map(({ rule }) => rule);
 

@@ -69,21 +69,21 @@ const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
 const isNative = ({ method }: PlannedData): boolean => method === 'native';
 
 /** All that the access point itself sends with one job. */
-function nativeTotal({ plan, imageBytes = 0 }: PlanFacts): number {
+function nativeTotal({ plan, image }: PlanFacts): number {
   const sent = [...plan.files.map(({ bytes }) => bytes), ...plan.data.filter(isNative).map(sizeOf)];
-  return sent.reduce((sum, bytes) => sum + bytes, imageBytes);
+  return sent.reduce((sum, bytes) => sum + bytes, image?.bytes ?? 0);
 }
 
 /** As HTCondor counts and prints it, for people who compare with a hold's text. */
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MB`;
 
 function tooMuchNative(facts: PlanFacts): Found[] {
-  const { customs, plan, where, imageBytes = 0 } = facts;
+  const { customs, plan, where, image } = facts;
   const limit = customs?.nativeInputBytes ?? Infinity;
   const total = nativeTotal(facts);
   if (total <= limit) return [];
   const largest = plan.data.filter(isNative).toSorted((a, b) => sizeOf(b) - sizeOf(a))[0];
-  const isImage = largest === undefined || imageBytes > sizeOf(largest);
+  const isImage = largest === undefined || (image?.bytes ?? 0) > sizeOf(largest);
   const name = isImage ? 'the image' : `data.${largest.name}`;
   return [
     {

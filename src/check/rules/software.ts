@@ -1,11 +1,27 @@
-import { usesOf, type Use } from '../code/uses.ts';
-import type { SoftwareFacts } from '../facts.ts';
+import type { Use } from '../code/uses.ts';
+import type { PlanFacts, SoftwareFacts } from '../facts.ts';
 import type { Found, Rule } from '../finding.ts';
 
-type SoftwareRuleFacts = SoftwareFacts & { sent: readonly string[] };
+export const imageRules: Rule<PlanFacts>[] = [
+  {
+    name: 'image-missing',
+    level: 'error',
+    about: 'The image is named by a path of this machine, and nothing is there.',
+    check: ({ image, where }) =>
+      image?.isThere !== false
+        ? []
+        : [
+            {
+              message: `the image ${image.path} is not there`,
+              fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
+              place: where('environment', 'image'),
+            },
+          ],
+  },
+];
 
 /** Rules about the software that a job runs in, as it really is. */
-export const softwareRules: Rule<SoftwareRuleFacts>[] = [
+export const softwareRules: Rule<SoftwareFacts>[] = [
   {
     name: 'tool-missing',
     level: 'error',
@@ -33,27 +49,26 @@ export const softwareRules: Rule<SoftwareRuleFacts>[] = [
 ];
 
 function lacking(
-  facts: SoftwareRuleFacts,
+  facts: SoftwareFacts,
   isCertain: boolean,
-  look: (facts: SoftwareRuleFacts) => (Use & Found)[],
+  look: (facts: SoftwareFacts) => (Use & Found)[],
 ): Found[] {
   return look(facts)
     .filter((use) => use.isCertain === isCertain)
     .map(({ message, fix, place }) => ({ message, fix, place }));
 }
 
-function missingTools({ code, software, sent }: SoftwareRuleFacts): (Use & Found)[] {
+function missingTools({ uses, software }: SoftwareFacts): (Use & Found)[] {
   if (software === undefined) return [];
   const fix = software.isImage
     ? 'add it to the image, or do without: Updraft itself fetches and unpacks data, no wget, tar or unzip needed'
     : 'install it, or do without: Updraft itself fetches and unpacks data';
-  return usesOf(code, sent)
-    .tools.filter(({ name }) => !software.tools.has(name))
+  return uses.tools
+    .filter(({ name }) => !software.tools.has(name))
     .map((use) => ({ ...use, message: `\`${use.name}\` is not in ${software.where}`, fix }));
 }
 
-function missingModules({ code, software, sent }: SoftwareRuleFacts): (Use & Found)[] {
-  const { modules } = usesOf(code, sent);
+function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & Found)[] {
   if (software === undefined || modules.length === 0) return [];
   const { python, where, isImage } = software;
   if (python === undefined) {

@@ -26,8 +26,21 @@ export interface ObjectsGathered {
 
 const atOnce = 8;
 
-/** The data sets of a plan and the archive of its software, as questions. */
+/** The data sets of a plan and its software, as questions. */
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
+  const { image } = plan.spec.environment;
+  const place = where('environment', 'image');
+  return [
+    ...dataOf(plan, where),
+    ...(image !== undefined && isObject(image)
+      ? [{ label: 'environment.image', url: image, place, declared: {}, isProven: true }]
+      : []),
+  ];
+}
+
+export const isObject = (url: string): boolean => /^(osdf|pelican|stash|https?):/i.test(url);
+
+function dataOf(plan: Plan, where: Where): AskedObject[] {
   return fetchedBy(plan).map((source: PlannedData) => ({
     label: source.name === packName ? packName : `data.${source.name}`,
     url: source.url,

@@ -6,6 +6,7 @@ import { choosePython, probeScript, readProbe } from '../../check/software-probe
 import type { SoftwareFact } from '../../check/facts.ts';
 import type { Uses } from '../../check/code/uses.ts';
 import type { Cli } from '../cli.ts';
+import { isObject } from './ask-objects.ts';
 import { notChecked, type Gathered } from './gathered.ts';
 
 /** In what the job will run, and what it uses of it. */
@@ -49,7 +50,7 @@ export async function askSoftware(
           what,
           'the job runs in whatever software a worker has; an `image` in [environment] makes it the same everywhere, and checkable',
         );
-  if (/^(osdf|pelican|stash|https?):/i.test(image))
+  if (isObject(image))
     return notChecked(
       undefined,
       what,

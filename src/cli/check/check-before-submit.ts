@@ -25,7 +25,7 @@ export async function checkBeforeSubmit(
   const rest = findings.filter(({ level }) => level === 'warning');
   const again = `updraft check${jobFileWord(where)}`;
   if (errors.length > 0) {
-    cli.err(`${findingLines(errors).join('\n')}\n`);
+    cli.err(`${findingLines(errors, cli.columns).join('\n')}\n`);
     throw new Fault(
       'file-invalid',
       `${job.plan.file}: ${counted(errors.length, 'error')}, so nothing was queued`,

@@ -3,8 +3,9 @@ import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { ObjectFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import type { Finding } from '../../check/finding.ts';
+import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
-import { usesOf } from '../../check/code/uses.ts';
+import { usesOf, type Uses } from '../../check/code/uses.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import { makePlan, type Plan } from '../../job/plan.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
@@ -43,7 +44,8 @@ export async function checkPlan(
 ): Promise<Checked> {
   const where = placesIn(source);
   const code = readCode(commandsOf(plan, where), await readTexts(plan.folder, plan.files));
-  const [objects, slots, software, customs, imageBytes] = await Promise.all([
+  const uses = neededBy(plan, code, where);
+  const [objects, slots, software, customs, sent] = await Promise.all([
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
     quick ? nothing() : slotsOf(cli, plan, where),
     quick
@@ -57,19 +59,16 @@ export async function checkPlan(
             isHere: plan.spec.run.pool === 'local',
             declared: plan.spec.environment.python,
             wantCuda: plan.spec.resources.gpus > 0,
-            uses: usesOf(
-              code,
-              plan.files.map((file) => file.path),
-            ),
+            uses,
           },
           softwareMs,
         ),
     openPool(plan.spec.run.pool, cli).customs(plan),
-    sizeOfImage(plan),
+    sentImage(plan),
   ]);
   const sized = withSizes(plan, objects.facts.objects);
   const findings = checkFacts({
-    ...{ plan: sized, where, customs, imageBytes, code, now: cli.clock.now() },
+    ...{ plan: sized, where, customs, image: sent, code, uses, now: cli.clock.now() },
     ...objects.facts,
     slots: slots.facts,
     software: software.facts,
@@ -94,11 +93,22 @@ const placesIn =
   };
 
 function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readCode>[0] {
-  const { command = spec.train.command, check } = jobs[0]?.train ?? spec.train;
+  const { command, check } = jobs[0]?.train ?? spec.train;
   return [
     { text: command, place: where('train', 'command') },
     ...(check === undefined ? [] : [{ text: check, place: where('train', 'check') }]),
   ];
+}
+
+/** What the code uses, and what the agent itself needs of an image to unpack itself. */
+function neededBy(plan: Plan, code: Code, where: Where): Uses {
+  const uses = usesOf(
+    code,
+    plan.files.map((file) => file.path),
+  );
+  if (plan.spec.run.pool !== 'condor' || plan.spec.environment.image === undefined) return uses;
+  const gzip = { name: 'gzip', place: where('environment', 'image'), isCertain: true };
+  return { ...uses, tools: [...uses.tools.filter(({ name }) => name !== 'gzip'), gzip] };
 }
 
 /** The plan with the sizes that servers told, so that disk and limits are reckoned with them. */
@@ -118,11 +128,12 @@ function withSizes(plan: Plan, objects: readonly ObjectFact[]): Plan {
 }
 
 /** Only an image that is sent from here takes room in the job's own folder. */
-async function sizeOfImage({ spec, folder }: Plan): Promise<PlanFacts['imageBytes']> {
+async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
   const { image } = spec.environment;
   if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;
-  const found = await stat(path.resolve(folder, image)).catch(() => undefined);
-  return found?.isFile() === true ? found.size : undefined;
+  const place = path.resolve(folder, image);
+  const found = await stat(place).catch(() => undefined);
+  return { path: place, isThere: found !== undefined, bytes: found?.isFile() === true ? found.size : 0 };
 }
 
 async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {

@@ -1,5 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import { levels, type Finding, type Level } from '../../check/finding.ts';
+import { wrap } from '../why/wrap.ts';
 import type { Looked, Unchecked } from './gathered.ts';
 
 const titles: Record<Level, string> = {
@@ -8,7 +9,7 @@ const titles: Record<Level, string> = {
   note: 'worth knowing',
 };
 
-export interface Told {
+interface Told {
   findings: readonly Finding[];
   looked: readonly Looked[];
   unchecked: readonly Unchecked[];
@@ -23,27 +24,47 @@ export function countFindings(findings: readonly Finding[]): string {
   return counts.join(', ');
 }
 
-/** The findings by how bad they are, each with its place and its fix. */
-export function findingLines(findings: readonly Finding[]): string[] {
+/** The findings by how bad they are, each with its place and its fix, in lines of at most `width`. */
+export function findingLines(findings: readonly Finding[], width: number): string[] {
   return levels.flatMap((level) => {
     const group = findings.filter((finding) => finding.level === level);
     if (group.length === 0) return [];
-    return [titles[level], ...group.flatMap(oneFinding), ''];
+    return [
+      titles[level],
+      ...group.flatMap((finding, index) => oneFinding(finding, group[index - 1], width)),
+      '',
+    ];
   });
 }
 
-function oneFinding({ rule, message, fix, file, line }: Finding): string[] {
+/** A remedy that the finding before had already is not repeated. */
+function oneFinding(finding: Finding, before: Finding | undefined, width: number): string[] {
+  const { rule, message, fix, file, line } = finding;
   const place = file === undefined ? '' : `${printable(file)}:${line ?? 1}  `;
-  return [`  ${place}${rule}`, `      ${printable(message)}`, `      fix: ${printable(fix)}`];
+  const isSaid = before?.rule === rule && before.fix === fix;
+  return [
+    `  ${place}${rule}`,
+    ...wrap(printable(message), width, '      ', '      '),
+    ...(isSaid ? [] : wrap(`fix: ${printable(fix)}`, width, '      ', '        ')),
+  ];
 }
 
 /** What was looked at and what could not be, a line each. */
-export function lookedLines({ looked, unchecked }: Told): string[] {
-  const width = Math.max(0, ...looked.map(({ what }) => what.length));
+function lookedLines({ looked, unchecked }: Told, width: number): string[] {
+  const column = Math.max(0, ...looked.map(({ what }) => what.length));
   return [
     ...(looked.length === 0 ? [] : ['looked at']),
-    ...looked.map(({ what, said }) => `  ${printable(what).padEnd(width)}  ${printable(said)}`),
+    ...looked.map(({ what, said }) => `  ${printable(what).padEnd(column)}  ${printable(said)}`),
     ...(unchecked.length === 0 ? [] : ['could not be checked']),
-    ...unchecked.map(({ what, why }) => `  ${printable(what)}: ${printable(why)}`),
+    ...unchecked.flatMap(({ what, why }) =>
+      wrap(`${printable(what)}: ${printable(why)}`, width, '  ', '      '),
+    ),
   ];
+}
+
+/** The whole report of a check. */
+export function checkText(title: string, told: Told, columns: number): string {
+  const width = Math.max(60, Math.min(columns, 110));
+  const body = [...findingLines(told.findings, width), ...lookedLines(told, width)];
+  return `${[title, ...(body.length === 0 ? [] : ['', ...body])].join('\n').trimEnd()}\n`;
 }

@@ -1,8 +1,12 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
 import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { checkPlan, type Checked, type CheckOptions } from '../check/check-plan.ts';
-import { countFindings, findingLines, lookedLines } from '../check/check-text.ts';
+import { checkSubmitFile } from '../check/check-submit-file.ts';
+import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
 import {
   jobFileArgument,
@@ -35,16 +39,22 @@ docs/check.md lists the rules.
 Examples:
   updraft check
   updraft check experiments/resnet/updraft.toml
+  updraft check train.sub           a submit description of HTCondor, with its script
   updraft check --json | jq '.findings[].rule'
 
 Exit codes: 0 no errors, 3 errors were found.`;
 
 async function check(cli: Cli, where: string, options: Options): Promise<void> {
+  const file = path.resolve(cli.cwd, where);
+  if (await isSubmitFile(file)) {
+    await checkFile(cli, where, file, options);
+    return;
+  }
   const job = await loadJobFile(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);
-  else cli.out(text(checked));
+  else cli.out(checkText(titleOf(checked), checked, cli.columns));
   if (errors > 0) throw errorsFound(checked.plan.file, errors, `updraft check${jobFileWord(where)}`);
   if (options.json) return;
   nextCommands(cli, [
@@ -53,18 +63,29 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   ]);
 }
 
-function text(checked: Checked): string {
-  const { plan, findings } = checked;
+/** Neither a folder nor named like a job file: what people give to condor_submit may be called anything. */
+async function isSubmitFile(file: string): Promise<boolean> {
+  const found = await stat(file).catch(() => undefined);
+  return found?.isFile() === true && !/\.(toml|ya?ml)$/i.test(file);
+}
+
+async function checkFile(cli: Cli, where: string, file: string, options: Options): Promise<void> {
+  const checked = await checkSubmitFile(cli, file, options.image);
+  const { findings, jobs } = checked;
+  const errors = findings.filter(({ level }) => level === 'error').length;
+  const found = countFindings(findings);
+  const title = `${where}: ${jobs === undefined ? 'jobs' : counted(jobs, 'job')} for HTCondor`;
+  if (options.json) cli.out(`${JSON.stringify({ ok: errors === 0, ...checked })}\n`);
+  else cli.out(checkText(found === '' ? `ok: ${title}` : `${title}; ${found}`, checked, cli.columns));
+  if (errors > 0) throw errorsFound(file, errors, `updraft check ${shellQuote(where)}`);
+  if (!options.json)
+    nextCommands(cli, [[`updraft adopt ${shellQuote(where)} --submit`, 'submit it as it is and watch it']]);
+}
+
+function titleOf({ plan, findings }: Checked): string {
   const sent = `${counted(plan.files.length, 'file')} (${sentBytes(plan)}), ${counted(plan.data.length, 'data set')}`;
   const found = countFindings(findings);
-  const rest = lookedLines(checked);
-  return [
-    `${found === '' ? 'ok: ' : ''}${headline(plan)}; ${found === '' ? sent : found}`,
-    ...(findings.length + rest.length === 0 ? [] : ['']),
-    ...findingLines(findings),
-    ...rest,
-    '',
-  ].join('\n');
+  return `${found === '' ? 'ok: ' : ''}${headline(plan)}; ${found === '' ? sent : found}`;
 }
 
 function answer({ plan, findings, looked, unchecked }: Checked, ok: boolean): Record<string, unknown> {
@@ -81,7 +102,7 @@ function answer({ plan, findings, looked, unchecked }: Checked, ok: boolean): Re
   };
 }
 
-export const errorsFound = (file: string, errors: number, again: string): Fault =>
+const errorsFound = (file: string, errors: number, again: string): Fault =>
   new Fault('file-invalid', `${file}: ${counted(errors, 'error')}`, {
     fix: `correct ${errors === 1 ? 'it' : 'them'}, then run: ${again}`,
     about: file,

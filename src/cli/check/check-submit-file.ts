@@ -1,0 +1,158 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { argumentWords } from '../../adopt/argument-words.ts';
+import { attributeOf, batches, isUrl, listOf, placeOf, valueOf, type Batch } from '../../adopt/evidence.ts';
+import { lintSubmission } from '../../adopt/lint.ts';
+import { survey } from '../../adopt/survey.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import type { Code, CommandText, SentText } from '../../check/code/code.ts';
+import { readCode } from '../../check/code/read-code.ts';
+import { usesOf } from '../../check/code/uses.ts';
+import { findAll, ordered, type Finding } from '../../check/finding.ts';
+import { downloadRules } from '../../check/rules/downloads.ts';
+import { objectRules } from '../../check/rules/objects.ts';
+import { softwareRules } from '../../check/rules/software.ts';
+import { CondorTools } from '../../pool/condor/condor-tools.ts';
+import { findProfile } from '../../pool/condor/find-profile.ts';
+import { condorProfiles } from '../../pool/condor/profiles.ts';
+import { askCondor } from '../adopt/ask-condor.ts';
+import { limitsOf } from '../adopt/limits-of.ts';
+import type { Cli } from '../cli.ts';
+import { askObjects, isObject, type AskedObject } from './ask-objects.ts';
+import { askSoftware } from './ask-software.ts';
+import type { Looked, Unchecked } from './gathered.ts';
+
+/** What a check of a submit description found. */
+export interface CheckedFile {
+  file: string;
+  /** Jobs that it queues; undefined where only HTCondor can know. */
+  jobs: number | undefined;
+  findings: Finding[];
+  looked: Looked[];
+  unchecked: Unchecked[];
+}
+
+const objectMs = 60_000;
+const softwareMs = 120_000;
+const mostScriptBytes = 1 << 20;
+
+/** The lint of `adopt`, and what the servers and the image say beside it. */
+export async function checkSubmitFile(cli: Cli, file: string, image?: string): Promise<CheckedFile> {
+  const tools = await CondorTools.find(cli.env).catch(() => undefined);
+  const profile = tools === undefined ? condorProfiles.htcondor : await findProfile(undefined, tools);
+  const now = new Date(cli.clock.now());
+  const evidence = await survey({ file, env: cli.env, now, limits: limitsOf(profile) });
+  const folder = path.dirname(file);
+  const all = batches(evidence);
+  const sent = await sentTexts(folder, all);
+  const code = readCode(all.flatMap(commandOf), sent);
+  const uses = usesOf(
+    code,
+    sent.map((one) => one.file),
+  );
+  const [objects, software, condor] = await Promise.all([
+    askObjects(cli, objectsOf(all), objectMs),
+    askSoftware(
+      cli,
+      {
+        image:
+          image === undefined
+            ? all.map(imageOf).find((one) => one !== undefined)
+            : path.resolve(cli.cwd, image),
+        ...{ folder, isPacked: false, isHere: false, declared: [], wantCuda: false },
+        uses,
+      },
+      softwareMs,
+    ),
+    askCondor(cli, file, evidence.submission),
+  ]);
+  const { queues } = evidence.submission;
+  const total = queues.every((queue) => queue.total !== undefined);
+  return {
+    file,
+    jobs: total ? queues.reduce((sum, queue) => sum + (queue.total ?? 0), 0) : undefined,
+    findings: ordered([
+      ...lintSubmission(evidence).map(({ severity, ...finding }) => ({ ...finding, level: severity })),
+      ...findAll(objectRules, objects.facts),
+      ...findAll(softwareRules, { uses, software: software.facts }),
+      ...pythonDownloads(code),
+      ...refusal(path.basename(file), condor),
+    ]),
+    looked: [...objects.looked, ...software.looked, ...accepted(condor)],
+    unchecked: [
+      ...objects.unchecked,
+      ...software.unchecked,
+      ...(condor.asked ? [] : [{ what: "HTCondor's own opinion", why: condor.why ?? '' }]),
+    ],
+  };
+}
+
+type CondorAnswer = Awaited<ReturnType<typeof askCondor>>;
+
+const accepted = ({ accepted: yes, version = '' }: CondorAnswer): Looked[] =>
+  yes === true ? [{ what: `HTCondor ${version}`, said: 'accepts the file' }] : [];
+
+function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Finding[] {
+  if (yes !== false) return [];
+  const message = `HTCondor refuses the file: ${messages.join(' ')}`;
+  return [{ rule: 'refused', level: 'error', message, fix: 'correct what it names', file, line: 1 }];
+}
+
+/** The lint has told of the script's own downloads; those of Python files come here, with a submit file's remedy. */
+function pythonDownloads(code: Code): Finding[] {
+  const found = findAll(downloadRules, { code: { ...code, commands: [] }, env: {}, folders: [] });
+  const fix =
+    'bring it as an input (transfer_input_files, an osdf:/// URL when it is large) and read it from there';
+  return found.map((finding) => ({ ...finding, fix }));
+}
+
+function commandOf(batch: Batch): CommandText[] {
+  const program = valueOf(batch, 'executable');
+  if (program === undefined) return [];
+  const words = [path.posix.basename(program), ...wordsOf(valueOf(batch, 'arguments') ?? '')];
+  return [{ text: words.map(shellQuote).join(' '), place: placeOf(batch, 'executable') }];
+}
+
+/** Quoting that HTCondor refuses is the lint's to tell. */
+function wordsOf(text: string): string[] {
+  try {
+    return argumentWords(text);
+  } catch {
+    return [];
+  }
+}
+
+/** The scripts that travel with the job; they arrive under their bare names. */
+async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentText[]> {
+  const names = all.flatMap((batch) => [
+    valueOf(batch, 'executable') ?? '',
+    ...listOf(valueOf(batch, 'transfer_input_files')).filter((name) => !isUrl(name)),
+  ]);
+  const texts: SentText[] = [];
+  for (const name of new Set(names.filter((one) => one !== ''))) {
+    const content = await readFile(path.resolve(folder, name)).catch(() => undefined);
+    if (content === undefined || content.length > mostScriptBytes || content.includes(0)) continue;
+    texts.push({ file: path.posix.basename(name), text: content.toString('utf8') });
+  }
+  return texts;
+}
+
+function objectsOf(all: readonly Batch[]): AskedObject[] {
+  const found = new Map<string, AskedObject>();
+  const inputs = all.flatMap(({ queue }) =>
+    queue.jobs.flatMap((job) => {
+      const batch = { queue, job };
+      return listOf(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
+    }),
+  );
+  for (const { batch, url } of inputs)
+    if (isObject(url))
+      found.set(url, {
+        ...{ label: 'input', url, declared: {}, isProven: true },
+        place: placeOf(batch, 'transfer_input_files'),
+      });
+  return [...found.values()];
+}
+
+const imageOf = (batch: Batch): string | undefined =>
+  valueOf(batch, 'container_image') ?? attributeOf(batch, 'SingularityImage')?.replaceAll('"', '');
