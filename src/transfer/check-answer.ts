@@ -21,6 +21,8 @@ export interface Asked {
   confirm: boolean;
   /** A server that ignores Range may be read from its first byte and the part we have skipped. */
   maySkip: boolean;
+  /** What the server says in words, where it refuses. */
+  words: string;
 }
 
 /** An answer whose body may be used. */
@@ -36,7 +38,7 @@ export interface Accepted extends Identity {
 /** Checks an answer before its first byte is used: throws a Setback, or says which bytes the body holds. */
 export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): Accepted {
   if (head.status === 416) return checkEmpty(head, asked, known);
-  if (head.status !== 200 && head.status !== 206) throw refusal(head, asked);
+  if (isRefusal(head)) throw refusal(head, asked);
   const accepted = head.status === 206 ? partial(head, asked) : whole(head);
   checkContent(head, asked);
   checkIdentity(accepted, asked, known);
@@ -49,6 +51,10 @@ export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): 
     );
   return accepted;
 }
+
+/** An answer whose body is about why there is none of the object's. */
+export const isRefusal = ({ status }: ResponseHead): boolean =>
+  status !== 200 && status !== 206 && status !== 416;
 
 function partial(head: ResponseHead, asked: Asked): Accepted {
   const range = head.headers.get('content-range') ?? '';
@@ -130,21 +136,26 @@ function checkIdentity(accepted: Accepted, asked: Asked, known: Identity): void 
 
 function refusal(head: ResponseHead, asked: Asked): Setback {
   const { status } = head;
-  const said = `answers ${status}${head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`}`;
+  const reason = head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`;
+  const said = `answers ${status}${reason}${asked.words === '' ? '' : ` (${asked.words})`}`;
   if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, said);
   if (status === 401 || status === 403)
-    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, said);
+    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, said, {
+      fix: 'get a token that lets you read this path, and see with `updraft stat URL` who gives them out',
+    });
   if (status === 504)
     return setback('filling', 'transfer-stalled', asked, `${said}: still waiting for the origin`);
   if (status === 429 || status === 503)
-    return setback('busy', 'servers-unreachable', asked, said, retryAfter(head.headers.get('retry-after')));
+    return setback('busy', 'servers-unreachable', asked, said, {
+      ...retryAfter(head.headers.get('retry-after')),
+    });
   if (status >= 500) return setback('broken', 'transfer-failed', asked, said);
   return setback('wrong', 'data-wrong', asked, said);
 }
 
 /** Seconds of a Retry-After field; a date or nothing counts as not said. */
-function retryAfter(field: string | undefined): number | undefined {
-  return field !== undefined && /^\d{1,6}$/.test(field) ? Number(field) : undefined;
+function retryAfter(field: string | undefined): { retryAfterSeconds?: number } {
+  return field !== undefined && /^\d{1,6}$/.test(field) ? { retryAfterSeconds: Number(field) } : {};
 }
 
 function wrong(asked: Asked, what: string): Setback {
@@ -156,13 +167,7 @@ function setback(
   kind: Fault['kind'],
   asked: Asked,
   what: string,
-  retryAfterSeconds?: number,
+  more: { fix?: string; retryAfterSeconds?: number } = {},
 ): Setback {
-  return new Setback(
-    trouble,
-    new Fault(kind, `${asked.host} ${what}`, {
-      about: asked.name,
-      ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    }),
-  );
+  return new Setback(trouble, new Fault(kind, `${asked.host} ${what}`, { about: asked.name, ...more }));
 }

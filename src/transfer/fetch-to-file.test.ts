@@ -234,7 +234,8 @@ test('a refused token is a fault of its own, after every server was asked', asyn
   const bytes = objectBytes(mebibyte);
   const refuses: ServerOptions = { bytes, get: (e) => e.answer({ status: 403, body: Buffer.from('no') }) };
   const s = await scene(t, [refuses, refuses], { headers: { Authorization: 'Bearer secret-token' } });
-  const fault = await fails(s.fetch(), 'token-refused', /403/);
+  const fault = await fails(s.fetch(), 'token-refused', /403 .*\(no\)/);
+  assert.match(fault.fix ?? '', /get a token/);
   assert.doesNotMatch(fault.message, /secret-token/);
   assert.ok(s.servers.every(({ seen }) => seen.length > 0));
   const without = await scene(t, [refuses]);

@@ -1,5 +1,5 @@
 import { Fault } from '../fault/fault.ts';
-import { checkAnswer, type Accepted } from './check-answer.ts';
+import { checkAnswer, isRefusal, type Accepted } from './check-answer.ts';
 import { orAborted } from './deadline.ts';
 import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
 import type { BodyEnd } from './http-connection.ts';
@@ -8,6 +8,7 @@ import { requestObject, type Answer } from './object-request.ts';
 import type { Source } from './roster.ts';
 import type { ResponseHead } from './response-head.ts';
 import type { Piece } from './segments.ts';
+import { serverWords } from './server-words.ts';
 import { Setback } from './setback.ts';
 
 /** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */
@@ -18,7 +19,8 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
   try {
     answer = await ask(context, lane);
     const { connection, head, url } = answer;
-    const asked = { ...askedOf(lane), confirm: context.mustConfirm, tokenSent: answer.tokenSent };
+    const words = isRefusal(head) ? await serverWords(connection, head, context.clock) : '';
+    const asked = { ...askedOf(lane), confirm: context.mustConfirm, tokenSent: answer.tokenSent, words };
     const accepted = checkAnswer(head, asked, context.known);
     await context.accepted(accepted, lane);
     const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));
