@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { someFacts } from '../../../test/check/facts.ts';
+import type { PlanFacts } from '../facts.ts';
+import { findAll } from '../finding.ts';
+import { diskRules } from './disk.ts';
+
+function found(bytes: number | undefined, disk: string, more: Partial<PlanFacts> = {}, name = 'd.tar.gz') {
+  const expect = bytes === undefined ? '' : `expect = { bytes = ${bytes} }\n`;
+  const text = `[data.d]\nurl = "osdf:///${name}"\n${expect}[resources]\ndisk = "${disk}"\n`;
+  return findAll(diskRules, { ...someFacts(text), ...more });
+}
+
+test('a disk that cannot even hold the object is an error with the disk to ask for', () => {
+  const [only, ...others] = found(150e9, '100 GB');
+  assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['disk-too-small', 'error', 9, 0]);
+  assert.match(only?.message ?? '', /disk = 100 GB cannot hold: 150 GB needed \(150 GB of data\.d\)/);
+  assert.equal(only?.fix, 'set disk = "165 GB" in [resources]');
+});
+
+test('a disk that holds the archive but not what it unpacks to is a warning with every part', () => {
+  const [only] = found(10e9, '20 GB');
+  assert.deepEqual([only?.rule, only?.level], ['disk-tight', 'warning']);
+  assert.match(
+    only?.message ?? '',
+    /31 GB needed \(1 GB for outputs, checkpoints and logs .*30 GB for data\.d/,
+  );
+});
+
+test('an image sent along takes disk, too', () => {
+  const image = { path: '/x.sif', isThere: true, bytes: 8e9 };
+  assert.deepEqual(found(1e9, '5 GB', {}), []);
+  assert.equal(found(1e9, '5 GB', { image })[0]?.rule, 'disk-too-small');
+  assert.equal(found(1e9, '10 GB', { image })[0]?.rule, 'disk-tight');
+});
+
+test('enough disk, disk that Updraft reckons itself, and data of unknown size are no finding', () => {
+  assert.deepEqual(found(10e9, '32 GB'), []);
+  assert.deepEqual(found(10e9, 'auto'), []);
+  assert.deepEqual(found(undefined, '2 GB'), []);
+  assert.deepEqual(found(10e9, '12 GB', {}, 'd.tar'), []);
+});

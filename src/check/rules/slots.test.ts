@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { whereIn } from '../../../test/check/facts.ts';
+import type { SlotFacts } from '../facts.ts';
+import { findAll } from '../finding.ts';
+import { analyseSlots, slotRules } from './slots.ts';
+
+const words = ['memory = 64 GB', 'gpus = 1', 'gpu.cuda = 12.1'];
+
+/** One text per machine: a letter for each condition it meets. */
+function slotsOf(...machines: string[]): SlotFacts {
+  return {
+    conditions: words.map((one, index) => ({
+      words: one,
+      place: { file: 'updraft.toml', line: 20 + index },
+    })),
+    slots: machines.map((met, index) => ({
+      name: `m${index}`,
+      meets: ['m', 'g', 'c'].map((letter) => met.includes(letter)),
+      fitsNow: met.includes('!'),
+    })),
+    largest: { memoryBytes: 0, diskBytes: 0 },
+  };
+}
+const found = (...machines: string[]) =>
+  findAll(slotRules, { slots: slotsOf(...machines), where: whereIn() });
+
+test('each condition costs the machines that would match without it, the dearest first', () => {
+  const analysis = analyseSlots(slotsOf('mgc!', 'mgc', 'gc', 'gc', 'gc', 'mg', 'm', ''));
+  assert.deepEqual([analysis.total, analysis.matching, analysis.free], [8, 2, 1]);
+  assert.deepEqual(
+    analysis.costs.map(({ words: one, without }) => `${one}: ${without}`),
+    ['memory = 64 GB: 5', 'gpu.cuda = 12.1: 3'],
+  );
+});
+
+test('a job that no machine could run is an error that names the one condition to blame', () => {
+  const [only, ...others] = found('gc', 'gc', 'mg');
+  assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['no-slot', 'error', 20, 0]);
+  assert.match(only?.message ?? '', /none of the 3 machines .*`memory = 64 GB` 1, `gpu\.cuda = 12\.1` 2/);
+  assert.equal(only?.fix, 'without `memory = 64 GB` 2 would match');
+});
+
+test('where two conditions together are to blame, nobody is blamed alone', () => {
+  assert.match(found('g', 'g', 'c')[0]?.fix ?? '', /no single condition/);
+});
+
+test('a condition that keeps three of four machines away is a warning', () => {
+  const [only] = found('mgc', 'gc', 'gc', 'gc', 'gc');
+  assert.deepEqual([only?.rule, only?.level, only?.line], ['few-slots', 'warning', 20]);
+  assert.match(only?.message ?? '', /1 of 5 machines match; `memory = 64 GB` costs most: without it 5 would/);
+});
+
+test('a job that most machines can run, and a pool that was not asked, are no finding', () => {
+  assert.deepEqual(found('mgc', 'mgc', 'g'), []);
+  assert.deepEqual(findAll(slotRules, { slots: undefined, where: whereIn() }), []);
+});

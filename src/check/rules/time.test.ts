@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { someFacts } from '../../../test/check/facts.ts';
+import { findAll } from '../finding.ts';
+import type { PoolCustoms } from '../pool-customs.ts';
+import { resultRules } from './results.ts';
+import { timeRules } from './time.ts';
+
+const ospool: PoolCustoms = {
+  title: 'the OSPool',
+  wantsProject: true,
+  durations: [
+    { name: 'Medium', seconds: 36_000 },
+    { name: 'Long', seconds: 72_000 },
+  ],
+};
+const rules = [...timeRules, ...resultRules];
+
+function found(text: string, code = 'save("model.pt")', customs?: PoolCustoms) {
+  return findAll(rules, { ...someFacts(text, { 'train.py': code }), customs });
+}
+const names = (...args: Parameters<typeof found>): string[] => found(...args).map(({ rule }) => rule);
+const time = (value: string): string => `checkpoint = "ckpt"\n[resources]\ntime = "${value}"\n`;
+
+test('a job longer than the longest class is an error; the classes it fits are not', () => {
+  const [only] = found(time('21h'), 'ckpt model.pt', ospool);
+  assert.deepEqual([only?.rule, only?.level, only?.line], ['duration', 'error', 7]);
+  assert.match(only?.message ?? '', /time = "21h" is longer than the 20h that the OSPool gives/);
+  assert.deepEqual(names(time('19h'), 'ckpt model.pt', ospool), []);
+});
+
+test('without a time the shortest class holds, which is told; a pool without classes does not mind', () => {
+  const [only] = found('', undefined, ospool);
+  assert.deepEqual([only?.rule, only?.level], ['no-time', 'warning']);
+  assert.match(only?.message ?? '', /"Medium", for jobs up to 10h \(there is also "Long" up to 20h\)/);
+  assert.deepEqual(names(''), []);
+});
+
+test('a long job without a checkpoint is warned of, a short one is not', () => {
+  assert.deepEqual(names('[resources]\ntime = "3h"\n'), ['no-checkpoint']);
+  assert.deepEqual(names('[resources]\ntime = "1h"\n'), []);
+});
+
+test('a checkpoint folder that no code names is warned of', () => {
+  assert.deepEqual(names(time('3h')), ['checkpoint-unused']);
+  assert.deepEqual(names(time('3h'), 'model.pt os.environ["UPDRAFT_CHECKPOINT"]'), []);
+  assert.deepEqual(names(time('3h'), 'model.pt torch.save(x, "ckpt/last")'), []);
+});
+
+test('the folder may stand in the command, and code that is not sent is not judged', () => {
+  const own = (command: string) =>
+    `name = "x"\n[train]\ncommand = "${command}"\noutputs = ["model.pt"]\ncheckpoint = "ckpt"\n`;
+  assert.deepEqual(names(own('python3 train.py --save-to ckpt --out model.pt'), 'nothing'), []);
+  assert.deepEqual(names(own('/opt/train')), []);
+});
+
+test('an output that nothing writes is warned of with its line; one built from parts is not', () => {
+  const outputs = (list: string) =>
+    `name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = [${list}]\n`;
+  const [only, ...others] = found(outputs('"model.pt", "weights.bin"'));
+  assert.deepEqual([only?.rule, only?.line, others.length], ['output-unwritten', 4, 0]);
+  assert.match(only?.message ?? '', /"weights\.bin"/);
+  assert.deepEqual(names(outputs('"out/model.pt"')), []);
+  assert.deepEqual(names(outputs('"model.pt"'), 'save(name + ".pt", name="model")'), []);
+});

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { someFacts } from '../../../test/check/facts.ts';
+import type { TokenFact } from '../facts.ts';
+import { findAll } from '../finding.ts';
+import { tokenRules } from './tokens.ts';
+
+const hour = 3_600_000;
+
+function found(token: Partial<TokenFact>, text = '[resources]\ntime = "10h"\n') {
+  const facts = someFacts(text);
+  return findAll(tokenRules, { ...facts, tokens: [{ label: 'data.d', place: undefined, ...token }] });
+}
+const endsIn = (hours: number) => ({ expires: someFacts().now + hours * hour });
+
+test('a token that ends before a day in the queue and an attempt have passed is a warning with both figures', () => {
+  const [only] = found(endsIn(20));
+  assert.deepEqual([only?.rule, only?.level], ['token-short', 'warning']);
+  assert.match(only?.message ?? '', /good for 20h more; .* take 1d10h/);
+});
+
+test('a token that outlives that, or that tells no end, is fine', () => {
+  assert.deepEqual(found(endsIn(35)), []);
+  assert.deepEqual(found({}), []);
+  assert.deepEqual(found(endsIn(29), ''), []);
+});
+
+test('a token that is missing or expired is an error in the words of who looked for it', () => {
+  const problem = { kind: 'missing', message: 'none was found', fix: 'get one' } as const;
+  assert.deepEqual(found({ problem }), [
+    { rule: 'token-missing', level: 'error', message: 'data.d: none was found', fix: 'get one' },
+  ]);
+  assert.deepEqual(
+    found({ problem: { ...problem, kind: 'expired' } }).map(({ rule }) => rule),
+    ['token-expired'],
+  );
+});
