@@ -150,6 +150,9 @@ const order = shape({
     unpacker: maybe(inside),
   }),
   resources: shape({ cpus: amount, gpus: amount, memoryBytes: amount, timeSeconds: maybe(amount) }),
+  recovery: maybe(
+    shape({ attempts: ordinal, failedJobs: maybe(ordinal), firstWait: amount, mostWait: amount }),
+  ),
   filesFrom: absolute,
   scratchParent: absolute,
   resultsTo: absolute,

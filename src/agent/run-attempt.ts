@@ -8,6 +8,7 @@ import { CheckpointKeeper } from './checkpoint/keeper.ts';
 import { choosePython } from './choose-python.ts';
 import { cleanUp } from './clean-up.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
+import { heedFailedJobs, tellFailedJob } from './failed-jobs.ts';
 import { checkResultsFolder, giveBack } from './give-back.ts';
 import { lastErrorLine } from './last-error-line.ts';
 import { describeMachine } from './machine.ts';
@@ -18,7 +19,7 @@ import { withPatience } from './patience.ts';
 import { leaveMark, takeMark } from './pause.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
-import { selfTest } from './self-test/self-test.ts';
+import { testEnvironment, testMachine } from './self-test/self-test.ts';
 import type { SharedNotes } from './shared-notes.ts';
 import type { Ended } from './shell.ts';
 import { stageData } from './stage-data.ts';
@@ -79,6 +80,7 @@ async function inScratch(order: Order, world: World, note: Note, shared: SharedN
     // Whatever broke because the attempt was asked to end, that is what it ended of; a training's own end counts.
     fault = told(course.ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
   }
+  if (fault !== undefined) await tellFailedJob(order, shared, fault);
   await course.arriving?.stop();
   if (course.isPaused) return { exit: checkpointExit, fault: undefined };
   try {
@@ -107,7 +109,12 @@ async function pursue(
     note(body);
     keeper?.hear(body);
   };
-  const attempt = await bringEnvironment({ order, scratch, world, note: tell, shared });
+  const bare = { order, scratch, world, note: tell, shared };
+  if (paused === undefined) {
+    await heedFailedJobs(order, shared);
+    await testMachine(bare);
+  }
+  const attempt = await bringEnvironment(bare);
   const code = paused?.code ?? (await prepare(attempt));
   keeper = await CheckpointKeeper.open(attempt, code);
   if (paused === undefined) await keeper?.restore();
@@ -141,7 +148,7 @@ async function prepare(attempt: Attempt): Promise<string> {
   await checkResultsFolder(attempt.order);
   const code = await stageFiles(attempt);
   await choosePython(attempt);
-  await selfTest(attempt);
+  await testEnvironment(attempt);
   return code;
 }
 

@@ -20,6 +20,15 @@ export interface OrderedEnvironment extends Pick<Environment, 'image' | 'python'
   pack?: OrderedData;
 }
 
+/** What an attempt must know of what is done about failures. */
+export interface OrderedRecovery {
+  attempts: number;
+  failedJobs?: number;
+  /** Seconds: the first wait, and the longest. */
+  firstWait: number;
+  mostWait: number;
+}
+
 /**
  * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
  * attempt runs. It never holds a token, only the path of a token's file.
@@ -35,6 +44,7 @@ export interface Order {
   data: OrderedData[];
   environment: OrderedEnvironment;
   resources: Resources;
+  recovery?: OrderedRecovery;
   /** Folder that holds `train.files`. */
   filesFrom: string;
   /** Folder in which the attempt makes its own scratch folder, and leaves nothing. */

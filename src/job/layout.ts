@@ -39,6 +39,8 @@ export const noteFolders = {
   slow: 'slow',
   /** Objects that were missing everywhere, and when somebody may look again. */
   brakes: 'brakes',
+  /** Jobs that failed for good, where the run is given up after a number of them. */
+  failed: 'failed',
 } as const;
 
 /** Marks a line that an agent wrote into the job's event log while it ran. */

@@ -1,3 +1,4 @@
+import type { OrderedRecovery } from '../job/job.ts';
 import type { Avoidance, Recovery, Spec } from '../job/spec.ts';
 
 /** How fast a pool tries again, in seconds. */
@@ -76,8 +77,17 @@ export function policyOf(
 }
 
 /** Seconds to wait after the so many-th failure. */
-export const waitAfter = (failures: number, { firstWait, mostWait }: Pace): number =>
-  Math.min(mostWait, firstWait * 2 ** (Math.max(1, failures) - 1));
+export const waitAfter = (
+  failures: number,
+  { firstWait, mostWait }: Pick<Pace, 'firstWait' | 'mostWait'>,
+): number => Math.min(mostWait, firstWait * 2 ** (Math.max(1, failures) - 1));
+
+/** What the attempts themselves must know of a policy. */
+export const orderedRecovery = ({ attempts, failedJobs, pace }: Policy): OrderedRecovery => ({
+  attempts,
+  ...(failedJobs === undefined ? {} : { failedJobs }),
+  ...{ firstWait: pace.firstWait, mostWait: pace.mostWait },
+});
 
 /** What is asked for, attempt by attempt, when each runs out of it: twice as much each time. */
 export function growthSteps({ asked, most }: Growth): number[] {

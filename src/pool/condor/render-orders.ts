@@ -3,6 +3,7 @@ import type { OrderedData } from '../../job/job.ts';
 import type { Plan, PlannedData } from '../../job/plan.ts';
 import { orderEnvironment } from '../../job/planned-environment.ts';
 import { deliveredName } from '../../job/delivered-name.ts';
+import { orderedRecovery, policyOf } from '../../recovery/policy.ts';
 import type { Round } from '../pool.ts';
 import { condorFiles, roundFiles } from './condor-files.ts';
 import { durationClass } from './duration-class.ts';
@@ -23,11 +24,12 @@ export function renderOrders(
   const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
   // Each word passes through the access point: many jobs speak less often.
   const every = Math.max(profile.liveSeconds, plan.jobs.length / 20);
+  const recovery = orderedRecovery(policyOf(plan.spec, { diskBytes: plan.disk.bytes, pace: profile.pace }));
   const meant = round === undefined ? undefined : new Set(round.jobs);
   const folder = roundFiles(round?.number ?? 1).orders;
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
-    const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked };
+    const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };
     return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, liveSeconds: every })}\n`];
   });
   return Object.fromEntries(orders.filter((_, index) => meant?.has(plan.jobs[index]?.id ?? '') ?? true));

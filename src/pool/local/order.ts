@@ -3,15 +3,18 @@ import type { Job, Order } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { orderEnvironment } from '../../job/planned-environment.ts';
+import { orderedRecovery } from '../../recovery/policy.ts';
+import { localPolicy } from './local-policy.ts';
 
 /** What the agent of one attempt is told to do. */
 export function renderOrder(
   runFolder: string,
-  { data, disk, environment, filesIn, spec }: Plan,
+  plan: Plan,
   job: Job,
   attempt: number,
   scratch: string,
 ): Order {
+  const { data, environment, filesIn, spec } = plan;
   return {
     version: 1,
     run: path.basename(runFolder),
@@ -19,7 +22,9 @@ export function renderOrder(
     attempt,
     data,
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
-    resources: { ...spec.resources, diskBytes: disk.bytes },
+    // Nobody promised the disk here: only what the user asked for is held against the machine.
+    resources: spec.resources,
+    recovery: orderedRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
     resultsTo: resultsFolder(runFolder, job.id),
