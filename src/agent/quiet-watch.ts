@@ -4,14 +4,14 @@ import type { Attempt } from './attempt.ts';
 import { describeMachine } from './machine.ts';
 import { hung, quietLimit, type Quiet } from './quiet.ts';
 
-/** After so long without a sign of life it is looked at what the training does; before, it would only cost. */
-const settleSeconds = 5;
+/** After so long without a sign of life, and then so often, it is looked at what the training does. */
 const lookEverySeconds = 10;
 
 /** Tells a training that hangs from one that works without a word. */
 export class QuietWatch {
   readonly #attempt: Attempt;
   readonly #asked: number | undefined;
+  readonly #every: number;
   readonly #activity: Activity;
   /** Seconds of silence at the last look; undefined while there was none. */
   #lookedAt: number | undefined;
@@ -19,20 +19,18 @@ export class QuietWatch {
   constructor(attempt: Attempt) {
     this.#attempt = attempt;
     this.#asked = attempt.order.job.train.quietLimitSeconds;
+    this.#every = Math.min(lookEverySeconds, (this.#asked ?? Infinity) / 4);
     this.#activity = new Activity(attempt.world, attempt.order.resources.gpus > 0);
   }
 
   /** The Fault to end a training with that has been quiet for so long; `processes` are looked for only when needed. */
   look(seconds: number, processes: () => number[]): Fault | undefined {
-    if (seconds < Math.min(settleSeconds, (this.#asked ?? Infinity) / 4)) {
+    if (seconds < this.#every) {
       if (this.#lookedAt !== undefined) this.#activity.forget();
       this.#lookedAt = undefined;
       return undefined;
     }
-    const soonest = quietLimit({ seconds, processes: 0, cpuSeconds: 0, gpuPercent: 0 }, this.#asked);
-    const isLate = seconds > soonest && (this.#lookedAt ?? 0) <= soonest;
-    if (!isLate && this.#lookedAt !== undefined && seconds - this.#lookedAt < lookEverySeconds)
-      return undefined;
+    if (this.#lookedAt !== undefined && seconds - this.#lookedAt < this.#every) return undefined;
     this.#lookedAt = seconds;
     const pids = processes();
     this.#activity.look(pids);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
@@ -14,6 +14,16 @@ function mostAtOnce(lines: string[]): number {
     most = Math.max(most, running);
   }
   return most;
+}
+
+/** An environment in which nvidia-smi knows these GPUs, and Python no PyTorch that could try them. */
+async function withGpus(bench: RunBench, gpus: string[]): Promise<Record<string, string>> {
+  const bin = path.join(bench.folder, 'gpu-bin');
+  await mkdir(bin);
+  const listing = gpus.map((uuid, index) => `echo "${index}, ${uuid}, NVIDIA A100, 0"`);
+  await writeFile(path.join(bin, 'nvidia-smi'), ['#!/bin/sh', ...listing, ''].join('\n'), { mode: 0o755 });
+  await writeFile(path.join(bin, 'python3'), '#!/bin/sh\nexit 3\n', { mode: 0o755 });
+  return { ...bench.env, PATH: `${bin}:${bench.env['PATH'] ?? ''}` };
 }
 
 /** Ends only after a second training has begun, so that a pool that ran one at a time would never end. */
@@ -66,8 +76,9 @@ test('every GPU is given to one attempt at a time, and jobs without GPUs see non
     'echo "$CUDA_VISIBLE_DEVICES" >> "$LOG"; mkdir "$LOG.$CUDA_VISIBLE_DEVICES" && sleep 0.2 && echo 1 > model.pt; rmdir "$LOG.$CUDA_VISIBLE_DEVICES"';
   await bench.describe(command, 'jobs = 4', '[resources]\ncpus = 1\nmemory = "10 MB"\ngpus = 1');
   const machine = { cpus: 8, memoryBytes: 2 ** 30, gpus: ['GPU-a', 'GPU-b'] };
+  const env = await withGpus(bench, machine.gpus);
   const run = await bench.createRun();
-  await supervise(await bench.supervision(run, { machine }));
+  await supervise(await bench.supervision(run, { machine, env }));
   assert.equal((await loadRun(run)).tally.success, 4);
   const lines = await bench.trainings();
   assert.deepEqual(new Set(lines), new Set(['GPU-a', 'GPU-b']));

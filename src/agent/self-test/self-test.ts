@@ -8,14 +8,21 @@ import { checkServers } from './check-servers.ts';
 import { checkTorch } from './check-torch.ts';
 import type { Check, Finding } from './finding.ts';
 
-const checks: Check[] = [checkClock, checkDisk, checkGpus, checkTorch, checkServers];
-
 /**
- * Asks the machine, before any data moves, whether it has what the job needs: a slot that cannot do the work is left
- * after a moment, and not after hours of transfer. All is asked at once, and told in the journal; the Fault that is
+ * Asks the machine, before anything is fetched, whether it has what the job needs: a slot that cannot do the work is
+ * left after a moment, and not after hours of transfer. All is asked at once and told in the journal; the Fault that is
  * thrown names the machine.
  */
-export async function selfTest(attempt: Attempt): Promise<void> {
+export async function testMachine(attempt: Attempt): Promise<void> {
+  await test([checkClock, checkDisk, checkGpus, checkServers], attempt);
+}
+
+/** The same for what can only be known when the software is there, and before data moves: whether it can use the GPUs. */
+export async function testEnvironment(attempt: Attempt): Promise<void> {
+  if (attempt.order.resources.gpus > 0) await test([checkTorch], attempt);
+}
+
+async function test(checks: Check[], attempt: Attempt): Promise<void> {
   const found = await Promise.all(checks.map((check) => asked(check, attempt)));
   const findings = found.flat();
   attempt.note({ kind: 'self-test', checks: findings.map(({ name, ok, said }) => ({ name, ok, said })) });

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
+import { createLocator } from '../../federation/locator.ts';
+import { reachObject } from './reach-object.ts';
+
+function federation() {
+  const clock = jumpingClock();
+  return {
+    clock,
+    options: { federation: createLocator({ env: {}, cwd: '/', uid: 0, version: '0', clock }) },
+  };
+}
+
+/** A port of this machine at which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+test('a machine that reaches nobody for twenty seconds says whom it asked', async () => {
+  const { clock, options } = federation();
+  const port = await closedPort();
+  const began = clock.monotonic();
+  await assert.rejects(reachObject(`http://127.0.0.1:${port}/a.tar`, options), {
+    kind: 'servers-unreachable',
+    message: new RegExp(
+      `reaches no server of http://127\\.0\\.0\\.1:${port}/a\\.tar: 127\\.0\\.0\\.1:${port} refuses connections$`,
+    ),
+  });
+  const waited = (clock.monotonic() - began) / 1000;
+  assert.ok(waited >= 18 && waited <= 20, String(waited));
+});
+
+test('a server that comes up within that time is found', async (t) => {
+  const { clock, options } = federation();
+  const server = http.createServer((_, response) => {
+    // It breaks off the first two questions.
+    if (clock.slept.length < 2) response.destroy();
+    else response.writeHead(200, { 'Content-Length': 7 }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  assert.deepEqual(await reachObject(`http://${host}/a.tar`, options), {
+    server: host,
+    said: 'has it',
+    size: 7,
+  });
+});

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import { test, type TestContext } from 'node:test';
+import { AgentBench } from './agent-bench.ts';
+import { serveBytes } from './byte-server.ts';
+
+const resources = { cpus: 1, gpus: 0, memoryBytes: 1e9, diskBytes: 'auto' as const };
+const train = { command: 'echo 1 > model.pt' };
+
+/** Programs by name, first on the PATH of the agent. */
+async function programs(bench: AgentBench, scripts: Record<string, string>): Promise<NodeJS.ProcessEnv> {
+  await mkdir(bench.at('programs'));
+  for (const [name, script] of Object.entries(scripts)) {
+    await writeFile(bench.at(`programs/${name}`), `#!/bin/sh\n${script}\n`);
+    await chmod(bench.at(`programs/${name}`), 0o755);
+  }
+  return { PATH: `${bench.at('programs')}:${process.env['PATH'] ?? ''}` };
+}
+
+/** A server that has everything but what is called `missing`. */
+async function halfEmptyServer(t: TestContext): Promise<string> {
+  const server = http.createServer((request, response) => {
+    response.writeHead(request.url?.includes('missing') === true ? 404 : 200).end('x');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('before data moves the journal tells what the machine was asked and what it said', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));
+  const { exit, stderr } = await bench.run({ data: [{ name: 'table', url: `${url}/table.csv` }], train });
+  assert.equal(exit, 0, stderr);
+  const [entry] = bench.entries('self-test');
+  assert.deepEqual(
+    entry?.checks.map(({ name, ok }) => [name, ok]),
+    [
+      ['clock', true],
+      ['disk', true],
+      ['data.table', true],
+    ],
+  );
+  assert.match(entry.checks[1]?.said ?? '', /B free in .*scratch/);
+  assert.match(entry.checks[2]?.said ?? '', /^127\.0\.0\.1:\d+ has it: 6 B$/);
+  const kinds = bench.journal().map(({ kind }) => kind);
+  assert.ok(kinds.indexOf('self-test') < kinds.indexOf('fetched'));
+});
+
+test('a machine without the room that was promised is left before anything is fetched', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { url } = await serveBytes(t, Buffer.from('x'));
+  const { exit, stderr } = await bench.run({
+    data: [{ url: `${url}/a.csv` }],
+    resources: { ...resources, diskBytes: 1e18 },
+  });
+  assert.equal(exit, 115);
+  assert.match(
+    stderr,
+    new RegExp(`${os.hostname()} failed the self-test: disk: .* free in .*, 1000 PB needed`),
+  );
+  assert.match(stderr, /fix: /);
+  assert.deepEqual(bench.entries('fetched'), []);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a job that asks for a GPU runs where nvidia-smi finds it, and says which', async (t) => {
+  const bench = await AgentBench.open(t);
+  const env = await programs(bench, {
+    'nvidia-smi': 'echo "0, GPU-8c1f4a2b-11, NVIDIA A100, 0"',
+    python3: 'exit 3',
+  });
+  const order = { train, resources: { ...resources, gpus: 1 } };
+  const { exit, stderr } = await bench.run(order, undefined, {
+    ...env,
+    CUDA_VISIBLE_DEVICES: 'GPU-8c1f4a2b',
+  });
+  assert.equal(exit, 0, stderr);
+  const gpu = bench.entries('self-test')[0]?.checks.find(({ name }) => name === 'gpu');
+  assert.deepEqual(gpu, { name: 'gpu', ok: true, said: 'NVIDIA A100 (GPU-8c1f4a2b-11)' });
+});
+
+for (const [what, scripts, given, exit, message] of [
+  [
+    'whose driver is broken',
+    { 'nvidia-smi': 'echo "Failed to initialize NVML"; exit 18' },
+    '0',
+    115,
+    /Failed to initialize NVML/,
+  ],
+  [
+    'that was given none',
+    { 'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"' },
+    '10000',
+    115,
+    /the pool gave this slot none/,
+  ],
+  [
+    'that PyTorch cannot use',
+    {
+      'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"',
+      python3: 'echo "RuntimeError: CUDA error" >&2; exit 1',
+    },
+    '0',
+    115,
+    /torch: PyTorch cannot use the GPU: RuntimeError: CUDA error/,
+  ],
+  [
+    'whose PyTorch knows no GPUs',
+    { 'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"', python3: 'echo "2.5.1+cpu||0"' },
+    '0',
+    116,
+    /built without support for GPUs/,
+  ],
+] as const)
+  test(`a job that asks for a GPU leaves a machine ${what}`, async (t) => {
+    const bench = await AgentBench.open(t);
+    const env = { ...(await programs(bench, scripts)), CUDA_VISIBLE_DEVICES: given };
+    const result = await bench.run({ train, resources: { ...resources, gpus: 1 } }, undefined, env);
+    assert.equal(result.exit, exit, result.stderr);
+    assert.match(result.stderr, message);
+    assert.deepEqual(bench.entries('training-started'), []);
+  });
+
+test('a last object that is missing is known before the first has been fetched', async (t) => {
+  const bench = await AgentBench.open(t);
+  const url = await halfEmptyServer(t);
+  const { exit, stderr } = await bench.run({
+    data: [
+      { name: 'first', url: `${url}/first.csv`, into: 'first' },
+      { name: 'last', url: `${url}/missing.csv`, into: 'last' },
+    ],
+    train,
+  });
+  assert.equal(exit, 96);
+  assert.match(stderr, /missing\.csv is not there: 127\.0\.0\.1:\d+ say/);
+  assert.deepEqual(bench.entries('fetched'), []);
+});
+
+test('a server that answers, though not well, is left to the transfer', async (t) => {
+  const bench = await AgentBench.open(t);
+  let asked = 0;
+  const server = http.createServer((request, response) => {
+    // Signed URLs refuse to be asked about.
+    if (request.method === 'HEAD') return void response.writeHead(403).end();
+    asked++;
+    response.writeHead(200, { 'Content-Length': 2 }).end('x\n');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.csv`;
+  const { exit, stderr } = await bench.run({ data: [{ url }], train });
+  assert.equal(exit, 0, stderr);
+  assert.ok(asked > 0);
+});

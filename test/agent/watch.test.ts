@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { FolderNotes } from '../../src/agent/folder-notes.ts';
+import { RunNorms } from '../../src/agent/run-norms.ts';
+import type { Order } from '../../src/job/job.ts';
+import { AgentBench } from './agent-bench.ts';
+
+test('a silent training that does nothing is ended at its limit, and the message says what was seen', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({ train: { command: 'sleep 60', quietLimitSeconds: 1 } });
+  assert.equal(exit, 111);
+  assert.match(
+    stderr,
+    /the training of job 0000 on \S+ printed nothing and told no progress for [12]s; meanwhile its (process|\d processes) used 0\.0 s of CPU/,
+  );
+});
+
+test('a silent training that works gets three times the patience', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { exit, stderr } = await bench.run({
+    train: { command: 'while :; do :; done', quietLimitSeconds: 1 },
+  });
+  assert.equal(exit, 111);
+  assert.match(stderr, /no progress for [34]s; meanwhile its process used [0-4]\.\d s of CPU/);
+  assert.match(stderr, /it works, but shows nothing of it/);
+});
+
+test('an attempt on a slow machine leaves it and keeps its checkpoint, and the run knows', async (t) => {
+  const bench = await AgentBench.open(t);
+  const notesFolder = bench.at('notes');
+  const others = (attempt: number): RunNorms =>
+    new RunNorms({ job: { id: '0001', parameters: {} }, attempt } as Order, new FolderNotes(notesFolder));
+  for (const attempt of [1, 2, 3]) await others(attempt).tell(0.4);
+  const { exit, stderr } = await bench.run({
+    notesFolder,
+    train: { command: 'echo 1 > ck/model.pt; echo "epoch 1/5"; sleep 60', checkpoint: 'ck' },
+  });
+  assert.equal(exit, 118, stderr);
+  assert.match(
+    stderr,
+    /the first epoch of job 0000 takes .* s and more on .*: [\d.]+ times the 0\.4 s it takes elsewhere/,
+  );
+  assert.ok(existsSync(bench.at('notes/slow/0000-1')));
+  assert.equal(bench.entries('checkpoint-saved').length, 1);
+  assert.deepEqual(bench.leftovers(), []);
+});
+
+test('an attempt that keeps up tells the run how long its first epoch took', async (t) => {
+  const bench = await AgentBench.open(t);
+  const notesFolder = bench.at('notes');
+  const { exit } = await bench.run({
+    notesFolder,
+    train: { command: 'echo epoch 1; sleep 0.6; echo epoch 2; sleep 0.6; echo 1 > model.pt' },
+  });
+  assert.equal(exit, 0);
+  const seconds = bench.entries('first-epoch')[0]?.seconds ?? 0;
+  assert.ok(seconds > 0.4 && seconds < 5, String(seconds));
+  const order = { job: { id: '0001', parameters: {} }, attempt: 1 } as Order;
+  const [told] = await new RunNorms(order, new FolderNotes(notesFolder)).others();
+  assert.equal(told?.toFixed(3), seconds.toFixed(3));
+});
