@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { PoolName } from '../../job/spec.ts';
+import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { retryRun } from '../../run/retry-run.ts';
+import { retryRun, type Retried } from '../../run/retry-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
-import { planRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
+import { planRetry, type PlannedRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
 import { retryText } from '../retry/retry-text.ts';
 import { durationOption, sizeOption } from '../size-options.ts';
 
@@ -43,36 +44,33 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   const state = await readRunState(run.folder);
   const wish = wishOf(jobs, options);
   const plan = await planRetry(run.folder, state, wish, cli.clock.now());
-  const tell = { run: state.run, folder: run.folder };
+  const isJson = options.json ?? false;
+  const say = (done: Retried): void => tell(cli, run, state, plan, done, isJson);
   if (plan.retries.length === 0) {
-    if (options.json) tellJson(cli, tell, plan, [], []);
-    else tellNothing(cli, state.run, plan, state.endedAt === undefined);
+    say(nothing);
     return;
   }
-  // What is asked for goes to stdout: with --dry-run that is the list.
-  const say = options.dryRun ? cli.out : cli.err;
-  if (!options.json) say(`${retryText(plan, state.jobs.length, cli.columns)}\n`);
+  const text = `${retryText(plan, state.jobs.length, cli.columns)}\n`;
   if (options.dryRun) {
-    if (options.json) tellJson(cli, tell, plan, [], []);
+    if (isJson) say(nothing);
+    else cli.out(text);
     return;
   }
+  if (!isJson) cli.err(text);
   if (!(await isAgreed(cli, plan, options))) {
     cli.err('nothing was changed\n');
     return;
   }
   const pool = openPool(state.pool as PoolName, cli);
   const ids = plan.retries.map(({ job }) => job);
-  const { change } = wish;
-  const { queued, released } = await retryRun(
-    run.folder,
-    pool,
-    { jobs: ids, change, newFiles: plan.newFiles },
-    cli,
-  );
-  if (options.json) tellJson(cli, tell, plan, queued, released);
-  else cli.out(`${toldDone(queued, released)} of ${state.run}\n`);
-  tellNext(cli, run);
+  say(await retryRun(run.folder, pool, { jobs: ids, change: wish.change, newFiles: plan.newFiles }, cli));
+  nextCommands(cli, [
+    [`updraft watch ${run.argument}`, 'see it live'],
+    [`updraft status ${run.argument}`, 'how each job stands'],
+  ]);
 }
+
+const nothing: Retried = { queued: [], released: [] };
 
 function wishOf(jobs: string[], { memory, disk, time, withNewFiles }: Options): RetryWish {
   const change = {
@@ -99,32 +97,36 @@ function toldDone(queued: readonly string[], released: readonly string[]): strin
 
 const count = (jobs: readonly string[]): string => `${jobs.length} job${jobs.length === 1 ? '' : 's'}`;
 
-function tellNothing(cli: Cli, run: string, { left }: RetryPlan, goesOn: boolean): void {
-  for (const { job, why } of left) cli.err(`${job} is left alone: it ${why}\n`);
-  const rest = goesOn ? 'no job has ended without a valid result' : 'every job has a valid result';
-  cli.err(`nothing to retry in ${run}${left.length > 0 ? '' : `: ${rest}`}\n`);
-}
-
-function tellJson(
+function tell(
   cli: Cli,
-  about: Record<string, string>,
+  { folder }: FoundRun,
+  { run, endedAt }: RunState,
   { retries, left, changed }: RetryPlan,
-  queued: string[],
-  released: string[],
+  { queued, released }: Retried,
+  json: boolean,
 ): void {
-  const jobs = retries.map(({ job, lack, what, isMet, explanation: { cause, title, because } }) => ({
-    ...{ job, lack, cause, title, because, mustChange: what },
-    ...(isMet === undefined ? {} : { changeIsMade: isMet }),
-  }));
-  cli.out(`${JSON.stringify({ ...about, jobs, left, changedFiles: changed, queued, released })}\n`);
+  if (json) {
+    const jobs = retries.map(asJson);
+    cli.out(`${JSON.stringify({ run, folder, jobs, left, changedFiles: changed, queued, released })}\n`);
+  } else if (retries.length > 0) {
+    cli.out(`${toldDone(queued, released)} of ${run}\n`);
+  } else {
+    for (const { job, why } of left) cli.err(`${job} is left alone: it ${why}\n`);
+    const rest = endedAt === undefined ? 'no job has ended without' : 'every job has';
+    cli.err(`nothing to retry in ${run}${left.length > 0 ? '' : `: ${rest} a valid result`}\n`);
+  }
 }
 
-function tellNext(cli: Cli, { argument }: FoundRun): void {
-  nextCommands(cli, [
-    [`updraft watch ${argument}`, 'see it live'],
-    [`updraft status ${argument}`, 'how each job stands'],
-  ]);
-}
+const asJson = ({
+  job,
+  lack,
+  what,
+  isMet,
+  explanation: { cause, title, because },
+}: PlannedRetry): object => ({
+  ...{ job, lack, cause, title, because, mustChange: what },
+  ...(isMet === undefined ? {} : { changeIsMade: isMet }),
+});
 
 const help = `
 Only jobs without a valid result are tried again: failed, removed, held for good, or successful ones whose results are

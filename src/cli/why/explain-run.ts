@@ -2,14 +2,14 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
-import { attemptFiles, attemptFolder, jobId, runFiles } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
-import { condorFiles, isBatchOf } from '../../pool/condor/condor-files.ts';
+import { condorFiles } from '../../pool/condor/condor-files.ts';
 import { writtenPolicy } from '../../pool/condor/policy-file.ts';
+import { RunClusters } from '../../pool/condor/run-clusters.ts';
 import { localPolicy } from '../../pool/local/local-policy.ts';
-import { readSubmitNotes } from '../../pool/condor/submit-notes.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
 import { causes } from '../../recovery/causes.ts';
 import { decide, type Decision } from '../../recovery/decide.ts';
@@ -34,10 +34,8 @@ export async function explainRun(
   // A copy of a run may have lost its plan; what its journals say is explained all the same.
   const plan = await readPlan(folder).catch(() => undefined);
   const journal = (await readJournal(path.join(folder, runFiles.journal))).entries;
-  const submitted = journal.flatMap((entry) => (entry.kind === 'submitted' ? [entry.cluster] : []));
   const rules = await runRules(folder);
-  const fromLog =
-    state.pool === 'condor' ? await explainEvents(folder, state.run, new Set(submitted), rules) : undefined;
+  const fromLog = state.pool === 'condor' ? await explainEvents(folder, rules) : undefined;
   const isSupervised = await hasSupervisor(folder, state);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, readAtOnce, async (job) =>
@@ -59,9 +57,14 @@ async function hasSupervisor(folder: string, { pool, endedAt }: RunState): Promi
   return state === 'running' || state === 'elsewhere';
 }
 
-function decisionOn({ attempts }: JobState, plan: Plan, now: number): Decision | undefined {
+function decisionOn(
+  { attempts, attemptsBefore = 0 }: JobState,
+  plan: Plan,
+  now: number,
+): Decision | undefined {
   if (attempts.some(({ outcome }) => outcome === undefined)) return undefined;
-  return decide(historyOf(attempts), localPolicy(plan), now);
+  const ofRound = attempts.filter(({ attempt }) => attempt > attemptsBefore);
+  return decide(historyOf(ofRound), localPolicy(plan), now);
 }
 
 function isAbout({ entry }: FiledEntry, job: string): boolean {
@@ -79,31 +82,20 @@ async function agentEntries(folder: string, { id, attempts }: JobState): Promise
 }
 
 /** What HTCondor's log says of the jobs of the run, by their ids. */
-async function explainEvents(
-  folder: string,
-  run: string,
-  clusters: Set<number>,
-  rules: RunRules | undefined,
-): Promise<Map<string, Explanation>> {
+async function explainEvents(folder: string, rules: RunRules | undefined): Promise<Map<string, Explanation>> {
   const fold = new StoryFold(condorFiles.eventLog);
-  const names = new Map<string, string>();
+  const clusters = new RunClusters(folder);
+  await clusters.refresh();
   const log = path.join(folder, condorFiles.eventLog);
   // Before the jobs are in the queue there is no log.
   const isThere = await stat(log).catch(() => undefined);
   if (isThere !== undefined)
     await scanEventLog(log, (event) => {
-      if (event.kind === 'submit' && isBatchOf(event.details.batchName, run)) clusters.add(event.cluster);
-      if (!clusters.has(event.cluster)) return;
-      const notes = event.kind === 'submit' ? readSubmitNotes(event.details.notes) : undefined;
-      if (notes !== undefined) names.set(`${event.cluster}.${event.proc}`, notes.job);
-      fold.add(event);
+      if (clusters.has(event) === true) fold.add(event);
     });
+  const jobOf = (id: string): string => clusters.whose(...nameOf(id)).job;
   // Of a job that was submitted again, the latest story counts.
-  return new Map(
-    fold
-      .stories()
-      .map((story) => [names.get(story.id) ?? jobId(procOf(story.id)), explainStory(story, rules)]),
-  );
+  return new Map(fold.stories().map((story) => [jobOf(story.id), explainStory(story, rules)]));
 }
 
 /** A job that waits for its canaries. */
@@ -153,7 +145,10 @@ const notYetQueued = (job: string): Explanation => ({
   advice: ['See what the queue has: condor_q'],
 });
 
-const procOf = (id: string): number => Number(id.split('.')[1]);
+function nameOf(id: string): [cluster: number, proc: number] {
+  const [cluster, proc] = id.split('.');
+  return [Number(cluster), Number(proc)];
+}
 
 /** The rules the access point follows for the run, if they are ours: an adopted submit file has its own. */
 async function runRules(folder: string): Promise<RunRules | undefined> {

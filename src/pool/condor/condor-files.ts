@@ -33,6 +33,9 @@ export function roundFiles(round: number): Record<'submit' | 'items' | 'orders',
 /** How `condor_q` names the jobs of one round together. */
 export const batchName = (run: string, round: number): string => (round === 1 ? run : `${run}#${round}`);
 
-/** Whether a batch is a round of the run. */
-export const isBatchOf = (batch: string | undefined, run: string): boolean =>
-  batch === run || (batch?.startsWith(`${run}#`) ?? false);
+/** The round of the run that a batch is; undefined where it is none of the run's. */
+export function roundOfBatch(batch: string | undefined, run: string): number | undefined {
+  if (batch === undefined || !batch.startsWith(run) || run === '') return undefined;
+  const [, round] = /^#(\d+)$/.exec(batch.slice(run.length)) ?? [];
+  return batch === run ? 1 : round === undefined ? undefined : Number(round);
+}

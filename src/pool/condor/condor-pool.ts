@@ -4,7 +4,9 @@ import type { Env } from '../../base/env.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/read-journal.ts';
+import { policyOf } from '../../recovery/policy.ts';
 import type { Pool } from '../pool.ts';
 import { roundPlan } from '../round-plan.ts';
 import { assertAllowed } from './assert-allowed.ts';
@@ -15,7 +17,7 @@ import { findProfile } from './find-profile.ts';
 import { jobIds } from './job-ids.ts';
 import { launcherScript, pluginScript } from './launcher.ts';
 import { agentExecutable } from './packed-agent.ts';
-import { condorProfiles } from './profiles.ts';
+import { condorProfiles, type Profile } from './profiles.ts';
 import { prepareInputs } from './prepare-inputs.ts';
 import { releaseHeld } from './release-held.ts';
 import { renderOrders } from './render-orders.ts';
@@ -33,10 +35,10 @@ export interface CondorStart {
 /** HTCondor as a pool. Everything after the submission is the schedd's work: nothing of ours needs to run. */
 export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
   return {
-    async customs(plan) {
-      const tools = await CondorTools.find(env).catch(() => undefined);
-      const named = plan.spec.run.profile;
-      return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findProfile(named, tools);
+    customs: (plan) => likelyProfile(plan, env),
+    async policy(plan) {
+      const { pace } = await likelyProfile(plan, env);
+      return policyOf(plan.spec, { diskBytes: plan.disk.bytes, pace });
     },
     async render(plan, run, round) {
       const tools = await CondorTools.find(env);
@@ -61,16 +63,7 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
         shown,
       };
     },
-    async submit(runFolder) {
-      const tools = await CondorTools.find(env);
-      const myself = identifyProcess(pid);
-      if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
-      const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
-      const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
-      const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
-      await prepareInputs(runFolder, plan, await agentExecutable(env, self), env);
-      for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
-    },
+    submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
     async stop(runFolder, jobs) {
       const tools = await CondorTools.find(env);
       const names = await latestIds(runFolder);
@@ -93,6 +86,25 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
       if (id !== undefined) await tools.ask('condor_vacate_job', [id]);
     },
   };
+}
+
+/** Submits what the run's journal tells of and HTCondor does not have yet. */
+async function submitRounds(runFolder: string, { self, env, clock, pid }: CondorStart): Promise<void> {
+  const tools = await CondorTools.find(env);
+  const myself = identifyProcess(pid);
+  if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const rounds = entries.flatMap((entry) => (entry.kind === 'round-started' ? [entry.round] : []));
+  const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
+  await prepareInputs(runFolder, plan, await agentExecutable(env, self), env);
+  for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
+}
+
+/** Whose customs apply, as far as this machine can tell. */
+async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
+  const tools = await CondorTools.find(env).catch(() => undefined);
+  const named = spec.run.profile;
+  return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findProfile(named, tools);
 }
 
 /** The names under which HTCondor has the jobs of a run by now. */

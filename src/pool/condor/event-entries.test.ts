@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createParser } from '../../eventlog/parse.ts';
+import { jobId } from '../../job/layout.ts';
 import { fold } from '../../journal/fold.ts';
 import type { JobState } from '../../journal/state.ts';
 import { EventEntries } from './event-entries.ts';
 
 /** The only job after these events, each `number text`, a second apart. */
 function story(...events: string[]): JobState {
-  const entries = new EventEntries({ willRelease: (code, _, holds) => code === 13 && holds < 2 });
+  const entries = new EventEntries(
+    { willRelease: (code, _, holds) => code === 13 && holds < 2 },
+    (_, proc) => ({ job: jobId(proc), round: 1 }),
+  );
   const parser = createParser({ reference: 0, onEvent: (event) => entries.add(event) });
   const text = events.map((event, index) => {
     const stamp = `2026-11-15 03:00:${String(index).padStart(2, '0')}`;

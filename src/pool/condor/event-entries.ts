@@ -1,8 +1,8 @@
 import type { EventOf, LogEvent } from '../../eventlog/events.ts';
-import { jobId, liveMark, resultsFolder } from '../../job/layout.ts';
+import { liveMark, resultsFolder } from '../../job/layout.ts';
 import { decode, isAgentEntry } from '../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
-import { readSubmitNotes } from './submit-notes.ts';
+import type { Known } from './run-clusters.ts';
 import { exitOfHold, holdFault } from './hold-fault.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
@@ -41,15 +41,15 @@ const removed = 1023;
 export class EventEntries {
   readonly #rules: ReleaseRule;
   readonly #stories = new Map<string, Story>();
-  /** Jobs by HTCondor's name of them, as their submit events say. */
-  readonly #names = new Map<string, string>();
+  readonly #whose: (cluster: number, proc: number) => Known;
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
   #headless = false;
 
-  constructor(rules: ReleaseRule) {
+  constructor(rules: ReleaseRule, whose: (cluster: number, proc: number) => Known) {
     this.#rules = rules;
+    this.#whose = whose;
   }
 
   /** The entries of the events added since the last call. */
@@ -71,10 +71,7 @@ export class EventEntries {
 
   add(event: LogEvent): void {
     if (event.proc < 0) return;
-    const key = `${event.cluster}.${event.proc}`;
-    const notes = event.kind === 'submit' ? readSubmitNotes(event.details.notes) : undefined;
-    if (notes !== undefined) this.#names.set(key, notes.job);
-    const job = this.#names.get(key) ?? jobId(event.proc);
+    const { job, round } = this.#whose(event.cluster, event.proc);
     let story = this.#stories.get(job);
     if (story === undefined) {
       story = newStory(job, event.cluster);
@@ -84,7 +81,7 @@ export class EventEntries {
     const time = event.time ?? this.#lastTime;
     if (isKnown(story, time)) return;
     this.#lastTime = time;
-    if (event.cluster > story.cluster) this.#again(story, event.cluster, notes?.round ?? 2);
+    if (event.cluster > story.cluster) this.#again(story, event.cluster, round);
     if (event.cluster === story.cluster) this.#addTo(story, event);
   }
 

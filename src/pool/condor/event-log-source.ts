@@ -2,19 +2,19 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { LogEvent } from '../../eventlog/events.ts';
 import { EventLogTail } from '../../eventlog/tail.ts';
-import { attemptFolder, runFiles } from '../../job/layout.ts';
+import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { EntrySource, News } from '../../journal/entry-source.ts';
 import type { Entry, FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AccountTrouble } from '../../journal/state.ts';
-import { readJournal } from '../../journal/read-journal.ts';
 import { willRelease } from '../../recovery/answer-by-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { attemptEnd } from '../local/attempt-end.ts';
-import { condorFiles, isBatchOf } from './condor-files.ts';
+import { condorFiles } from './condor-files.ts';
 import { EventEntries } from './event-entries.ts';
 import { eventLogTrouble } from './event-log-trouble.ts';
 import { readPolicy } from './policy-file.ts';
+import { RunClusters } from './run-clusters.ts';
 
 /** The entries that HTCondor's event log tells of a run. Its folder is enough: no scheduler is asked. */
 export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
@@ -29,8 +29,9 @@ class EventLogSource {
   #policy: Policy | undefined;
   #tail: EventLogTail | undefined;
   readonly #entries: EventEntries;
-  #clusters = new Set<number>();
-  #run = '';
+  readonly #clusters: RunClusters;
+  /** Events from one on of which only the journal's news tell whose it is. */
+  #later: LogEvent[] = [];
   #told = false;
   #garbled = 0;
   /** What happened to the file, other than growing; it stays so. */
@@ -40,29 +41,35 @@ class EventLogSource {
     this.#runFolder = runFolder;
     this.path = path.join(runFolder, condorFiles.eventLog);
     this.#plan = plan;
-    this.#entries = new EventEntries({
-      willRelease: (code, subcode, failures) =>
-        this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures),
-    });
+    this.#clusters = new RunClusters(runFolder);
+    this.#entries = new EventEntries(
+      {
+        willRelease: (code, subcode, failures) =>
+          this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures),
+      },
+      (cluster, proc) => this.#clusters.whose(cluster, proc),
+    );
   }
 
   async read(): Promise<News> {
     this.#garbled = 0;
+    await this.#clusters.refresh();
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
+    await this.#takeLater();
     const entries = await Promise.all(this.#entries.take().map((entry) => this.#explain(entry)));
     return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
   }
 
   async #trouble(): Promise<AccountTrouble | undefined> {
-    if (this.#clusters.size === 0) return undefined; // not submitted yet
+    if (this.#clusters.numbers.length === 0) return undefined; // not submitted yet
     const bytes = await stat(this.path).then(
       ({ size }) => size,
       () => undefined,
     );
     return eventLogTrouble({
       path: this.path,
-      clusters: [...this.#clusters],
+      clusters: this.#clusters.numbers,
       bytes,
       told: this.#told,
       happened: this.#happened,
@@ -72,24 +79,27 @@ class EventLogSource {
 
   /** Somebody may have other jobs write to the same log: only the run's own count. */
   #take(event: LogEvent): void {
-    const isSubmit = event.kind === 'submit' || event.kind === 'cluster-submit';
-    if (isSubmit && isBatchOf(event.details.batchName, this.#run)) this.#clusters.add(event.cluster);
-    if (!this.#clusters.has(event.cluster)) return;
+    const isOurs = this.#later.length > 0 ? 'later' : this.#clusters.has(event);
+    if (isOurs === 'later') this.#later.push(event);
+    if (isOurs !== true) return;
     this.#told = true;
     this.#entries.add(event);
   }
 
+  /** A round that began between our reading of the journal and that of the log is in the journal by now. */
+  async #takeLater(): Promise<void> {
+    if (this.#later.length === 0) return;
+    await this.#clusters.refresh();
+    const events = this.#later;
+    this.#later = [];
+    for (const event of events) this.#take(event);
+  }
+
   async #openTail(): Promise<EventLogTail> {
     this.#policy = await readPolicy(this.#runFolder, this.#plan);
-    const { entries } = await readJournal(path.join(this.#runFolder, runFiles.journal));
-    // Logs of old releases leave the year out: it is the run's.
-    let reference = 0;
-    for (const entry of entries) {
-      if (entry.kind === 'run-created') [this.#run, reference] = [entry.run, Date.parse(entry.t)];
-      if (entry.kind === 'submitted') this.#clusters.add(entry.cluster);
-    }
     return new EventLogTail(this.path, {
-      reference,
+      // Logs of old releases leave the year out: it is the run's.
+      reference: this.#clusters.createdAt,
       onEvent: (event) => this.#take(event),
       onGarbled: () => void (this.#garbled += 1),
       onNotice: (notice) => {

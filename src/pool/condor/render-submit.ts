@@ -11,7 +11,6 @@ import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
 import { nativeName, tokenName } from './render-orders.ts';
 import { imageLines, isFederated } from './render-image.ts';
-import { submitNotes } from './submit-notes.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
 export interface SubmitInput {
@@ -150,8 +149,6 @@ function identityLines(input: SubmitInput): string[] {
   return [
     `batch_name = ${literal(batchName(input.run, numberOf(input)))}`,
     'description = $(what)',
-    // In the log, so that it alone tells whose events they are.
-    `submit_event_notes = ${submitNotes('$(job)', numberOf(input))}`,
     `MY.UpdraftRun = ${adString(input.run)}`,
     'MY.UpdraftJob = "$(job)"',
     ...accountLines(input),

@@ -1,0 +1,60 @@
+import path from 'node:path';
+import type { LogEvent } from '../../eventlog/events.ts';
+import { jobId, runFiles } from '../../job/layout.ts';
+import { JournalTail } from '../../journal/tail.ts';
+import { roundOfBatch } from './condor-files.ts';
+
+/** A job of the run, and the round in which HTCondor got to know it under a name. */
+export interface Known {
+  job: string;
+  round: number;
+}
+
+/** Which clusters of HTCondor's are rounds of a run, and which job of the run each of their jobs is. */
+export class RunClusters {
+  readonly #tail: JournalTail;
+  #run = '';
+  #createdAt = 0;
+  readonly #rounds = new Map<number, readonly string[]>();
+  readonly #clusters = new Map<number, number>();
+
+  constructor(runFolder: string) {
+    this.#tail = new JournalTail(path.join(runFolder, runFiles.journal));
+  }
+
+  /** When the run was made, in milliseconds since the epoch. */
+  get createdAt(): number {
+    return this.#createdAt;
+  }
+
+  get numbers(): number[] {
+    return [...this.#clusters.keys()];
+  }
+
+  /** Takes in what the run's journal has gained. A round is written there before its jobs are submitted. */
+  async refresh(): Promise<void> {
+    const { entries } = await this.#tail.read();
+    for (const entry of entries) {
+      if (entry.kind === 'run-created') [this.#run, this.#createdAt] = [entry.run, Date.parse(entry.t)];
+      if (entry.kind === 'round-started') this.#rounds.set(entry.round, entry.jobs);
+      if (entry.kind === 'submitted') this.#clusters.set(entry.cluster, entry.round ?? 1);
+    }
+  }
+
+  /** Whether an event is of a job of the run; `later` when that is known only after `refresh`. */
+  has(event: LogEvent): boolean | 'later' {
+    if (event.kind === 'submit' || event.kind === 'cluster-submit') {
+      const round = roundOfBatch(event.details.batchName, this.#run);
+      if (round !== undefined && !this.#clusters.has(event.cluster)) this.#clusters.set(event.cluster, round);
+    }
+    const round = this.#clusters.get(event.cluster);
+    if (round === undefined) return false;
+    return round === 1 || this.#rounds.has(round) ? true : 'later';
+  }
+
+  /** Which job HTCondor's job is. */
+  whose(cluster: number, proc: number): Known {
+    const round = this.#clusters.get(cluster) ?? 1;
+    return { job: this.#rounds.get(round)?.[proc] ?? jobId(proc), round };
+  }
+}
