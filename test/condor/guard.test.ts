@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runFiles } from '../../src/job/layout.ts';
+import { condorFiles } from '../../src/pool/condor/condor-files.ts';
+import { condorBench } from './condor-bench.ts';
+
+test('a job on a slow slot leaves it for another, by what the other jobs of the run tell it while they run', async (t) => {
+  const command =
+    'echo epoch 1; if [ "$UPDRAFT_JOB-$UPDRAFT_ATTEMPT" = 0003-1 ]; then sleep 120; fi; sleep 1; echo epoch 2; echo 1 > model.pt; sleep 1';
+  const bench = await condorBench(t, {
+    'updraft.toml': `
+name = "slow-slot"
+[train]
+command = '''${command}'''
+outputs = ["model.pt"]
+[run]
+pool = "condor"
+jobs = 4
+`,
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const state = await bench.finish(run);
+  assert.equal(state.tally.success, 4, JSON.stringify(state.tally));
+  const [first, second, ...more] = state.jobs[3]?.attempts ?? [];
+  assert.equal(first?.exit, 118);
+  assert.match(
+    first.fault?.message ?? '',
+    /the first epoch of job 0003 takes .* elsewhere \(median of 3 attempts/,
+  );
+  assert.equal(second?.outcome, 'success');
+  assert.deepEqual(more, []);
+  const folders = await readdir(path.join(run, runFiles.notes));
+  assert.deepEqual(
+    folders.map((name) => name.replace(/-.*/, '')),
+    ['norms', 'slow'],
+  );
+  assert.deepEqual(await readdir(path.join(run, runFiles.notes, 'slow')), ['0003-1']);
+  const log = await readFile(path.join(run, condorFiles.eventLog), 'utf8');
+  assert.doesNotMatch(log, /Job disconnected/, 'talking to the access point must not cost a job its shadow');
+});
+
+test('a slot that only says that it has a GPU is left at once, with the name of the machine', async (t) => {
+  const bench = await condorBench(t, {
+    'updraft.toml': `
+name = "no-gpu"
+[train]
+command = "echo 1 > model.pt"
+outputs = ["model.pt"]
+[resources]
+gpus = 1
+[run]
+pool = "condor"
+attempts = 1
+`,
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const state = await bench.until(run, ({ jobs }) => jobs[0]?.attempts[0]?.exit === 115);
+  const [attempt] = state.jobs[0]?.attempts ?? [];
+  assert.equal(attempt?.exit, 115, JSON.stringify(attempt));
+  assert.match(
+    attempt.fault?.message ?? '',
+    /\S+ \(\S+\) failed the self-test: gpu: there is no GPU: neither nvidia-smi nor/,
+  );
+  assert.equal(attempt.agent?.training, undefined);
+});
