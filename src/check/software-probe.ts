@@ -33,11 +33,11 @@ export function probeScript({ tools, modules, pythons }: Uses, wantCuda: boolean
   return [
     'cd /',
     `for tool in ${quoted(tools.map(({ name }) => name))}; do`,
-    `  command -v "$tool" >/dev/null 2>&1 && echo "${mark} tool $tool"`,
+    `  command -v -- "$tool" >/dev/null 2>&1 && echo "${mark} tool $tool"`,
     'done',
     'seen=',
     `for python in ${quoted(asked)}; do`,
-    '  where=$(command -v "$python" 2>/dev/null) || continue',
+    '  where=$(command -v -- "$python" 2>/dev/null) || continue',
     '  case " $seen " in *" $where "*) continue ;; esac',
     '  seen="$seen $where"',
     `  echo "${mark} python $where"`,

@@ -59,6 +59,8 @@ function once(uses: readonly Use[]): Use[] {
 /** The program of a simple command, and the one it runs in turn. */
 function programsOf(words: readonly string[]): string[] {
   const [first = '', ...rest] = words;
+  // `name() { command; }` in one line.
+  if (/^(\w+\(\)|\{)$/.test(first)) return programsOf(rest);
   if (!runners.test(first)) return [first];
   const next = rest.findIndex((word) => !/^(-|\d|[A-Za-z_]\w*=)/.test(word));
   return next < 0 ? [first] : [first, ...programsOf(rest.slice(next))];

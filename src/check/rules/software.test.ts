@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { someFacts } from '../../../test/check/facts.ts';
+import type { SoftwareFact } from '../facts.ts';
+import { findAll } from '../finding.ts';
+import { cudaRules } from './cuda.ts';
+import { imageRules, softwareRules } from './software.ts';
+
+const sent = {
+  'run.sh': '#!/bin/sh\nwget x\nunzip x || true\npython3 train.py\n',
+  'train.py': 'import scipy\ndef f():\n    import tqdm\n',
+};
+const job = 'name = "x"\n[train]\ncommand = "sh run.sh"\noutputs = ["m"]\n';
+
+const image = (tools: string[], has?: string[], cuda?: string): SoftwareFact => ({
+  where: 'the image x.sif',
+  isImage: true,
+  tools: new Set(['sh', 'python3', ...tools]),
+  ...(has === undefined ? {} : { python: { path: '/usr/bin/python3', has: new Set(has) } }),
+  ...(cuda === undefined ? {} : { cuda }),
+});
+const found = (software: SoftwareFact | undefined) =>
+  findAll(softwareRules, { ...someFacts(job, sent), software });
+const shown = (software: SoftwareFact | undefined): string[] =>
+  found(software).map(({ level, rule, file, line }) => `${level} ${rule} ${file ?? ''}:${line ?? 0}`);
+
+test('tools and modules that the image lacks are told at the line that uses them', () => {
+  assert.deepEqual(shown(image([], [])), [
+    'error tool-missing run.sh:2',
+    'error module-missing train.py:1',
+    'warning tool-perhaps-missing run.sh:3',
+    'warning module-perhaps-missing train.py:3',
+  ]);
+  assert.match(
+    found(image([], []))[1]?.message ?? '',
+    /`scipy` is not in the image x\.sif \(\/usr\/bin\/python3\)/,
+  );
+});
+
+test('an image that has everything is no finding, nor one that nobody could look into', () => {
+  assert.deepEqual(shown(image(['wget', 'unzip'], ['scipy', 'tqdm'])), []);
+  assert.deepEqual(shown(undefined), []);
+});
+
+test('an image without Python is told once, not for every module', () => {
+  assert.deepEqual(shown(image(['wget', 'unzip'])), ['error module-missing train.py:1']);
+});
+
+function cuda(built: string | undefined, resources: string): string[] {
+  const text = `[resources]\n${resources}\n`;
+  const facts = { ...someFacts(text), software: image([], [], built) };
+  return findAll(cudaRules, facts).map(({ level, rule }) => `${level} ${rule}`);
+}
+
+test('a driver condition below the CUDA of PyTorch is an error across major versions, a warning within one', () => {
+  assert.deepEqual(cuda('12.6', 'gpus = 1\ngpu = { cuda = "11.8" }'), ['error cuda-driver']);
+  assert.deepEqual(cuda('12.6', 'gpus = 1\ngpu = { cuda = "12.1" }'), ['warning cuda-driver-minor']);
+  assert.deepEqual(cuda('12.6', 'gpus = 1\ngpu = { cuda = "12.6" }'), []);
+  assert.deepEqual(cuda('12.6', 'gpus = 1\ngpu = { cuda = "13.0" }'), []);
+});
+
+test('GPUs without a driver condition, and GPUs for a PyTorch without CUDA, are told', () => {
+  assert.deepEqual(cuda('12.6', 'gpus = 1'), ['warning cuda-any-driver']);
+  assert.deepEqual(cuda('none', 'gpus = 1'), ['error cuda-none']);
+  assert.deepEqual(cuda('none', 'gpus = 0'), []);
+  assert.deepEqual(cuda(undefined, 'gpus = 1'), []);
+});
+
+test('an image that is not where its path says is an error', () => {
+  const at = (isThere: boolean) =>
+    findAll(imageRules, { ...someFacts(), image: { path: '/x.sif', isThere, bytes: 0 } }).map(
+      ({ rule }) => rule,
+    );
+  assert.deepEqual([at(true), at(false)], [[], ['image-missing']]);
+});
