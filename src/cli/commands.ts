@@ -56,6 +56,10 @@ export const commands: Record<string, Entry> = {
     summary: 'upload a data set as proven, cache-friendly objects',
     load: () => import('./commands/stage.ts'),
   },
+  env: {
+    summary: 'the software of a job: look into a Pixi environment, pack it, make an image, upload it',
+    load: () => import('./commands/env.ts'),
+  },
   demo: {
     summary: 'train CIFAR-10 end to end on this machine',
     load: () => import('./commands/demo.ts'),

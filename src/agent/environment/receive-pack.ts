@@ -1,12 +1,12 @@
 import { chmod, open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { brokenPack, type PackMetadata } from '../../environment/pack-metadata.ts';
+import { PackInspector } from '../../environment/pack-inspector.ts';
 import { PackSplitter } from '../../environment/pack-splitter.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
 import { fetchBytes } from '../stage-data.ts';
-import { PackInspector } from './pack-inspector.ts';
 
 /** An archive of pixi-pack that is whole, and how it is unpacked. */
 export interface ReceivedPack {

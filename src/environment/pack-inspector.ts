@@ -1,13 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
-import {
-  brokenPack,
-  metadataName,
-  readPackMetadata,
-  type PackMetadata,
-} from '../../environment/pack-metadata.ts';
-import type { EntrySink, FileEntry } from '../../unpack/entry.ts';
-import { usualLimits } from '../../unpack/limits.ts';
-import { TarReader } from '../../unpack/tar-reader.ts';
+import { brokenPack, metadataName, readPackMetadata, type PackMetadata } from './pack-metadata.ts';
+import type { EntrySink, FileEntry } from '../unpack/entry.ts';
+import { usualLimits } from '../unpack/limits.ts';
+import { TarReader } from '../unpack/tar-reader.ts';
 
 const mostText = 64 << 20;
 

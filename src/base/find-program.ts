@@ -1,0 +1,18 @@
+import { access, constants } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from './env.ts';
+
+/** The path of the first of these programs that the PATH leads to. */
+export async function findProgram(names: readonly string[], env: Env): Promise<string | undefined> {
+  const folders = (env['PATH'] ?? '').split(':').filter((folder) => path.isAbsolute(folder));
+  for (const name of names)
+    for (const folder of folders) {
+      const file = path.join(folder, name);
+      const isThere = await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      );
+      if (isThere) return file;
+    }
+  return undefined;
+}

@@ -1,0 +1,102 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { hashName } from '../../environment/hash-name.ts';
+import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
+import { describeLocked } from '../../environment/load-workspace.ts';
+import { needProgram } from '../../environment/pixi-tools.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Cli } from '../cli.ts';
+import { nextCommands } from '../next-commands.ts';
+import { hashFile } from './hash-file.ts';
+import { runTool } from './run-tool.ts';
+import { openWorkspace, withChoice, type Choice } from './workspace.ts';
+
+interface Options extends Choice {
+  write?: true;
+  build?: true;
+  docker?: true;
+  force?: true;
+}
+
+const names = { docker: 'Dockerfile', apptainer: 'apptainer.def' } as const;
+
+export function configureImage(command: Command, cli: Cli): void {
+  withChoice(command.description('write the recipe of an image that holds an environment, and build it'))
+    .option('--write', `write ${names.docker} and ${names.apptainer} beside the manifest`)
+    .option('--force', 'replace recipes that differ')
+    .option('--docker', 'print the Dockerfile instead of the Apptainer definition')
+    .option('--build', 'build the image with Apptainer, named with the hash of its content')
+    .addHelpText('after', example)
+    .action((word: string, options: Options) => image(cli, word, options));
+}
+
+async function image(cli: Cli, word: string, options: Options): Promise<void> {
+  const workspace = await openWorkspace(cli, word);
+  const facts = describeLocked(workspace, options.environment, options.platform);
+  const folder = path.dirname(workspace.manifestFile);
+  const input = {
+    manifest: path.basename(workspace.manifestFile),
+    environment: options.environment,
+    ...(facts.needs.cuda === undefined ? {} : { cuda: facts.needs.cuda.replace(/\.0$/, '') }),
+    hash: facts.hash,
+  };
+  const recipes = { docker: dockerfile(input), apptainer: apptainerDefinition(input) };
+  if (options.write || options.build) {
+    for (const kind of ['docker', 'apptainer'] as const)
+      await write(cli, path.join(folder, names[kind]), recipes[kind], options.force === true);
+    await write(cli, path.join(folder, '.dockerignore'), '.pixi\n', false).catch(() => undefined);
+  } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
+  if (options.build)
+    await build(cli, folder, `${workspace.manifest.name ?? 'environment'}-${options.environment}.sif`);
+  else tellNext(cli);
+}
+
+async function write(cli: Cli, file: string, text: string, force: boolean): Promise<void> {
+  const present = await readFile(file, 'utf8').catch(() => undefined);
+  const shown = path.relative(cli.cwd, file);
+  if (present === text) return;
+  if (present !== undefined && !force)
+    throw new Fault('usage', `${shown} is there already, and differs`, {
+      fix: 'add --force to replace it',
+      about: file,
+    });
+  await writeFile(file, text);
+  cli.err(`wrote ${shown}\n`);
+}
+
+async function build(cli: Cli, folder: string, name: string): Promise<void> {
+  const apptainer = await needProgram('apptainer', 'building an image', cli.env);
+  const draft = path.join(folder, `.${name}.part`);
+  try {
+    await runTool(cli, apptainer, ['build', '--force', draft, names.apptainer], { cwd: folder });
+    const { sha256 } = await hashFile(draft, cli.signal);
+    const file = path.join(folder, hashName(name, sha256));
+    await rename(draft, file);
+    const shown = path.relative(cli.cwd, file);
+    cli.out(`[environment]\nimage = ${JSON.stringify(shown)}\n`);
+    nextCommands(cli, [[`updraft env stage ${shown} osdf:///…`, 'upload it for all jobs']]);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+function tellNext(cli: Cli): void {
+  nextCommands(cli, [
+    ['updraft env image --write', 'write both recipes beside the manifest'],
+    ['updraft env image --build', 'build the image with Apptainer'],
+    ['docker build -t REGISTRY/NAME:TAG .', 'or with Docker, and push it'],
+  ]);
+}
+
+const example = `
+Two stages: one installs the locked environment with Pixi, the other keeps only its folder. No CUDA base image is
+needed: the libraries are in the environment, the driver is the worker's. The build machine needs no GPU.
+
+Examples:
+  $ updraft env image -e gpu > apptainer.def
+  $ updraft env image -e gpu --write
+  $ updraft env image -e gpu --build
+
+Exit codes: 0 written; 2 a recipe differs and --force is missing; 3 the manifest or the lock is wrong; 4 apptainer is not
+here; 116 building failed.`;

@@ -1,0 +1,106 @@
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { findProgram } from '../../base/find-program.ts';
+import { hashName } from '../../environment/hash-name.ts';
+import { inspectPack } from '../../environment/inspect-pack.ts';
+import { describeLocked } from '../../environment/load-workspace.ts';
+import { needProgram, packWords } from '../../environment/pixi-tools.ts';
+import { formatSize } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+import { nextCommands } from '../next-commands.ts';
+import { sizeWords } from './facts-text.ts';
+import { runTool } from './run-tool.ts';
+import { openWorkspace, withChoice, type Choice } from './workspace.ts';
+
+interface Options extends Choice {
+  outputFolder: string;
+  tar?: true;
+  pixiUnpack?: string;
+  json?: true;
+}
+
+export function configurePack(command: Command, cli: Cli): void {
+  withChoice(command.description('make an archive of an environment for workers without Pixi and containers'))
+    .option('-o, --output-folder <folder>', 'where the archive goes', '.')
+    .option('--tar', 'a plain tar, which needs pixi-unpack beside it, instead of a self-extracting script')
+    .option('--pixi-unpack <file>', 'the pixi-unpack to put into the script, instead of a downloaded one')
+    .option('--json', 'print the archive as JSON')
+    .addHelpText('after', example)
+    .action((word: string, options: Options) => pack(cli, word, options));
+}
+
+async function pack(cli: Cli, word: string, options: Options): Promise<void> {
+  const workspace = await openWorkspace(cli, word);
+  const facts = describeLocked(workspace, options.environment, options.platform);
+  const [program, ...leading] = await packProgram(cli);
+  cli.err(`packing ${options.environment} for ${options.platform}: ${sizeWords(facts)}\n`);
+  const folder = path.resolve(cli.cwd, options.outputFolder);
+  const draft = await mkdtemp(path.join(folder, '.updraft-pack-'));
+  try {
+    const ending = options.tar ? 'tar' : 'sh';
+    const output = path.join(
+      draft,
+      `${workspace.manifest.name ?? 'environment'}-${options.environment}.${ending}`,
+    );
+    const version = await runTool(cli, program, [...leading, '--version'], { capture: true });
+    const words = packWords(version, {
+      ...options,
+      platform: facts.subdir,
+      manifest: workspace.manifestFile,
+      output,
+      executable: options.tar !== true,
+      ...(options.pixiUnpack === undefined
+        ? {}
+        : { unpackSource: path.resolve(cli.cwd, options.pixiUnpack) }),
+    });
+    await runTool(cli, program, [...leading, ...words]);
+    const found = await inspectPack(output, cli.signal);
+    const file = path.join(folder, hashName(output, found.sha256));
+    await rename(output, file);
+    tell(cli, path.relative(cli.cwd, file), { ...found, ...options });
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/** pixi-pack itself, or pixi, which can fetch and run it. */
+async function packProgram(cli: Cli): Promise<[string, ...string[]]> {
+  const own = await findProgram(['pixi-pack'], cli.env);
+  if (own !== undefined) return [own];
+  const pixi = await findProgram(['pixi'], cli.env);
+  return pixi === undefined
+    ? [await needProgram('pixi-pack', 'packing', cli.env)]
+    : [pixi, 'exec', 'pixi-pack'];
+}
+
+function tell(
+  cli: Cli,
+  file: string,
+  { bytes, sha256, packages, json }: { bytes: number; sha256: string; packages: number; json?: true },
+): void {
+  if (json) {
+    cli.out(`${JSON.stringify({ file, bytes, sha256, packages })}\n`);
+    return;
+  }
+  cli.err(`${file}: ${packages} packages, ${formatSize(bytes)}, read through and found whole\n`);
+  cli.out(`[environment]\npack = { url = ${JSON.stringify(file)}, sha256 = "${sha256}" }\n`);
+  nextCommands(cli, [
+    [
+      `updraft env stage ${shellQuote(file)} osdf:///…`,
+      'upload it: archives of this size do not travel from the access point',
+    ],
+    ['updraft check', 'see that the job file is good with the lines above'],
+  ]);
+}
+
+const example = `
+The archive is named with the first 8 digits of its SHA-256: caches hand out what they first saw under a name.
+pixi-pack is called in the form of its version (before 0.7: pixi-pack pack).
+
+Examples:
+  $ updraft env pack -e gpu
+  $ updraft env pack -e gpu --tar
+
+Exit codes: 0 packed; 3 the manifest or the lock is wrong; 4 pixi-pack is not here; 116 it failed, or its archive is broken.`;

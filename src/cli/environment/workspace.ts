@@ -1,0 +1,30 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { findManifest, loadWorkspace, type Workspace } from '../../environment/load-workspace.ts';
+import type { Cli } from '../cli.ts';
+
+/** The options by which every command finds one environment. */
+export interface Choice {
+  environment: string;
+  platform: string;
+}
+
+export function withChoice(command: Command): Command {
+  return command
+    .argument('[workspace]', 'a pixi.toml or pyproject.toml, or the folder that holds one', '.')
+    .option('-e, --environment <name>', 'environment of the workspace', 'default')
+    .option('-p, --platform <name>', 'platform of the workers', 'linux-64');
+}
+
+/** The manifest that a word of the command line means, as the user would write it. */
+export async function manifestOf(cli: Cli, word: string): Promise<string> {
+  const file = await findManifest(path.resolve(cli.cwd, word));
+  const short = path.relative(cli.cwd, file);
+  return short.startsWith('..') ? file : short;
+}
+
+/** Reads a workspace, with paths as the user would write them. */
+export async function openWorkspace(cli: Cli, word: string): Promise<Workspace> {
+  const file = await findManifest(path.resolve(cli.cwd, word));
+  return await loadWorkspace(file);
+}

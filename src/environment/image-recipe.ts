@@ -1,0 +1,93 @@
+/** What a recipe is written for. */
+export interface RecipeInput {
+  /** Name of the manifest beside the recipe. */
+  manifest: string;
+  environment: string;
+  /** CUDA the builder pretends to have: it has no GPU, and without one pixi would refuse the GPU build. */
+  cuda?: string;
+  /** Names what the image holds. */
+  hash: string;
+}
+
+const builder = 'ghcr.io/prefix-dev/pixi:noble';
+const base = 'ubuntu:24.04';
+/** Activates the environment and becomes the command it is given. */
+const entry = '/usr/local/bin/in-environment';
+const app = '/opt/environment';
+
+const prefixOf = ({ environment }: RecipeInput): string => `${app}/.pixi/envs/${environment}`;
+
+/** The commands that install the environment and write the script that activates it. */
+function installing(input: RecipeInput): string[] {
+  const { environment, cuda } = input;
+  return [
+    ...(cuda === undefined ? [] : [`export CONDA_OVERRIDE_CUDA=${cuda}`]),
+    `cd ${app}`,
+    `pixi install --locked --environment ${environment}`,
+    `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} --shell bash; echo 'exec "$@"'; } > ${app}/entry.sh`,
+    `chmod 755 ${app}/entry.sh`,
+  ];
+}
+
+const notice = ({ manifest, environment, hash }: RecipeInput): string[] => [
+  `# The environment "${environment}" of ${manifest}, packages ${hash.slice(0, 8)}. Made by: updraft env image`,
+  '# Only the environment is in the image: code and data travel with each job.',
+];
+
+/** A Dockerfile: installs in one stage, keeps only the environment in the next, at the same path. */
+export function dockerfile(input: RecipeInput): string {
+  const prefix = prefixOf(input);
+  return [
+    ...notice(input),
+    `FROM ${builder} AS build`,
+    `COPY ${input.manifest} pixi.lock ${app}/`,
+    `RUN ${installing(input).join(' && \\\n    ')}`,
+    '',
+    `FROM ${base}`,
+    `LABEL updraft.environment=${input.hash}`,
+    `COPY --from=build ${prefix} ${prefix}`,
+    `COPY --from=build ${app}/entry.sh ${entry}`,
+    '# Apptainer runs commands without the entry script: the environment is on the PATH for them too.',
+    `ENV PATH=${prefix}/bin:$PATH CONDA_PREFIX=${prefix}`,
+    `ENTRYPOINT ["${entry}"]`,
+    '',
+  ].join('\n');
+}
+
+/** An Apptainer definition of the same image. */
+export function apptainerDefinition(input: RecipeInput): string {
+  const prefix = prefixOf(input);
+  const indented = (lines: string[]): string[] => lines.map((line) => `    ${line}`);
+  return [
+    ...notice(input),
+    'Bootstrap: docker',
+    `From: ${builder}`,
+    'Stage: build',
+    '',
+    '%files',
+    ...indented([`${input.manifest} ${app}/${input.manifest}`, `pixi.lock ${app}/pixi.lock`]),
+    '',
+    '%post',
+    ...indented(['set -e', ...installing(input)]),
+    '',
+    'Bootstrap: docker',
+    `From: ${base}`,
+    'Stage: final',
+    '',
+    '%labels',
+    ...indented([`updraft.environment ${input.hash}`]),
+    '',
+    '%files from build',
+    ...indented([`${prefix} ${prefix}`, `${app}/entry.sh ${entry}`]),
+    '',
+    '%environment',
+    ...indented([`export CONDA_PREFIX=${prefix}`, `export PATH=${prefix}/bin:$PATH`]),
+    '',
+    '%runscript',
+    ...indented([`exec ${entry} "$@"`]),
+    '',
+    '%test',
+    ...indented([`${entry} python --version`]),
+    '',
+  ].join('\n');
+}

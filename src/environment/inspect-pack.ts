@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { Fault } from '../fault/fault.ts';
+import { PackInspector } from './pack-inspector.ts';
+import { brokenPack, type PackMetadata } from './pack-metadata.ts';
+import { PackSplitter } from './pack-splitter.ts';
+
+/** An archive of pixi-pack that was read through and found whole. */
+export interface InspectedPack {
+  metadata: PackMetadata;
+  packages: number;
+  form: 'executable' | 'tar';
+  bytes: number;
+  sha256: string;
+}
+
+/** Reads an archive of this machine as the agent will, and says all it can; throws where the agent would refuse it. */
+export async function inspectPack(file: string, signal?: AbortSignal): Promise<InspectedPack> {
+  const inspector = new PackInspector(file);
+  const splitter = new PackSplitter(file, {
+    tar: (piece) => inspector.write(piece),
+    program: () => undefined,
+  });
+  const hash = createHash('sha256');
+  let bytes = 0;
+  try {
+    for await (const piece of createReadStream(file, { highWaterMark: 1 << 20, ...(signal && { signal }) })) {
+      const chunk = piece as Buffer;
+      bytes += chunk.length;
+      hash.update(chunk);
+      await splitter.write(chunk);
+    }
+    splitter.end();
+    const form = splitter.program === undefined ? 'tar' : 'executable';
+    return { ...inspector.finish(), form, bytes, sha256: hash.digest('hex') };
+  } catch (thrown) {
+    if (thrown instanceof Fault)
+      throw thrown.kind.startsWith('archive-') ? brokenPack(file, thrown.message) : thrown;
+    signal?.throwIfAborted();
+    throw new Fault('file-invalid', `${file} cannot be read: ${(thrown as Error).message}`, { about: file });
+  }
+}
