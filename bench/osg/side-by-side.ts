@@ -3,9 +3,9 @@ import { markdownTable } from '../markdown-table.ts';
 import type { Account } from './account.ts';
 
 /** Both ways beside each other, as Markdown. Times are given back in those of the table. */
-export function sideBySide(ways: Record<string, Account>, scale: number): string {
-  const names = Object.keys(ways);
-  const accounts = Object.values(ways);
+export function sideBySide(ways: ReadonlyMap<string, Account>, scale: number): string {
+  const names = [...ways.keys()];
+  const accounts = [...ways.values()];
   const row = (name: string, show: (account: Account) => string): string[] => [name, ...accounts.map(show)];
   const hours = (seconds: number): string => ((seconds * scale) / 3600).toFixed(1);
   const share = (part: (account: Account) => number) => (account: Account) =>

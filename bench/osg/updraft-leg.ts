@@ -91,11 +91,18 @@ async function submit({ pool, scale }: Setting, { folder, federation }: Stage): 
   return (JSON.parse(stdout) as { folder: string }).folder;
 }
 
-/** All jobs have ended, or nobody will let those go on that are held. */
+/** Rules of a run wait less long than this before they let a job go on. */
+const heldForGoodMs = 60_000;
+
+/** All jobs have ended; or those that have not are held, and no rule lets them go on. */
 async function untilOver(runFolder: string, signal: AbortSignal): Promise<RunState> {
+  let movedAt = systemClock.monotonic();
   for (;;) {
     await systemClock.sleep(1000, signal);
     const state = await readRunState(runFolder);
-    if (state.jobs.length > 0 && state.jobs.every(({ status }) => status === 'ended')) return state;
+    const moving = state.jobs.filter(({ status, held }) => status !== 'ended' && held === undefined);
+    const isOver = state.jobs.every(({ status }) => status === 'ended');
+    if (moving.length > 0 || state.jobs.length === 0) movedAt = systemClock.monotonic();
+    else if (isOver || systemClock.monotonic() - movedAt > heldForGoodMs) return state;
   }
 }

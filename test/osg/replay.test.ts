@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { access } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { cutWorld } from '../../bench/osg/cut-world.ts';
+import { runReplay } from '../../bench/osg/run-replay.ts';
+import { osgWorld } from '../../bench/osg/world.ts';
+import { testPool } from '../pool.ts';
+
+const jobs = 10;
+
+test('of ten of the published jobs, one of each kind of trouble, as many succeed as did, and with Updraft all', async (t) => {
+  const agent = process.env['UPDRAFT_AGENT'] ?? path.resolve(`dist/updraft-agent-linux-${os.arch()}`);
+  if (
+    !(await access(agent).then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    t.skip(`no agent has been built: ${agent} is missing`);
+    return;
+  }
+  // The replay has a pool of its own; where this one cannot be had, that one cannot either.
+  if ((await testPool(t)) === undefined) return;
+  const expected = cutWorld(osgWorld(1), jobs).jobs.filter(({ row }) => row.outcome === 'success').length;
+  const accounts = await runReplay({
+    ...{ jobs, seed: 1, scale: 2400, only: ['seed', 'updraft'], together: true, keep: false },
+    ...{ say: (line) => t.diagnostic(line), signal: t.signal },
+  });
+  const [published, updraft] = ['as published', 'Updraft'].map((name) => accounts.get(name));
+  assert.equal(published?.valid, expected);
+  assert.equal(updraft?.valid, jobs);
+  assert.ok(updraft.report.attempts > jobs, 'something had to be healed');
+});
