@@ -30,6 +30,9 @@ test('folders go with every name and empty files, and come back the same', async
   assert.equal(put.exit, 0, put.out);
   assert.equal(put.out.trim().split('\n').length, 3);
   assert.deepEqual((await readdir(bench.published('inbox/out'))).sort(), ['a, b; c.txt', 'deep', 'empty']);
+  const again = await bench.updraft(['put', '--recursive', 'out', 'osdf:///inbox/out'], { env });
+  assert.equal(again.exit, 0, again.err);
+  assert.equal(again.out.match(/: there already; verified: digest$/gm)?.length, 3, again.out);
   const get = await bench.updraft(['get', '-r', 'osdf:///inbox/out', 'back'], { env });
   assert.equal(get.exit, 0, get.err);
   for (const name of names)

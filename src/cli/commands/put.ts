@@ -4,6 +4,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { putObject, type Put } from '../../federation/put-object.ts';
+import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
 import { listUploads, type PutItem } from '../object/put-items.ts';
@@ -21,6 +22,8 @@ interface Options {
 
 interface PutResult extends PutItem {
   put?: Put & { seconds: number };
+  /** The very same was there before. */
+  isOld?: true;
   fault?: Fault;
 }
 
@@ -80,9 +83,32 @@ async function putItem(
     });
     return { ...item, put: { ...put, seconds: seconds() } };
   } catch (error) {
-    return { ...item, fault: inOurWords(asFault(error)) };
+    const fault = asFault(error);
+    const old = fault.kind === 'usage' ? await sameThere(cli, item, federation, tokenFile) : undefined;
+    if (old !== undefined) return { ...item, put: { ...old, seconds: seconds() }, isOld: true };
+    return { ...item, fault: inOurWords(fault) };
   } finally {
     board.end(work);
+  }
+}
+
+/** What the origin has under the name, if that is the file: a file that is its own copy is not fetched again. */
+async function sameThere(
+  cli: Cli,
+  { file, url }: PutItem,
+  locator: FederationLocator,
+  tokenFile: string | undefined,
+): Promise<Put | undefined> {
+  const atOrigin = `${url}${url.includes('?') ? '&' : '?'}directread`;
+  const options = { locator, clock: cli.clock, signal: cli.signal };
+  try {
+    const { bytes, verified } = await fetchToFile(atOrigin, file, {
+      ...options,
+      ...(tokenFile === undefined ? {} : { tokenFile }),
+    });
+    return { bytes, verified: verified === 'manifest' ? 'digest' : verified, server: '' };
+  } catch {
+    return undefined;
   }
 }
 
@@ -91,9 +117,10 @@ function inOurWords(fault: Fault): Fault {
   return new Fault('usage', fault.message, { fix: 'choose another name, or say --overwrite', cause: fault });
 }
 
-function tell(cli: Cli, board: Board, { file, url, put, fault }: PutResult, { json }: Options): void {
+function tell(cli: Cli, board: Board, { file, url, put, fault, isOld }: PutResult, { json }: Options): void {
   if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
   else if (fault !== undefined) tellFault(board, shown(cli, file), fault);
+  else if (isOld && put !== undefined) board.print(`${url}: there already; ${verifiedWords(put.verified)}`);
   else if (put !== undefined)
     board.print(
       `${url}: ${amountWords(put.bytes, put.seconds)}; to ${put.server}; ${verifiedWords(put.verified)}`,
@@ -106,11 +133,11 @@ function wholeNumber(text: string): number {
 }
 
 const example = `
-An object that exists is left alone unless --overwrite is said; caches may go on handing out what they had under that
+An object that exists is left alone unless --overwrite is said, and the same file sent again is no error; caches may go on handing out what they had under that
 name, so a new name is better (\`updraft stage\` makes one). What arrived is compared with the file.
 
 Examples:
   $ updraft put model.pt osdf:///inbox/me/model.pt
   $ updraft put --recursive results osdf:///inbox/me/results
 
-Exit codes: 0 all is there; 2 wrong usage, or the object exists; 93 to 95 token; else those of docs/exit-codes.md.`;
+Exit codes: 0 all is there; 2 wrong usage, or another object has the name; 93 to 95 token; else those of docs/exit-codes.md.`;
