@@ -3,6 +3,7 @@ import { printable } from '../base/printable.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { formatDuration, formatSize } from '../job/units.ts';
+import { needWords, sizeWords, torchWords } from './environment/facts-text.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;
@@ -82,10 +83,22 @@ function dataLines({ data }: Plan): string[] {
   });
 }
 
-function softwareLines({ spec }: Plan): string[] {
+function softwareLines({ spec, environment }: Plan): string[] {
   const { image, python } = spec.environment;
-  const where = image === undefined ? "the worker's own" : `image ${image}`;
-  return [python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`];
+  const pack = environment?.pack;
+  const own = image === undefined ? "the worker's own" : `image ${image}`;
+  const where = pack === undefined ? own : `archive ${pack.url}, unpacked before the training`;
+  const { facts } = environment ?? {};
+  return [
+    python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`,
+    ...(pack === undefined ? [] : [`  ${pack.method}: ${pack.why}`]),
+    ...(facts === undefined
+      ? []
+      : [
+          `Pixi environment ${facts.environment} on ${facts.platform}: Python ${facts.python ?? 'none'}, ${torchWords(facts)}`,
+          `  needs ${needWords(facts)}; ${sizeWords(facts)}; packages ${facts.hash.slice(0, 8)}`,
+        ]),
+  ];
 }
 
 function needLines({ spec, disk }: Plan): string[] {

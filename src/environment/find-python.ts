@@ -23,13 +23,23 @@ const importEach = [
   '    except Exception as error: sys.exit("%s (%s)" % (name, str(error).splitlines()[0] if str(error) else type(error).__name__))',
 ].join('\n');
 
+interface Search {
+  signal?: AbortSignal;
+  /** The only folder to look in: software that came with the job must not be mixed with the machine's. */
+  only?: string;
+}
+
 /**
  * The first interpreter that can really import the modules. The name `python3` alone promises nothing: one of
  * pyenv, conda or a virtual environment may come first on the PATH and know nothing of the system's packages.
  */
-export async function findPython(modules: string[], env: Env, signal?: AbortSignal): Promise<PythonSearch> {
+export async function findPython(
+  modules: string[],
+  env: Env,
+  { signal, only }: Search = {},
+): Promise<PythonSearch> {
   const tried: PythonTried[] = [];
-  for (const candidate of await candidates(env)) {
+  for (const candidate of await candidates(env, only)) {
     const lacks = await whatItLacks(candidate, modules, env, signal);
     if (lacks === undefined) return { found: candidate, tried };
     tried.push({ path: candidate, lacks });
@@ -38,12 +48,9 @@ export async function findPython(modules: string[], env: Env, signal?: AbortSign
 }
 
 /** Every python3 (then python) on the PATH and in the usual places, each program once. */
-async function candidates(env: Env): Promise<string[]> {
-  const folders = [
-    ...(env['PATH'] ?? '').split(':').filter((folder) => path.isAbsolute(folder)),
-    '/usr/bin',
-    '/usr/local/bin',
-  ];
+async function candidates(env: Env, only: string | undefined): Promise<string[]> {
+  const usual = (env['PATH'] ?? '').split(':').filter((folder) => path.isAbsolute(folder));
+  const folders = only === undefined ? [...usual, '/usr/bin', '/usr/local/bin'] : [only];
   const found = new Map<string, string>();
   for (const name of ['python3', 'python'])
     for (const folder of folders) {
