@@ -62,6 +62,7 @@ export async function runAttempt(
 interface Course {
   root?: string;
   arriving?: Arriving;
+  keeper?: CheckpointKeeper | undefined;
   ended?: Ended;
   isPaused?: true;
 }
@@ -104,10 +105,9 @@ async function pursue(
   const paused = world.pausesIn === undefined ? undefined : takeMark(world.pausesIn, order.attempt);
   const scratch = paused?.scratch ?? makeScratch(order);
   course.root = scratch.root;
-  let keeper: CheckpointKeeper | undefined;
   const tell: Note = (body) => {
     note(body);
-    keeper?.hear(body);
+    course.keeper?.hear(body);
   };
   const bare = { order, scratch, world, note: tell, shared };
   if (paused === undefined) {
@@ -116,7 +116,7 @@ async function pursue(
   }
   const attempt = await bringEnvironment(bare);
   const code = paused?.code ?? (await prepare(attempt));
-  keeper = await CheckpointKeeper.open(attempt, code);
+  const keeper = (course.keeper = await CheckpointKeeper.open(attempt, code));
   if (paused === undefined) await keeper?.restore();
   else await keeper?.takeUp();
   if (paused === undefined) await stageData(attempt);

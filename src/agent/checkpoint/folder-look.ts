@@ -6,6 +6,7 @@ import { isInside } from '../../job/inside.ts';
 
 export interface SeenFile {
   bytes: number;
+  inode: bigint;
   /** Changes whenever the file is written to, replaced or renamed. */
   print: string;
 }
@@ -36,7 +37,7 @@ function seeFile(root: string, name: string, { files }: FolderLook): void {
   const info = statSync(path.join(root, name), { bigint: true, throwIfNoEntry: false });
   if (info === undefined) return;
   const { dev, ino, size, mtimeNs, ctimeNs } = info;
-  files.set(name, { bytes: Number(size), print: [dev, ino, size, mtimeNs, ctimeNs].join(' ') });
+  files.set(name, { bytes: Number(size), inode: ino, print: [dev, ino, size, mtimeNs, ctimeNs].join(' ') });
 }
 
 function seeLink(root: string, name: string, { links }: FolderLook): void {

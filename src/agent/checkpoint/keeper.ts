@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault, type Fault } from '../../fault/fault.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import { recordOf } from '../../journal/record-of.ts';
@@ -143,10 +143,14 @@ export class CheckpointKeeper {
     if (signal.aborted) stop();
     signal.addEventListener('abort', stop, { once: true });
     await this.#saving;
-    const look = this.#settled.news();
-    this.#placeWriting();
     this.#trouble = '';
-    if (look !== undefined) await this.#save(look, isLast);
+    try {
+      const look = this.#settled.news();
+      this.#placeWriting();
+      if (look !== undefined) await this.#save(look, isLast);
+    } catch (error) {
+      this.#tell(error);
+    }
     signal.removeEventListener('abort', stop);
   }
 

@@ -1,18 +1,22 @@
 import { lookAt, type FolderLook } from './folder-look.ts';
 
-/** A file that somebody writes to for so long is a log: nobody waits for it, and it alone is no news. */
-const logMs = 60_000;
+/** A folder may never stand still. What is only ever replaced as a whole is then taken after this time … */
+const replacedMs = 5000;
+/** … and what is written to without end, such as a log, after this. */
+const writtenMs = 60_000;
 
 /**
  * Finds the moments in which a folder holds something new and stands still: nothing in it differs from the look
- * before, and nobody has a file in it open for writing.
+ * before, and nobody has a file in it open for writing. Nobody who writes under another name and renames is caught in
+ * the middle.
  */
 export class SettledFolder {
   readonly #folder: string;
   readonly #beingWritten: () => Set<string>;
-  /** Files that are written to, and since when. */
+  /** What does not stand still, and since when. */
   readonly #restless = new Map<string, number>();
-  #logs = new Set<string>();
+  /** Of these, what nobody waits for any longer. */
+  #takenAsIs = new Set<string>();
   #last: FolderLook;
   #kept: FolderLook;
   #isMoving = false;
@@ -32,30 +36,34 @@ export class SettledFolder {
 
   /** What the folder holds, when it stands still and is not what was kept; `now` in milliseconds. */
   look(now: number): FolderLook | undefined {
-    const { look, changed } = this.#next();
-    const news = this.#newsIn(look);
-    if (news.size === 0) return undefined;
-    const restless = changed.union(this.#beingWritten());
+    const before = this.#last;
+    const look = this.#next();
+    if (this.#newsIn(look).size === 0) return undefined;
+    const written = this.#beingWritten();
+    const restless = changes(before, look).union(written);
     for (const name of this.#restless.keys()) if (!restless.has(name)) this.#restless.delete(name);
     for (const name of restless) if (!this.#restless.has(name)) this.#restless.set(name, now);
-    const isLog = (name: string): boolean => now - (this.#restless.get(name) ?? now) >= logMs;
-    this.#logs = new Set([...restless].filter(isLog));
-    return this.#logs.size === restless.size && news.difference(this.#logs).size > 0 ? look : undefined;
+    const patience = (name: string): number =>
+      written.has(name) || !isReplaced(before, look, name) ? writtenMs : replacedMs;
+    const isLate = (name: string): boolean => now - (this.#restless.get(name) ?? now) >= patience(name);
+    this.#takenAsIs = new Set([...restless].filter(isLate));
+    return this.#takenAsIs.size === restless.size ? look : undefined;
   }
 
   /** What the folder holds, when that is not what was kept: for when nobody writes any more. */
   news(): FolderLook | undefined {
-    const { look } = this.#next();
+    const look = this.#next();
     return this.#newsIn(look).size === 0 ? undefined : look;
   }
 
-  /** Whether the folder still is as it was seen, but for its logs. */
+  /** Whether the folder still is as it was seen, but for what never stands still. */
   isStill(look: FolderLook): boolean {
-    return changes(look, lookAt(this.#folder)).difference(this.#logs).size === 0;
+    return changes(look, lookAt(this.#folder)).difference(this.#takenAsIs).size === 0;
   }
 
   keep(look: FolderLook): void {
     this.#kept = look;
+    this.#restless.clear();
   }
 
   /** A folder that was emptied is nothing to keep. */
@@ -63,13 +71,18 @@ export class SettledFolder {
     return look.files.size === 0 ? new Set() : changes(this.#kept, look);
   }
 
-  #next(): { look: FolderLook; changed: Set<string> } {
+  #next(): FolderLook {
     const look = lookAt(this.#folder);
-    const changed = changes(this.#last, look);
+    this.#isMoving = changes(this.#last, look).size > 0;
     this.#last = look;
-    this.#isMoving = changed.size > 0;
-    return { look, changed };
+    return look;
   }
+}
+
+/** Whether a path lost its file or got another one: a rename does so at once, and whole. */
+function isReplaced(before: FolderLook, after: FolderLook, name: string): boolean {
+  const [old, now] = [before.files.get(name), after.files.get(name)];
+  return now === undefined || (old !== undefined && old.inode !== now.inode);
 }
 
 /** The paths at which two looks differ. */

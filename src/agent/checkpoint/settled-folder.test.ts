@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { SettledFolder } from './settled-folder.ts';
+
+async function settled(t: Parameters<typeof temporaryFolder>[0]) {
+  const folder = await temporaryFolder(t, { old: 'x' });
+  const written = new Set<string>();
+  const settledFolder = new SettledFolder(folder, () => written);
+  const replace = (name: string, text: string): void => {
+    writeFileSync(path.join(folder, `.${name}`), text);
+    renameSync(path.join(folder, `.${name}`), path.join(folder, name));
+  };
+  return { folder, settledFolder, written, replace };
+}
+
+test('what was there at the beginning is no news, and what stands still between two looks is', async (t) => {
+  const { settledFolder, replace } = await settled(t);
+  assert.equal(settledFolder.look(0), undefined);
+  replace('model', '1');
+  assert.equal(settledFolder.look(1000), undefined);
+  const look = settledFolder.look(2000);
+  assert.deepEqual([...(look?.files.keys() ?? [])], ['model', 'old']);
+  settledFolder.keep(look!);
+  assert.equal(settledFolder.look(3000), undefined);
+});
+
+test('a file that somebody has open for writing is waited for, though it does not change', async (t) => {
+  const { settledFolder, written, replace } = await settled(t);
+  replace('model', '1');
+  written.add('model');
+  for (const now of [0, 1000, 2000]) assert.equal(settledFolder.look(now), undefined);
+  written.clear();
+  assert.ok(settledFolder.look(3000));
+});
+
+test('a checkpoint that is replaced all the time is taken after a few seconds', async (t) => {
+  const { settledFolder, replace } = await settled(t);
+  for (const second of [0, 1, 2, 3, 4]) {
+    replace('model', String(second));
+    assert.equal(settledFolder.look(second * 1000), undefined);
+  }
+  replace('model', '6');
+  const look = settledFolder.look(6000);
+  assert.ok(look);
+  replace('model', '7');
+  assert.equal(settledFolder.isStill(look), true);
+  settledFolder.keep(look);
+  assert.equal(settledFolder.look(7000), undefined);
+});
+
+test('a log that grows without end holds nothing up for more than a minute', async (t) => {
+  const { folder, settledFolder, replace } = await settled(t);
+  replace('model', '1');
+  for (let second = 0; second < 60; second++) {
+    appendFileSync(path.join(folder, 'log'), 'line\n');
+    assert.equal(settledFolder.look(second * 1000), undefined);
+  }
+  appendFileSync(path.join(folder, 'log'), 'line\n');
+  assert.ok(settledFolder.look(60_000));
+});
+
+test('a checkpoint that is changed while it is copied is not still, and an emptied folder is nothing to keep', async (t) => {
+  const { folder, settledFolder, replace } = await settled(t);
+  mkdirSync(path.join(folder, 'deep'));
+  writeFileSync(path.join(folder, 'deep/model'), '1');
+  settledFolder.look(0);
+  const look = settledFolder.look(1000);
+  assert.ok(look);
+  assert.ok(look.files.has('deep/model'));
+  replace('optimizer', '1');
+  assert.equal(settledFolder.isStill(look), false);
+  for (const name of ['old', 'deep', 'optimizer']) rmSync(path.join(folder, name), { recursive: true });
+  settledFolder.look(2000);
+  assert.equal(settledFolder.look(3000), undefined);
+  assert.equal(settledFolder.news(), undefined);
+});
