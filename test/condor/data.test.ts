@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -12,6 +12,7 @@ import { findPython } from '../../src/environment/find-python.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { makeImage } from './make-image.ts';
 
 const example = path.resolve(import.meta.dirname, '../../examples/cifar10');
 
@@ -42,7 +43,7 @@ const settings = (federation: MiniFederation) => ({
 });
 
 test('CIFAR-10 reaches trainings natively, by https, through our plugin and as a stream', async (t) => {
-  const { found: python } = await findPython(['numpy'], process.env, AbortSignal.timeout(60_000));
+  const { found: python } = await findPython(['numpy'], process.env, { signal: AbortSignal.timeout(60_000) });
   if (python === undefined) {
     t.skip('no Python with numpy on this machine, to make the data');
     return;
@@ -142,26 +143,3 @@ attempts = 1
   assert.deepEqual([job.outcome, attempt?.exit, attempt?.fault?.kind], ['failed', 116, 'environment-broken']);
   assert.match(attempt?.fault?.message ?? '', /has no gzip; add it to the image/);
 });
-
-/** The least that a shell, gzip and the agent need, from this machine's own files. */
-async function makeImage(image: string, lacks?: string): Promise<void> {
-  const folders = ['bin', 'usr/bin', 'tmp', 'proc', 'dev', 'sys', 'etc', 'var/tmp', 'root', 'home'];
-  for (const folder of folders) await mkdir(path.join(image, folder), { recursive: true });
-  const programs = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'].filter((name) => name !== lacks);
-  const script = `
-set -e
-for name in ${programs.join(' ')}; do
-  file=/usr/bin/$name; [ -x "$file" ] || file=/bin/$name
-  for to in bin usr/bin; do cp -L "$file" "$1/$to/$name"; done
-  ldd "$file" | sed -n 's/.*=> \\([^ ]*\\) .*/\\1/p; s/^[[:space:]]*\\(\\/[^ ]*\\) .*/\\1/p' >> "$1/.libraries"
-done
-for name in libc.so.6 libm.so.6 libpthread.so.0 libdl.so.2 librt.so.1 libgcc_s.so.1; do ldconfig -p | sed -n "s/.*$name .* => //p" | head -n 1 >> "$1/.libraries"; done
-sort -u "$1/.libraries" | while read -r library; do mkdir -p "$1$(dirname "$library")"; cp -L "$library" "$1$library"; done
-`;
-  await promisify(execFile)('sh', ['-c', script, 'sh', image], {
-    env: { ...process.env, PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
-  });
-  await writeFile(path.join(image, 'etc/passwd'), 'researcher:x:1000:1000::/tmp:/bin/sh\n');
-  await writeFile(path.join(image, 'etc/group'), 'researcher:x:1000:\n');
-  await writeFile(path.join(image, 'made-by-test'), 'image\n');
-}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Finding } from '../../src/check/finding.ts';
+import { ObjectBench } from '../objects/object-bench.ts';
+
+interface Answer {
+  ok: boolean;
+  findings: Finding[];
+  looked: { what: string; said: string }[];
+  unchecked: { what: string; why: string }[];
+}
+
+const head = 'name = "x"\n[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
+
+async function jobFile(bench: ObjectBench, data: string): Promise<void> {
+  await mkdir(bench.at('job'), { recursive: true });
+  await writeFile(bench.at('job/updraft.toml'), head + data);
+}
+
+async function check(bench: ObjectBench, data: string, env = {}): Promise<Answer & { exit: number }> {
+  await jobFile(bench, data);
+  const { exit, out } = await bench.updraft(['check', 'job', '--quick', '--json'], { env });
+  return { ...(JSON.parse(out.split('\n')[0] ?? '') as Answer), exit };
+}
+
+const rules = ({ findings }: Answer): string[] => findings.map(({ level, rule }) => `${level} ${rule}`);
+const demo = (name = 'x.tar') => `[data.d]\nurl = "osdf:///demo/${name}"\nunpack = "none"\n`;
+const proven = demo() + 'expect = { bytes = 9 }\n';
+
+test('an object that caches and origin have alike is told with its size, and nothing else', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', '123456789');
+  const answer = await check(bench, proven);
+  assert.deepEqual([answer.exit, answer.ok, rules(answer)], [0, true, []]);
+  assert.deepEqual(answer.looked, [{ what: 'data.d', said: '9 B at 2 caches and the origin' }]);
+});
+
+test('a wrong path is an error with exit code 3, before anything is queued', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const answer = await check(bench, demo('y.tar'));
+  assert.deepEqual([answer.exit, answer.ok, rules(answer)], [3, false, ['error object-missing']]);
+  assert.deepEqual([answer.findings[0]?.file, answer.findings[0]?.line], ['job/updraft.toml', 6]);
+  const submitted = await bench.updraft(['submit', 'job']);
+  assert.equal(submitted.exit, 3);
+  assert.match(submitted.err, /object-missing[\s\S]*1 error, so nothing was queued\n {2}fix: .*--no-check/);
+});
+
+test('a cache that answers 404, or lies about the size, is named while jobs may go ahead', async (t) => {
+  for (const [trouble, said] of [
+    ['cache-2: 404', /but cache 127\.0\.0\.1:\d+ answers 404$/],
+    ['cache-1: wrong-size by 3', /but cache 127\.0\.0\.1:\d+ has (6|12) bytes$/],
+  ] as const) {
+    const bench = await ObjectBench.open(t);
+    await bench.publish('demo/x.tar', '123456789');
+    await bench.trouble(trouble);
+    const answer = await check(bench, proven);
+    assert.deepEqual([answer.exit, rules(answer)], [0, ['warning servers-differ']], trouble);
+    assert.match(answer.findings[0]?.message ?? '', said);
+  }
+});
+
+test('servers that are all down are told as not checked, and stop nothing', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', '123456789');
+  await bench.trouble('all: down');
+  const answer = await check(bench, proven);
+  assert.deepEqual([answer.exit, answer.ok, rules(answer)], [0, true, []]);
+  assert.deepEqual(
+    answer.unchecked.map(({ what }) => what),
+    ['data.d'],
+  );
+});
+
+test('an object that was replaced since it was declared is an error with both sizes', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', 'another content');
+  const answer = await check(bench, proven);
+  assert.deepEqual(rules(answer), ['error object-not-as-declared']);
+  assert.match(answer.findings[0]?.message ?? '', /has 15 bytes .* says 9 /);
+});
+
+test('a manifest is read and believed; one that is not there is an error', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const content = '123456789';
+  await bench.publish('demo/x.tar', content);
+  const manifest = { bytes: 9, chunkBytes: 4096, sha256: sha256(content), chunks: [sha256(content)] };
+  await bench.publish('demo/x.json', JSON.stringify(manifest));
+  const withManifest = (name: string) => demo() + `manifest = "osdf:///demo/${name}"\n`;
+  assert.deepEqual(rules(await check(bench, withManifest('x.json'))), []);
+  assert.deepEqual(rules(await check(bench, withManifest('none.json'))), ['error manifest-missing']);
+});
+
+test('tokens: none, one that lives too short, one that is good', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('private/x.tar', '123456789');
+  const data = '[data.d]\nurl = "osdf:///private/x.tar"\nunpack = "none"\nexpect = { bytes = 9 }\n';
+  assert.deepEqual(rules(await check(bench, data)), ['error token-missing']);
+  const short = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 3600 });
+  assert.deepEqual(rules(await check(bench, data, short)), ['warning token-short']);
+  const long = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 10 * 86_400 });
+  const answer = await check(bench, data, long);
+  assert.deepEqual(rules(answer), []);
+  const token = bench.federation.issueToken({ namespace: '/private' }).slice(0, 20);
+  assert.doesNotMatch(JSON.stringify(answer), new RegExp(token));
+});
+
+test('the size that the servers tell counts for the disk, where the job file says none', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', 2_000_000);
+  const answer = await check(bench, `${demo()}[resources]\ndisk = "1 MB"\n`);
+  assert.deepEqual(rules(answer), ['error disk-too-small', 'note unproven']);
+});
+
+test('a folder instead of an object is an error', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/set/x', '1');
+  assert.ok(rules(await check(bench, demo('set'))).includes('error object-is-folder'));
+});
+
+test('for people the report has places, fixes and what was looked at; a run goes on without a check', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', '123456789');
+  await jobFile(bench, demo());
+  const { exit, out, err } = await bench.updraft(['check', 'job', '--quick']);
+  assert.equal(exit, 0);
+  assert.match(
+    out,
+    /^x: 1 job on the pool "local"; 1 note\n\nworth knowing\n {2}job\/updraft\.toml:6 {2}unproven\n/,
+  );
+  assert.match(out, /\nlooked at\n {2}data\.d {2}9 B at 2 caches and the origin\n$/);
+  assert.match(err, /next:\n {2}updraft plan job/);
+});
+
+test('a submit description is checked with its URLs, its script and its Python files', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', '123456789');
+  const files = {
+    'job.sub': `executable = run.sh
+arguments = train.py
+transfer_input_files = train.py, osdf:///demo/x.tar, osdf:///demo/none.tar
+transfer_output_files = model.pt
+request_memory = 1GB
+request_disk = 1GB
+log = log
+queue
+`,
+    'run.sh': '#!/bin/bash\nset -e\npython3 "$@"\n',
+    'train.py': 'resnet50(pretrained=True)\n',
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(bench.cwd, name), text);
+  const { exit, out } = await bench.updraft(['check', 'job.sub', '--json']);
+  const answer = JSON.parse(out.split('\n')[0] ?? '') as Answer;
+  const shown = answer.findings.map(({ rule, file, line }) => `${rule} ${file ?? ''}:${line ?? 0}`);
+  assert.equal(exit, 3);
+  assert.ok(shown.includes('object-missing job.sub:3'), shown.join());
+  assert.ok(shown.includes('run-time-download train.py:1'), shown.join());
+  assert.ok(
+    shown.some((one) => one.startsWith('no-recovery ')),
+    shown.join(),
+  );
+});
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
