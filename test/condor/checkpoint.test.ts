@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { AgentEntry } from '../../src/journal/entry.ts';
+import { isAgentEntry } from '../../src/journal/codec.ts';
+import { readJournal } from '../../src/journal/read-journal.ts';
+import { condorBench, onlyJob, result } from './condor-bench.ts';
+
+/** Data on a web server, which counts how often it was asked for it. */
+async function served(t: TestContext): Promise<{ url: string; asked: () => number }> {
+  let asked = 0;
+  const server = http
+    .createServer(({ method }, response) => {
+      if (method === 'GET') asked += 1;
+      response.end('data');
+    })
+    .listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/data.bin`, asked: () => asked };
+}
+
+/** Counts to `until` in its checkpoint, with the command `each` after every step. */
+const job = (url: string, until: number, each: string, more = ''): Record<string, string> => ({
+  'updraft.toml': `
+name = "checkpointed"
+[train]
+command = "sh train.sh"
+files = ["train.sh"]
+outputs = ["out.txt"]
+checkpoint = "ckpt"
+${more}
+[data.d]
+url = "${url}"
+unpack = "none"
+method = "stream"
+[run]
+pool = "condor"
+`,
+  'train.sh': `
+trap 'echo asked at $n; exit 1' TERM
+cat data/data.bin
+n=$(cat ckpt/step 2>/dev/null || echo 0)
+while [ $n -lt ${until} ]; do
+  n=$((n+1)); echo "step $n/${until}"; echo $n > ckpt/part; mv ckpt/part ckpt/step
+  ${each}
+done
+echo $n > out.txt
+`,
+});
+
+async function entriesOf(run: string, attempt: number): Promise<AgentEntry[]> {
+  const { entries } = await readJournal(path.join(run, `jobs/0000/attempt-${attempt}/agent.jsonl`));
+  return entries.filter(isAgentEntry);
+}
+
+const kinds = (entries: AgentEntry[], kind: AgentEntry['kind']): number =>
+  entries.filter((entry) => entry.kind === kind).length;
+
+test('a training that ends with 85 has its checkpoint at the access point and goes on in its sandbox, its data fetched once', async (t) => {
+  const { url, asked } = await served(t);
+  const bench = await condorBench(t, job(url, 3, 'exit 85'));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const ended = onlyJob(await bench.finish(run));
+  assert.equal(ended.outcome, 'success', JSON.stringify(ended));
+  assert.equal(await result(run, 'out.txt'), '3\n');
+  assert.equal(ended.attempts.length, 1);
+  const entries = await entriesOf(run, 1);
+  assert.deepEqual([kinds(entries, 'fetched'), asked()], [1, 1]);
+  assert.deepEqual([kinds(entries, 'agent-started'), kinds(entries, 'agent-paused')], [4, 3]);
+  assert.equal(ended.attempts[0]?.agent?.resumed?.savedBy, 1);
+});
+
+test('checkpoint_every asks the training to save, and it goes on from there', async (t) => {
+  const { url, asked } = await served(t);
+  const bench = await condorBench(t, job(url, 12, 'sleep 0.5 & wait $!', 'checkpoint_every = "3s"'));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const ended = onlyJob(await bench.finish(run));
+  assert.equal(ended.outcome, 'success', JSON.stringify(ended));
+  assert.equal(asked(), 1);
+  const entries = await entriesOf(run, 1);
+  assert.ok(kinds(entries, 'agent-paused') >= 1);
+  assert.ok(entries.some((entry) => entry.kind === 'resume-checked' && entry.movedOn));
+});
+
+test('an attempt that is evicted after such a checkpoint goes on at another slot from what it saved last', async (t) => {
+  const { url } = await served(t);
+  const each = '[ $n = 2 ] && exit 85; [ $n -gt 2 ] && { sleep 0.5 & wait $!; }';
+  const bench = await condorBench(t, job(url, 12, each));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
+  await bench.tool('condor_vacate_job', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  const ended = onlyJob(await bench.finish(run));
+  assert.equal(ended.outcome, 'success', JSON.stringify(ended));
+  assert.deepEqual(
+    ended.attempts.map(({ outcome }) => outcome),
+    ['evicted', 'success'],
+  );
+  const [, second] = ended.attempts;
+  assert.equal(second?.agent?.resumed?.savedBy, 1);
+  assert.ok((second.agent.resumed.step ?? 0) >= 4, JSON.stringify(second.agent.resumed));
+  assert.equal(second.agent.resumed.movedOn, true);
+});
+
+test('an attempt whose machine vanishes goes on from the last checkpoint that had left it', async (t) => {
+  const { url } = await served(t);
+  const bench = await condorBench(t, job(url, 6, '[ $n = 3 ] && exit 85; sleep 0.6 & wait $!'));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= 4);
+  await bench.tool('condor_vacate_job', '-fast', '-constraint', `UpdraftRun == "${path.basename(run)}"`);
+  const ended = onlyJob(await bench.finish(run));
+  assert.equal(ended.outcome, 'success', JSON.stringify(ended));
+  assert.equal(ended.attempts[1]?.agent?.resumed?.step, 3);
+});
