@@ -73,9 +73,9 @@ export async function retryRun(
     const ids = lacking.map(({ job }) => job.id);
     const held = lacking.filter(({ lack }) => lack === 'held').map(({ job }) => job.id);
     // What a held job will be sent is settled: other files need another submission.
-    if (newFiles !== undefined && held.length > 0) await pool.stop(runFolder, held);
-    const left =
-      newFiles === undefined && held.length > 0 ? await pool.release(runFolder, held, change) : held;
+    const canRelease = newFiles === undefined && held.length > 0;
+    const left = canRelease ? await pool.release(runFolder, held, change) : held;
+    if (left.length > 0) await pool.stop(runFolder, left);
     const released = held.filter((id) => !left.includes(id));
     const queued = ids.filter((id) => !released.includes(id));
     const why = 'asked for with updraft retry';

@@ -2,6 +2,7 @@ import type { EventOf, LogEvent } from '../../eventlog/events.ts';
 import { liveMark, resultsFolder } from '../../job/layout.ts';
 import { decode, isAgentEntry } from '../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
+import { retryReason } from './release-held.ts';
 import type { Known } from './run-clusters.ts';
 import { exitOfHold, holdFault } from './hold-fault.ts';
 
@@ -113,6 +114,7 @@ export class EventEntries {
         return;
       case 'released':
         story.why = `released: ${event.details.reason ?? ''}`;
+        if (event.details.reason?.includes(retryReason)) story.failures = 0;
         this.#emit({ kind: 'job-released', job: story.job, why: event.details.reason ?? '' });
         return;
       case 'terminated':

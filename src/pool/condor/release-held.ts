@@ -1,11 +1,29 @@
+import { mapLimited } from '../../base/map-limited.ts';
+import { ownHold } from '../../recovery/answers.ts';
 import type { ResourceChange } from '../pool.ts';
 import type { CondorTools } from './condor-tools.ts';
 
-const heldStatus = '5';
+const heldStatus = 5;
+/** Edits asked for at once. */
+const atOnce = 4;
+
+/** What the queue tells of a job. */
+interface Queued {
+  id: string;
+  status: number;
+  code: number;
+  subcode: number;
+  failures: number;
+  forgiven: number;
+}
+
+/** The reason that the log gets to tell of a release by `updraft retry`. */
+export const retryReason = 'updraft retry';
 
 /**
- * Releases those jobs that HTCondor holds, changed as said, and gives them. A job that is still in the queue keeps
- * what it saved at its evictions, which one that is submitted anew would not find again.
+ * Releases those jobs that HTCondor holds, with the memory that is asked for, and gives them. A job that is still in
+ * the queue keeps what it saved at its evictions, which one that is submitted anew would not find again. Not released
+ * is what its own rules would hold again at once, and what needs another order: time or disk.
  */
 export async function releaseHeld(
   tools: CondorTools,
@@ -13,30 +31,44 @@ export async function releaseHeld(
   names: ReadonlyMap<string, string>,
   change: ResourceChange,
 ): Promise<Set<string>> {
-  const asked = new Map(
-    jobs.flatMap((job) => (names.has(job) ? [[names.get(job) ?? '', job] as const] : [])),
-  );
+  if (change.diskBytes !== undefined || change.timeSeconds !== undefined) return new Set();
+  const asked = new Map(jobs.flatMap((job) => [[names.get(job) ?? '', job] as const]));
+  asked.delete('');
   if (asked.size === 0) return new Set();
-  const told = await tools.ask('condor_q', [...asked.keys(), '-af:j', 'JobStatus']);
-  const held = told
-    .split('\n')
-    .map((line) => line.trim().split(/\s+/))
-    .flatMap(([id = '', status]) => (status === heldStatus && asked.has(id) ? [id] : []));
+  const held = (await readQueue(tools, [...asked.keys()])).filter(canBeReleased);
   if (held.length === 0) return new Set();
-  for (const id of held) await edit(tools, id, change);
-  await tools.ask('condor_release', [...held]);
-  return new Set(held.map((id) => asked.get(id) ?? ''));
+  await mapLimited(held, atOnce, (job) => edit(tools, job, change));
+  await tools.ask('condor_release', ['-reason', retryReason, ...held.map(({ id }) => id)]);
+  return new Set(held.map(({ id }) => asked.get(id) ?? ''));
 }
 
-/** Its holds and starts so far no longer count for the rules of the run. */
-async function edit(tools: CondorTools, id: string, change: ResourceChange): Promise<void> {
-  const { memoryBytes, diskBytes, timeSeconds } = change;
-  const values: Record<string, number | undefined> = {
-    RequestMemory: memoryBytes === undefined ? undefined : Math.ceil(memoryBytes / 2 ** 20),
-    RequestDisk: diskBytes === undefined ? undefined : Math.ceil(diskBytes / 2 ** 10),
-    AllowedExecuteDuration: timeSeconds,
-  };
-  const known = Object.entries(values).filter(([, value]) => value !== undefined);
-  const words = known.flatMap(([name, value]) => [name, String(value)]);
-  if (words.length > 0) await tools.ask('condor_qedit', [id, ...words]);
+const canBeReleased = ({ status, code, subcode }: Queued): boolean =>
+  status === heldStatus && !(code === ownHold && subcode < 90);
+
+async function readQueue(tools: CondorTools, ids: string[]): Promise<Queued[]> {
+  const attributes = [
+    'JobStatus',
+    'HoldReasonCode',
+    'HoldReasonSubCode',
+    'UpdraftFailures',
+    'UpdraftForgiven',
+  ];
+  const text = await tools.ask('condor_q', [...ids, '-af:j', ...attributes]);
+  return text.split('\n').flatMap((line) => {
+    const [id, ...figures] = line.trim().split(/\s+/);
+    const [status = 0, code = 0, subcode = 0, failures = 0, forgiven = 0] = figures.map(
+      (one) => Number(one) || 0,
+    );
+    return id === undefined || id === '' ? [] : [{ id, status, code, subcode, failures, forgiven }];
+  });
+}
+
+/** What failed so far no longer counts for the rules of the run. */
+async function edit(
+  tools: CondorTools,
+  { id, failures, forgiven }: Queued,
+  { memoryBytes }: ResourceChange,
+): Promise<void> {
+  const memory = memoryBytes === undefined ? [] : ['RequestMemory', String(Math.ceil(memoryBytes / 2 ** 20))];
+  await tools.ask('condor_qedit', [id, 'UpdraftForgiven', String(failures + forgiven), ...memory]);
 }
