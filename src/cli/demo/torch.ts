@@ -7,11 +7,11 @@ const modules = ['torch', 'torchvision', 'numpy'];
 
 /** An interpreter with PyTorch: the one that is there, or Debian's, installed now where we may. */
 export async function ensureTorch(machine: Machine): Promise<string> {
-  const before = await findPython(modules, machine.env, machine.signal);
+  const before = await findPython(modules, machine.env, { signal: machine.signal });
   if (before.found !== undefined) return before.found;
   if (!(await mayInstall(machine))) throw missing(before.tried);
   await aptInstall(machine, debianPackages, 'PyTorch is missing');
-  const after = await findPython(modules, machine.env, machine.signal);
+  const after = await findPython(modules, machine.env, { signal: machine.signal });
   if (after.found === undefined) throw missing(after.tried);
   return after.found;
 }
