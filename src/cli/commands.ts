@@ -13,7 +13,7 @@ interface Entry {
 export const commands: Record<string, Entry> = {
   init: { summary: 'write a commented job file to start from', load: () => import('./commands/init.ts') },
   check: {
-    summary: 'say whether the job file is good, and all that is not',
+    summary: 'say what would fail, before anything is queued',
     load: () => import('./commands/check.ts'),
   },
   plan: { summary: 'show what would be sent and run, and why', load: () => import('./commands/plan.ts') },
