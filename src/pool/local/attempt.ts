@@ -12,6 +12,7 @@ import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { Exit, StartAgent } from './agent-process.ts';
 import { attemptEnd, type AttemptEnd } from './attempt-end.ts';
+import { imageEnvironment, imageStart, inImage } from './image-command.ts';
 import { removeLeftovers, type Kill } from './leftovers.ts';
 import { renderOrder } from './order.ts';
 import type { Share } from './shares.ts';
@@ -81,9 +82,12 @@ export class Attempt {
     } catch (error) {
       throw cannotPrepare(error);
     }
+    const { plan, agent, env, runFolder } = world;
+    const image = await imageStart(plan, env);
+    const command = [...agent, 'run', orderFile];
     const { pid, exited } = await world.startAgent({
-      command: [...world.agent, 'run', orderFile],
-      env: agentEnvironment(world.env, share),
+      command: image === undefined ? command : inImage(image, command, { run: runFolder, scratch, agent }, plan),
+      env: agentEnvironment(image === undefined ? env : imageEnvironment(env), share),
       log: path.join(folder, attemptFiles.log),
       cwd: scratch,
     });

@@ -5,6 +5,7 @@ import { formatSize } from '../../job/units.ts';
 import type { Pool } from '../pool.ts';
 import { agentCommand } from './agent-command.ts';
 import { evictAgent } from './evict-agent.ts';
+import { imageStart } from './image-command.ts';
 import type { Kill } from './leftovers.ts';
 import { detectMachine, type Machine } from './machine.ts';
 import { startSupervisor, type SupervisorStart } from './start-supervisor.ts';
@@ -17,10 +18,11 @@ export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
     async render(plan) {
       const machine = await detectMachine(start.env);
       assertFits(plan, machine);
+      const image = await imageStart(plan, start.env);
       const agent = (await agentCommand(start.env, start.self)).at(-1);
       const together = `${atOnce(plan, machine)} of ${plan.jobs.length}`;
       return {
-        summary: `${together} jobs at a time on this machine (${told(machine)}), by the agent ${agent ?? ''}`,
+        summary: `${together} jobs at a time on this machine (${told(machine)})${image === undefined ? '' : `, in ${image.image}`}, by the agent ${agent ?? ''}`,
         files: {},
       };
     },

@@ -1,0 +1,86 @@
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Env } from '../../base/env.ts';
+import { findProgram } from '../../base/find-program.ts';
+import { Fault } from '../../fault/fault.ts';
+import { fetchedBy, type Plan } from '../../job/plan.ts';
+
+/** What starts a program inside the image of a plan, as HTCondor does it: the agent runs in there, too. */
+export interface ImageStart {
+  runner: string;
+  image: string;
+}
+
+/** Variables that lead into the software of the machine instead of the image's. */
+const misleading = [
+  'PYTHONPATH',
+  'PYTHONHOME',
+  'VIRTUAL_ENV',
+  'CONDA_PREFIX',
+  'LD_PRELOAD',
+  'LD_LIBRARY_PATH',
+];
+
+/** How jobs of this plan get into their image on this machine; undefined for those without one. */
+export async function imageStart({ spec, folder, file }: Plan, env: Env): Promise<ImageStart | undefined> {
+  const { image } = spec.environment;
+  if (image === undefined) return undefined;
+  if (/^(osdf|pelican|stash|https?):/i.test(image))
+    throw new Fault(
+      'pool-unreachable',
+      `Apptainer cannot start the image ${image} by its URL on this machine`,
+      {
+        about: file,
+        fix: `fetch it (updraft get ${image}), and name the file as \`image\` in [environment]`,
+      },
+    );
+  const runner = await findProgram(['apptainer', 'singularity'], env);
+  if (runner === undefined)
+    throw new Fault(
+      'pool-unreachable',
+      `the job runs in the image ${image}, and there is neither apptainer nor singularity on the PATH of this machine`,
+      {
+        about: file,
+        fix: 'install Apptainer, take `image` out of [environment] to use the software of this machine, or choose another pool',
+      },
+    );
+  return { runner, image: image.includes('://') ? image : path.resolve(folder, image) };
+}
+
+/** The command that runs `command` in the image, with all folders that an attempt needs at their own paths. */
+export function inImage(
+  { runner, image }: ImageStart,
+  command: string[],
+  folders: { run: string; scratch: string; agent: string[] },
+  plan: Plan,
+): string[] {
+  const files = fetchedBy(plan).flatMap(({ url, tokenFile }) => [
+    ...(/^file:/i.test(url) ? [fileURLToPath(url)] : []),
+    ...(tokenFile === undefined ? [] : [tokenFile]),
+  ]);
+  const [executable = '', source] = folders.agent;
+  const places = [
+    folders.run,
+    folders.scratch,
+    path.dirname(executable),
+    // An agent that is started from its source needs all of it.
+    ...(source === undefined ? [] : [path.resolve(source, '..', '..', '..')]),
+    ...files.map((file) => path.dirname(file)),
+  ];
+  return [
+    runner,
+    '--silent',
+    'exec',
+    '--no-home',
+    ...(plan.spec.resources.gpus > 0 ? ['--nv'] : []),
+    ...[...new Set(places)].flatMap((place) => ['--bind', `${place}:${place}`]),
+    '--pwd',
+    folders.scratch,
+    image,
+    ...command,
+  ];
+}
+
+/** The environment of an attempt in an image: what points at the machine's own software is left out. */
+export const imageEnvironment = (env: Env): Env =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !misleading.includes(name)));
