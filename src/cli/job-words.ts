@@ -1,5 +1,6 @@
 import { printable } from '../base/printable.ts';
 import { formatSize } from '../job/units.ts';
+import { resumeWords } from '../journal/resume-words.ts';
 import type { AttemptState, JobState, TrainingState } from '../journal/state.ts';
 import { showMillis } from '../report/show-millis.ts';
 import { bytesOf, latestAttempt, remaining, silence } from './job-progress.ts';
@@ -38,11 +39,14 @@ export function jobNotes(job: JobState, now: number): string[] {
     ...(quiet === undefined ? [] : [`unknown: nothing heard for ${showMillis(quiet)}`]),
     ...(job.stopRequested ? ['stopping'] : []),
     ...(left === undefined ? [] : [`ETA ${left < 10_000 ? `${Math.ceil(left / 1000)}s` : showMillis(left)}`]),
-    ...(isMovingData(attempt) ? serverNotes(attempt) : []),
+    ...(isMovingData(attempt) ? serverNotes(attempt) : resumeNotes(attempt)),
   ];
 }
 
 const isMovingData = ({ phase }: AttemptState): boolean => phase === 'fetching' || phase === 'unpacking';
+
+const resumeNotes = ({ agent }: AttemptState): string[] =>
+  agent?.resumed === undefined ? [] : [resumeWords(agent.resumed)];
 
 function endNotes(job: JobState, attempt: AttemptState): string[] {
   if (attempt.outcome === 'success')

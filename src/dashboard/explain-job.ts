@@ -1,4 +1,5 @@
 import { kinds } from '../fault/kinds.ts';
+import { resumeWords } from '../journal/resume-words.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { showMillis } from '../report/show-millis.ts';
 import { ledgerRowsOf } from './job-row.ts';
@@ -39,7 +40,8 @@ function presentSentences(job: JobState, now: number): string[] {
   const since = Date.parse(last.startedAt ?? '');
   const long = Number.isNaN(since) ? '' : `, ${showMillis(Math.max(0, now - since))} since it began`;
   const why = last.why === '' ? '' : ` (${last.why})`;
-  return [...stop, `Attempt ${last.attempt} is ${last.phase}${long}${why}.`];
+  const resumed = last.agent?.resumed === undefined ? [] : [`It ${resumeWords(last.agent.resumed)}.`];
+  return [...stop, `Attempt ${last.attempt} is ${last.phase}${long}${why}.`, ...resumed];
 }
 
 function endSentence(job: JobState, last: AttemptState | undefined): string {

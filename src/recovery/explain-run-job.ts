@@ -1,6 +1,7 @@
 import { kinds } from '../fault/kinds.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
+import { checkpointAdvice, checkpointSentences } from './checkpoint-sentences.ts';
 import type { Decision } from './decide.ts';
 import type { Evidence, Explanation, Standing } from './explanation.ts';
 import { safeLine } from './quote-event.ts';
@@ -31,17 +32,25 @@ export function explainRunJob(account: RunJobAccount): Explanation {
   const found = faultOf(last);
   // A hold has its own cause, unless it keeps the job back for what the agent found.
   const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
-  if (fromLog !== undefined && (fault === undefined || !isByAgent(last))) return { ...fromLog, job: job.id };
+  const [resumed, advice] = [checkpointSentences(last), checkpointAdvice(last)];
+  if (fromLog !== undefined && (fault === undefined || !isByAgent(last)))
+    return {
+      ...{ ...fromLog, job: job.id },
+      because: [...fromLog.because, ...resumed],
+      advice: [...advice, ...fromLog.advice],
+    };
   const standing = fromLog?.standing ?? standingOf(job);
   const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
-  const own = isGood ? goodAccount(job, last) : badAccount(job, last, fault);
+  const own = isGood ? goodAccount(job, last) : badAccount(account, last, fault);
   const log = isGood ? undefined : fromLog;
   return {
     ...{ job: job.id, standing, cause: own.cause, title: own.title },
-    because: [...own.because, ...pastSentences(job), ...(fromLog?.because ?? [])],
+    because: [...own.because, ...resumed, ...pastSentences(job), ...(fromLog?.because ?? [])],
     evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
     doing: fromLog?.doing ?? doing(account),
-    advice: [...new Set([...own.advice, ...(log?.cause === 'exit-code' ? [] : (log?.advice ?? []))])],
+    advice: [
+      ...new Set([...own.advice, ...advice, ...(log?.cause === 'exit-code' ? [] : (log?.advice ?? []))]),
+    ],
   };
 }
 
@@ -83,9 +92,12 @@ function goodAccount({ status, attempts }: JobState, last: AttemptState | undefi
 const heardOf = (last: AttemptState | undefined): string[] =>
   last?.agent === undefined ? [] : [`Its agent last spoke at ${last.agent.lastAt}, by its own clock.`];
 
-function badAccount(job: JobState, last: AttemptState | undefined, fault: FaultRecord | undefined): Own {
-  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined))
-    return { cause: 'interrupted', title: 'it was stopped', because: ['Somebody stopped it.'], advice: [] };
+function badAccount(
+  { job, entries }: RunJobAccount,
+  last: AttemptState | undefined,
+  fault: FaultRecord | undefined,
+): Own {
+  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined)) return stopAccount(entries);
   if (last === undefined)
     return {
       cause: 'waits-for-slot',
@@ -102,6 +114,14 @@ function badAccount(job: JobState, last: AttemptState | undefined, fault: FaultR
     because: [`Attempt ${last.attempt}${placeOf(last)} ended as ${last.outcome ?? 'lost'}. ${heard}`],
     advice: ['See what it printed before.'],
   };
+}
+
+function stopAccount(entries: readonly FiledEntry[]): Own {
+  const reasons = entries.map(({ entry }) => (entry.kind === 'stop-requested' ? entry.why : undefined));
+  const why = reasons.findLast((reason) => reason !== undefined);
+  const because = why === undefined ? 'Somebody stopped it.' : `The run was given up: ${safeLine(why)}.`;
+  const title = why === undefined ? 'it was stopped' : 'the run was given up';
+  return { cause: 'interrupted', title, because: [because], advice: [] };
 }
 
 function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRecord): Own {
@@ -162,6 +182,8 @@ const isTelling = (entry: Entry): boolean =>
   entry.kind === 'fault' ||
   entry.kind === 'fetch-setback' ||
   entry.kind === 'stop-requested' ||
+  entry.kind === 'checkpoint-refused' ||
+  (entry.kind === 'resume-checked' && !entry.movedOn) ||
   (entry.kind === 'training-ended' && entry.status !== 0);
 
 function quoteEntry({ file, entry }: FiledEntry): Evidence {
