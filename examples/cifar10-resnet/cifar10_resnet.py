@@ -133,7 +133,7 @@ class Training:
         path = os.path.join(self.args.checkpoint_dir, "checkpoint.pt")
         if not os.path.exists(path):
             return
-        state = torch.load(path, map_location=self.device, weights_only=True)
+        state = torch.load(path, map_location=self.device)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.left, self.history = state["epoch"], state["left"], state["history"]

@@ -69,7 +69,7 @@ class Training:
     def restore(self):
         if not os.path.exists(self.checkpoint):
             return
-        state = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+        state = torch.load(self.checkpoint, map_location=self.device)
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.epoch, self.seen, self.history = state["epoch"], state["seen"], state["history"]

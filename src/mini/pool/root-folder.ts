@@ -15,6 +15,7 @@ const forJobs = [
   'python3',
   'python3-numpy',
   'python3-torch',
+  'python3-pil',
   'ca-certificates',
   'procps',
   'openssh-server',

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ExampleBench } from './example-bench.ts';
+
+const open = (t: TestContext): Promise<ExampleBench | undefined> =>
+  ExampleBench.open(t, 'cifar10-resnet', ['torch', 'numpy']);
+const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
+
+test('CIFAR-10: a ResNet trains on the batches that arrive, on this machine, and its result is checked', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  await bench.publish('/nrp/osdf/cifar-10');
+  const { code, err } = await bench.updraft('run', '--with', 'small.toml');
+  assert.equal(code, 0, err);
+  const { state } = await bench.result();
+  const agent = state.jobs[0]?.attempts[0]?.agent;
+  assert.deepEqual([agent?.fetches[0]?.unpackedFiles, agent?.training?.epoch], [8, 2]);
+  assert.equal(((await bench.metrics())['history'] as unknown[]).length, 2);
+});
+
+test('CIFAR-10: each batch is trained on as soon as it is there', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  const folder = await unpacked(bench);
+  const data = path.dirname(folder);
+  const later = path.join(bench.folder, 'later');
+  await mkdir(later);
+  const names = ['data_batch_1', 'data_batch_2', 'data_batch_3', 'test_batch'];
+  for (const name of names) await rename(path.join(folder, name), path.join(later, name));
+  await writeFile(path.join(data, '.arriving'), '');
+  const training = bench.start('cifar10_resnet.py', ...small);
+  await training.until('[180/500');
+  for (const name of names) await rename(path.join(later, name), path.join(folder, name));
+  await rm(path.join(data, '.arriving'));
+  const { code, err } = await training.ended;
+  assert.equal(code, 0, err);
+});
+
+test('CIFAR-10: a training that is asked to leave while it waits saves, ends with 85, and goes on from there', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  const folder = await unpacked(bench);
+  const marker = path.join(path.dirname(folder), '.arriving');
+  const [kept, away] = ['data_batch_5', 'later_batch_5'].map((name) => path.join(folder, name));
+  await rename(kept!, away!);
+  await writeFile(marker, '');
+  const training = bench.start('cifar10_resnet.py', ...small);
+  await training.until('[380/500');
+  training.child.kill('SIGTERM');
+  const stopped = await training.ended;
+  assert.equal(stopped.code, 85, stopped.err);
+  await rename(away!, kept!);
+  await rm(marker);
+  const again = await bench.run('cifar10_resnet.py', ...small);
+  assert.equal(again.code, 0, again.err);
+  assert.match(again.out, /Resuming in epoch 1 with [1-4] batches to go/);
+});
+
+for (const [what, damage, words] of [
+  ['is missing', (file: string) => rm(file), /data_batch_2 is not there, and no more data is to come/],
+  [
+    'is something else',
+    (file: string) => writeFile(file, '<html>Sign in</html>'),
+    /data_batch_2 is no batch of CIFAR-10/,
+  ],
+] as const)
+  test(`CIFAR-10: a batch that ${what} is told by name in one line`, async (t) => {
+    const bench = await open(t);
+    if (bench === undefined) return;
+    const folder = await unpacked(bench);
+    await damage(path.join(folder, 'data_batch_2'));
+    const run = await bench.run('cifar10_resnet.py', ...small);
+    assert.equal(run.code, 1, run.out);
+    assert.match(run.err, words);
+    assert.equal(run.err.trim().split('\n').length, 1, run.err);
+  });
+
+test('CIFAR-10: a machine without a GPU is refused when one is asked for', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  bench.env['CUDA_VISIBLE_DEVICES'] = '';
+  const run = await bench.run('cifar10_resnet.py', '--device', 'cuda');
+  assert.equal(run.code, 1);
+  assert.match(run.err, /no GPU that PyTorch can use/);
+});
+
+/** The archive's folder as the agent unpacks it. */
+async function unpacked(bench: ExampleBench): Promise<string> {
+  const made = await bench.run('make_data.py');
+  assert.equal(made.code, 0, made.err);
+  await copyFile(
+    path.join(bench.folder, 'published/cifar-10-python.tar.gz'),
+    path.join(bench.folder, 'a.tgz'),
+  );
+  await writeFile(
+    path.join(bench.folder, 'unpack.py'),
+    'import tarfile\ntarfile.open("a.tgz").extractall("data")\n',
+  );
+  assert.equal((await bench.run('unpack.py')).code, 0);
+  return path.join(bench.folder, 'data/cifar-10-batches-py');
+}

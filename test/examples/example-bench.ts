@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { findPython } from '../../src/environment/find-python.ts';
+import { loadRun } from '../../src/journal/load-run.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { startFederation } from '../../src/mini/federation/federation.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+
+interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** A copy of the examples, as a user has it, in which one of them is run. */
+export class ExampleBench {
+  /** The example's own folder. */
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+
+  readonly #t: TestContext;
+
+  private constructor(t: TestContext, folder: string, env: NodeJS.ProcessEnv) {
+    this.#t = t;
+    this.folder = folder;
+    this.env = env;
+  }
+
+  /** Undefined, and the test skipped, where no Python has the modules. */
+  static async open(t: TestContext, name: string, modules: string[]): Promise<ExampleBench | undefined> {
+    const { found } = await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) });
+    if (found === undefined) {
+      t.skip(`no Python on this machine has ${modules.join(', ')}`);
+      return undefined;
+    }
+    const home = await temporaryFolder(t);
+    await cp(path.join(root, 'examples'), path.join(home, 'examples'), { recursive: true });
+    await mkdir(path.join(home, 'bin'));
+    await symlink(found, path.join(home, 'bin', 'python3'));
+    const env = {
+      ...process.env,
+      HOME: home,
+      XDG_STATE_HOME: path.join(home, 'state'),
+      PATH: `${path.join(home, 'bin')}:${process.env['PATH'] ?? ''}`,
+      // The machine is shared with other tests: threads that wait for each other there take many times as long.
+      OMP_NUM_THREADS: '1',
+    };
+    return new ExampleBench(t, path.join(home, 'examples', name), env);
+  }
+
+  /** Publishes the example's synthetic data where the real data is, for every command from now on. */
+  async publish(prefix: string): Promise<void> {
+    const made = await this.run('make_data.py');
+    assert.equal(made.code, 0, made.err);
+    const folder = path.join(this.folder, 'published');
+    const federation = await startFederation({ namespaces: [{ prefix, folder, public: true }] });
+    this.#t.after(() => federation[Symbol.asyncDispose]());
+    this.env['UPDRAFT_OSDF_HOST'] = federation.discoveryHost;
+    this.env['SSL_CERT_FILE'] = federation.caFile;
+  }
+
+  /** Runs one of the example's scripts. */
+  async run(script: string, ...args: string[]): Promise<Ended> {
+    return await this.start(script, ...args).ended;
+  }
+
+  /** Starts one of the example's scripts; `until` waits for a word in what it prints. */
+  start(script: string, ...args: string[]) {
+    const child = spawn('python3', ['-u', script, ...args], { cwd: this.folder, env: this.env });
+    this.#t.after(() => child.kill('SIGKILL'));
+    let [out, err] = ['', ''];
+    child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+    const ended = new Promise<Ended>((resolve) => child.on('close', (code) => resolve({ code, out, err })));
+    const until = (word: string): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (out.includes(word)) resolve();
+        };
+        child.stdout.on('data', look);
+        look();
+        void ended.then(() => reject(new Error(`it ended before "${word}": ${out}${err}`)));
+      });
+    return { child, ended, until };
+  }
+
+  /** Runs `updraft` in the example's folder. */
+  async updraft(...words: string[]): Promise<Ended> {
+    const program = [path.join(root, 'src/cli/main.ts'), ...words];
+    const options = { cwd: this.folder, env: this.env, maxBuffer: 1 << 24 };
+    try {
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, program, options);
+      return { code: 0, out: stdout, err: stderr };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+      return { code, out: stdout, err: stderr };
+    }
+  }
+
+  /** The only run of the example, and the folder of its first job's results. */
+  async result(): Promise<{ state: RunState; results: string }> {
+    const runs = path.join(this.folder, 'runs');
+    const [name = ''] = await readdir(runs);
+    return {
+      state: await loadRun(path.join(runs, name)),
+      results: path.join(runs, name, 'results', '0000'),
+    };
+  }
+
+  async metrics(): Promise<Record<string, unknown>> {
+    const { results } = await this.result();
+    return JSON.parse(await readFile(path.join(results, 'metrics.json'), 'utf8')) as Record<string, unknown>;
+  }
+}

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ExampleBench } from './example-bench.ts';
+
+const modules = ['torch', 'numpy', 'PIL'];
+const open = (t: TestContext): Promise<ExampleBench | undefined> =>
+  ExampleBench.open(t, 'imagenet-resnet50', modules);
+/** The least that is still ResNet-50 on class folders. */
+const small = '--batch-size 8 --image-size 32 --held-out 0.2 --mix 8 --workers 0 --log-interval 1'.split(' ');
+
+/** Class folders as the agent unpacks them: three classes of six images. */
+async function unpacked(bench: ExampleBench): Promise<string> {
+  const made = await bench.run('make_data.py', 'small.tar', '--classes', '3', '--images-per-class', '6');
+  assert.equal(made.code, 0, made.err);
+  const script = `
+import sys, tarfile, io, os
+for entry in tarfile.open("small.tar"):
+    folder = os.path.join("data", entry.name[:-4])
+    tarfile.open(fileobj=io.BytesIO(tarfile.open("small.tar").extractfile(entry.name).read())).extractall(folder)
+`;
+  await writeFile(path.join(bench.folder, 'unpack.py'), script);
+  const done = await bench.run('unpack.py');
+  assert.equal(done.code, 0, done.err);
+  return path.join(bench.folder, 'data');
+}
+
+test('ImageNet: ResNet-50 trains on the classes that arrive, on this machine, and its result is checked', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  await bench.publish('/nrp/osdf/ILSVRC2012');
+  const { code, err } = await bench.updraft('run', '--with', 'small.toml', '--set', 'resources.cpus=1');
+  assert.equal(code, 0, err);
+  const { state, results } = await bench.result();
+  assert.equal(state.tally.success, 1);
+  const agent = state.jobs[0]?.attempts[0]?.agent;
+  assert.equal(agent?.fetches[0]?.unpackedFiles, 96);
+  assert.deepEqual([agent.training?.epoch, agent.training?.epochs], [2, 2]);
+  assert.ok(agent.training?.accuracy !== undefined && agent.training.loss !== undefined);
+  const metrics = await bench.metrics();
+  assert.equal((metrics['epochs'] as unknown[]).length, 2);
+  const classes = (await readFile(path.join(results, 'classes.txt'), 'utf8')).trim().split('\n');
+  assert.deepEqual(classes, classes.toSorted());
+});
+
+test('ImageNet: whatever order the classes arrive in, the model numbers them by their names', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  const data = await unpacked(bench);
+  const later = path.join(bench.folder, 'later');
+  await rename(path.join(data, 'n01440764'), later);
+  await writeFile(path.join(data, '.arriving'), '');
+  const training = bench.start('main.py', '--epochs', '1', '--save-model', ...small);
+  await training.until('Train Epoch: 1/1');
+  await rename(later, path.join(data, 'n01440764'));
+  await rm(path.join(data, '.arriving'));
+  const { code, err } = await training.ended;
+  assert.equal(code, 0, err);
+  const classes = await readFile(path.join(bench.folder, 'classes.txt'), 'utf8');
+  assert.equal(classes, 'n01440764\nn01443537\nn01484850\n');
+});
+
+test('ImageNet: numbering the classes anew changes no score but its place, nor the momentum', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  await writeFile(
+    path.join(bench.folder, 'renumber.py'),
+    `
+import sys
+import torch
+import main
+sys.argv = ["main.py", "--data-dir", "."]
+training = main.Training(main.parse_arguments(), torch.device("cpu"))
+training.model.eval()
+images = torch.rand(2, 3, 32, 32)
+training.model(images).sum().backward()
+training.optimizer.step()
+before = training.model(images)
+momentum = training.optimizer.state[training.model.fc.bias]["momentum_buffer"].clone()
+training.renumber([2, 0, 1])
+after = training.model(images)
+assert torch.allclose(after[:, :3], before[:, [2, 0, 1]], atol=1e-5)
+assert torch.equal(after[:, 3:], before[:, 3:])
+assert torch.equal(training.optimizer.state[training.model.fc.bias]["momentum_buffer"][:3], momentum[[2, 0, 1]])
+`,
+  );
+  const { code, err } = await bench.run('renumber.py');
+  assert.equal(code, 0, err);
+});
+
+test('ImageNet: a training that is asked to leave saves, ends with 85, and goes on from there', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  await unpacked(bench);
+  const training = bench.start('main.py', '--epochs', '1', ...small);
+  await training.until('Train Epoch: 1/1');
+  training.child.kill('SIGTERM');
+  const stopped = await training.ended;
+  assert.equal(stopped.code, 85, stopped.err);
+  const again = await bench.run('main.py', '--epochs', '1', ...small);
+  assert.equal(again.code, 0, again.err);
+  assert.match(again.out, /Resuming in epoch 1 after \d+ images/);
+});
+
+for (const [what, damage, words] of [
+  [
+    'an empty class folder',
+    async (data: string) => await mkdir(path.join(data, 'n01999999')),
+    /the class folder \S*n01999999 has no images/,
+  ],
+  [
+    'a broken JPEG',
+    async (data: string) => await writeFile(path.join(data, 'n01440764/n01440764_0.JPEG'), 'no image'),
+    /n01440764_0\.JPEG cannot be decoded/,
+  ],
+  [
+    'fewer classes than expected',
+    async (data: string) => await rm(path.join(data, 'n01440764'), { recursive: true }),
+    /data has 2 classes, 3 were expected/,
+  ],
+] as const)
+  test(`ImageNet: ${what} is told by name in one line`, async (t) => {
+    const bench = await open(t);
+    if (bench === undefined) return;
+    const data = await unpacked(bench);
+    await damage(data);
+    const classes = what === 'an empty class folder' ? '4' : '3';
+    const run = await bench.run('main.py', '--epochs', '1', '--expect-classes', classes, ...small);
+    assert.equal(run.code, 1, run.out);
+    assert.match(run.err, words);
+    assert.equal(run.err.trim().split('\n').length, 1, run.err);
+  });
