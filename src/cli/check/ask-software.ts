@@ -114,8 +114,14 @@ async function probe(
     ...(python === undefined ? {} : { python }),
     ...(python?.cuda === undefined ? {} : { cuda: python.cuda }),
   };
-  const modules = `${python?.has.size ?? 0} of ${uses.modules.length} Python modules`;
-  const said = `${answer.tools.size} of ${uses.tools.length} commands, ${modules} are there`;
+  const parts = [
+    [answer.tools.size, uses.tools.length, 'commands'],
+    [python?.has.size ?? 0, uses.modules.length, 'Python modules'],
+  ] as const;
+  const used = parts
+    .filter(([, asked]) => asked > 0)
+    .map(([has, asked, word]) => `${has} of ${asked} ${word}`);
+  const said = `${used.join(' and ')} are there`;
   return { facts, looked: [{ what: where, said }], unchecked: [] };
 }
 

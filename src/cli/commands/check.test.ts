@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -7,12 +8,15 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { SpecProblem } from '../../job/source-file.ts';
 import * as check from './check.ts';
 
-const good = 'name = "x"\n[train]\ncommand = "t"\noutputs = ["m"]\nfiles = ["t.py"]\n';
+const good = 'name = "x"\n[train]\ncommand = "cat t.py > m"\noutputs = ["m"]\nfiles = ["t.py"]\n';
 
 test('a good file is ok, with a summary and what comes next', async (t) => {
   const cwd = await temporaryFolder(t, { 'job/updraft.toml': good, 'job/t.py': '1234' });
   const { out, err } = await runCommand(check, ['job'], { cwd });
-  assert.equal(out, 'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n');
+  assert.equal(
+    out,
+    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nlooked at\n  this machine  1 of 1 commands are there\n',
+  );
   assert.match(err, /next:\n {2}updraft plan job {2}/);
 });
 
@@ -22,6 +26,26 @@ test('as JSON, a good file is one object', async (t) => {
   const answer = JSON.parse(out) as Record<string, unknown>;
   assert.deepEqual([answer['ok'], answer['name'], answer['jobs'], answer['pool']], [true, 'x', 1, 'local']);
   assert.equal(err, '');
+});
+
+test('what this machine lacks is told at its line, and ends with exit code 3', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': good.replace('cat', 'no-such-program'),
+    't.py': '',
+  });
+  const { status, stdout, stderr } = program(cwd, 'check');
+  assert.equal(status, 3);
+  assert.match(stdout, /^errors: jobs would fail\n {2}updraft\.toml:3 {2}tool-missing\n/m);
+  assert.match(stderr, /^updraft: .*updraft\.toml: 1 error\n {2}fix: correct it, then run: updraft check\n$/);
+});
+
+test('submit does not ask for programs, but refuses what cannot work, unless told otherwise', async (t) => {
+  const data = `[data.d]\nurl = "file:///etc/passwd"\ninto = "d"\n[resources]\ndisk = "1 B"\n`;
+  const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.py': '' });
+  const { status, stderr } = program(cwd, 'submit');
+  assert.equal(status, 3);
+  assert.match(stderr, /disk-too-small[\s\S]*1 error, so nothing was queued/);
+  assert.deepEqual((await readdir(cwd)).sort(), ['t.py', 'updraft.toml']);
 });
 
 /** The real program, as a shell would start it. */
