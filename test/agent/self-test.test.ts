@@ -105,15 +105,15 @@ for (const [what, scripts, given, exit, message] of [
     'that PyTorch cannot use',
     {
       'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"',
-      python3: 'echo "RuntimeError: CUDA error" >&2; exit 1',
+      python3: 'echo "cuInit: unknown error" >&2; exit 1',
     },
     '0',
     115,
-    /torch: PyTorch cannot use the GPU: RuntimeError: CUDA error/,
+    /torch: the GPU cannot be used from Python: cuInit: unknown error/,
   ],
   [
     'whose PyTorch knows no GPUs',
-    { 'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"', python3: 'echo "2.5.1+cpu||0"' },
+    { 'nvidia-smi': 'echo "0, GPU-1, NVIDIA A100, 0"', python3: 'echo "2.5.1+cpu||0|0"' },
     '0',
     116,
     /built without support for GPUs/,

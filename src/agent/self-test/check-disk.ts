@@ -17,7 +17,7 @@ export const checkDisk: Check = async ({ order, scratch }) => {
 };
 
 export function judgeRoom(free: number, needed: number, folder: string): Finding {
-  const said = `${formatSize(free)} free in ${folder}, ${needed > 0 ? `${formatSize(needed)} needed` : 'and nobody said how much is needed'}`;
+  const said = `${formatSize(free)} free in ${folder}${needed > 0 ? `, ${formatSize(needed)} needed` : ''}`;
   const fix = 'free some room there, or ask for less `disk` in [resources] if the job needs less';
   return { name: 'disk', ok: free >= needed, said, ...(free >= needed ? {} : { fix }) };
 }

@@ -3,24 +3,47 @@ import { askProgram, type ProgramAnswer } from '../ask-program.ts';
 import { trainingEnv } from '../training-env.ts';
 import type { Check, Finding } from './finding.ts';
 
-/** Importing PyTorch from a cold disk takes its time; starting the GPU on top of that a second or two. */
-const patienceMs = 120_000;
+/** A Python on a cold disk takes its time; the GPUs a fraction of a second each. */
+const patienceMs = 60_000;
 
-/** Lets the GPU add something up: a driver that only lists it may still not work. */
+/**
+ * Does what PyTorch does when it starts a GPU, with the same library of the driver, and writes something into its
+ * memory. Importing PyTorch itself would take five seconds; of what it was built for its version file tells.
+ */
 const script = `
-import importlib.util, sys
-if importlib.util.find_spec("torch") is None: sys.exit(3)
-import torch
-count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-built = torch.version.cuda or getattr(torch.version, "hip", None)
-for index in range(count): torch.ones(8, device="cuda:%d" % index).sum().item()
-print("%s|%s|%d" % (torch.__version__, built or "", count))
+import ctypes, importlib.util, os, sys
+spec = importlib.util.find_spec("torch")
+if spec is None or not spec.origin: sys.exit(3)
+about = {}
+with open(os.path.join(os.path.dirname(spec.origin), "version.py")) as file: exec(file.read(), about)
+version, built = about.get("__version__", "?"), about.get("cuda")
+if not built:
+    print("%s|%s|0|0" % (version, "ROCm" if about.get("hip") else ""))
+    sys.exit(0)
+cuda = ctypes.CDLL("libcuda.so.1")
+def call(name, *args):
+    code = getattr(cuda, name)(*args)
+    if code == 0: return
+    text = ctypes.c_char_p()
+    cuda.cuGetErrorString(code, ctypes.byref(text))
+    sys.exit("%s: %s" % (name, (text.value or b"error %d" % code).decode()))
+driver, count, size = ctypes.c_int(), ctypes.c_int(), ctypes.c_size_t(1 << 20)
+call("cuInit", 0)
+call("cuDriverGetVersion", ctypes.byref(driver))
+call("cuDeviceGetCount", ctypes.byref(count))
+for index in range(count.value):
+    context, memory = ctypes.c_void_p(), ctypes.c_void_p()
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), index)
+    call("cuCtxSetCurrent", context)
+    call("cuMemAlloc_v2", ctypes.byref(memory), size)
+    call("cuMemsetD8_v2", memory, 1, size)
+    call("cuCtxSynchronize")
+print("%s|%s|%d|%d" % (version, built, count.value, driver.value // 1000))
 `;
 
-/** Where the training's Python has PyTorch: whether that can use the GPUs the job asks for. */
+/** Where the training's Python has PyTorch: whether the two can use the GPUs that the job asks for. */
 export const checkTorch: Check = async ({ order, scratch, world }) => {
   const asked = order.resources.gpus;
-  if (asked === 0) return [];
   const env = trainingEnv(order, scratch, world.env);
   const answer = await askProgram('python3', ['-c', script], { env, cwd: scratch.tmp, patienceMs }, world);
   return judgeTorch(asked, answer);
@@ -28,20 +51,22 @@ export const checkTorch: Check = async ({ order, scratch, world }) => {
 
 export function judgeTorch(asked: number, answer: ProgramAnswer): Finding[] {
   if (answer.kind === 'absent' || (answer.kind === 'ended' && answer.status === 3)) return [];
-  const bad = (said: string): Finding => ({
-    name: 'torch',
-    ok: false,
-    said,
-    fix: 'the driver of this machine may be too old for this PyTorch (`cuda` in [resources] asks for a newer one), or its GPU broken',
-  });
-  if (answer.kind === 'silent') return [bad(`PyTorch did not use the GPU within ${patienceMs / 1000} s`)];
-  const [version = '', built = '', count = '0'] = answer.stdout.trim().split('|');
+  const bad = (said: string): Finding => ({ name: 'torch', ok: false, said, fix });
+  if (answer.kind === 'silent') return [bad(`the GPU could not be started within ${patienceMs / 1000} s`)];
   if (answer.status !== 0)
-    return [bad(`PyTorch cannot use the GPU: ${answer.stderr.trim().split('\n').at(-1) ?? 'it ended'}`)];
+    return [bad(`the GPU cannot be used from Python: ${answer.stderr.trim().split('\n').at(-1) ?? ''}`)];
+  const [version = '', built = '', count = '0', driver = '0'] = answer.stdout.trim().split('|');
   if (built === '') return [withoutGpus(version)];
-  const said = `PyTorch ${version} for CUDA ${built} can use ${count} of ${asked} GPUs`;
-  return [Number(count) < asked ? bad(said) : { name: 'torch', ok: true, said }];
+  const what = `PyTorch ${version} for CUDA ${built}`;
+  if (built === 'ROCm') return [{ name: 'torch', ok: true, said: `PyTorch ${version} for ROCm` }];
+  if (Number(driver) < Number.parseInt(built, 10))
+    return [bad(`${what} needs a newer driver: the one here knows CUDA ${driver}`)];
+  if (Number(count) < asked) return [bad(`${what} finds ${count} GPUs, and the job asks for ${asked}`)];
+  return [{ name: 'torch', ok: true, said: `${what}; ${count} answered, driver for CUDA ${driver}` }];
 }
+
+const fix =
+  'another machine may do; `cuda` in `gpu` of [resources] asks for a driver that is new enough, and an image must be started with its GPUs';
 
 /** The machine is not to blame. */
 function withoutGpus(version: string): Finding {

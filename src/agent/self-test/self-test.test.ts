@@ -55,21 +55,29 @@ test('a use of the GPUs is read as a number, and what is not one as unknown', ()
   );
 });
 
-test('PyTorch must really use as many GPUs as the job asks for; without PyTorch nothing is asked', () => {
+test('the GPUs must answer Python as many as the job asks for; without PyTorch nothing is asked', () => {
   const ended = (stdout: string, status = 0, stderr = '') =>
     ({ kind: 'ended', status, stdout, stderr }) as const;
   assert.deepEqual(judgeTorch(1, { kind: 'absent' }), []);
   assert.deepEqual(judgeTorch(1, ended('', 3)), []);
-  assert.equal(judgeTorch(1, ended('2.5.1+cu121|12.1|1\n'))[0]?.ok, true);
-  assert.match(judgeTorch(2, ended('2.5.1|12.1|1\n'))[0]?.said ?? '', /can use 1 of 2 GPUs/);
-  const [broken] = judgeTorch(1, ended('', 1, 'Traceback\nRuntimeError: CUDA error: ECC\n'));
+  assert.equal(judgeTorch(1, ended('2.5.1+cu121|12.1|1|12\n'))[0]?.ok, true);
+  assert.equal(judgeTorch(1, ended('2.5.1+rocm6|ROCm|0|0\n'))[0]?.ok, true);
+  assert.match(
+    judgeTorch(2, ended('2.5.1|12.1|1|13\n'))[0]?.said ?? '',
+    /finds 1 GPUs, and the job asks for 2/,
+  );
+  assert.match(
+    judgeTorch(1, ended('2.11|13.0|1|12\n'))[0]?.said ?? '',
+    /needs a newer driver: the one here knows CUDA 12/,
+  );
+  const [broken] = judgeTorch(1, ended('', 1, 'cuInit: no CUDA-capable device is detected\n'));
   assert.equal(broken?.ok, false);
-  assert.match(broken.said, /cannot use the GPU: RuntimeError: CUDA error: ECC/);
+  assert.match(broken.said, /cannot be used from Python: cuInit: no CUDA-capable device is detected/);
   assert.equal(judgeTorch(1, { kind: 'silent' })[0]?.ok, false);
 });
 
 test('a PyTorch built without GPUs is the fault of the environment, not of the machine', () => {
-  const [finding] = judgeTorch(1, { kind: 'ended', status: 0, stdout: '2.5.1+cpu||0\n', stderr: '' });
+  const [finding] = judgeTorch(1, { kind: 'ended', status: 0, stdout: '2.5.1+cpu||0|0\n', stderr: '' });
   assert.equal(finding?.fault?.kind, 'environment-broken');
 });
 
