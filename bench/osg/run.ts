@@ -6,7 +6,7 @@ const { values } = parseArgs({
   options: {
     jobs: { type: 'string', default: '100' },
     seed: { type: 'string', default: '1' },
-    scale: { type: 'string', default: '240' },
+    scale: { type: 'string', default: '180' },
     only: { type: 'string', multiple: true, default: ['seed', 'updraft'] },
     together: { type: 'boolean', default: false },
     keep: { type: 'boolean', default: false },

@@ -28,7 +28,7 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
   const operator = new Operator(setting, cluster);
   try {
     for (;;) {
-      await systemClock.sleep(500, setting.signal);
+      await systemClock.sleep(1000, setting.signal);
       const { jobs } = await readLogs([log], setting.signal);
       await operator.look(jobs);
       if (jobs.every((job) => isOver(job) || operator.leavesHeld(job)))

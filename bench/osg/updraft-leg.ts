@@ -98,7 +98,7 @@ const heldForGoodMs = 60_000;
 async function untilOver(runFolder: string, signal: AbortSignal): Promise<RunState> {
   let movedAt = systemClock.monotonic();
   for (;;) {
-    await systemClock.sleep(1000, signal);
+    await systemClock.sleep(3000, signal);
     const state = await readRunState(runFolder);
     const moving = state.jobs.filter(({ status, held }) => status !== 'ended' && held === undefined);
     const isOver = state.jobs.every(({ status }) => status === 'ended');

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { troubleRules } from '../../bench/osg/trouble-rules.ts';
+import { osgWorld, type JobWorld, type Slot } from '../../bench/osg/world.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { Trouble } from '../../src/mini/federation/trouble.ts';
+
+const { jobs } = osgWorld(1);
+const count = (is: (job: JobWorld) => boolean): number => jobs.filter(is).length;
+const slots: Slot[] = jobs.flatMap((job) => job.slots);
+
+test('the replayed world has what the table of the published jobs has', () => {
+  const deeds = jobs.flatMap((job) => job.deeds);
+  assert.deepEqual(
+    {
+      jobs: jobs.length,
+      stalls: deeds.filter(({ kind }) => kind === 'stall').length,
+      brokenAndReleased: jobs.flatMap((job) => job.releasedAfter).length,
+      missing: count(({ missingSeconds }) => missingSeconds > 0),
+      overTheLimit: slots.filter(({ computeSeconds }) => computeSeconds > 72_000).length,
+      offline: slots.filter(({ offline }) => offline === true).length,
+      corrupted: count(({ corrupted }) => corrupted),
+      evictions: slots.filter(({ evictedAfter }) => evictedAfter !== undefined).length,
+    },
+    {
+      ...{ jobs: 100, stalls: 232, brokenAndReleased: 7, missing: 16 },
+      ...{ overTheLimit: 2, offline: 2, corrupted: 1, evictions: 5 },
+    },
+  );
+});
+
+test('a seed gives one world, another seed another', () => {
+  assert.deepEqual(osgWorld(1), osgWorld(1));
+  assert.notDeepEqual(osgWorld(1), osgWorld(2));
+});
+
+test('no slot is taken back after the training on it would have ended', () => {
+  for (const { computeSeconds, evictedAfter = 0 } of slots) assert.ok(evictedAfter < computeSeconds);
+});
+
+test('the first cache does to the requests of every job what the script says, in its order', async () => {
+  const servers = ['director', 'origin', 'cache-1', 'cache-2', 'cache-3'];
+  const trouble = new Trouble(
+    systemClock,
+    () => servers,
+    () => Promise.resolve(),
+  );
+  for (const [number, job] of jobs.entries())
+    for (const rule of troubleRules(job, number, { bytes: 8e6, scale: 180 })) await trouble.add(rule);
+  for (const [number, { deeds, corrupted }] of jobs.entries()) {
+    const asked = { server: 'cache-1', object: '/ospool/train.tar', job: `ap#12.${number}#1763` };
+    const answer = (): string => {
+      const damaged = trouble.pick('corrupt', asked) !== undefined;
+      if (trouble.pick('stall', asked) !== undefined) return 'stall';
+      if (trouble.pick('reset', asked) !== undefined) return 'reset';
+      return damaged ? 'damaged' : 'serve';
+    };
+    const expected = [...deeds.map(({ kind }) => kind), corrupted ? 'damaged' : 'serve', 'serve'];
+    assert.deepEqual(
+      expected.map(() => answer()),
+      expected,
+      `job ${number}`,
+    );
+  }
+});
