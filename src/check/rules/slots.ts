@@ -1,3 +1,4 @@
+import { formatSize } from '../../job/units.ts';
 import type { Facts, SlotFacts } from '../facts.ts';
 import type { Found, Rule } from '../finding.ts';
 
@@ -87,8 +88,17 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
       ? 'no single condition is to blame: relax those that few meet'
       : `without \`${worst.words}\` ${worst.without} would match`;
   return {
-    message: `none of the ${total} machines matches; machines that meet each: ${each}`,
+    message: `none of the ${total} machines that are in the pool now matches; how many meet each: ${each}${largestOf(slots, each)}`,
     fix,
     place: cause === undefined ? where('resources') : slots.conditions[cause.index]?.place,
   };
+}
+
+/** What there is at most, where that is the question. */
+function largestOf({ largest }: SlotFacts, unmet: string): string {
+  const most = [
+    ...(unmet.includes('memory') ? [`${formatSize(largest.memoryBytes)} memory`] : []),
+    ...(unmet.includes('disk') ? [`${formatSize(largest.diskBytes)} disk`] : []),
+  ];
+  return most.length === 0 ? '' : `; the most there is: ${most.join(', ')}`;
 }

@@ -13,7 +13,7 @@ import { assertAllowed } from './assert-allowed.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { condorFiles, roundFiles } from './condor-files.ts';
 import { CondorTools } from './condor-tools.ts';
-import { findProfile } from './find-profile.ts';
+import { findCustoms, findProfile } from './find-profile.ts';
 import { jobIds } from './job-ids.ts';
 import { launcherScript, pluginScript } from './launcher.ts';
 import { agentExecutable } from './packed-agent.ts';
@@ -104,7 +104,7 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: Condor
 async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
   const tools = await CondorTools.find(env).catch(() => undefined);
   const named = spec.run.profile;
-  return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findProfile(named, tools);
+  return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findCustoms(named, tools);
 }
 
 /** The names under which HTCondor has the jobs of a run by now. */

@@ -7,6 +7,13 @@ export async function findProfile(named: ProfileName | undefined, tools: CondorT
   return condorProfiles[named ?? (await guess(tools))];
 }
 
+/** The profile with this access point's own limit on what it sends, where it has one. */
+export async function findCustoms(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+  const profile = await findProfile(named, tools);
+  const megabytes = Number(await tools.setting('MAX_TRANSFER_INPUT_MB'));
+  return megabytes > 0 ? { ...profile, nativeInputBytes: megabytes * 2 ** 20 } : profile;
+}
+
 async function guess(tools: CondorTools): Promise<ProfileName> {
   if (await tools.isMini()) return 'mini';
   const hosts = `${await tools.setting('COLLECTOR_HOST')} ${await tools.setting('FULL_HOSTNAME')}`;
