@@ -20,7 +20,8 @@ const text = await format(
   `# Exit codes
 
 The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
-lies in Updraft's range, 90 to 119; a training that ended by a signal gives 128 plus the signal's number. 85 is never used: it is kept for HTCondor's checkpoints.
+lies in Updraft's range, 90 to 119; a training that ended by a signal gives 128 plus the signal's number. 85 says that a checkpoint
+was saved and that the same is to be run again: trainings end so, and the agent on HTCondor ([checkpoints](checkpoints.md)).
 
 With \`--json\` a command that fails prints \`{"error": {"kind", "message", "fix", "about", "exit"}}\` on stdout.
 

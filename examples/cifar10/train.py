@@ -1,13 +1,15 @@
 """Train a small convolutional network on CIFAR-10, on a GPU if there is one.
 
-Reads the folder `cifar-10-batches-py` as the published archive lays it out, resumes from a checkpoint
-if it finds one, and prints one line per interval that Updraft turns into progress.
+Reads the folder `cifar-10-batches-py` as the published archive lays it out, resumes at the very batch where its
+checkpoint was saved, saves when it is asked to end, and prints one line per interval that Updraft turns into progress.
 """
 
 import argparse
 import json
 import os
 import pickle
+import signal
+import sys
 import time
 
 import numpy
@@ -43,11 +45,21 @@ def load_batches(folder, names):
     return pixels.float().div_(127.5).sub_(1), torch.tensor(labels)
 
 
-def train(args, model, device, data, optimizer, epoch):
+asked_to_end = []
+signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(True))  # the slot is wanted back, or time is up
+
+
+def train(args, model, device, data, optimizer, epoch, first):
     model.train()
     images, labels = data
-    order = torch.randperm(len(labels))
+    # The same order whoever trains this epoch, so that it can be taken up in its middle.
+    order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(args.seed + epoch))
     for step, picked in enumerate(order.split(args.batch_size)):
+        if step < first:
+            continue
+        if asked_to_end:
+            save_checkpoint(args.checkpoint_dir, epoch, step, model, optimizer)
+            sys.exit(85)  # saved: run me again
         optimizer.zero_grad()
         loss = F.nll_loss(model(images[picked].to(device)), labels[picked].to(device))
         loss.backward()
@@ -81,24 +93,25 @@ def test(args, model, device, data):
     return accuracy
 
 
-def save_checkpoint(folder, epoch, model, optimizer):
-    """Written beside and renamed: a checkpoint is whole or it is not there."""
+def save_checkpoint(folder, epoch, step, model, optimizer):
+    """Where training goes on. Written beside and renamed: a checkpoint is whole or it is not there."""
     os.makedirs(folder, exist_ok=True)
     target = os.path.join(folder, "checkpoint.pt")
-    torch.save({"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, target + ".part")
+    state = {"epoch": epoch, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    torch.save(state, target + ".part")
     os.replace(target + ".part", target)
 
 
 def load_checkpoint(folder, model, optimizer, device):
-    """The first epoch that is still to be trained."""
+    """The epoch and the batch with which training goes on."""
     path = os.path.join(folder, "checkpoint.pt")
     if not os.path.exists(path):
-        return 1
+        return 1, 0
     state = torch.load(path, map_location=device)
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
-    print(f"Resuming after epoch {state['epoch']}", flush=True)
-    return state["epoch"] + 1
+    print(f"Resuming at batch {state['step']} of epoch {state['epoch']}", flush=True)
+    return state["epoch"], state["step"]
 
 
 def parse_arguments():
@@ -111,7 +124,7 @@ def parse_arguments():
     parser.add_argument("--momentum", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-interval", type=int, default=10)
-    parser.add_argument("--checkpoint-dir", default="checkpoints")
+    parser.add_argument("--checkpoint-dir", default=os.environ.get("UPDRAFT_CHECKPOINT", "checkpoints"))
     parser.add_argument("--save-model", action="store_true", help="write cifar10_cnn.pt at the end")
     return parser.parse_args()
 
@@ -125,12 +138,12 @@ def main():
     testing = load_batches(args.data_dir, ["test_batch"])
     model = Net().to(device)
     optimizer = optim.SGD(model.parameters(), lr=args.lr, momentum=args.momentum)
-    first = load_checkpoint(args.checkpoint_dir, model, optimizer, device)
+    first, step = load_checkpoint(args.checkpoint_dir, model, optimizer, device)
     accuracy = test(args, model, device, testing)
     began = time.monotonic()
     for epoch in range(first, args.epochs + 1):
-        train(args, model, device, training, optimizer, epoch)
-        save_checkpoint(args.checkpoint_dir, epoch, model, optimizer)
+        train(args, model, device, training, optimizer, epoch, step if epoch == first else 0)
+        save_checkpoint(args.checkpoint_dir, epoch + 1, 0, model, optimizer)
         accuracy = test(args, model, device, testing)
     metrics = {"accuracy": accuracy, "epochs": args.epochs, "seed": args.seed, "seconds": time.monotonic() - began}
     with open("metrics.json", "w") as file:

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles } from '../job/layout.ts';
 import type { Attempt } from './attempt.ts';
-import { killProcesses } from './processes.ts';
+import { attemptProcesses, killProcesses } from './processes.ts';
 import { trainingEnv } from './training-env.ts';
 import type { World } from './world.ts';
 
@@ -19,7 +19,11 @@ export interface Shell {
   pid: number;
   /** Resolves when the command has ended and nothing of its session is left. */
   ended: Promise<Ended>;
+  /** What belongs to it may end by itself, until this aborts, though the shell itself is gone. */
+  lenient: { until?: AbortSignal };
 }
+
+const lookEveryMs = 50;
 
 /**
  * Starts a command in the work folder, in a session of its own. The kernel appends its output to the attempt's
@@ -42,17 +46,31 @@ export async function startShell(command: string, { order, scratch, world }: Att
     });
     return await new Promise<Shell>((resolve, reject) => {
       child.once('error', (error) => reject(notStarted(error)));
+      const lenient: Shell['lenient'] = {};
       const ended = new Promise<Ended>((end) => {
         child.once('exit', (status, signal) => {
-          killProcesses(scratch.root, world, child.pid);
-          end({ status, ...(signal === null ? {} : { signal }) });
+          void leave(lenient, scratch.root, child.pid ?? 0, world).then(() => {
+            killProcesses(scratch.root, world, child.pid);
+            end({ status, ...(signal === null ? {} : { signal }) });
+          });
         });
       });
-      child.once('spawn', () => resolve({ pid: child.pid ?? 0, ended }));
+      child.once('spawn', () => resolve({ pid: child.pid ?? 0, ended, lenient }));
     });
   } finally {
     for (const file of files) closeSync(file);
   }
+}
+
+/** A shell that was asked to end is gone at once, and with it would be the program in it that still saves. */
+async function leave(
+  { until }: Shell['lenient'],
+  root: string,
+  session: number,
+  { clock }: World,
+): Promise<void> {
+  while (until?.aborted === false && attemptProcesses(root, session).length > 0)
+    await clock.sleep(lookEveryMs, until).catch(() => undefined);
 }
 
 /** Asks the whole group to save and end, and waits, until it has, or time is up, or the attempt must end. */
@@ -61,18 +79,23 @@ export async function askShell(
   { signal, clock, kill }: World,
   patienceMs: number,
 ): Promise<void> {
-  const over = new AbortController();
+  const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
+  shell.lenient.until = late.signal;
   kill(-shell.pid, 'SIGTERM');
   await clock.sleep(patienceMs, AbortSignal.any([signal, over.signal])).catch(() => undefined);
+  // An attempt that must end meanwhile gives it the usual grace.
+  if (!signal.aborted) late.abort();
 }
 
 /** Asks the whole group to end, and ends it by force when the grace has passed. */
 export async function stopShell(shell: Shell, { hurry, clock, kill, graceMs }: World): Promise<Ended> {
-  const over = new AbortController();
+  const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
+  shell.lenient.until = late.signal;
   kill(-shell.pid, 'SIGTERM');
   await clock.sleep(graceMs(), AbortSignal.any([hurry, over.signal])).catch(() => undefined);
+  late.abort();
   if (!over.signal.aborted) kill(-shell.pid, 'SIGKILL');
   return await shell.ended;
 }

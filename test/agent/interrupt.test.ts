@@ -89,3 +89,15 @@ test('a second signal ends a training that heeds none', async (t) => {
   const [started] = bench.entries('training-started');
   assert.equal(identifyProcess(started?.pid ?? 0), undefined);
 });
+
+test('a program in a longer shell command, too, has the time to save', async (t) => {
+  const bench = await AgentBench.open(t);
+  const program =
+    'trap "sleep 0.3; echo saved > ckpt/state; exit 0" TERM; echo ready; while :; do sleep 1000 & wait; done';
+  const command = `true; sh -c '${program}'; true`;
+  const agent = bench.start(await bench.order({ train: { command, checkpoint: 'ckpt' } }));
+  await agent.untilOut('ready');
+  agent.child.kill('SIGTERM');
+  assertEnded(bench, 'evicted', (await agent.finished).exit);
+  assert.deepEqual(bench.checkpoint(), { state: 'saved\n' });
+});
