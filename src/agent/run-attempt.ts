@@ -10,6 +10,7 @@ import { cleanUp } from './clean-up.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 import { heedFailedJobs, tellFailedJob } from './failed-jobs.ts';
 import { checkResultsFolder, giveBack } from './give-back.ts';
+import { holdTransfer } from './hold-transfer.ts';
 import { lastErrorLine } from './last-error-line.ts';
 import { describeMachine } from './machine.ts';
 import { bringEnvironment } from './environment/bring-environment.ts';
@@ -120,6 +121,7 @@ async function pursue(
   if (paused === undefined) await keeper?.restore();
   else await keeper?.takeUp();
   if (paused === undefined) await stageData(attempt);
+  if (paused === undefined) await holdTransfer(attempt);
   releaseMemory();
   const before = paused?.before ?? (await lookBefore(order.job.train.outputs, scratch));
   if (paused === undefined) course.arriving = await startArriving(attempt);

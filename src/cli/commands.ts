@@ -19,6 +19,10 @@ export const commands: Record<string, Entry> = {
   plan: { summary: 'show what would be sent and run, and why', load: () => import('./commands/plan.ts') },
   submit: { summary: 'queue the jobs and return', load: () => import('./commands/submit.ts') },
   run: { summary: 'queue the jobs and watch them', load: () => import('./commands/run.ts') },
+  rehearse: {
+    summary: 'run one job, evict it twice, and see that nothing is lost',
+    load: () => import('./commands/rehearse.ts'),
+  },
   status: { summary: 'show how each job of a run stands', load: () => import('./commands/status.ts') },
   watch: { summary: 'see a run live, until it ends', load: () => import('./commands/watch.ts') },
   logs: { summary: 'show what a job printed', load: () => import('./commands/logs.ts') },

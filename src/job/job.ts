@@ -39,6 +39,8 @@ export interface Order {
   job: Job;
   /** From 1. */
   attempt: number;
+  /** The first attempt waits for its eviction during the transfer. */
+  isRehearsal?: boolean;
   /** Attempts that other jobs of the scheduler made for this one: those it counts itself come after them. */
   attemptsBefore?: number;
   data: OrderedData[];

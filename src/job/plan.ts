@@ -36,6 +36,8 @@ export interface Plan {
   /** Where the copies of the files are in the run's folder, when a retry brought new ones. */
   filesIn?: string;
   data: PlannedData[];
+  /** It is run to be evicted, so that one sees what happens then. */
+  isRehearsal?: true;
   environment?: PlannedEnvironment;
   disk: { bytes: number; why: string };
 }
@@ -76,6 +78,8 @@ function planHash(spec: Spec, files: PlannedFile[], software: string | undefined
   // The order of the parameters decides which job gets which number, so it counts.
   const order = Object.keys(spec.run.matrix);
   return createHash('sha256')
-    .update(stableJson({ spec: { ...spec, data }, order, files, ...(software !== undefined && { software }) }))
+    .update(
+      stableJson({ spec: { ...spec, data }, order, files, ...(software !== undefined && { software }) }),
+    )
     .digest('hex');
 }

@@ -30,7 +30,8 @@ export function renderOrders(
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
     const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };
-    return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, liveSeconds: every })}\n`];
+    const more = { isRehearsal: plan.isRehearsal, liveSeconds: every };
+    return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, ...more })}\n`];
   });
   return Object.fromEntries(orders.filter((_, index) => meant?.has(plan.jobs[index]?.id ?? '') ?? true));
 }

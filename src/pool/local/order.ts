@@ -29,6 +29,7 @@ export function renderOrder(
     scratchParent: scratch,
     resultsTo: resultsFolder(runFolder, job.id),
     attemptFolder: attemptFolder(runFolder, job.id, attempt),
+    ...(plan.isRehearsal ? { isRehearsal: true } : {}),
     notesFolder: path.join(runFolder, runFiles.notes),
   };
 }

@@ -1,0 +1,98 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import { pad } from '../../base/text-table.ts';
+import { Fault } from '../../fault/fault.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import { openPool } from '../../pool/open-pool.ts';
+import { showMillis } from '../../report/show-millis.ts';
+import { gatherEvidence } from '../../run/rehearse/gather-evidence.ts';
+import { proofsOf, type Proof } from '../../run/rehearse/proofs.ts';
+import { rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
+import type { Cli } from '../cli.ts';
+import {
+  jobFileArgument,
+  jobFileOptions,
+  jobFileWord,
+  layersOf,
+  type JobFileOptions,
+} from '../job-file-argument.ts';
+import { nextCommands } from '../next-commands.ts';
+
+interface Options extends JobFileOptions {
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  jobFileOptions(command.argument(...jobFileArgument))
+    .option('--json', 'print the proofs as JSON')
+    .addHelpText('after', help)
+    .action((where: string, options: Options) => run(cli, where, options));
+}
+
+async function run(cli: Cli, where: string, options: Options): Promise<void> {
+  const home = cli.env['HOME'];
+  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, home, ...layersOf(options) }));
+  const pool = openPool(plan.spec.run.pool, cli);
+  const { clock, signal, version } = cli;
+  const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };
+  const folder = await startRehearsal(plan, pool, world);
+  const name = path.basename(folder);
+  cli.err(`rehearsing one job as ${name}: it will be evicted during its transfer and during its training\n`);
+  const rehearsal = await rehearse(folder, pool, world).catch((thrown: unknown) => {
+    if (!signal.aborted) throw thrown;
+    throw new Fault('interrupted', `left ${name}: it goes on, and is not evicted any more`, {
+      fix: `\`updraft stop ${name}\` ends it`,
+    });
+  });
+  const proofs = proofsOf(await gatherEvidence(plan, rehearsal));
+  if (options.json) cli.out(`${JSON.stringify({ run: name, folder, proofs })}\n`);
+  else cli.out(`${proofText(proofs)}\n`);
+  const failed = proofs.filter(({ result }) => result === 'failed');
+  nextCommands(cli, [
+    ...(failed.length > 0 ? ([[`updraft why ${name}`, 'what befell its attempts']] as const) : []),
+    [`updraft logs ${name}`, 'what the training printed'],
+    ...(failed.length === 0
+      ? ([[`updraft submit --canary 1,10${jobFileWord(where)}`, 'send them all, a few ahead']] as const)
+      : []),
+  ]);
+  if (failed.length > 0) throw notProven(failed);
+}
+
+const marks = { shown: '✓', failed: '✗', 'not shown': '–' } as const;
+
+/** A line for each proof, and what helps under those that failed. */
+function proofText(proofs: readonly Proof[]): string {
+  const width = Math.max(...proofs.map(({ name }) => name.length));
+  return proofs
+    .flatMap(({ name, result, said, fix, lostMillis }) => [
+      [
+        `${marks[result]} ${pad(name, width)}  ${printable(said)}`,
+        ...(result === 'not shown' ? [' (not shown)'] : []),
+        ...(lostMillis === undefined ? [] : [`; ${showMillis(lostMillis)} lost`]),
+      ].join(''),
+      ...(fix === undefined ? [] : [`  ${pad('', width)}  fix: ${printable(fix)}`]),
+    ])
+    .join('\n');
+}
+
+function notProven(failed: readonly Proof[]): Fault {
+  const [first] = failed;
+  return new Fault('jobs-failed', `not proven: ${failed.map(({ name }) => name).join(', ')}`, {
+    ...(first?.fix === undefined ? {} : { fix: first.fix }),
+  });
+}
+
+const help = `
+Runs one job of the file for real, in a run of its own, and takes its slot away twice: once while data moves, once while
+it trains. Shows whether it comes back, goes on from its checkpoint, leaves nothing behind, and gives a valid result.
+So that a short transfer can be met, the first attempt waits at the end of it, up to a minute.
+
+✓ shown   ✗ not so, with what helps   – could not be met or seen
+
+Examples:
+  $ updraft rehearse
+  $ updraft rehearse --pool local --set resources.gpus=0
+
+Exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 something wrong in the job file, 4 the pool cannot take
+it, 5 left before the end.`;

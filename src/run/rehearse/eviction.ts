@@ -1,0 +1,68 @@
+import type { AttemptState, TrainingState } from '../../journal/state.ts';
+
+/** How far an attempt had come. */
+export interface Progress {
+  bytes: number;
+  total?: number;
+  epoch?: number;
+  step?: number;
+}
+
+/** An eviction that was made, and how long it took until the job was as far again. Milliseconds of one clock. */
+export interface Eviction {
+  during: 'transfer' | 'training';
+  attempt: number;
+  at: number;
+  reached: Progress;
+  /** When a later attempt had come as far; undefined when none has. */
+  backAt?: number;
+}
+
+export function progressOf({ agent }: AttemptState): Progress {
+  const fetches = agent?.fetches ?? [];
+  const total = fetches.every((fetch) => fetch.total !== undefined)
+    ? fetches.reduce((sum, fetch) => sum + (fetch.total ?? 0), 0)
+    : undefined;
+  const { epoch, step }: Partial<TrainingState> = agent?.training ?? {};
+  return {
+    bytes: fetches.reduce((sum, { bytes }) => sum + bytes, 0),
+    ...(total === undefined ? {} : { total }),
+    ...(epoch === undefined ? {} : { epoch }),
+    ...(step === undefined ? {} : { step }),
+  };
+}
+
+/** Whether the attempt moves data now, and has some of it. */
+export function isInTransfer({ phase, agent, outcome }: AttemptState): boolean {
+  if (outcome !== undefined || agent === undefined) return false;
+  return (phase === 'fetching' || phase === 'unpacking') && agent.fetches.some(({ bytes }) => bytes > 0);
+}
+
+/**
+ * Whether the attempt trains and has something to lose: a kept checkpoint, a second epoch, or, where the training
+ * tells no epochs, so many milliseconds of work.
+ */
+export function isDeepInTraining({ phase, agent, outcome }: AttemptState, enoughMs: number): boolean {
+  if (outcome !== undefined || agent === undefined || phase !== 'training') return false;
+  if (agent.checkpoint !== undefined || (agent.training?.epoch ?? 0) >= 2) return true;
+  return agent.training?.epoch === undefined && agent.millis.training >= enoughMs;
+}
+
+/** Whether a later attempt has come as far as the one that was evicted. */
+export function isBack(eviction: Eviction, later: AttemptState): boolean {
+  if (later.attempt <= eviction.attempt) return false;
+  const now = progressOf(later);
+  const { bytes, epoch, step } = eviction.reached;
+  if (eviction.during === 'transfer') return now.bytes >= bytes || later.phase === 'training';
+  if (later.outcome === 'success') return true;
+  if (epoch === undefined && step === undefined) return later.phase === 'training';
+  return compare(now, { epoch, step }) >= 0 && later.agent?.training !== undefined;
+}
+
+/** By epoch, then by step; what one of them does not tell counts as the beginning. */
+export function compare(
+  a: { epoch?: number | undefined; step?: number | undefined },
+  b: { epoch?: number | undefined; step?: number | undefined },
+): number {
+  return (a.epoch ?? 0) - (b.epoch ?? 0) || (a.step ?? 0) - (b.step ?? 0);
+}

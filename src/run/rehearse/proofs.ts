@@ -1,0 +1,166 @@
+import type { AgentEntry } from '../../journal/entry.ts';
+import type { JobState } from '../../journal/state.ts';
+import { compare, type Eviction } from './eviction.ts';
+
+/** Something a rehearsal shows: `shown`, `failed`, or `not shown` because it could not be met or seen. */
+export interface Proof {
+  name: string;
+  result: 'shown' | 'failed' | 'not shown';
+  /** In a sentence, with figures. */
+  said: string;
+  /** What to do about one that is not shown. */
+  fix?: string;
+  /** How long the eviction cost, in milliseconds. */
+  lostMillis?: number;
+}
+
+/** All a rehearsal knows at its end. */
+export interface Evidence {
+  job: JobState;
+  evictions: readonly Eviction[];
+  /** The journals of its attempts, by their numbers. */
+  journals: ReadonlyMap<number, readonly AgentEntry[]>;
+  hasData: boolean;
+  /** The folder that the job file names for checkpoints. */
+  checkpoint: string | undefined;
+  /** Scratch folders that are still there. */
+  left: readonly string[];
+  showSize: (bytes: number) => string;
+}
+
+/** What a rehearsal has shown. Pure. */
+export function proofsOf(evidence: Evidence): Proof[] {
+  return [...transferProofs(evidence), ...trainingProofs(evidence), cleaned(evidence), valid(evidence)];
+}
+
+const lost = ({ at, backAt }: Eviction): { lostMillis?: number } =>
+  backAt === undefined ? {} : { lostMillis: backAt - at };
+
+function transferProofs(evidence: Evidence): Proof[] {
+  const name = 'evicted during the transfer';
+  if (!evidence.hasData) return [{ name, result: 'not shown', said: 'the job has no data to transfer' }];
+  const eviction = evidence.evictions.find(({ during }) => during === 'transfer');
+  if (eviction === undefined)
+    return [{ name, result: 'not shown', said: 'the transfer was too quick to be met' }];
+  const { showSize } = evidence;
+  const { bytes, total } = eviction.reached;
+  const far =
+    total === undefined || total <= bytes ? showSize(bytes) : `${showSize(bytes)} of ${showSize(total)}`;
+  const where = total !== undefined && total <= bytes ? `when all ${far} had arrived` : `at ${far}`;
+  return [
+    { name, result: 'shown', said: `attempt ${eviction.attempt}, ${where}` },
+    fetchedAgain(evidence, eviction),
+  ];
+}
+
+function fetchedAgain({ journals, showSize }: Evidence, eviction: Eviction): Proof {
+  const name = 'data there again';
+  const next = journals.get(eviction.attempt + 1) ?? [];
+  const fetched = next.filter((entry) => entry.kind === 'fetched').reduce((sum, { bytes }) => sum + bytes, 0);
+  if (fetched === 0)
+    return {
+      ...{ name, result: 'failed', said: `attempt ${eviction.attempt + 1} did not get its data` },
+      fix: 'see why with `updraft why`',
+    };
+  const first = next.find((entry) => entry.kind === 'fetch-progress')?.bytes ?? 0;
+  const isResumed = eviction.reached.bytes > 0 && first >= eviction.reached.bytes && first < fetched;
+  const how = isResumed ? `resumed at ${showSize(first)}` : `fetched anew, ${showSize(fetched)}`;
+  return { name, result: 'shown', said: how, ...lost(eviction) };
+}
+
+function trainingProofs(evidence: Evidence): Proof[] {
+  const name = 'evicted during the training';
+  const eviction = evidence.evictions.find(({ during }) => during === 'training');
+  if (eviction === undefined)
+    return [
+      {
+        ...{ name, result: 'not shown', said: 'the training ended before it had something to lose' },
+        fix: 'rehearse with more epochs, as in --set train.command="…"',
+      },
+    ];
+  const said = `attempt ${eviction.attempt}${placeOf(eviction.reached)}`;
+  return [{ name, result: 'shown', said }, kept(evidence, eviction), resumed(evidence, eviction)];
+}
+
+function placeOf({ epoch, step }: { epoch?: number; step?: number }): string {
+  const parts = [
+    ...(epoch === undefined ? [] : [`epoch ${epoch}`]),
+    ...(step === undefined ? [] : [`step ${step}`]),
+  ];
+  return parts.length === 0 ? '' : `, at ${parts.join(' ')}`;
+}
+
+function kept({ journals, checkpoint, showSize }: Evidence, { attempt }: Eviction): Proof {
+  const name = 'checkpoint kept';
+  if (checkpoint === undefined)
+    return {
+      ...{ name, result: 'failed', said: 'the job file names no checkpoint, so every eviction costs all' },
+      fix: 'have the training save into a folder, and name it: checkpoint = "…" in [train]',
+    };
+  const saved = journals.get(attempt)?.findLast((entry) => entry.kind === 'checkpoint-saved');
+  if (saved === undefined)
+    return {
+      ...{
+        name,
+        result: 'failed',
+        said: `attempt ${attempt} had nothing in ${checkpoint} when it was evicted`,
+      },
+      fix: `have the training save into ${checkpoint} at every epoch`,
+    };
+  const { files, bytes } = saved;
+  return {
+    ...{ name, result: 'shown' },
+    said: `${files} file${files === 1 ? '' : 's'}, ${showSize(bytes)}${placeOf(saved)}`,
+  };
+}
+
+type Progress = Extract<AgentEntry, { kind: 'progress' }>;
+
+function resumed({ journals, checkpoint }: Evidence, eviction: Eviction): Proof {
+  const name = 'training resumed';
+  const told = (attempt: number): Progress[] =>
+    (journals.get(attempt) ?? []).filter((entry) => entry.kind === 'progress');
+  const [before, after] = [told(eviction.attempt), told(eviction.attempt + 1)];
+  const [from, first] = [before[0], after[0]];
+  if (from === undefined || first === undefined || compare(from, before.at(-1) ?? from) === 0)
+    return {
+      ...{ name, result: 'not shown', said: 'the training told no epoch or step by which it could be seen' },
+      fix: 'print a line for each epoch, such as: epoch 3/10 loss 0.42',
+    };
+  const place = placeOf(first).slice(5);
+  if (compare(first, from) > 0)
+    return { name, result: 'shown', said: `went on at ${place}`, ...lost(eviction) };
+  return {
+    ...{ name, result: 'failed', said: `the training started at ${place} again` },
+    fix: `it does not read its checkpoint: have it load what is in ${checkpoint ?? 'its checkpoint folder'} when it starts`,
+  };
+}
+
+function cleaned({ job, journals, left }: Evidence): Proof {
+  const name = 'scratch cleaned up';
+  const [folder] = left;
+  if (folder !== undefined)
+    return {
+      ...{ name, result: 'failed', said: `${folder} is still there` },
+      fix: 'remove it, and see supervisor.log in the folder of the run',
+    };
+  const silent = job.attempts.filter(
+    ({ attempt }) => !(journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned'),
+  );
+  const count = job.attempts.length;
+  if (silent.length === 0)
+    return { name, result: 'shown', said: `after each of ${count} attempt${count === 1 ? '' : 's'}` };
+  const which = silent.map(({ attempt }) => attempt).join(', ');
+  return { name, result: 'not shown', said: `nothing was heard of it from attempt ${which}` };
+}
+
+function valid({ job }: Evidence): Proof {
+  const name = 'valid result';
+  if (job.outcome === 'success')
+    return { name, result: 'shown', said: `attempt ${job.attempts.at(-1)?.attempt ?? 1} gave it` };
+  const fault = job.attempts.at(-1)?.fault;
+  return {
+    ...{ name, result: 'failed', said: fault?.message ?? `the job ended as ${job.outcome ?? 'lost'}` },
+    fix: fault?.fix ?? 'see why with `updraft why`',
+  };
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Plan } from '../../job/plan.ts';
+import type { AttemptState, RunState } from '../../journal/state.ts';
+import type { Pool } from '../../pool/pool.ts';
+import { createRun, newRunName } from '../create-run.ts';
+import { followRunStates } from '../run-states.ts';
+import { isBack, isDeepInTraining, isInTransfer, progressOf, type Eviction } from './eviction.ts';
+
+export interface RehearsalWorld {
+  clock: Clock;
+  signal: AbortSignal;
+  version: string;
+  /** Told of each step. */
+  say: (line: string) => void;
+}
+
+/** What a rehearsal has seen. */
+export interface Rehearsal {
+  folder: string;
+  state: RunState;
+  evictions: Eviction[];
+}
+
+/** A training that tells no epochs has worked enough to lose something after this. */
+const enoughMs = 10_000;
+
+/** The plan of a rehearsal: one job, evicted on purpose. */
+export function rehearsalPlan(plan: Plan): Plan {
+  const [job] = plan.jobs;
+  const name = `rehearsal-${plan.spec.name}`;
+  return { ...plan, isRehearsal: true, spec: { ...plan.spec, name }, jobs: job === undefined ? [] : [job] };
+}
+
+/** Makes and submits a rehearsal. Gives its folder. */
+export async function startRehearsal(plan: Plan, pool: Pool, world: RehearsalWorld): Promise<string> {
+  const run = newRunName(plan, world.clock);
+  const { files } = await pool.render(plan, run);
+  const folder = await createRun(plan, files, world.version, world.clock, run);
+  await pool.submit(folder);
+  return folder;
+}
+
+/**
+ * Follows a rehearsal to its end, and takes its slot away twice: once while data moves, once while it trains. An
+ * attempt that is too quick to be met is left alone.
+ */
+export async function rehearse(folder: string, pool: Pool, world: RehearsalWorld): Promise<Rehearsal> {
+  const evictions: Eviction[] = [];
+  let last: RunState | undefined;
+  for await (const state of followRunStates(folder, world)) {
+    last = state;
+    const attempt = state.jobs[0]?.attempts.at(-1);
+    if (attempt === undefined) continue;
+    tellBack(evictions, attempt, world);
+    const during = nextEviction(evictions, attempt);
+    if (during === undefined) continue;
+    const isDone = await pool.evict(folder, attempt.job).then(
+      () => true,
+      () => false, // it has ended meanwhile: too quick
+    );
+    if (!isDone) continue;
+    evictions.push({ during, attempt: attempt.attempt, at: world.clock.now(), reached: progressOf(attempt) });
+    world.say(`attempt ${attempt.attempt}: evicted during the ${during}`);
+  }
+  if (last === undefined) throw world.signal.reason;
+  return { folder, state: last, evictions };
+}
+
+/** What the attempt is to be evicted from now, if anything. */
+function nextEviction(evictions: readonly Eviction[], attempt: AttemptState): Eviction['during'] | undefined {
+  if (evictions.some((eviction) => eviction.attempt === attempt.attempt)) return undefined;
+  const has = (during: Eviction['during']): boolean => evictions.some((one) => one.during === during);
+  if (!has('transfer') && !has('training') && isInTransfer(attempt)) return 'transfer';
+  return !has('training') && isDeepInTraining(attempt, enoughMs) ? 'training' : undefined;
+}
+
+function tellBack(
+  evictions: readonly Eviction[],
+  attempt: AttemptState,
+  { clock, say }: RehearsalWorld,
+): void {
+  for (const eviction of evictions) {
+    if (eviction.backAt !== undefined || !isBack(eviction, attempt)) continue;
+    eviction.backAt = clock.now();
+    const seconds = ((eviction.backAt - eviction.at) / 1000).toFixed(1);
+    say(`attempt ${attempt.attempt}: as far again after ${seconds} s`);
+  }
+}
