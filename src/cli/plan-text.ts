@@ -4,6 +4,8 @@ import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { formatDuration, formatSize } from '../job/units.ts';
 import { needWords, sizeWords, torchWords } from './environment/facts-text.ts';
+import type { Policy } from '../recovery/policy.ts';
+import { policyWords } from '../recovery/policy-words.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;
@@ -18,8 +20,8 @@ export const sentBytes = ({ files }: Plan): string =>
 export const headline = ({ spec, jobs }: Plan): string =>
   `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
 
-/** A plan for people. */
-export function planText(plan: Plan): string {
+/** A plan for people; `policy` is what its pool does about failures. */
+export function planText(plan: Plan, policy?: Policy): string {
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
     ['run', [printable(plan.spec.train.command)]],
@@ -29,6 +31,7 @@ export function planText(plan: Plan): string {
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
     ['success', successLines(plan)],
+    ...(policy === undefined ? [] : [['failure', policyWords(policy)] satisfies [string, string[]]]),
     [
       'results',
       [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`],
@@ -117,7 +120,6 @@ function successLines({ spec }: Plan): string[] {
   const { outputs, check, checkpoint, quietLimitSeconds } = spec.train;
   const lines = [`${outputs.join(', ')}: there, newer than the attempt's start, not empty`];
   if (check !== undefined) lines.push(`and \`${printable(check)}\` exits with 0`);
-  lines.push(`otherwise tried again where that can help, ${counted(spec.run.attempts, 'attempt')} at most`);
   if (checkpoint !== undefined) lines.push(`resumes from ${checkpoint}/`);
   if (quietLimitSeconds !== undefined)
     lines.push(`silent for ${formatDuration(quietLimitSeconds)}: ended as hung`);

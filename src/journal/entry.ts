@@ -63,7 +63,8 @@ export type RunBody =
   | { kind: 'job-held'; job: string; fault: FaultRecord }
   | { kind: 'job-released'; job: string; why: string }
   | { kind: 'job-ended'; job: string; outcome: Outcome; results?: string }
-  | { kind: 'stop-requested'; jobs: string[] | 'all' }
+  /** `why` where the rules of the run ask for it, and nobody else. */
+  | { kind: 'stop-requested'; jobs: string[] | 'all'; why?: string }
   | { kind: 'run-ended'; succeeded: number; failed: number };
 
 /** Entries of the execution point, in the attempt's `agent.jsonl`. */

@@ -1,6 +1,7 @@
 import type { PoolCustoms } from '../check/pool-customs.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Resources } from '../job/spec.ts';
+import type { Policy } from '../recovery/policy.ts';
 
 /** What a pool makes of a plan, to be shown before anything happens. */
 export interface Rendering {
@@ -27,6 +28,8 @@ export type ResourceChange = Partial<Pick<Resources, 'memoryBytes' | 'timeSecond
 export interface Pool {
   /** Its limits and customs for a plan, where it has any; asks nobody outside this machine. */
   customs(plan: Plan): Promise<PoolCustoms | undefined>;
+  /** What it does about failures of a plan's jobs; asks nobody outside this machine. */
+  policy(plan: Plan): Promise<Policy>;
   /** Throws a Fault with figures when a job could never run there. `run` is the run's name; all its jobs unless a round is named. */
   render(plan: Plan, run: string, round?: Round): Promise<Rendering>;
   /** Sees to it that the run in the folder is brought to its end; harmless when that is under way already. */

@@ -47,6 +47,18 @@ test('a job ends as failed when its attempts are used up', async (t) => {
   assert.deepEqual(outcomes(job), ['failed', 'failed']);
 });
 
+test('when as many jobs have failed for good as the file allows, the rest of the run is given up', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  const more = '[resources]\ncpus = 1\nmemory = "10 MB"\n[recovery]\nfailed_jobs = 1';
+  await bench.describe('training-failed', 'jobs = 8', more);
+  const run = await bench.createRun();
+  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  const { jobs, tally } = await loadRun(run);
+  assert.ok(tally.failed >= 1 && tally.stopped >= 1, JSON.stringify(tally));
+  assert.equal(tally.failed + tally.stopped, jobs.length);
+});
+
 test('an agent that dies costs the job none of its attempts', async (t) => {
   const bench = await RunBench.make(t);
   const job = await endedJob(bench, 'crash success', 1);

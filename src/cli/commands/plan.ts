@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { loadPlan } from '../../job/load-plan.ts';
 import { asFault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
+import type { Policy } from '../../recovery/policy.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import {
@@ -35,7 +36,7 @@ Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      cli.out(planText(plan));
+      cli.out(planText(plan, await policyOn(cli, plan)));
       await tellRendering(cli, plan);
       nextCommands(cli, [
         [`updraft run${jobFileWord(where)}`, 'submit it and watch'],
@@ -43,6 +44,16 @@ Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
         [`updraft plan${jobFileWord(where)} --json`, 'the same with every job, for programs'],
       ]);
     });
+}
+
+/** What the plan's pool does about failures, where Updraft knows that pool. */
+async function policyOn(cli: Cli, plan: Plan): Promise<Policy | undefined> {
+  try {
+    return await openPool(plan.spec.run.pool, cli).policy(plan);
+  } catch (thrown) {
+    if (asFault(thrown).kind !== 'pool-unreachable') throw thrown;
+    return undefined;
+  }
 }
 
 /** What would be handed to a scheduler, as it would be; where there is none to ask, why it cannot be shown. */

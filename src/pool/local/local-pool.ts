@@ -7,6 +7,7 @@ import { agentCommand } from './agent-command.ts';
 import { evictAgent } from './evict-agent.ts';
 import { imageStart } from './image-command.ts';
 import type { Kill } from './leftovers.ts';
+import { localPolicy } from './local-policy.ts';
 import { detectMachine, type Machine } from './machine.ts';
 import { startSupervisor, type SupervisorStart } from './start-supervisor.ts';
 
@@ -15,6 +16,7 @@ export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
   return {
     // What cannot run here is told when it is rendered, with the machine's figures.
     customs: () => Promise.resolve(undefined),
+    policy: (plan) => Promise.resolve(localPolicy(plan)),
     async render(plan) {
       const machine = await detectMachine(start.env);
       assertFits(plan, machine);

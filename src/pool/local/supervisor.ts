@@ -62,7 +62,7 @@ export class Supervisor {
       for (const job of await this.#read()) changed = (await this.#step(job)) || changed;
       const jobs = await this.#read();
       if (runEndedAt(jobs) !== undefined) return this.#end(jobs);
-      changed = (await this.#climb(jobs)) || changed;
+      changed = (await this.#giveUp(jobs)) || (await this.#climb(jobs)) || changed;
       if (!changed) await this.#pause(signal);
     }
     return 'left';
@@ -108,6 +108,17 @@ export class Supervisor {
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
     const isRetry = ofRound.length === 0 && job.attempts.length > 0;
     return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);
+  }
+
+  /** Ends the rest of the run when as many jobs have failed for good as its file allows. */
+  async #giveUp(jobs: JobState[]): Promise<boolean> {
+    const { failedJobs = Infinity } = localPolicy(this.#world.plan);
+    const failed = jobs.filter(({ outcome = 'success' }) => outcome !== 'success' && outcome !== 'stopped');
+    if (failed.length < failedJobs || this.#fold.state().stopRequested) return false;
+    const names = failed.map(({ id }) => id).slice(0, 5);
+    const why = `${names.join(', ')} failed for good, and [recovery] failed_jobs = ${failedJobs}`;
+    await this.#journal.append({ kind: 'stop-requested', jobs: 'all', why });
+    return true;
   }
 
   /** Lets those go ahead that were kept back until others had a valid result. */
