@@ -49,6 +49,8 @@ async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Pro
       'outputs = ["model.json"]',
       'check = "python3 check.py model.json data weights.json {index}"',
       'checkpoint = "checkpoints"',
+      // The same work everywhere, and sites that differ by half: what takes twice as long is no usual slot.
+      'slow_limit = 2',
       `env = { REPLAY_WORLD = "${worldFolder}" }`,
       '[data.train]',
       'url = "osdf:///ospool/train.tar"',

@@ -80,12 +80,12 @@ def restore(folder, weights):
 
 
 def tell(number, loss):
-    epoch = number / STEPS
-    print(f"epoch {math.ceil(epoch)}/{EPOCHS} step {number}/{EPOCHS * STEPS} loss {loss:.4f}", flush=True)
+    """Says how far it is, for people and for whoever watches."""
+    done = {"epoch": number // STEPS, "epochs": EPOCHS, "step": number, "steps": EPOCHS * STEPS, "loss": loss}
+    print("epoch {epoch}/{epochs} step {step}/{steps} loss {loss:.4f}".format(**done), flush=True)
     if "UPDRAFT_PROGRESS" in os.environ:
         with open(os.environ["UPDRAFT_PROGRESS"], "a") as stream:
-            record = {"epoch": number // STEPS, "epochs": EPOCHS, "step": number, "steps": EPOCHS * STEPS, "loss": loss}
-            stream.write(json.dumps(record) + "\n")
+            stream.write(json.dumps(done) + "\n")
 
 
 def main():
