@@ -22,12 +22,13 @@ const partsOf = (version: string): (number | string)[] =>
   ).map((part) => (/^\d/.test(part) ? Number(part) : part));
 
 function compareParts(a: number | string, b: number | string): number {
-  if (typeof a === typeof b) return a < b ? -1 : a > b ? 1 : 0;
-  // `post` is the one word that goes after.
-  const word = typeof a === 'string' ? a : b;
-  const wordIsLess = word !== 'post';
-  return (typeof a === 'string') === wordIsLess ? -1 : 1;
+  const order = rank(a) - rank(b);
+  if (order !== 0) return order;
+  return a < b ? -1 : a > b ? 1 : 0;
 }
+
+/** Words come before numbers, but for `post`. */
+const rank = (part: number | string): number => (typeof part === 'number' ? 1 : part === 'post' ? 2 : 0);
 
 /**
  * Whether a version fits a specification of conda or PEP 440 (`>=2.7.1,<3`, `3.13.*`, `12.9|13.*`); undefined

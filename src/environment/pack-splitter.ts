@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { brokenPack } from './pack-metadata.ts';
 
 type Waiting = void | Promise<void>;
@@ -89,7 +90,7 @@ export class PackSplitter {
     else
       throw brokenPack(
         this.#name,
-        `it is no archive of pixi-pack: it begins with ${JSON.stringify(bytes.toString('latin1', 0, 24))}`,
+        `it is no archive of pixi-pack: it begins with ${printable(JSON.stringify(bytes.toString('latin1', 0, 24)))}`,
       );
     return await Promise.resolve(bytes);
   }

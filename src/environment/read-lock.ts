@@ -52,7 +52,7 @@ function divide(text: string): { head: string; packages: Map<string, { text: str
 
 function parseYaml(text: string, file: string, line: number): unknown {
   try {
-    return parse(text, { logLevel: 'silent', maxAliasCount: 0 });
+    return parse(text, { logLevel: 'error', maxAliasCount: 0 });
   } catch (error) {
     const at = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
     const where = at === undefined ? file : `${file}:${at + line}`;

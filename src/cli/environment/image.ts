@@ -1,6 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { describeLocked } from '../../environment/load-workspace.ts';
@@ -49,7 +50,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build)
     await build(cli, folder, `${workspace.manifest.name ?? 'environment'}-${options.environment}.sif`);
-  else tellNext(cli);
+  else tellNext(cli, `${word === '.' ? '' : ` ${shellQuote(word)}`} -e ${shellQuote(options.environment)}`);
 }
 
 async function write(cli: Cli, file: string, text: string, force: boolean): Promise<void> {
@@ -81,10 +82,10 @@ async function build(cli: Cli, folder: string, name: string): Promise<void> {
   }
 }
 
-function tellNext(cli: Cli): void {
+function tellNext(cli: Cli, chosen: string): void {
   nextCommands(cli, [
-    ['updraft env image --write', 'write both recipes beside the manifest'],
-    ['updraft env image --build', 'build the image with Apptainer'],
+    [`updraft env image${chosen} --write`, 'write both recipes beside the manifest'],
+    [`updraft env image${chosen} --build`, 'build the image with Apptainer'],
     ['docker build -t REGISTRY/NAME:TAG .', 'or with Docker, and push it'],
   ]);
 }

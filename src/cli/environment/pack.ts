@@ -85,7 +85,7 @@ function tell(
     return;
   }
   cli.err(`${file}: ${packages} packages, ${formatSize(bytes)}, read through and found whole\n`);
-  cli.out(`[environment]\npack = { url = ${JSON.stringify(file)}, sha256 = "${sha256}" }\n`);
+  cli.out(`[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
   nextCommands(cli, [
     [
       `updraft env stage ${shellQuote(file)} osdf:///…`,

@@ -49,7 +49,8 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
   const [only, second] = facts;
   cli.out(second === undefined && only !== undefined ? factsText(only) : overview(facts));
   const argument = word === '.' ? '' : ` ${shellQuote(word)}`;
-  const chosen = `${argument} -e ${shellQuote(only?.environment ?? 'default')}`;
+  const platform = options.platform === 'linux-64' ? '' : ` -p ${shellQuote(options.platform)}`;
+  const chosen = `${argument} -e ${shellQuote(only?.environment ?? 'default')}${platform}`;
   nextCommands(cli, [
     ...(second === undefined ? [] : [[`updraft env show${chosen}`, 'all about one environment'] as const]),
     [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hashName } from './hash-name.ts';
+import { apptainerDefinition, dockerfile } from './image-recipe.ts';
+import { packWords } from './pixi-tools.ts';
+
+const input = { manifest: 'pixi.toml', environment: 'gpu', cuda: '12', hash: 'ab'.repeat(32) };
+
+for (const [what, recipe] of [
+  ['Dockerfile', dockerfile(input)],
+  ['Apptainer definition', apptainerDefinition(input)],
+] as const)
+  test(`the ${what} installs the lock as it is, without a GPU, and keeps only the environment at its own path`, () => {
+    assert.match(recipe, /pixi install --locked --environment gpu/);
+    assert.match(recipe, /CONDA_OVERRIDE_CUDA=12\b/);
+    assert.match(recipe, /(\/opt\/environment\/\.pixi\/envs\/gpu) \1/);
+    assert.match(recipe, new RegExp(input.hash));
+  });
+
+test('a CPU environment pretends no CUDA', () => {
+  const { cuda, ...cpu } = input;
+  assert.equal(cuda, '12');
+  assert.doesNotMatch(dockerfile(cpu) + apptainerDefinition(cpu), /CONDA_OVERRIDE_CUDA/);
+});
+
+for (const [file, named] of [
+  ['environment.sh', 'environment-1a2b3c4d.sh'],
+  ['/some/where/hello-gpu.tar', 'hello-gpu-1a2b3c4d.tar'],
+  ['environment-1a2b3c4d.sh', 'environment-1a2b3c4d.sh'],
+  ['torch-2.7.1.sif', 'torch-2.7.1-1a2b3c4d.sif'],
+  ['noending', 'noending-1a2b3c4d'],
+] as const)
+  test(`${file} is staged as ${named}`, () => {
+    assert.equal(hashName(file, `1a2b3c4d${'0'.repeat(56)}`), named);
+  });
+
+test('pixi-pack is called in the form of its version', () => {
+  const request = {
+    manifest: 'pixi.toml',
+    environment: 'gpu',
+    platform: 'linux-64',
+    output: 'x.sh',
+    executable: true,
+  };
+  assert.equal(packWords('pixi-pack 0.6.5', request)[0], 'pack');
+  const words = [
+    '--environment',
+    'gpu',
+    '--platform',
+    'linux-64',
+    '--output-file',
+    'x.sh',
+    '--create-executable',
+    'pixi.toml',
+  ];
+  assert.deepEqual(packWords('pixi-pack 0.7.10', request), words);
+});
