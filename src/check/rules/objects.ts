@@ -85,9 +85,9 @@ export const objectRules: Rule<ObjectFacts>[] = [
     name: 'unproven',
     level: 'note',
     about: 'Nothing declares what an object must be, so that a wrong or cut one is trained on.',
-    check: each(({ label, isProven, servers }) => {
+    check: each(({ label, isProven, servers, url }) => {
       const bytes = servers.find(hasIt)?.bytes;
-      if (isProven || bytes === undefined) return undefined;
+      if (isProven || bytes === undefined || /^file:/i.test(url)) return undefined;
       return {
         message: `${label}: nothing says what it must be, so a cut or replaced object is not noticed`,
         fix: `expect = { bytes = ${bytes} } in [${label}], or better sha256 or a manifest (\`updraft stage\`)`,
@@ -132,7 +132,7 @@ function contradiction(
 }
 
 function differing(object: ObjectFact): Omit<Found, 'place'> | undefined {
-  const { servers, label } = object;
+  const { servers, label, isProven } = object;
   const good = reference(object);
   if (good === undefined) return undefined;
   const odd = servers.flatMap((server) => {
@@ -143,7 +143,7 @@ function differing(object: ObjectFact): Omit<Found, 'place'> | undefined {
   const size = good.bytes === undefined ? 'has it' : `has ${good.bytes} bytes`;
   return {
     message: `${label}: ${named(good)} ${size}, but ${odd.join(', ')}`,
-    fix: 'jobs that meet such a server change to another and prove what they got, which costs time; tell whoever runs it, and declare sha256 or a manifest so that nothing wrong is trained on',
+    fix: `tell whoever runs it; jobs that meet it change to another server, which costs time${isProven ? '' : ', and only sha256 or a manifest tells them which bytes are right'}`,
   };
 }
 

@@ -29,25 +29,40 @@ export function findingLines(findings: readonly Finding[], width: number): strin
   return levels.flatMap((level) => {
     const group = findings.filter((finding) => finding.level === level);
     if (group.length === 0) return [];
-    return [
-      titles[level],
-      ...group.flatMap((finding, index) => oneFinding(finding, group[index - 1], width)),
-      '',
-    ];
+    return [titles[level], ...alike(group).flatMap((some) => findingBlock(some, width)), ''];
   });
 }
 
-/** A remedy that the finding before had already is not repeated. */
-function oneFinding(finding: Finding, before: Finding | undefined, width: number): string[] {
-  const { rule, message, fix, file, line } = finding;
-  const place = file === undefined ? '' : `${printable(file)}:${line ?? 1}  `;
-  const isSaid = before?.rule === rule && before.fix === fix;
-  return [
-    `  ${place}${rule}`,
-    ...wrap(printable(message), width, '      ', '      '),
-    ...(isSaid ? [] : wrap(`fix: ${printable(fix)}`, width, '      ', '        ')),
-  ];
+/** What one rule says with one remedy is told together. */
+function alike(findings: readonly Finding[]): Finding[][] {
+  const groups = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    const key = `${finding.rule} ${finding.fix}`;
+    groups.set(key, [...(groups.get(key) ?? []), finding]);
+  }
+  return [...groups.values()];
 }
+
+function findingBlock(some: readonly Finding[], width: number): string[] {
+  const [{ rule, fix, message }] = some as [Finding, ...Finding[]];
+  const fixLines = wrap(`fix: ${printable(fix)}`, width, '      ', '        ');
+  const places = some.map(placeText);
+  if (some.length === 1)
+    return [
+      `  ${places[0] ?? ''}${rule}`,
+      ...wrap(printable(message), width, '      ', '      '),
+      ...fixLines,
+    ];
+  const column = Math.max(...places.map((place) => place.length));
+  const each = some.flatMap((finding, index) => {
+    const first = `      ${(places[index] ?? '').padEnd(column)}`;
+    return wrap(printable(finding.message), width, first, ' '.repeat(first.length));
+  });
+  return [`  ${rule}`, ...each, ...fixLines];
+}
+
+const placeText = ({ file, line }: Finding): string =>
+  file === undefined ? '' : `${printable(file)}:${line ?? 1}  `;
 
 /** What was looked at and what could not be, a line each. */
 function lookedLines({ looked, unchecked }: Told, width: number): string[] {
