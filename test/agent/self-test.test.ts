@@ -4,6 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import { test, type TestContext } from 'node:test';
+import { startFederation } from '../../src/mini/federation/federation.ts';
 import { AgentBench } from './agent-bench.ts';
 import { serveBytes } from './byte-server.ts';
 
@@ -139,7 +140,7 @@ test('a last object that is missing is known before the first has been fetched',
     train,
   });
   assert.equal(exit, 96);
-  assert.match(stderr, /missing\.csv is not there: 127\.0\.0\.1:\d+ say/);
+  assert.match(stderr, /missing\.csv is not there: 127\.0\.0\.1:\d+ says so/);
   assert.deepEqual(bench.entries('fetched'), []);
 });
 
@@ -158,4 +159,23 @@ test('a server that answers, though not well, is left to the transfer', async (t
   const { exit, stderr } = await bench.run({ data: [{ url }], train });
   assert.equal(exit, 0, stderr);
   assert.ok(asked > 0);
+});
+
+test('caches that have lost an object do not count as proof that it is missing; the origin does', async (t) => {
+  const bench = await AgentBench.open(t);
+  await writeFile(bench.at('files/a.csv'), '1\n');
+  const federation = await startFederation({
+    namespaces: [{ prefix: '/demo', folder: bench.at('files'), public: true }],
+  });
+  t.after(() => federation.stop());
+  await federation.trouble.add('caches: 404');
+  const env = { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile };
+  const found = await bench.run({ data: [{ name: 'a', url: 'osdf:///demo/a.csv' }], train }, undefined, env);
+  assert.equal(found.exit, 0, found.stderr);
+  const [entry] = bench.entries('self-test');
+  assert.match(entry?.checks.at(-1)?.said ?? '', /^\S+ has it: 2 B$/);
+  const data = [{ name: 'a', url: 'osdf:///demo/b.csv' }];
+  const lost = await bench.run({ attempt: 2, data, train }, undefined, env);
+  assert.equal(lost.exit, 96, lost.stderr);
+  assert.match(lost.stderr, /osdf:\/\/\/demo\/b\.csv/);
 });
