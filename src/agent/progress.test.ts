@@ -4,6 +4,7 @@ import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
 
 for (const [line, expected] of [
   ['Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.45', { epoch: 1, step: 640, steps: 60000, loss: 0.45 }],
+  ['Train Epoch: 1/6 [640/60000 (1%)]', { epoch: 1, epochs: 6, step: 640, steps: 60000 }],
   ['Test set: Average loss: 0.0300, Accuracy: 9909/10000 (99%)', { accuracy: 0.9909 }],
   ['epoch=3 loss=1.5e-3', { epoch: 3, loss: 0.0015 }],
   ['Epoch 3/10', { epoch: 3, epochs: 10 }],

@@ -14,8 +14,8 @@ const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;
 const epochOf = new RegExp(String.raw`\bepochs?\b${assign}[[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`, 'i');
 const stepOf =
   /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
-// PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12`.
-const fractionOf = /\[(\d+)\/(\d+)\s*\(|\b(\d+)\/(\d+)\s*\[/;
+// PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12`; `1/6 [640/60000 (1%)]` is of the former.
+const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+)\/(\d+)\s*\[/];
 const lossOf = new RegExp(String.raw`\bloss\b${assign}${numeral}`, 'i');
 const accuracyOf = new RegExp(String.raw`\bacc(?:uracy)?\b${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`, 'i');
 // The loss of a test or validation pass is another curve than that of the training.
@@ -61,10 +61,8 @@ export function mergeProgress(parts: Progress[]): Progress {
   return Object.assign({}, ...parts) as Progress;
 }
 
-function fraction(text: string): string[] | undefined {
-  const match = fractionOf.exec(text);
-  if (match === null) return undefined;
-  return ['', match[1] ?? match[3] ?? '', match[2] ?? match[4] ?? ''];
+function fraction(text: string): RegExpExecArray | undefined {
+  return fractionsOf.map((form) => form.exec(text)).find((match) => match !== null);
 }
 
 function setPair(

@@ -11,6 +11,7 @@ function verdict(from: Position, began: Position, ...told: Position[]): boolean 
 
 test('a training that tells a position past the checkpoint has moved on', () => {
   assert.equal(verdict({ step: 40 }, { step: 1 }, { step: 41 }), true);
+  assert.equal(verdict({ epoch: 1, step: 1 }, { epoch: 1, step: 1 }, { epoch: 2, step: 0 }), true);
   assert.equal(verdict({ epoch: 3, step: 900 }, { epoch: 1, step: 0 }, { epoch: 4, step: 0 }), true);
 });
 

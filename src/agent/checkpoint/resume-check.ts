@@ -32,9 +32,10 @@ export class ResumeCheck {
   /** Whether its first word is nearer to the beginning than to the checkpoint, in epochs or else in steps. */
   #beganAgain(): boolean {
     const [began, first, from] = [this.#began ?? {}, this.#first ?? {}, this.#from];
+    if ((comparePositions(first, from) ?? 0) >= 0) return false;
     const unit = began.epoch !== from.epoch ? 'epoch' : 'step';
     const [start, now, saved] = [began[unit], first[unit], from[unit]];
     if (start === undefined || now === undefined || saved === undefined) return false;
-    return now < saved && now - start < saved - now;
+    return now - start < saved - now;
   }
 }
