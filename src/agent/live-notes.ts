@@ -18,7 +18,13 @@ const news = new Set<AgentBody['kind']>([
   'resume-checked',
   'agent-paused',
 ]);
-const figures = new Set<AgentBody['kind']>(['fetch-progress', 'progress', 'heartbeat', 'checkpoint-saved']);
+const figures = new Set<AgentBody['kind']>([
+  'fetch-progress',
+  'fetched',
+  'progress',
+  'heartbeat',
+  'checkpoint-saved',
+]);
 
 /** Notes that the access point sees while the attempt runs: its journal comes back only at the end. */
 export function liveNote(order: Order, chirp: Chirp, clock: Clock): Note {

@@ -63,8 +63,12 @@ export async function rehearse(folder: string, pool: Pool, world: RehearsalWorld
     world.say(`attempt ${attempt.attempt}: evicted during the ${during}`);
   }
   if (last === undefined) throw world.signal.reason;
-  return { folder, state: last, evictions };
+  return { folder, state: last, evictions: evictions.filter((eviction) => wasMet(last, eviction)) };
 }
+
+/** A slot that is taken away from an attempt that is about to end by itself is no eviction. */
+const wasMet = ({ jobs }: RunState, { attempt }: Eviction): boolean =>
+  jobs[0]?.attempts.find((one) => one.attempt === attempt)?.outcome !== 'success';
 
 /** What the attempt is to be evicted from now, if anything. */
 function nextEviction(evictions: readonly Eviction[], attempt: AttemptState): Eviction['during'] | undefined {
