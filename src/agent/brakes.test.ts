@@ -9,7 +9,7 @@ const object = 'osdf:///ns/a.tar';
 
 function notesIn(notes: Map<string, string>): SharedNotes {
   return {
-    put: (name, text) => Promise.resolve(notes.set(name, text) !== undefined),
+    put: (name, text) => Promise.resolve(notes.set(name, text).has(name)),
     list: () => Promise.resolve([...notes.keys()]),
     read: (name) => Promise.resolve(notes.get(name)),
   };
