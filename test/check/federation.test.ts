@@ -120,6 +120,16 @@ test('a folder instead of an object is an error', async (t) => {
   assert.ok(rules(await check(bench, demo('set'))).includes('error object-is-folder'));
 });
 
+test('a token in a URL is in no report', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await jobFile(bench, demo('none.tar?authz=Bearer%20SECRET'));
+  for (const json of [['--json'], []]) {
+    const { exit, out, err } = await bench.updraft(['check', 'job', '--quick', ...json]);
+    assert.equal(exit, 3);
+    assert.doesNotMatch(out + err, /SECRET/);
+  }
+});
+
 test('for people the report has places, fixes and what was looked at; a run goes on without a check', async (t) => {
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/x.tar', '123456789');

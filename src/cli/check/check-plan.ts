@@ -2,7 +2,6 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { ObjectFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
-import type { Finding } from '../../check/finding.ts';
 import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { usesOf, type Uses } from '../../check/code/uses.ts';
@@ -15,15 +14,12 @@ import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects, objectsOf } from './ask-objects.ts';
 import { askSoftware } from './ask-software.ts';
-import { notChecked, reasonOf, type Gathered, type Looked, type Unchecked } from './gathered.ts';
+import { notChecked, reasonOf, withoutTokens, type Gathered, type Told } from './gathered.ts';
 import { readTexts } from './read-texts.ts';
 
 /** What a check found, what it looked at, and what it could not. */
-export interface Checked {
+export interface Checked extends Told {
   plan: Plan;
-  findings: Finding[];
-  looked: Looked[];
-  unchecked: Unchecked[];
 }
 
 export interface CheckOptions {
@@ -75,9 +71,11 @@ export async function checkPlan(
   });
   return {
     plan: sized,
-    findings,
-    looked: [...objects.looked, ...slots.looked, ...software.looked],
-    unchecked: [...objects.unchecked, ...slots.unchecked, ...software.unchecked],
+    ...withoutTokens({
+      findings,
+      looked: [...objects.looked, ...slots.looked, ...software.looked],
+      unchecked: [...objects.unchecked, ...slots.unchecked, ...software.unchecked],
+    }),
   };
 }
 

@@ -20,16 +20,13 @@ import { limitsOf } from '../adopt/limits-of.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects, isObject, type AskedObject } from './ask-objects.ts';
 import { askSoftware } from './ask-software.ts';
-import type { Looked, Unchecked } from './gathered.ts';
+import { withoutTokens, type Looked, type Told } from './gathered.ts';
 
 /** What a check of a submit description found. */
-export interface CheckedFile {
+export interface CheckedFile extends Told {
   file: string;
   /** Jobs that it queues; undefined where only HTCondor can know. */
   jobs: number | undefined;
-  findings: Finding[];
-  looked: Looked[];
-  unchecked: Unchecked[];
 }
 
 const objectMs = 60_000;
@@ -71,19 +68,21 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   return {
     file,
     jobs: total ? queues.reduce((sum, queue) => sum + (queue.total ?? 0), 0) : undefined,
-    findings: ordered([
-      ...lintSubmission(evidence).map(({ severity, ...finding }) => ({ ...finding, level: severity })),
-      ...findAll(objectRules, objects.facts),
-      ...findAll(softwareRules, { uses, software: software.facts }),
-      ...pythonDownloads(code),
-      ...refusal(path.basename(file), condor),
-    ]),
-    looked: [...objects.looked, ...software.looked, ...accepted(condor)],
-    unchecked: [
-      ...objects.unchecked,
-      ...software.unchecked,
-      ...(condor.asked ? [] : [{ what: "HTCondor's own opinion", why: condor.why ?? '' }]),
-    ],
+    ...withoutTokens({
+      findings: ordered([
+        ...lintSubmission(evidence).map(({ severity, ...finding }) => ({ ...finding, level: severity })),
+        ...findAll(objectRules, objects.facts),
+        ...findAll(softwareRules, { uses, software: software.facts }),
+        ...pythonDownloads(code),
+        ...refusal(path.basename(file), condor),
+      ]),
+      looked: [...objects.looked, ...software.looked, ...accepted(condor)],
+      unchecked: [
+        ...objects.unchecked,
+        ...software.unchecked,
+        ...(condor.asked ? [] : [{ what: "HTCondor's own opinion", why: condor.why ?? '' }]),
+      ],
+    }),
   };
 }
 
@@ -145,6 +144,12 @@ function objectsOf(all: readonly Batch[]): AskedObject[] {
       return listOf(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
     }),
   );
+  for (const batch of all) {
+    const url = imageOf(batch);
+    const place = placeOf(batch, 'container_image', 'MY.SingularityImage');
+    if (url !== undefined && isObject(url))
+      found.set(url, { label: 'image', url, place, declared: {}, isProven: true });
+  }
   for (const { batch, url } of inputs)
     if (isObject(url))
       found.set(url, {

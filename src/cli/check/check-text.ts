@@ -1,19 +1,13 @@
 import { printable } from '../../base/printable.ts';
 import { levels, type Finding, type Level } from '../../check/finding.ts';
 import { wrap } from '../why/wrap.ts';
-import type { Looked, Unchecked } from './gathered.ts';
+import type { Told } from './gathered.ts';
 
 const titles: Record<Level, string> = {
   error: 'errors: jobs would fail',
   warning: 'warnings: jobs may fail, or cost more than they need',
   note: 'worth knowing',
 };
-
-interface Told {
-  findings: readonly Finding[];
-  looked: readonly Looked[];
-  unchecked: readonly Unchecked[];
-}
 
 /** `2 errors, 1 warning`; undefined where there is nothing to count. */
 export function countFindings(findings: readonly Finding[]): string {

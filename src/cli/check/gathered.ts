@@ -1,3 +1,6 @@
+import type { Finding } from '../../check/finding.ts';
+import { withoutSecrets } from '../../recovery/without-secrets.ts';
+
 /** Something that was looked at, and what there was to say of it. */
 export interface Looked {
   what: string;
@@ -30,3 +33,21 @@ export const reasonOf = (error: unknown): string =>
     : error instanceof Error
       ? (error.message.split('\n', 1)[0] ?? '')
       : String(error);
+
+/** What a check tells. */
+export interface Told {
+  findings: Finding[];
+  looked: Looked[];
+  unchecked: Unchecked[];
+}
+
+/** The same without tokens that people put into URLs: reports are passed on. */
+export const withoutTokens = ({ findings, looked, unchecked }: Told): Told => ({
+  findings: findings.map((one) => ({
+    ...one,
+    message: withoutSecrets(one.message),
+    fix: withoutSecrets(one.fix),
+  })),
+  looked,
+  unchecked: unchecked.map(({ what, why }) => ({ what, why: withoutSecrets(why) })),
+});
