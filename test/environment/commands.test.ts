@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { chmod, cp, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import * as env from '../../src/cli/commands/env.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { makeExecutable, makePack } from './make-pack.ts';
+
+const workspaces = path.join(import.meta.dirname, 'workspaces');
+
+async function workspace(t: TestContext): Promise<string> {
+  const folder = await temporaryFolder(t, { 'bin/.keep': '' });
+  await cp(path.join(workspaces, 'v6'), folder, { recursive: true });
+  return folder;
+}
+
+const run = (folder: string, ...words: string[]) =>
+  runCommand(env, words, { cwd: folder, env: { PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder } });
+
+/** A program that keeps its words and does what a script says. */
+async function program(folder: string, name: string, script: string): Promise<void> {
+  const file = path.join(folder, 'bin', name);
+  await writeFile(file, `#!/bin/sh\nfolder='${folder}'\n${script}\n`);
+  await chmod(file, 0o755);
+}
+
+test('show lists the environments, and tells all of one', async (t) => {
+  const folder = await workspace(t);
+  const { out } = await run(folder, 'show');
+  assert.match(out, /^cpu\s+3\.12\.8\s+2\.5\.1\s+cpu\s+-\s+3\s+68\.5 MB/m);
+  assert.match(out, /^gpu\s+3\.12\.8\s+2\.5\.1\s+gpu\s+12\.6\s+6\s+1\.1 GB/m);
+  const one = await run(folder, 'show', '-e', 'gpu');
+  assert.match(one.out, /needs +a driver for CUDA 12\.4 or newer, compute capability 5\.0 or higher/);
+  assert.match(one.out, /pack +4\.8 GB disk, 2\.6 GB of it stays, 4 GB memory/);
+  assert.match(one.out, /container +1\.3 GB disk/);
+  const json = JSON.parse((await run(folder, 'show', '-e', 'gpu', '--json')).out) as { hash: string };
+  assert.match(json.hash, /^[0-9a-f]{64}$/);
+});
+
+test('show reads an archive through, and tells one that is cut', async (t) => {
+  const archive = makeExecutable(makePack());
+  const folder = await temporaryFolder(t);
+  await writeFile(path.join(folder, 'good.sh'), archive);
+  await writeFile(path.join(folder, 'cut.sh'), archive.subarray(0, 900));
+  const { out } = await run(folder, 'show', 'good.sh');
+  assert.match(out, /whole: 1 packages for linux-\S+, each as its index says, made by pixi-pack 0\.7\.10/);
+  assert.match(out, new RegExp(createHash('sha256').update(archive).digest('hex')));
+  await assert.rejects(run(folder, 'show', 'cut.sh'), { kind: 'environment-broken' });
+});
+
+for (const [what, words, message] of [
+  ['lock', ['lock'], /locking needs pixi, which is not on the PATH/],
+  ['pack', ['pack', '-e', 'gpu'], /packing needs pixi-pack, which is not on the PATH/],
+  ['image --build', ['image', '-e', 'gpu', '--build'], /building an image needs apptainer/],
+] as const)
+  test(`${what} says how to get the program that it needs`, async (t) => {
+    const folder = await workspace(t);
+    await assert.rejects(
+      runCommand(env, [...words], { cwd: folder, env: { PATH: `${folder}/bin`, HOME: folder } }),
+      (thrown: Error & { fix?: string }) => message.test(thrown.message) && /install/i.test(thrown.fix ?? ''),
+    );
+  });
+
+test('a lock is checked without pixi as far as that goes, and by pixi where it is', async (t) => {
+  const folder = await workspace(t);
+  const alone = await run(folder, 'lock', '--check');
+  assert.match(alone.out, /pixi\.lock: version 6, 5 environments on their platforms; every package/);
+  assert.match(alone.err, /pixi is not on the PATH/);
+  await program(folder, 'pixi', 'echo "$@" > "$folder/asked"; [ "$1" = lock ]');
+  assert.match((await run(folder, 'lock', '--check')).out, /pixi agrees/);
+  assert.match(
+    await readFile(path.join(folder, 'asked'), 'utf8'),
+    /^lock --check --manifest-path \S+pixi\.toml/,
+  );
+  await program(folder, 'pixi', 'echo "lock-file not up-to-date with the workspace" >&2; exit 1');
+  await assert.rejects(run(folder, 'lock', '--check'), /pixi failed: lock-file not up-to-date/);
+});
+
+for (const [version, first] of [
+  ['0.6.5', 'pack --environment'],
+  ['0.7.10', '--environment'],
+] as const)
+  test(`pixi-pack ${version} is called in its own form, and its archive is named by its hash`, async (t) => {
+    const folder = await workspace(t);
+    await writeFile(path.join(folder, 'made'), makeExecutable(makePack()));
+    await program(
+      folder,
+      'pixi-pack',
+      `[ "$1" = --version ] && { echo 'pixi-pack ${version}'; exit; }
+echo "$@" > "$folder/asked"
+while [ $# -gt 0 ]; do [ "$1" = --output-file ] && cp "$folder/made" "$2"; shift; done`,
+    );
+    const { out } = await run(folder, 'pack', '-e', 'gpu');
+    const sha256 = createHash('sha256').update(makeExecutable(makePack())).digest('hex');
+    const name = `mnist-gpu-${sha256.slice(0, 8)}.sh`;
+    assert.equal(out, `[environment.pack]\nurl = "${name}"\nsha256 = "${sha256}"\n`);
+    const asked = await readFile(path.join(folder, 'asked'), 'utf8');
+    assert.ok(asked.startsWith(`${first} gpu --platform linux-64 --output-file /`), asked);
+    assert.match(asked, /--create-executable \S*pixi\.toml\n$/);
+    assert.ok((await readdir(folder)).includes(name));
+    assert.equal(
+      (await readdir(folder)).some((one) => one.startsWith('.updraft-pack-')),
+      false,
+    );
+  });
+
+test('an archive that pixi-pack leaves broken is not kept', async (t) => {
+  const folder = await workspace(t);
+  await program(
+    folder,
+    'pixi-pack',
+    `[ "$1" = --version ] && { echo 'pixi-pack 0.7.10'; exit; }
+while [ $# -gt 0 ]; do [ "$1" = --output-file ] && echo '#!/bin/sh' > "$2"; shift; done`,
+  );
+  await assert.rejects(run(folder, 'pack', '-e', 'gpu'), { kind: 'environment-broken' });
+  assert.deepEqual((await readdir(folder)).sort(), ['bin', 'pixi.lock', 'pixi.toml']);
+});
+
+test('the recipes are written beside the manifest, and one that was changed is not replaced unasked', async (t) => {
+  const folder = await workspace(t);
+  await run(folder, 'image', '-e', 'gpu', '--write');
+  assert.match(await readFile(path.join(folder, 'Dockerfile'), 'utf8'), /--environment gpu/);
+  await run(folder, 'image', '-e', 'gpu', '--write');
+  await writeFile(path.join(folder, 'apptainer.def'), 'mine\n');
+  await assert.rejects(
+    run(folder, 'image', '-e', 'gpu', '--write'),
+    /apptainer\.def is there already, and differs/,
+  );
+  await run(folder, 'image', '-e', 'gpu', '--write', '--force');
+  assert.match(await readFile(path.join(folder, 'apptainer.def'), 'utf8'), /Bootstrap: docker/);
+});
+
+test('an archive that no worker could use is not uploaded', async (t) => {
+  const folder = await temporaryFolder(t, { 'env.sh': '#!/bin/sh\n' });
+  await assert.rejects(run(folder, 'stage', 'env.sh', 'pelican://127.0.0.1:1/x'), {
+    kind: 'environment-broken',
+  });
+});
