@@ -60,3 +60,21 @@ test('results that do not fit are not handed back in part', async (t) => {
   assert.equal(left, '');
   assert.deepEqual(bench.leftovers(), []);
 });
+
+test('a checkpoint that does not fit is told with the figures, the training goes on, and the one before it stays', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const [bench, elsewhere] = [await AgentBench.open(t, disk), await AgentBench.open(t)];
+  const fill = (bytes: number): string => `head -c ${bytes} /dev/zero > ckpt/part; mv ckpt/part ckpt/state`;
+  const command = `${fill(600_000)}; echo saved > ckpt/name; exit 85`;
+  const train = {
+    checkpoint: 'ckpt',
+    command: `[ -f ckpt/name ] && { ${fill(5_000_000)}; sleep 2; exit 4; }; ${command}`,
+  };
+  const { exit } = await bench.run({ train, scratchParent: elsewhere.at('scratch') });
+  assert.equal(exit, 4);
+  const { message } = bench.entries('fault')[0]!.fault;
+  assert.match(message, /the checkpoint needs 5 MB, and the disk of .*checkpoint has [\d.]+ [kM]B free/);
+  assert.equal(bench.checkpoint()['state']?.length, 600_000);
+  assert.deepEqual(elsewhere.leftovers(), []);
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import process from 'node:process';
+import { test } from 'node:test';
+import { readClaim } from '../../src/job/claim.ts';
+import { attemptFolder } from '../../src/job/layout.ts';
+import { RunBench } from './run-bench.ts';
+
+test('a training whose agent is killed goes on from its last checkpoint, and status and why say so', async (t) => {
+  const bench = await RunBench.make(t);
+  const command = `n=$(cat ckpt/step || echo 0); [ $n = 0 ] || echo "step $((n+1))"
+    while [ $UPDRAFT_ATTEMPT = 1 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 2.5; done
+    while [ ! -e "$GO" ]; do sleep 0.1; done; echo $n > model.pt`;
+  await bench.describe(command);
+  const file = path.join(bench.folder, 'updraft.toml');
+  await writeFile(file, (await readFile(file, 'utf8')).replace('[train]', '[train]\ncheckpoint = "ckpt"'));
+  assert.equal((await bench.updraft('submit')).code, 0);
+  const [run = ''] = await bench.runs();
+  const saved = await bench.until(
+    run,
+    ({ jobs }) => (jobs[0]?.attempts[0]?.agent?.checkpoint?.step ?? 0) >= 2,
+  );
+  const step = saved.jobs[0]!.attempts[0]!.agent!.checkpoint!.step!;
+  const claim = await readClaim(attemptFolder(run, '0000', 1));
+  assert.ok(claim !== undefined && 'pid' in claim);
+  process.kill(claim.pid, 'SIGKILL');
+  await bench.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.resumed?.movedOn === true);
+  assert.match((await bench.updraft('status')).out, new RegExp(`resumed from step ${step} of attempt 1`));
+  const why = (await bench.updraft('why')).out.replace(/\s+/g, ' ');
+  assert.match(why, new RegExp(`It resumed from step ${step} of attempt 1, and has gone past it`));
+  await writeFile(bench.env['GO'] ?? '', '');
+  const { tally } = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
+  assert.equal(tally.success, 1);
+});
