@@ -84,17 +84,38 @@ export async function evictAsScripted(
     for (const name of await readdir(path.join(worldFolder, 'starts'))) {
       if (seen.has(name)) continue;
       seen.add(name);
-      const [job = 0, start = 0] = name.split('.').map(Number);
+      const [job = 0, start = 0, shadows = 0] = name.split('.').map(Number);
       const after = world.jobs[job]?.slots[start]?.evictedAfter;
-      if (after !== undefined) void evict(setting, `${cluster}.${job}`, after / scale, signal);
+      if (after === undefined) continue;
+      void evict(setting, { id: `${cluster}.${job}`, shadows, seconds: after / scale }, signal);
     }
     await systemClock.sleep(200, signal).catch(() => undefined);
   }
 }
 
-async function evict(setting: Setting, job: string, seconds: number, signal: AbortSignal): Promise<void> {
-  await systemClock.sleep(1000 * seconds, signal).catch(() => undefined);
-  if (signal.aborted) return;
-  setting.say(`the pool takes back the slot of job ${job}`);
-  await condor(setting, 'condor_vacate_job', job).catch((error: unknown) => setting.say(String(error)));
+interface Eviction {
+  id: string;
+  /** How many slots the job had had when it got this one. */
+  shadows: number;
+  seconds: number;
 }
+
+async function evict(
+  setting: Setting,
+  { id, shadows, seconds }: Eviction,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    await systemClock.sleep(1000 * seconds, signal);
+    // A job that has left the slot by itself by now has another, which nobody takes back.
+    const state = await condor(setting, 'condor_q', id, '-af', 'NumShadowStarts', 'JobStatus');
+    if (state.trim() !== `${shadows} ${runningStatus}`) return;
+    setting.say(`the pool takes back the slot of job ${id}`);
+    await condor(setting, 'condor_vacate_job', id);
+  } catch (error) {
+    if (!signal.aborted) setting.say(String(error));
+  }
+}
+
+/** HTCondor's number for it. */
+const runningStatus = 2;
