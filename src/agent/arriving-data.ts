@@ -1,8 +1,9 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { asFault } from '../fault/fault.ts';
 import type { OrderedData } from '../job/job.ts';
 import type { Attempt } from './attempt.ts';
+import type { Scratch } from './scratch.ts';
 import { openStaging } from './stage-data.ts';
 
 /** Data that goes on arriving while the training runs. */
@@ -51,16 +52,24 @@ export async function startArriving(attempt: Attempt): Promise<Arriving> {
   };
 }
 
-/** Every source in turn; `.arriving` stands in its folder for as long as more is to come. */
+/** Whether more is to come of data with which the training has begun. */
+export function isArriving({ order, scratch }: Attempt): boolean {
+  return order.data.some((source) => source.arriving && existsSync(markerOf(source, scratch)));
+}
+
+/** Stands in the folder of the data for as long as more is to come. */
+const markerOf = ({ into }: OrderedData, { work }: Scratch): string => path.join(work, into, '.arriving');
+
+/** Every source in turn. */
 async function fetchAll(sources: OrderedData[], attempt: Attempt, onPart: () => void): Promise<void> {
-  const markerOf = ({ into }: OrderedData): string => path.join(attempt.scratch.work, into, '.arriving');
-  for (const marker of sources.map(markerOf)) {
+  const { scratch } = attempt;
+  for (const marker of sources.map((source) => markerOf(source, scratch))) {
     mkdirSync(path.dirname(marker), { recursive: true });
     writeFileSync(marker, '');
   }
   const stage = openStaging(attempt);
   for (const source of sources) {
     await stage(source, onPart);
-    rmSync(markerOf(source));
+    rmSync(markerOf(source, scratch));
   }
 }

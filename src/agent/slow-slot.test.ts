@@ -41,7 +41,7 @@ function training(
   const told: AgentBody[] = [];
   const slot = new SlowSlot(
     {
-      order: { job: { id: job, parameters, train }, attempt },
+      order: { job: { id: job, parameters, train }, attempt, data: [] },
       world: { clock, env: { GLIDEIN_ResourceName: 'SITE-A' } },
       note: (body: AgentBody) => void told.push(body),
       shared,

@@ -37,7 +37,9 @@ export class SlowSlot {
   constructor(attempt: Attempt, isFresh: boolean) {
     this.#attempt = attempt;
     this.#isFresh = isFresh;
-    this.#limit = attempt.order.job.train.slowLimit ?? defaultLimit;
+    const { job, data } = attempt.order;
+    // A training that waits for its data tells how fast that comes, not how fast the machine is.
+    this.#limit = data.some(({ arriving }) => arriving) ? 0 : (job.train.slowLimit ?? defaultLimit);
     this.#isJudged = this.#limit === 0;
     this.#norms = new RunNorms(attempt.order, attempt.shared);
     this.#startedAt = attempt.world.clock.monotonic();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -18,17 +18,18 @@ function makeWatch(t: TestContext) {
   const attempt = {
     order: {
       attemptFolder: folder,
-      job: { id: '0000', parameters: {}, train: {} },
+      job: { id: '0000', parameters: {}, train: { quietLimitSeconds: 60 } },
+      data: [{ into: 'data', arriving: true }],
       attempt: 1,
       resources: { gpus: 0 },
     },
-    scratch: { root: folder, progress: path.join(folder, 'progress.jsonl') },
-    world: { clock },
+    scratch: { root: folder, work: folder, progress: path.join(folder, 'progress.jsonl') },
+    world: { clock, env: {} },
     shared: openSharedNotes({} as Order, undefined),
     note: (body: AgentBody) => void told.push(body),
   } as unknown as Attempt;
   const print = (text: string): void => appendFileSync(path.join(folder, 'out.log'), text);
-  return { watch: new TrainingWatch(attempt), clock, told, print };
+  return { watch: new TrainingWatch(attempt), clock, told, print, folder };
 }
 
 test('progress is told at most once a second, and nothing of it is lost', async (t) => {
@@ -67,4 +68,20 @@ test('a heartbeat comes every ten seconds and tells how long the training has be
     { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 6 },
     { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 16 },
   ]);
+});
+
+test('a training that waits for its data does not hang; its silence counts from when all is there', async (t) => {
+  const { watch, clock, folder } = makeWatch(t);
+  mkdirSync(path.join(folder, 'data'));
+  writeFileSync(path.join(folder, 'data', '.arriving'), '');
+  for (let minute = 0; minute < 10; minute++) {
+    await clock.pass(60_000);
+    watch.look();
+    assert.equal(watch.verdict(), undefined);
+  }
+  rmSync(path.join(folder, 'data', '.arriving'));
+  await clock.pass(59_000);
+  assert.equal(watch.verdict(), undefined);
+  await clock.pass(12_000);
+  assert.equal(watch.verdict()?.kind, 'training-hung');
 });

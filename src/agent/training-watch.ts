@@ -3,13 +3,13 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import { attemptFiles } from '../job/layout.ts';
+import { isArriving } from './arriving-data.ts';
 import type { Attempt } from './attempt.ts';
 import { LogTail } from './log-tail.ts';
 import type { Note } from './notes.ts';
 import { attemptProcesses, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord, type Progress } from './progress.ts';
 import { QuietWatch } from './quiet-watch.ts';
-import type { Scratch } from './scratch.ts';
 import { SlowSlot } from './slow-slot.ts';
 
 const heartbeatEveryMs = 10_000;
@@ -19,7 +19,7 @@ const progressEveryMs = 1000;
 export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
-  readonly #scratch: Scratch;
+  readonly #attempt: Attempt;
   readonly #clock: Clock;
   readonly #note: Note;
   readonly #quiet: QuietWatch;
@@ -29,6 +29,7 @@ export class TrainingWatch {
   #toldAt = -Infinity;
   #beatAt: number;
   #aliveAt: number;
+  #arrivedAt = -Infinity;
 
   /** To be made before the training starts: what its logs hold by then is of an earlier one. */
   constructor(attempt: Attempt) {
@@ -37,7 +38,7 @@ export class TrainingWatch {
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
     this.#records = new LogTail(scratch.progress, true);
-    this.#scratch = scratch;
+    this.#attempt = attempt;
     this.#clock = world.clock;
     this.#note = note;
     this.#quiet = new QuietWatch(attempt);
@@ -69,7 +70,10 @@ export class TrainingWatch {
 
   /** The Fault to end the training with, when it hangs or its machine is too slow; to be asked after `look`. */
   verdict(): Fault | undefined {
-    return this.#quiet.look(this.quietSeconds, () => this.#processes()) ?? this.#slow.look();
+    // Whoever waits for data need not speak; the transfer has a watch of its own.
+    if (isArriving(this.#attempt)) this.#arrivedAt = this.#clock.monotonic();
+    const quiet = (this.#clock.monotonic() - Math.max(this.#aliveAt, this.#arrivedAt)) / 1000;
+    return this.#quiet.look(quiet, () => this.#processes()) ?? this.#slow.look();
   }
 
   /** The training has ended: its last lines, also one without a line end. */
@@ -85,7 +89,7 @@ export class TrainingWatch {
   }
 
   #processes(): number[] {
-    return attemptProcesses(this.#scratch.root, this.#session);
+    return attemptProcesses(this.#attempt.scratch.root, this.#session);
   }
 
   #take(tail: LogTail, parse: (line: string) => Progress): void {

@@ -18,7 +18,8 @@ export function renderOrder(
   return {
     version: 1,
     run: path.basename(runFolder),
-    job,
+    // There is no other machine to which a slow one could be left.
+    job: { ...job, train: { ...job.train, slowLimit: 0 } },
     attempt,
     data,
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
