@@ -122,6 +122,8 @@ function successLines({ spec }: Plan): string[] {
   if (check !== undefined) lines.push(`and \`${printable(check)}\` exits with 0`);
   if (checkpoint !== undefined) lines.push(`resumes from ${checkpoint}/`);
   if (quietLimitSeconds !== undefined)
-    lines.push(`silent for ${formatDuration(quietLimitSeconds)}: ended as hung`);
+    lines.push(
+      `silent and idle for ${formatDuration(quietLimitSeconds)} (at work: three times that): ended as hung`,
+    );
   return lines;
 }

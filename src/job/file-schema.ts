@@ -50,7 +50,9 @@ const train = z
         ),
       quiet_limit: duration()
         .optional()
-        .describe('No output and no progress for so long: the attempt hangs and is ended.'),
+        .describe(
+          'No output and no progress for so long, while its processes do nothing: the attempt hangs and is ended. One that works silently gets three times as long. Left out: an hour of doing nothing.',
+        ),
       slow_limit: z
         .number(entry('how many times as slow as elsewhere is too slow, like 3, or 0 for never'))
         .refine((value) => value === 0 || (value > 1 && value <= 1000), {

@@ -27,7 +27,7 @@ export interface Train {
   /** How long the training runs on HTCondor before its checkpoint is brought to the access point. */
   checkpointEverySeconds?: number;
   env: Record<string, string>;
-  /** No output and no progress for so long: the attempt hangs. */
+  /** No output and no progress for so long, and nothing done: the attempt hangs. One that works gets three times as long. */
   quietLimitSeconds?: number;
   /** A first epoch that takes so many times as long as elsewhere in the run: the attempt leaves the machine. 0: never. */
   slowLimit?: number;

@@ -46,7 +46,7 @@ test('the plan says what is sent and run, where, and why', async (t) => {
     /disk: 1 GB for outputs, checkpoints and logs \+/,
     /m\.pt: there, newer than the attempt's start, not empty/,
     /and `python3 c\.py` exits with 0/,
-    /silent for 1m30s: ended as hung/,
+    /silent and idle for 1m30s \(at work: three times that\): ended as hung/,
     /runs\/sweep-<id>\/results\/<job>\//,
   ];
   for (const words of expected) assert.match(out, words);
