@@ -57,12 +57,13 @@ function releaseLines(policy: Policy): string[] {
     willRelease(policy, code, subcode, 0),
   );
   const quick = answered.filter(({ answer }) => answer !== 'later').map(({ code }) => code);
-  const own = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode >= 90)`;
   const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase})`;
+  const exits = exitsWith(['later', 'elsewhere', 'more-disk'], later);
+  const own = `(HoldReasonCode == ${ownHold} && ${members(exits, 'HoldReasonSubCode')})`;
   const isQuick = `UpdraftFailures <= ${atOnce} && (${members([...new Set(quick)], 'HoldReasonCode')} || ${killed})`;
   return [
     `MY.UpdraftWait = ${isQuick} ? 0 : min({${mostWait}, ${firstWait} * pow(2, UpdraftFailures - 1)})`,
-    `periodic_release = UpdraftMayGoOn && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered.map(holdCondition), own].join(' || ')})`,
+    `periodic_release = UpdraftMayGoOn && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered.map(holdCondition), own, killed].join(' || ')})`,
   ];
 }
 

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod, copyFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { kindOfExit } from '../../src/recovery/answers.ts';
+import { decide, type EndedAttempt } from '../../src/recovery/decide.ts';
+import type { Policy } from '../../src/recovery/policy.ts';
+import { recoveryLines } from '../../src/pool/condor/recovery-lines.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const policy = (growsItself: boolean): Policy => ({
+  ...{ attempts: 5, avoid: 'site', growsItself },
+  ...{ memory: { asked: 1e9, most: 4e9 }, disk: { asked: 1e9, most: 1e9 } },
+  pace: { firstWait: 300, mostWait: 1000, atOnce: 2, letGo: 600 },
+});
+
+/** The rules as attributes of a job, by the names that HTCondor gives them. */
+function rulesAd(one: Policy): string {
+  return recoveryLines(one)
+    .map((line) => line.replace(/^MY\./, ''))
+    .join('\n');
+}
+
+/** What HTCondor's own library makes of expressions in ads: a value for each. */
+async function evaluate(
+  t: TestContext,
+  asked: { ad: string; name: string }[],
+): Promise<unknown[] | undefined> {
+  const state = await testPool(t);
+  if (state === undefined) return undefined;
+  const folder = await temporaryFolder(t, { 'asked.json': JSON.stringify(asked) });
+  // The pool's tools go by their own name.
+  const python = path.join(folder, 'python3');
+  await copyFile(path.join(state.bin, 'condor_q'), python);
+  await chmod(python, 0o755);
+  await writeFile(
+    path.join(folder, 'evaluate.py'),
+    `import classad2, json
+def value(one):
+    found = classad2.parseOne(one["ad"]).eval(one["name"])
+    return str(found) if isinstance(found, classad2.Value) else found
+print(json.dumps([value(one) for one in json.load(open("asked.json"))]))
+`,
+  );
+  const { stdout } = await promisify(execFile)(python, ['evaluate.py'], { cwd: folder, maxBuffer: 1 << 26 });
+  return JSON.parse(stdout) as unknown[];
+}
+
+const history = (last: Pick<EndedAttempt, 'fault' | 'hold'>, failures: number): EndedAttempt[] =>
+  Array.from({ length: failures }, () => ({ outcome: 'failed' as const, endedAt: 0, ...last }));
+
+/** Seconds before the next attempt by the policy; undefined where there is none. */
+function waitBy(
+  one: Policy,
+  last: Pick<EndedAttempt, 'fault' | 'hold'>,
+  failures: number,
+): number | undefined {
+  const decision = decide({ attempts: history(last, failures) }, one, 0);
+  if (decision.do === 'end') return undefined;
+  return decision.do === 'wait' ? decision.until / 1000 : 0;
+}
+
+test('what the schedd does about every exit code is what the policy says', async (t) => {
+  const one = policy(true);
+  const cases = [1, 2, 3, 4, 5].flatMap((failures) =>
+    Array.from({ length: 130 }, (_, exit) => ({ failures, exit })),
+  );
+  const ads = cases.map(
+    ({ failures, exit }) =>
+      `${rulesAd(one)}\nNumJobCompletions = ${failures}\nExitBySignal = false\nExitCode = ${exit}`,
+  );
+  const removed = await evaluate(
+    t,
+    ads.map((ad) => ({ ad, name: 'on_exit_remove' })),
+  );
+  const held = await evaluate(
+    t,
+    ads.map((ad) => ({ ad, name: 'on_exit_hold' })),
+  );
+  if (removed === undefined || held === undefined) return;
+  for (const [index, { failures, exit }] of cases.entries()) {
+    const kind = kindOfExit(exit);
+    const wait = kind && waitBy(one, { fault: { kind, message: '' } }, failures);
+    const meant = wait === undefined ? [true, false] : wait === 0 ? [false, false] : ['any', true];
+    const done = [held[index] === true ? 'any' : removed[index], held[index]];
+    assert.deepEqual(done, meant, `exit code ${exit}, failure ${failures}`);
+  }
+});
+
+for (const growsItself of [true, false])
+  test(`what the schedd releases, and when, is what the policy says${growsItself ? '' : ', also on older ones'}`, async (t) => {
+    const one = policy(growsItself);
+    const codes = [...Array.from({ length: 50 }, (_, code) => code), 777];
+    const subcodes = [0, 2, 5, 12, 13, 28, 96, 102, 104, 110, 122, 137, 256, 1008, -1000];
+    const all = codes
+      .filter((code) => code !== 1)
+      .flatMap((code) =>
+        subcodes.flatMap((subcode) => [1, 3, 4, 5].map((failures) => ({ code, subcode, failures }))),
+      );
+    const now = Math.floor(Date.now() / 1000);
+    // An attempt that goes on elsewhere at once is not held by our own rule.
+    const isReal = (each: (typeof all)[number]): boolean =>
+      each.code !== 3 || kindOfExit(each.subcode) === undefined || waitOf(each) !== 0;
+    const waitOf = ({ code, subcode, failures }: (typeof all)[number]): number | undefined =>
+      waitBy(one, { hold: { code, subcode } }, failures);
+    const cases = all.filter(isReal);
+    const adAt = (held: number, { code, subcode, failures }: (typeof cases)[number]): string =>
+      `${rulesAd(one)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;
+    const waits = cases.map(waitOf);
+    const due = cases.map((each, index) => ({
+      ad: adAt((waits[index] ?? 9000) + 60, each),
+      name: 'periodic_release',
+    }));
+    const early = cases.map((each, index) => ({
+      ad: adAt((waits[index] ?? 0) - 60, each),
+      name: 'periodic_release',
+    }));
+    const released = await evaluate(t, [...due, ...early]);
+    if (released === undefined) return;
+    for (const [index, each] of cases.entries()) {
+      const said = JSON.stringify(each);
+      assert.equal(released[index], waits[index] !== undefined, `${said}, when it is due`);
+      assert.equal(released[cases.length + index], false, `${said}, before that`);
+    }
+  });
