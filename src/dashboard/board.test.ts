@@ -9,7 +9,7 @@ import { loadRun } from '../journal/load-run.ts';
 import type { RunEntry } from '../journal/entry.ts';
 import { boardOf } from './board.ts';
 
-const standing = { place: '', trouble: null, stop: null };
+const standing = { place: '', trouble: null, stop: null, retry: null };
 const at = { v: 1, t: '2026-01-01T00:00:00.000Z' } as const;
 const created = (jobs: string[]): RunEntry => ({
   ...at,

@@ -6,7 +6,7 @@ import { cachesOf, sitesOf } from './places.ts';
 import { doingOf, problemsOf } from './problems.ts';
 import { wasteOf } from './waste.ts';
 
-export type Standing = Pick<Board, 'place' | 'trouble' | 'stop'>;
+export type Standing = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 
 /** The run in figures, the four questions first. Pure. */
 export function boardOf(state: RunState, standing: Standing, now: number): Board {

@@ -8,7 +8,7 @@ import { explainJob } from './explain-job.ts';
 import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
 import { faultOf } from './problems.ts';
-import { stopCommand, type RunSource } from './run-source.ts';
+import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
 /** A curve with more points than this looks the same. */
 const mostPoints = 400;
@@ -43,11 +43,10 @@ export async function jobDetail(
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'its errors', command: `updraft logs ${argument} ${job.id} --err` },
+      ...(canRetry(job) ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }] : []),
     ],
-    stop:
-      job.status === 'ended' || job.stopRequested
-        ? null
-        : { command: stopCommand(source, [job.id]), here: source.stop !== undefined },
+    stop: job.status === 'ended' || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
+    retry: canRetry(job) ? actionOn(source, 'retry', [job.id]) : null,
   };
 }
 

@@ -29,8 +29,14 @@ export interface Board {
   garbled: number;
   /** Why the figures may be old: the run's folder cannot be read now. */
   trouble: string | null;
-  /** The command that does what the stop button does; no button when null. */
-  stop: { command: string; here: boolean } | null;
+  stop: Action | null;
+  retry: Action | null;
+}
+
+/** A button of the page: the command that does the same, and whether it can be done from here. No button when null. */
+export interface Action {
+  command: string;
+  here: boolean;
 }
 
 export interface Problem {
@@ -125,7 +131,8 @@ export interface JobDetail {
   }[];
   curve: { unit: 'epochs' | 'steps' | 'reports'; points: CurvePoint[] };
   commands: { what: string; command: string }[];
-  stop: { command: string; here: boolean } | null;
+  stop: Action | null;
+  retry: Action | null;
 }
 
 export interface CurvePoint {

@@ -33,7 +33,8 @@ export async function answer(site: Site, request: IncomingMessage, response: Ser
   const [, index, what] = /^\/(?:run\/(\d+)(?:\/(\w+))?)?$/.exec(url.pathname) ?? [];
   const hub = url.pathname === '/' ? site.hubs[0] : site.hubs[Number(index)];
   if (hub === undefined) sendText(response, 404, 'There is no such page.');
-  else if (request.method === 'POST' && what === 'stop') await stop(hub, request, response);
+  else if (request.method === 'POST' && (what === 'stop' || what === 'retry'))
+    await act(hub, what, request, response);
   else if (request.method !== 'GET') sendText(response, 405, 'Only looking is possible here.');
   else if (what === undefined) sendPage(site, hub, response);
   else if (what === 'events') openStream(site, hub, request, response);
@@ -101,17 +102,23 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
 const jobOf = (hub: RunHub, url: URL): JobState | undefined =>
   hub.state?.jobs.find(({ id }) => id === url.searchParams.get('id'));
 
-async function stop(hub: RunHub, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function act(
+  hub: RunHub,
+  action: 'stop' | 'retry',
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   if (!isOwnPage(request.headers)) {
     sendText(response, 403, 'Only the page itself may ask for this.');
     return;
   }
   try {
     const jobs = jobsIn(await bodyOf(request));
-    if (hub.source.stop === undefined)
-      throw new Fault('usage', 'this run is on another machine and must be stopped there');
-    await hub.source.stop(jobs);
-    sendJson(response, { stopping: true });
+    const perform = hub.source[action];
+    if (perform === undefined)
+      throw new Fault('usage', `this run is on another machine: \`updraft ${action}\` must be used there`);
+    await perform(jobs);
+    sendJson(response, { asked: action });
   } catch (error) {
     const { message, fix } = asFault(error);
     response.statusCode = 400;

@@ -8,7 +8,7 @@ import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
 import { jobRow, type TellJob } from './job-row.ts';
 import type { Board, Change, JobRow } from './page-data.ts';
-import { stopCommand, type RunSource } from './run-source.ts';
+import { actionOn, canRetry, type RunSource } from './run-source.ts';
 
 /** The page is told at most this often. */
 const restMillis = 250;
@@ -86,8 +86,9 @@ export class RunHub {
     this.#state = state;
     const { source } = this;
     const ended = state.endedAt !== undefined || state.stopRequested;
-    const stop = ended ? null : { command: stopCommand(source), here: source.stop !== undefined };
-    this.#board = boardOf(state, { place: source.place, trouble: this.#trouble, stop }, now);
+    const stop = ended ? null : actionOn(source, 'stop');
+    const retry = state.jobs.some(canRetry) ? actionOn(source, 'retry') : null;
+    this.#board = boardOf(state, { place: source.place, trouble: this.#trouble, stop, retry }, now);
     for (const listener of this.#listeners) listener();
   }
 

@@ -1,5 +1,5 @@
-import type { RunState } from '../journal/state.ts';
-import type { LogPart } from './page-data.ts';
+import type { JobState, RunState } from '../journal/state.ts';
+import type { Action, LogPart } from './page-data.ts';
 
 /** A run that the dashboard shows, wherever its folder is. */
 export interface RunSource {
@@ -15,8 +15,20 @@ export interface RunSource {
   readonly argument: string;
   /** Stops jobs (all for none named); undefined where that has to be done on another machine. */
   stop?: ((jobs: string[]) => Promise<void>) | undefined;
+  /** Tries jobs again (all without a valid result for none named); undefined as for `stop`. */
+  retry?: ((jobs: string[]) => Promise<void>) | undefined;
 }
 
-/** The command that stops the jobs, as a person would type it. */
-export const stopCommand = ({ argument }: RunSource, jobs: readonly string[] = []): string =>
-  ['updraft stop', argument, ...jobs].join(' ');
+/** What the button for an action on these jobs needs; all that are meant for none named. */
+export const actionOn = (
+  source: RunSource,
+  action: 'stop' | 'retry',
+  jobs: readonly string[] = [],
+): Action => ({
+  command: ['updraft', action, source.argument, ...jobs].join(' '),
+  here: source[action] !== undefined,
+});
+
+/** Whether a job has ended without a valid result, so that it can be tried again. */
+export const canRetry = ({ status, outcome }: JobState): boolean =>
+  status === 'ended' && outcome !== 'success';

@@ -26,7 +26,7 @@ export async function staticPage(
     base: '',
     runs: [],
     change: {
-      board: boardOf(state, { place: source.place, trouble: null, stop: null }, now),
+      board: boardOf(state, { place: source.place, trouble: null, stop: null, retry: null }, now),
       rows: state.jobs.map((job) => jobRow(job, tell, now)),
       reset: true,
     },

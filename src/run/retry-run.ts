@@ -1,8 +1,9 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../base/map-limited.ts';
-import { resultsFolder } from '../job/layout.ts';
+import { resultsFolder, runFiles } from '../job/layout.ts';
 import type { PlannedFile } from '../job/plan.ts';
+import { openJournal } from '../journal/file.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
 import { startRound } from './start-round.ts';
@@ -77,12 +78,19 @@ export async function retryRun(
     const left = canRelease ? await pool.release(runFolder, held, change) : held;
     if (left.length > 0) await pool.stop(runFolder, left);
     const released = held.filter((id) => !left.includes(id));
+    if (released.length > 0) await tellReleased(runFolder, released, world);
     const queued = ids.filter((id) => !released.includes(id));
     const why = 'asked for with updraft retry';
     if (queued.length > 0)
       await startRound(runFolder, state, pool, { jobs: queued, why, change, newFiles }, world.clock);
     return { queued, released };
   });
+}
+
+/** The scheduler's log tells it too; whoever waits for the run's journal to grow learns of it here. */
+async function tellReleased(runFolder: string, jobs: string[], { clock }: RoundsWorld): Promise<void> {
+  await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
+  for (const job of jobs) await journal.append({ kind: 'job-released', job, why: 'updraft retry' });
 }
 
 function asked({ jobs }: RunState, ids: readonly string[]): JobState[] {

@@ -15,6 +15,7 @@ interface Opened {
   tab: Tab;
   run: WrittenRun;
   stopped: string[][];
+  retried: string[][];
 }
 
 interface Wish {
@@ -34,13 +35,13 @@ async function opened(
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
   const told = message === undefined ? {} : { message };
   const run = await imagenetRun(folder, Date.now(), jobs, { ...told, stepsPerEpoch: jobs > 1000 ? 2 : 20 });
-  const stopped: string[][] = [];
-  const dashboard = await served(t, folderRun(folder, stopped));
+  const [stopped, retried]: [string[][], string[][]] = [[], []];
+  const dashboard = await served(t, folderRun(folder, stopped, retried));
   const tab = await browser.open(width, height);
   await tab.go(dashboard.url);
   await tab.untilText('#verdict', 'valid result');
   await tab.untilText('.live', 'live');
-  return { tab, run, stopped };
+  return { tab, run, stopped, retried };
 }
 
 const fileOf = async (folder: string): Promise<string> =>
@@ -111,9 +112,35 @@ test('stopping asks first, shows the command that does the same, and keeping on 
   await tab.untilText('.actions', 'Stop job 0004');
   await tab.click('.actions button.danger');
   await tab.untilText('dialog[open]', 'updraft stop imagenet-k3v9q1 0004');
-  await tab.click('dialog button.danger');
+  await tab.click('dialog[open] button.danger');
   await tab.until(`document.querySelector('dialog[open]') === null`);
   assert.deepEqual(stopped, [['0004']]);
+});
+
+test('trying again asks first, shows the command that does the same, and means failed jobs alone', async (t) => {
+  const page = await opened(t);
+  if (page === undefined) return;
+  const { tab, retried } = page;
+  await tab.click('header button.act');
+  await tab.untilText('dialog[open]', 'updraft retry imagenet-k3v9q1');
+  assert.equal(await tab.read<string>('document.activeElement.innerText'), 'Leave it');
+  await tab.press('Escape');
+  await tab.until(`document.querySelector('dialog[open]') === null`);
+  assert.deepEqual(retried, []);
+  await tab.click('tr[data-job="0004"] button');
+  await tab.untilText('.actions', 'Stop job 0004');
+  assert.doesNotMatch(await tab.text('.actions'), /again/);
+  const failed = await tab.read<string>(
+    `[...document.querySelectorAll('tr[data-job]')].find((row) => row.innerText.includes('wrong-output')).dataset.job`,
+  );
+  await tab.click(`tr[data-job="${failed}"] button`);
+  await tab.untilText('.actions', `Try job ${failed} again`);
+  assert.match(await tab.text('.actions'), new RegExp(`updraft why imagenet-k3v9q1 ${failed}`));
+  await tab.click('.actions button.act');
+  await tab.untilText('dialog[open]', `updraft retry imagenet-k3v9q1 ${failed}`);
+  await tab.click('dialog[open] button.act');
+  await tab.until(`document.querySelector('dialog[open]') === null`);
+  assert.deepEqual(retried, [[failed]]);
 });
 
 test('markup, emoji and ten thousand characters in a message are shown as text', async (t) => {

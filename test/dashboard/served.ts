@@ -18,8 +18,8 @@ export const tell = (job: JobState, now: number): JobWords => ({
   notes: jobNotes(job, now),
 });
 
-/** A run's folder on this machine; `stopped` gets the jobs that somebody stops. */
-export const folderRun = (folder: string, stopped: string[][] = []): RunSource => ({
+/** A run's folder on this machine; `stopped` and `retried` get the jobs that somebody stops or tries again. */
+export const folderRun = (folder: string, stopped: string[][] = [], retried: string[][] = []): RunSource => ({
   place: folder,
   folder,
   argument: path.basename(folder),
@@ -27,6 +27,10 @@ export const folderRun = (folder: string, stopped: string[][] = []): RunSource =
   readEnd: (file, mostBytes) => readEnd(path.join(folder, file), mostBytes),
   stop: (jobs) => {
     stopped.push(jobs);
+    return Promise.resolve();
+  },
+  retry: (jobs) => {
+    retried.push(jobs);
     return Promise.resolve();
   },
 });

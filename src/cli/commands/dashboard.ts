@@ -19,6 +19,7 @@ import type { JobState } from '../../journal/state.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
+import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
@@ -101,6 +102,11 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);
       if (stopping.length > 0) await openPool(state.pool as PoolName, cli).stop(folder, stopping);
+    },
+    async retry(named) {
+      const { jobs, pool } = await readRunState(folder);
+      const ids = named.length > 0 ? named : jobs.map(({ id }) => id);
+      await retryRun(folder, openPool(pool as PoolName, cli), { jobs: ids, change: {} }, cli);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** @import { JobDetail, LogPart } from '../page-data.ts' */
+/** @import { Action, JobDetail, LogPart } from '../page-data.ts' */
 import { lossCurve } from './curve.js';
 import { html, show } from './dom.js';
 import { partWords, phaseBar } from './timeline.js';
@@ -7,7 +7,7 @@ import { partWords, phaseBar } from './timeline.js';
  * @typedef {object} JobWorld
  * @property {(id: string) => Promise<JobDetail | undefined>} detailOf
  * @property {((id: string, stream: string) => Promise<LogPart>) | undefined} logOf
- * @property {(command: string, here: boolean, jobs: string[]) => void} askStop
+ * @property {Record<'stop' | 'retry', (command: string, here: boolean, jobs: string[]) => void>} ask
  * @property {() => void} onClose
  */
 
@@ -91,18 +91,30 @@ export class JobPanel {
   }
 
   /** @param {JobDetail} detail */
-  #showDetail({ id, explanation, attempts, curve, commands, stop }) {
+  #showDetail({ id, explanation, attempts, curve, commands, stop, retry }) {
     show(this.#explanation, ...explanation.map((sentence) => html('p', {}, sentence)));
     show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
     show(this.#curve, lossCurve(curve));
-    const ask = () => {
-      if (stop !== null) this.#world.askStop(stop.command, stop.here, [id]);
-    };
-    const button = html('button', { type: 'button', class: 'danger' }, `Stop job ${id} …`);
     const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));
-    show(this.#actions, stop === null ? null : button, html('ul', { class: 'commands' }, ...list));
-    const shown = this.#actions.querySelector('button');
-    if (shown !== null) shown.onclick = ask;
+    show(
+      this.#actions,
+      this.#button('stop', stop, [id], 'danger', `Stop job ${id} …`),
+      this.#button('retry', retry, [id], 'act', `Try job ${id} again …`),
+      html('ul', { class: 'commands' }, ...list),
+    );
+  }
+
+  /**
+   * @param {'stop' | 'retry'} action
+   * @param {Action | null} how
+   * @param {string[]} jobs
+   * @param {string} look
+   * @param {string} text
+   */
+  #button(action, how, jobs, look, text) {
+    if (how === null) return null;
+    const click = () => this.#world.ask[action](how.command, how.here, jobs);
+    return html('button', { type: 'button', class: look, click }, text);
   }
 
   async #readLog() {

@@ -1,11 +1,11 @@
 /** @import { Board, Change, Opening } from '../page-data.ts' */
+import { actionDialog } from './action-dialog.js';
 import { html, show } from './dom.js';
 import { figures } from './figures.js';
 import { JobPanel } from './job-panel.js';
 import { JobTable } from './job-table.js';
 import { questions } from './questions.js';
 import { parsed, server } from './server.js';
-import { stopDialog } from './stop-dialog.js';
 
 const logMillis = 3000;
 
@@ -13,11 +13,15 @@ const opening = /** @type {Opening} */ (parsed(document.getElementById('opening'
 const live = opening.mode === 'live' ? server(opening.base) : undefined;
 let board = opening.change.board;
 
-const dialog = stopDialog(live?.stop ?? (() => Promise.resolve('This is a file, not a running dashboard.')));
+const isFile = () => Promise.resolve('This is a file, not a running dashboard.');
+const dialogs = {
+  stop: actionDialog('stop', live?.act('stop') ?? isFile),
+  retry: actionDialog('retry', live?.act('retry') ?? isFile),
+};
 const panel = new JobPanel({
   detailOf: live?.detailOf ?? ((id) => Promise.resolve(opening.details[id])),
   logOf: live?.logOf,
-  askStop: dialog.ask,
+  ask: { stop: dialogs.stop.ask, retry: dialogs.retry.ask },
   onClose: () => table.choose(''),
 });
 const table = new JobTable(openJob);
@@ -25,7 +29,16 @@ const glance = questions({ openJob });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });
 const about = html('p', { class: 'about' });
-const stopButton = html('button', { type: 'button', class: 'danger', click: askStop }, 'Stop the run …');
+const stopButton = html(
+  'button',
+  { type: 'button', class: 'danger', click: () => ask('stop') },
+  'Stop the run …',
+);
+const retryButton = html(
+  'button',
+  { type: 'button', class: 'act', click: () => ask('retry') },
+  'Try failed jobs again …',
+);
 
 /** @param {string} id */
 function openJob(id) {
@@ -33,8 +46,10 @@ function openJob(id) {
   void panel.open(id);
 }
 
-function askStop() {
-  if (board.stop !== null) dialog.ask(board.stop.command, board.stop.here, []);
+/** @param {'stop' | 'retry'} action */
+function ask(action) {
+  const how = board[action];
+  if (how !== null) dialogs[action].ask(how.command, how.here, []);
 }
 
 /** @param {Change} change */
@@ -44,6 +59,7 @@ function take({ board: next, rows, reset }) {
   const when = new Date(next.at).toLocaleString();
   show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'figures of'} ${when}`);
   stopButton.hidden = live === undefined || next.stop === null;
+  retryButton.hidden = live === undefined || next.retry === null;
   glance.update(next);
   table.update(next, rows, reset);
   numbers.update(next);
@@ -80,6 +96,7 @@ document
         { class: 'row' },
         html('h1', {}, board.run === '' ? board.name : board.run),
         link,
+        retryButton,
         stopButton,
       ),
       about,
@@ -93,7 +110,8 @@ document
       numbers.element,
     ),
     html('footer', {}, `Updraft ${opening.version}. The same in a terminal: updraft status, updraft report.`),
-    dialog.element,
+    dialogs.stop.element,
+    dialogs.retry.element,
   );
 take(opening.change);
 if (live === undefined) {

@@ -29,11 +29,11 @@ export function server(base) {
     logOf: async (id, stream) =>
       /** @type {LogPart} */ (await get(`log?id=${encodeURIComponent(id)}&stream=${stream}`)),
     /**
-     * @param {string[]} jobs
-     * @returns {Promise<string>} what went wrong, or nothing
+     * @param {'stop' | 'retry'} action
+     * @returns {(jobs: string[]) => Promise<string>} gives what went wrong, or nothing
      */
-    stop: async (jobs) => {
-      const response = await fetch(`${base}/stop`, { method: 'POST', body: JSON.stringify({ jobs }) });
+    act: (action) => async (jobs) => {
+      const response = await fetch(`${base}/${action}`, { method: 'POST', body: JSON.stringify({ jobs }) });
       if (response.ok) return '';
       const said = await response.text();
       try {
