@@ -13,7 +13,7 @@ import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects, objectsOf } from './ask-objects.ts';
-import { askSoftware } from './ask-software.ts';
+import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { notChecked, reasonOf, withoutTokens, type Gathered, type Told } from './gathered.ts';
 import { readTexts } from './read-texts.ts';
 
@@ -46,19 +46,7 @@ export async function checkPlan(
     quick ? nothing() : slotsOf(cli, plan, where),
     quick
       ? nothing()
-      : askSoftware(
-          cli,
-          {
-            image: image === undefined ? plan.spec.environment.image : path.resolve(cli.cwd, image),
-            folder: plan.folder,
-            isPacked: plan.environment?.pack !== undefined,
-            isHere: plan.spec.run.pool === 'local',
-            declared: plan.spec.environment.python,
-            wantCuda: plan.spec.resources.gpus > 0,
-            uses,
-          },
-          softwareMs,
-        ),
+      : askSoftware(cli, softwareOf(plan, uses, image && path.resolve(cli.cwd, image)), softwareMs),
     openPool(plan.spec.run.pool, cli).customs(plan),
     sentImage(plan),
   ]);
@@ -69,15 +57,25 @@ export async function checkPlan(
     slots: slots.facts,
     software: software.facts,
   });
-  return {
-    plan: sized,
-    ...withoutTokens({
-      findings,
-      looked: [...objects.looked, ...slots.looked, ...software.looked],
-      unchecked: [...objects.unchecked, ...slots.unchecked, ...software.unchecked],
-    }),
-  };
+  const gathered = [objects, slots, software];
+  const looked = gathered.flatMap((one) => one.looked);
+  const unchecked = gathered.flatMap((one) => one.unchecked);
+  return { plan: sized, ...withoutTokens({ findings, looked, unchecked }) };
 }
+
+const softwareOf = (
+  { spec, folder, environment }: Plan,
+  uses: Uses,
+  image: string | undefined,
+): SoftwareQuestion => ({
+  image: image ?? spec.environment.image,
+  folder,
+  isPacked: environment?.pack !== undefined,
+  isHere: spec.run.pool === 'local',
+  declared: spec.environment.python,
+  wantCuda: spec.resources.gpus > 0,
+  uses,
+});
 
 const nothing = (): Promise<Gathered<undefined>> =>
   Promise.resolve({ facts: undefined, looked: [], unchecked: [] });

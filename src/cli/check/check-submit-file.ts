@@ -1,13 +1,10 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { argumentWords } from '../../adopt/argument-words.ts';
-import { attributeOf, batches, isUrl, listOf, placeOf, valueOf, type Batch } from '../../adopt/evidence.ts';
+import { batches, type Batch, type Evidence } from '../../adopt/evidence.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { survey } from '../../adopt/survey.ts';
-import { shellQuote } from '../../base/shell-quote.ts';
-import type { Code, CommandText, SentText } from '../../check/code/code.ts';
+import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
-import { usesOf } from '../../check/code/uses.ts';
+import { usesOf, type Uses } from '../../check/code/uses.ts';
 import { findAll, ordered, type Finding } from '../../check/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
@@ -15,12 +12,13 @@ import { softwareRules } from '../../check/rules/software.ts';
 import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { findProfile } from '../../pool/condor/find-profile.ts';
 import { condorProfiles } from '../../pool/condor/profiles.ts';
-import { askCondor } from '../adopt/ask-condor.ts';
+import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { limitsOf } from '../adopt/limits-of.ts';
 import type { Cli } from '../cli.ts';
-import { askObjects, isObject, type AskedObject } from './ask-objects.ts';
-import { askSoftware } from './ask-software.ts';
-import { withoutTokens, type Looked, type Told } from './gathered.ts';
+import { askObjects } from './ask-objects.ts';
+import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
+import { commandOf, imageOf, objectsOf, sentTexts } from './submit-file-inputs.ts';
+import { withoutTokens, type Looked, type Told, type Unchecked } from './gathered.ts';
 
 /** What a check of a submit description found. */
 export interface CheckedFile extends Told {
@@ -31,7 +29,6 @@ export interface CheckedFile extends Told {
 
 const objectMs = 60_000;
 const softwareMs = 120_000;
-const mostScriptBytes = 1 << 20;
 
 /** The lint of `adopt`, and what the servers and the image say beside it. */
 export async function checkSubmitFile(cli: Cli, file: string, image?: string): Promise<CheckedFile> {
@@ -39,57 +36,51 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   const profile = tools === undefined ? condorProfiles.htcondor : await findProfile(undefined, tools);
   const now = new Date(cli.clock.now());
   const evidence = await survey({ file, env: cli.env, now, limits: limitsOf(profile) });
-  const folder = path.dirname(file);
   const all = batches(evidence);
-  const sent = await sentTexts(folder, all);
+  const sent = await sentTexts(path.dirname(file), all);
   const code = readCode(all.flatMap(commandOf), sent);
   const uses = usesOf(
     code,
     sent.map((one) => one.file),
   );
+  const question = softwareOf(file, all, uses, image && path.resolve(cli.cwd, image));
   const [objects, software, condor] = await Promise.all([
     askObjects(cli, objectsOf(all), objectMs),
-    askSoftware(
-      cli,
-      {
-        image:
-          image === undefined
-            ? all.map(imageOf).find((one) => one !== undefined)
-            : path.resolve(cli.cwd, image),
-        ...{ folder, isPacked: false, isHere: false, declared: [], wantCuda: false },
-        uses,
-      },
-      softwareMs,
-    ),
+    askSoftware(cli, question, softwareMs),
     askCondor(cli, file, evidence.submission),
   ]);
-  const { queues } = evidence.submission;
-  const total = queues.every((queue) => queue.total !== undefined);
-  return {
-    file,
-    jobs: total ? queues.reduce((sum, queue) => sum + (queue.total ?? 0), 0) : undefined,
-    ...withoutTokens({
-      findings: ordered([
-        ...lintSubmission(evidence).map(({ severity, ...finding }) => ({ ...finding, level: severity })),
-        ...findAll(objectRules, objects.facts),
-        ...findAll(softwareRules, { uses, software: software.facts }),
-        ...pythonDownloads(code),
-        ...refusal(path.basename(file), condor),
-      ]),
-      looked: [...objects.looked, ...software.looked, ...accepted(condor)],
-      unchecked: [
-        ...objects.unchecked,
-        ...software.unchecked,
-        ...(condor.asked ? [] : [{ what: "HTCondor's own opinion", why: condor.why ?? '' }]),
-      ],
-    }),
-  };
+  const findings = ordered([
+    ...lintSubmission(evidence).map(({ severity, ...finding }) => ({ ...finding, level: severity })),
+    ...findAll(objectRules, objects.facts),
+    ...findAll(softwareRules, { uses, software: software.facts }),
+    ...pythonDownloads(code),
+    ...refusal(path.basename(file), condor),
+  ]);
+  const looked = [...objects.looked, ...software.looked, ...accepted(condor)];
+  const unchecked = [...objects.unchecked, ...software.unchecked, ...notAsked(condor)];
+  return { file, jobs: jobsOf(evidence), ...withoutTokens({ findings, looked, unchecked }) };
 }
 
-type CondorAnswer = Awaited<ReturnType<typeof askCondor>>;
+function jobsOf({ submission: { queues } }: Evidence): number | undefined {
+  const isKnown = queues.every(({ total }) => total !== undefined);
+  return isKnown ? queues.reduce((sum, { total = 0 }) => sum + total, 0) : undefined;
+}
+
+const softwareOf = (
+  file: string,
+  all: readonly Batch[],
+  uses: Uses,
+  image: string | undefined,
+): SoftwareQuestion => ({
+  image: image ?? all.map(imageOf).find((one) => one !== undefined),
+  ...{ folder: path.dirname(file), isPacked: false, isHere: false, declared: [], wantCuda: false, uses },
+});
 
 const accepted = ({ accepted: yes, version = '' }: CondorAnswer): Looked[] =>
   yes === true ? [{ what: `HTCondor ${version}`, said: 'accepts the file' }] : [];
+
+const notAsked = ({ asked, why = '' }: CondorAnswer): Unchecked[] =>
+  asked ? [] : [{ what: "HTCondor's own opinion", why }];
 
 function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Finding[] {
   if (yes !== false) return [];
@@ -104,60 +95,3 @@ function pythonDownloads(code: Code): Finding[] {
     'bring it as an input (transfer_input_files, an osdf:/// URL when it is large) and read it from there';
   return found.map((finding) => ({ ...finding, fix }));
 }
-
-function commandOf(batch: Batch): CommandText[] {
-  const program = valueOf(batch, 'executable');
-  if (program === undefined) return [];
-  const words = [path.posix.basename(program), ...wordsOf(valueOf(batch, 'arguments') ?? '')];
-  return [{ text: words.map(shellQuote).join(' '), place: placeOf(batch, 'executable') }];
-}
-
-/** Quoting that HTCondor refuses is the lint's to tell. */
-function wordsOf(text: string): string[] {
-  try {
-    return argumentWords(text);
-  } catch {
-    return [];
-  }
-}
-
-/** The scripts that travel with the job; they arrive under their bare names. */
-async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentText[]> {
-  const names = all.flatMap((batch) => [
-    valueOf(batch, 'executable') ?? '',
-    ...listOf(valueOf(batch, 'transfer_input_files')).filter((name) => !isUrl(name)),
-  ]);
-  const texts: SentText[] = [];
-  for (const name of new Set(names.filter((one) => one !== ''))) {
-    const content = await readFile(path.resolve(folder, name)).catch(() => undefined);
-    if (content === undefined || content.length > mostScriptBytes || content.includes(0)) continue;
-    texts.push({ file: path.posix.basename(name), text: content.toString('utf8') });
-  }
-  return texts;
-}
-
-function objectsOf(all: readonly Batch[]): AskedObject[] {
-  const found = new Map<string, AskedObject>();
-  const inputs = all.flatMap(({ queue }) =>
-    queue.jobs.flatMap((job) => {
-      const batch = { queue, job };
-      return listOf(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
-    }),
-  );
-  for (const batch of all) {
-    const url = imageOf(batch);
-    const place = placeOf(batch, 'container_image', 'MY.SingularityImage');
-    if (url !== undefined && isObject(url))
-      found.set(url, { label: 'image', url, place, declared: {}, isProven: true });
-  }
-  for (const { batch, url } of inputs)
-    if (isObject(url))
-      found.set(url, {
-        ...{ label: 'input', url, declared: {}, isProven: true },
-        place: placeOf(batch, 'transfer_input_files'),
-      });
-  return [...found.values()];
-}
-
-const imageOf = (batch: Batch): string | undefined =>
-  valueOf(batch, 'container_image') ?? attributeOf(batch, 'SingularityImage')?.replaceAll('"', '');
