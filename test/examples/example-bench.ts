@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
@@ -8,6 +8,7 @@ import { findPython } from '../../src/environment/find-python.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
+import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -18,7 +19,7 @@ interface Ended {
   err: string;
 }
 
-/** A copy of the examples, as a user has it, in which one of them is run. */
+/** A copy of the examples, as a user has it, and `updraft` on the PATH: to run one of them, or the commands of a page. */
 export class ExampleBench {
   /** The example's own folder. */
   readonly folder: string;
@@ -32,8 +33,12 @@ export class ExampleBench {
     this.env = env;
   }
 
-  /** Undefined, and the test skipped, where no Python has the modules. */
-  static async open(t: TestContext, name: string, modules: string[]): Promise<ExampleBench | undefined> {
+  /** Undefined, and the test skipped, where no Python has the modules. Without a name, the folder above all examples. */
+  static async open(
+    t: TestContext,
+    name: string | undefined,
+    modules: string[],
+  ): Promise<ExampleBench | undefined> {
     const { found } = await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) });
     if (found === undefined) {
       t.skip(`no Python on this machine has ${modules.join(', ')}`);
@@ -43,6 +48,8 @@ export class ExampleBench {
     await cp(path.join(root, 'examples'), path.join(home, 'examples'), { recursive: true });
     await mkdir(path.join(home, 'bin'));
     await symlink(found, path.join(home, 'bin', 'python3'));
+    const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${path.join(root, 'src/cli/main.ts')}' "$@"\n`;
+    await writeFile(path.join(home, 'bin', 'updraft'), wrapper, { mode: 0o755 });
     const env = {
       ...process.env,
       HOME: home,
@@ -51,7 +58,7 @@ export class ExampleBench {
       // The machine is shared with other tests: threads that wait for each other there take many times as long.
       OMP_NUM_THREADS: '1',
     };
-    return new ExampleBench(t, path.join(home, 'examples', name), env);
+    return new ExampleBench(t, name === undefined ? home : path.join(home, 'examples', name), env);
   }
 
   /** Publishes the example's synthetic data where the real data is, for every command from now on. */
@@ -72,7 +79,11 @@ export class ExampleBench {
 
   /** Starts one of the example's scripts; `until` waits for a word in what it prints. */
   start(script: string, ...args: string[]) {
-    const child = spawn('python3', ['-u', script, ...args], { cwd: this.folder, env: this.env });
+    return this.#spawn('python3', ['-u', script, ...args]);
+  }
+
+  #spawn(program: string, args: string[]) {
+    const child = spawn(program, args, { cwd: this.folder, env: this.env });
     this.#t.after(() => child.kill('SIGKILL'));
     let [out, err] = ['', ''];
     child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
@@ -88,6 +99,14 @@ export class ExampleBench {
         void ended.then(() => reject(new Error(`it ended before "${word}": ${out}${err}`)));
       });
     return { child, ended, until };
+  }
+
+  /** Runs the commands of a page of the project, as far as they can be run without a pool and other programs. */
+  async followPage(page: string): Promise<Ended> {
+    const blocks = shellBlocks(await readFile(path.join(root, page), 'utf8'));
+    assert.ok(blocks.length > 0, `${page} has no commands`);
+    this.#t.after(() => this.updraft('mini', 'federation', 'down'));
+    return await this.#spawn('sh', ['-euc', scriptOf(blocks)]).ended;
   }
 
   /** Runs `updraft` in the example's folder. */

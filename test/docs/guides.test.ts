@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ExampleBench } from '../examples/example-bench.ts';
+
+const root = path.resolve(import.meta.dirname, '../..');
+const guides = readdirSync(path.join(root, 'docs/guides')).map((name) => `docs/guides/${name}`);
+const pages = [...guides, 'docs/progress.md', 'docs/coming-from-a-submit-file.md', 'docs/pool-rules.md'];
+
+/** Only this guide trains with PyTorch; the others need no more than Python itself. */
+const modulesOf = (page: string): string[] => (page.endsWith('pixi-pack.md') ? ['torch'] : []);
+
+for (const page of pages)
+  test(`${page}: its commands do what it says`, { timeout: 300_000 }, async (t) => {
+    const bench = await ExampleBench.open(t, undefined, modulesOf(page));
+    if (bench === undefined) return;
+    const { code, out, err } = await bench.followPage(page);
+    assert.equal(code, 0, `${out}\n${err}`);
+  });
+
+const readmes = readdirSync(path.join(root, 'examples')).map((name) => `examples/${name}/README.md`);
+
+for (const page of [...pages, ...readmes])
+  test(`${page}: what it links to is there`, () => {
+    const text = readFileSync(path.join(root, page), 'utf8');
+    const targets = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map((match) => match[1] ?? '');
+    const missing = targets.filter((target) => !existsSync(path.join(root, path.dirname(page), target)));
+    assert.deepEqual(missing, []);
+  });

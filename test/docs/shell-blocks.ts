@@ -1,0 +1,42 @@
+/** A fenced block of shell commands in a page. */
+interface Block {
+  /**
+   * What follows `sh`: nothing for commands that are run; `pool` for those that need a pool, which are only planned;
+   * `tools` for those that need other programs, whose commands must exist.
+   */
+  kind: 'run' | 'pool' | 'tools';
+  line: number;
+  text: string;
+}
+
+export function shellBlocks(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```sh(?: (\w+))?\n(.*?)^```$/gms)].map((match) => ({
+    kind: (match[1] ?? 'run') as Block['kind'],
+    line: markdown.slice(0, match.index).split('\n').length + 1,
+    text: match[2] ?? '',
+  }));
+}
+
+/** One script of a page's commands, in their order, which says where it is. */
+export function scriptOf(blocks: Block[]): string {
+  return blocks
+    .map(
+      ({ kind, line, text }) => `echo "== line ${line}" >&2\n${kind === 'run' ? text : standIn(kind, text)}`,
+    )
+    .join('\n');
+}
+
+/** Commands that plan what would be run, or ask only for help. */
+function standIn(kind: 'pool' | 'tools', text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line) => (line.startsWith('updraft ') ? standInCommand(kind, line) : line)).join('\n');
+}
+
+function standInCommand(kind: 'pool' | 'tools', line: string): string {
+  const [, word = '', rest = ''] = /^updraft (\S+)([^#]*)/.exec(line) ?? [];
+  if (kind === 'pool' && ['run', 'submit', 'check', 'shell'].includes(word)) return `updraft plan${rest}`;
+  const second = /^ ([a-z]+)/.exec(rest)?.[1];
+  const hasParts = ['env', 'mini'].includes(word);
+  const third = word === 'mini' ? (/^ [a-z]+ ([a-z]+)/.exec(rest)?.[1] ?? '') : '';
+  return `updraft ${word} ${hasParts ? `${second ?? ''} ${third}` : ''} --help > /dev/null`;
+}
