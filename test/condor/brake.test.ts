@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test';
 import { condorBench } from './condor-bench.ts';
 
 /** A server that has the object from the moment on at which a test says so. */
-async function serverOf(t: TestContext): Promise<{ url: string; put: () => void; asked: () => number }> {
+async function serverOf(t: TestContext): Promise<{ url: string; put: () => void }> {
   let isThere = false;
   const server = http.createServer((_, response) => {
     if (!isThere) response.writeHead(404).end('no');

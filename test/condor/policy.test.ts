@@ -85,7 +85,7 @@ test('what the schedd does about every exit code is what the policy says', async
     const kind = kindOfExit(exit);
     const wait = kind && waitBy(one, { fault: { kind, message: '' } }, failures);
     const meant = wait === undefined ? [true, false] : wait === 0 ? [false, false] : ['any', true];
-    const done = [held[index] === true ? 'any' : removed[index], held[index]];
+    const done: unknown[] = [held[index] === true ? 'any' : removed[index], held[index]];
     assert.deepEqual(done, meant, `exit code ${exit}, failure ${failures}`);
   }
 });
