@@ -1,5 +1,5 @@
 /** Longer notes are refused: they pass through the access point, which has better things to do. */
-export const longestNote = 4000;
+const longestNote = 4000;
 
 const part = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
 

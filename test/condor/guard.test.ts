@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { runFiles } from '../../src/job/layout.ts';
+import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { condorBench } from './condor-bench.ts';
 
@@ -15,6 +15,7 @@ name = "slow-slot"
 [train]
 command = '''${command}'''
 outputs = ["model.pt"]
+slow_limit = 6
 [run]
 pool = "condor"
 jobs = 4
@@ -66,4 +67,28 @@ attempts = 1
     /\S+ \(\S+\) failed the self-test: gpu: there is no GPU: neither nvidia-smi nor/,
   );
   assert.equal(attempt.agent?.training, undefined);
+});
+
+test('notes that cannot be written cost an attempt nothing', async (t) => {
+  const bench = await condorBench(t, {
+    'updraft.toml': `
+name = "no-notes"
+[train]
+command = "sleep 2; echo epoch 1; sleep 1; echo epoch 2; sleep 1; echo 1 > model.pt"
+outputs = ["model.pt"]
+[run]
+pool = "condor"
+`,
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  // A file lies where the folder should be.
+  await writeFile(path.join(run, runFiles.notes), '');
+  const state = await bench.finish(run);
+  assert.equal(state.tally.success, 1);
+  assert.equal(state.jobs[0]?.attempts.length, 1);
+  const journal = await readFile(path.join(attemptFolder(run, '0000', 1), attemptFiles.journal), 'utf8');
+  assert.match(journal, /"kind":"first-epoch"/);
+  const log = await readFile(path.join(run, condorFiles.eventLog), 'utf8');
+  assert.doesNotMatch(log, /Job disconnected/);
 });
