@@ -7,7 +7,7 @@ import type { PoolCustoms } from './pool-customs.ts';
 /** Where a key of the job file was written. */
 export type Where = (...key: string[]) => Place;
 
-/** What is known of a plan without asking anybody. Sizes that were asked for since are filled in. */
+/** What is known of a plan. Sizes that the servers told are filled in; its disk is what will be asked for. */
 export interface PlanFacts {
   plan: Plan;
   where: Where;

@@ -34,6 +34,14 @@ test('an image sent along takes disk, too', () => {
   assert.equal(found(1e9, '10 GB', { image })[0]?.rule, 'disk-tight');
 });
 
+test('disk that was reckoned before the size was known is measured by what the servers tell', () => {
+  const facts = someFacts('[data.d]\nurl = "osdf:///d.tar.gz"\n');
+  const data = facts.plan.data.map((source) => ({ ...source, expect: { bytes: 150e9 } }));
+  const [only] = findAll(diskRules, { ...facts, plan: { ...facts.plan, data } });
+  assert.equal(only?.rule, 'disk-too-small');
+  assert.match(only.message, /disk = "auto" comes to 11 GB and cannot hold: 150 GB needed/);
+});
+
 test('enough disk, disk that Updraft reckons itself, and data of unknown size are no finding', () => {
   assert.deepEqual(found(10e9, '32 GB'), []);
   assert.deepEqual(found(10e9, 'auto'), []);

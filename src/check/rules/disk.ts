@@ -54,9 +54,12 @@ function needs({ plan, image: sent }: PlanFacts): { least: Need; likely: Need; a
 }
 
 function short({ plan, where }: PlanFacts, what: string, need: Need): Found {
+  const { diskBytes } = plan.spec.resources;
   const rounded = formatSize(Math.ceil((need.bytes * 1.1) / 1e9) * 1e9);
+  const asked = formatSize(plan.disk.bytes);
+  const disk = diskBytes === 'auto' ? `disk = "auto" comes to ${asked} and` : `disk = ${asked}`;
   return {
-    message: `disk = ${formatSize(plan.disk.bytes)} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
+    message: `${disk} ${what}: ${formatSize(need.bytes)} needed (${need.why})`,
     fix: `set disk = "${rounded}" in [resources]`,
     place: where('resources', 'disk'),
   };

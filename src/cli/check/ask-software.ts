@@ -133,26 +133,27 @@ async function runScript(
   timeoutMs: number,
 ): Promise<{ output: string; trouble: string }> {
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
-  const child = spawn(program, args, {
-    env: { ...cli.env },
-    cwd: '/',
-    stdio: 'pipe',
-    signal,
-    killSignal: 'SIGKILL',
-  });
+  // In a group of its own: a runner that pulls an image has children, which must not go on when time is up.
+  const child = spawn(program, args, { env: { ...cli.env }, cwd: '/', stdio: 'pipe', detached: true });
+  const end = (): void => {
+    if (child.pid !== undefined) cli.kill(-child.pid, 'SIGKILL');
+    child.stdout.destroy();
+    child.stderr.destroy();
+  };
+  signal.addEventListener('abort', end, { once: true });
   let [output, said] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-4000)));
   child.stdin.on('error', () => undefined).end(script);
   try {
-    const [code] = (await once(child, 'close')) as [number | null];
+    const [code] = (await once(child, 'close', { signal })) as [number | null];
     const last = said.trim().split('\n').at(-1) ?? '';
     return { output, trouble: last === '' ? `exit status ${code ?? 'none'}` : last };
   } catch (error) {
     cli.signal.throwIfAborted();
-    return {
-      output,
-      trouble: signal.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message,
-    };
+    const trouble = signal.aborted ? `no answer within ${timeoutMs / 1000} s` : (error as Error).message;
+    return { output, trouble };
+  } finally {
+    signal.removeEventListener('abort', end);
   }
 }

@@ -6,7 +6,7 @@ import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { usesOf, type Uses } from '../../check/code/uses.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
-import { makePlan, type Plan } from '../../job/plan.ts';
+import type { Plan } from '../../job/plan.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import { askSlots } from '../../pool/condor/ask-slots.ts';
 import { CondorTools } from '../../pool/condor/condor-tools.ts';
@@ -107,7 +107,7 @@ function neededBy(plan: Plan, code: Code, where: Where): Uses {
   return { ...uses, tools: [...uses.tools.filter(({ name }) => name !== 'gzip'), gzip] };
 }
 
-/** The plan with the sizes that servers told, so that disk and limits are reckoned with them. */
+/** The plan with the sizes that servers told; the disk stays what will be asked for. */
 function withSizes(plan: Plan, objects: readonly ObjectFact[]): Plan {
   const sizes = new Map(
     objects.flatMap(({ label, servers }) => {
@@ -119,8 +119,7 @@ function withSizes(plan: Plan, objects: readonly ObjectFact[]): Plan {
     const bytes = source.expect.bytes ?? sizes.get(`data.${source.name}`);
     return bytes === undefined ? source : { ...source, expect: { ...source.expect, bytes } };
   });
-  const { disk } = makePlan({ ...plan, data });
-  return { ...plan, data, disk };
+  return { ...plan, data };
 }
 
 /** Only an image that is sent from here takes room in the job's own folder. */

@@ -82,10 +82,11 @@ async function checkFile(cli: Cli, where: string, file: string, options: Options
     nextCommands(cli, [[`updraft adopt ${shellQuote(where)} --submit`, 'submit it as it is and watch it']]);
 }
 
-function titleOf({ plan, findings }: Checked): string {
+function titleOf({ plan, findings, unchecked }: Checked): string {
   const sent = `${counted(plan.files.length, 'file')} (${sentBytes(plan)}), ${counted(plan.data.length, 'data set')}`;
   const found = countFindings(findings);
-  return `${found === '' ? 'ok: ' : ''}${headline(plan)}; ${found === '' ? sent : found}`;
+  if (found !== '') return `${headline(plan)}; ${found}`;
+  return `${unchecked.length === 0 ? 'ok' : 'nothing wrong so far'}: ${headline(plan)}; ${sent}`;
 }
 
 function answer({ plan, findings, looked, unchecked }: Checked, ok: boolean): Record<string, unknown> {
