@@ -179,3 +179,21 @@ test('caches that have lost an object do not count as proof that it is missing; 
   assert.equal(lost.exit, 96, lost.stderr);
   assert.match(lost.stderr, /osdf:\/\/\/demo\/b\.csv/);
 });
+
+test('an attempt that is asked to leave in the middle of its self-test leaves at once', async (t) => {
+  const bench = await AgentBench.open(t);
+  const server = http.createServer();
+  const asked = new Promise<void>((resolve) => server.once('request', () => resolve()));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/a.csv`;
+  const agent = bench.start(await bench.order({ data: [{ url }], train }));
+  await agent.before(asked);
+  agent.child.kill('SIGTERM');
+  const { exit, stderr } = await agent.finished;
+  assert.equal(exit, 113, stderr);
+  assert.deepEqual(bench.leftovers(), []);
+});
