@@ -57,3 +57,11 @@ test('findings are counted by level', () => {
   assert.equal(countFindings([finding({}), finding({}), finding({ level: 'note' })]), '2 errors, 1 note');
   assert.equal(countFindings([]), '');
 });
+
+test('a thousand data sets are told in a few lines', () => {
+  const looked = Array.from({ length: 1000 }, (_, index) => ({ what: `data.d${index}`, said: '1 GB' }));
+  const unchecked = looked.map(({ what }) => ({ what, why: 'no answer in time' }));
+  const text = checkText('x', { findings: [], looked, unchecked }, 80);
+  assert.match(text, /\n {2}and 988 more \(--json has all\)\n/);
+  assert.ok(text.split('\n').length < 25, text);
+});

@@ -58,18 +58,31 @@ function findingBlock(some: readonly Finding[], width: number): string[] {
 const placeText = ({ file, line }: Finding): string =>
   file === undefined ? '' : `${printable(file)}:${line ?? 1}  `;
 
-/** What was looked at and what could not be, a line each. */
+/** A report has so many lines of one kind; `--json` has them all. */
+const shown = 12;
+
+/** What was looked at and what could not be. */
 function lookedLines({ looked, unchecked }: Told, width: number): string[] {
-  const column = Math.max(0, ...looked.map(({ what }) => what.length));
+  const column = Math.max(0, ...looked.slice(0, shown).map(({ what }) => what.length));
+  const seen = looked.map(({ what, said }) => `  ${printable(what).padEnd(column)}  ${printable(said)}`);
+  const reasons = Map.groupBy(unchecked, ({ why }) => why);
   return [
-    ...(looked.length === 0 ? [] : ['looked at']),
-    ...looked.map(({ what, said }) => `  ${printable(what).padEnd(column)}  ${printable(said)}`),
+    ...(looked.length === 0 ? [] : ['looked at', ...cut(seen, '  ')]),
     ...(unchecked.length === 0 ? [] : ['could not be checked']),
-    ...unchecked.flatMap(({ what, why }) =>
-      wrap(`${printable(what)}: ${printable(why)}`, width, '  ', '      '),
-    ),
+    ...[...reasons].flatMap(([why, all]) => {
+      const names = cut(
+        all.map(({ what }) => what),
+        '',
+      ).join(', ');
+      return wrap(`${printable(names)}: ${printable(why)}`, width, '  ', '      ');
+    }),
   ];
 }
+
+const cut = (lines: readonly string[], indent: string): string[] =>
+  lines.length <= shown
+    ? [...lines]
+    : [...lines.slice(0, shown), `${indent}and ${lines.length - shown} more (--json has all)`];
 
 /** The whole report of a check. */
 export function checkText(title: string, told: Told, columns: number): string {
