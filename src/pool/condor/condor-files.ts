@@ -15,6 +15,8 @@ export const condorFiles = {
   orders: 'condor/orders',
   /** Files of the access point under names that need no quoting. */
   inputs: 'condor/inputs',
+  /** Authorities that the user trusts beside the built-in ones. */
+  authority: 'condor/inputs/authority.pem',
   /** What the launcher and the agent themselves printed. */
   said: 'condor/said',
   eventLog: 'events.log',

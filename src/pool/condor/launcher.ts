@@ -5,6 +5,7 @@ import { condorFiles } from './condor-files.ts';
 
 const packed = path.posix.basename(condorFiles.agent);
 const agent = packed.replace(/\.gz$/, '');
+const authority = path.posix.basename(condorFiles.authority);
 const { exit } = kinds['environment-broken'];
 
 /** Unpacks the agent once; needs a shell and gzip, which every image with a Python has. */
@@ -35,6 +36,7 @@ export const launcherScript = [
   '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
   `  exit ${exit}`,
   '}',
+  `if [ -f ${authority} ]; then SSL_CERT_FILE=$PWD/${authority}; export SSL_CERT_FILE; fi`,
   `exec ./${agent} sandbox "$1"`,
   '',
 ].join('\n');

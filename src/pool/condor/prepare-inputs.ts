@@ -25,6 +25,8 @@ export async function prepareInputs(
     if (source.tokenFile !== undefined)
       await linkTo(source.tokenFile, path.join(inRun(condorFiles.inputs), tokenName(source)));
   }
+  const authority = env['SSL_CERT_FILE'];
+  if (authority !== undefined) await linkTo(path.resolve(authority), inRun(condorFiles.authority));
   const image = localImage(plan);
   if (image?.endsWith('.sif') === true) await linkTo(image, inRun(sifName));
   if (plan.spec.train.checkpoint !== undefined)

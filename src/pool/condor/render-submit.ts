@@ -40,7 +40,7 @@ export function renderSubmit(input: SubmitInput): string {
     `# ${input.round?.jobs.length ?? plan.jobs.length} jobs of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
     ...programLines(input),
     '',
-    ...fileLines(plan, numberOf(input)),
+    ...fileLines(input),
     '',
     ...resourceLines(input),
     '',
@@ -86,15 +86,18 @@ function programLines({ plan, profile, version, environment }: SubmitInput): str
 
 const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
 
-function fileLines(plan: Plan, round: number): string[] {
+function fileLines(input: SubmitInput): string[] {
+  const { plan, environment } = input;
   const { files, filesIn = runFiles.files, spec } = plan;
   const data = fetchedBy(plan);
   const sent = [
     condorFiles.agent,
-    `${roundFiles(round).orders}/$(job).json`,
+    `${roundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
+    // An image does not show the file itself.
+    ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
   const plugin = data.some(({ method }) => method === 'osdf') || isFederated(plan);
   return [
