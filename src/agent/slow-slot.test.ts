@@ -136,12 +136,13 @@ test('jobs with other parameters are other work; a seed is not', async () => {
 
 test('what a resumed training took is no norm, and notes that are nonsense count for nothing', async () => {
   const { shared, notes } = runNotes();
-  const { slot, goOn } = training(shared, { job: '0001', isFresh: false });
+  const { slot, goOn, told } = training(shared, { job: '0001', isFresh: false });
   slot.hear(4);
   await goOn(1);
   slot.hear(5);
   await goOn(1);
   assert.equal(notes.size, 0);
+  assert.deepEqual(told, []);
   await firstEpochs(shared, [10, 10]);
   const folder = [...notes.keys()][0]?.split('/')[0] ?? '';
   for (const [index, text] of ['0', '-5', 'NaN', '', 'Infinity', '{}'].entries())

@@ -98,7 +98,7 @@ export class SlowSlot {
 
   #over(): void {
     this.#took = this.#seconds();
-    this.#attempt.note({ kind: 'first-epoch', seconds: rounded(this.#took) });
+    if (this.#isFresh) this.#attempt.note({ kind: 'first-epoch', seconds: rounded(this.#took) });
     if (this.#isJudged) return;
     const before = this.#asking ?? Promise.resolve();
     void before.then(() => {
