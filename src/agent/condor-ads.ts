@@ -9,10 +9,15 @@ export function startsOf(env: Env): number | undefined {
   return numberIn(adText(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
 }
 
-/** The longest that HTCondor lets the job run, in seconds; undefined where it sets no limit. */
-export function allowedSeconds(env: Env): number | undefined {
+/**
+ * The longest that HTCondor lets the job run from now on, in seconds; undefined where it sets no limit. Of its two limits
+ * one begins anew with every checkpoint, the other does not. `now` is in milliseconds since the epoch.
+ */
+export function allowedSeconds(env: Env, now: number): number | undefined {
   const ad = adText(env, '_CONDOR_JOB_AD');
-  return least([numberIn(ad, 'AllowedExecuteDuration'), numberIn(ad, 'AllowedJobDuration')]);
+  const [whole, began] = [numberIn(ad, 'AllowedJobDuration'), numberIn(ad, 'JobCurrentStartDate')];
+  const left = whole === undefined ? undefined : Math.max(0, whole - (now / 1000 - (began ?? now / 1000)));
+  return least([numberIn(ad, 'AllowedExecuteDuration'), left]);
 }
 
 /** How long the training, and then its saving, may take when HTCondor wants the slot back; undefined outside of it. */

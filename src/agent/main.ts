@@ -72,7 +72,7 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 async function run(file: string, inSandbox: boolean): Promise<number> {
   const ours: World = { ...world(), ...(inSandbox ? { pausesIn: process.cwd() } : {}) };
   const order = await (inSandbox
-    ? readSandboxOrder(path.resolve(file), ours.cwd, ours.env)
+    ? readSandboxOrder(path.resolve(file), ours)
     : readOrder(path.resolve(file)));
   await claim(order, ours.pid);
   const journal = await openAgentJournal(

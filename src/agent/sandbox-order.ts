@@ -6,25 +6,26 @@ import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../job/lay
 import { findGenerations, isWhole } from './checkpoint/generation.ts';
 import { allowedSeconds, startsOf } from './condor-ads.ts';
 import { readOrder } from './order.ts';
+import type { World } from './world.ts';
 
 /**
  * The order of an attempt in a scheduler's sandbox. The sandbox is laid out as the run's folder is, so that what
  * the scheduler brings back falls into place; which attempt this is, the scheduler knows.
  */
-export async function readSandboxOrder(file: string, cwd: string, env: Env): Promise<Order> {
-  const order = await readOrder(file, (value) => placed(value as Order, cwd, env));
+export async function readSandboxOrder(file: string, { cwd, env, clock }: World): Promise<Order> {
+  const order = await readOrder(file, (value) => placed(value as Order, cwd, env, clock.now()));
   await mkdir(order.attemptFolder, { recursive: true });
   await mkdir(path.join(cwd, runFiles.results), { recursive: true });
   await adoptCheckpoint(order, cwd);
   return order;
 }
 
-function placed(order: Order, cwd: string, env: Env): Order {
+function placed(order: Order, cwd: string, env: Env, now: number): Order {
   const id = (order as Partial<Order>).job?.id ?? '';
   const attempt = (order.attemptsBefore ?? 0) + Math.max(1, startsOf(env) ?? 1);
   const { timeSeconds = Infinity } = (order as Partial<Order>).resources ?? {};
   // The pool's own limit counts too, also one that it set after the submission.
-  const time = Math.min(timeSeconds, allowedSeconds(env) ?? Infinity);
+  const time = Math.min(timeSeconds, allowedSeconds(env, now) ?? Infinity);
   return {
     ...order,
     attempt,

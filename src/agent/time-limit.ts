@@ -38,7 +38,7 @@ export function limitTime(world: World, seconds: number | undefined, saves: bool
   return {
     world: { ...world, graceMs, signal: AbortSignal.any([world.signal, up.signal]) },
     hear: (body) => {
-      if (body.kind === 'checkpoint-saved') savingMs = Math.max(savingMs, body.seconds * 1000);
+      if (body.kind === 'checkpoint-saved') savingMs = Math.max(savingMs, (body.seconds ?? 0) * 1000);
     },
     done: () => over.abort(),
   };

@@ -21,7 +21,12 @@ export async function trainOn(
   for (;;) {
     attempt.note({ kind: 'phase', phase: 'training' });
     keeper?.begin();
-    const trained = await trainOnce(attempt, keeper, askEveryMs);
+    const trained = await trainOnce(attempt, keeper, askEveryMs).catch((thrown: unknown) => {
+      // The limit is for a start: after the pause a new one begins.
+      if (isTimeUp(attempt) && keeper?.hasMovedOn === true) return undefined;
+      throw thrown;
+    });
+    if (trained === undefined) return 'paused';
     if (keeper === undefined || !wantsOn(trained) || (trained.asked && (await isDone()))) return trained;
     if (keeper.hasNew && pausesIn !== undefined) return 'paused';
     if (keeper.hasNew) continue;
@@ -34,6 +39,12 @@ export async function trainOn(
 
 const deaf =
   'the training was asked to save and end (SIGTERM) and left no new checkpoint; it is not asked again in this attempt';
+
+/** Whether its time is up where a pause would give it more. */
+const isTimeUp = ({ world }: Attempt): boolean =>
+  world.pausesIn !== undefined &&
+  world.signal.aborted &&
+  (world.signal.reason as Fault).kind === 'time-limit';
 
 const wantsOn = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
 
@@ -50,7 +61,7 @@ async function trainOnce(
   } finally {
     const isOver = trained === undefined || !wantsOn(trained);
     if (isOver && trained?.status === 0) await keeper?.stop();
-    else if (keeper !== undefined) await save(attempt, keeper, isOver);
+    else if (keeper !== undefined) await save(attempt, keeper, isOver && !isTimeUp(attempt));
   }
 }
 

@@ -58,6 +58,8 @@ export type RunBody =
       /** The agent's exit code, or null when it ended by a signal or was lost. */
       exit: number | null;
       fault?: FaultRecord;
+      /** Only time was lacking: it left a checkpoint further on than the one it began with. */
+      movedOn?: boolean;
     }
   /** The scheduler keeps the job back until somebody, or a rule, releases it. */
   | { kind: 'job-held'; job: string; fault: FaultRecord }
@@ -112,7 +114,7 @@ export type AgentBody =
       files: number;
       bytes: number;
       sha256: string;
-      seconds: number;
+      seconds?: number;
       epoch?: number;
       step?: number;
     }

@@ -141,7 +141,7 @@ export class RunFold {
   }
 
   #endAttempt(entry: Extract<RunEntry, { kind: 'attempt-ended' }>): void {
-    const { job, attempt, outcome, exit, fault, t } = entry;
+    const { job, attempt, outcome, exit, fault, movedOn, t } = entry;
     this.#changeAttempt(job, attempt, (old) => ({
       ...old,
       ...(old.pool === undefined ? {} : { pool: closed(old.pool, old.pool.phase, t) }),
@@ -149,6 +149,7 @@ export class RunFold {
       outcome,
       exit,
       ...(fault === undefined ? {} : { fault }),
+      ...(movedOn === undefined ? {} : { movedOn }),
     }));
     this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
   }
@@ -209,7 +210,13 @@ const lastAttempt = ({ attempts }: JobState): number => attempts.at(-1)?.attempt
 /** Nobody has to end a job that was kept back. */
 const stopping = (job: JobState, t: string): JobState =>
   job.isKeptBack
-    ? { ...without(job, ['isKeptBack']), stopRequested: true, status: 'ended', outcome: 'stopped', endedAt: t }
+    ? {
+        ...without(job, ['isKeptBack']),
+        stopRequested: true,
+        status: 'ended',
+        outcome: 'stopped',
+        endedAt: t,
+      }
     : { ...job, stopRequested: true };
 
 /** A job that waits anew. */

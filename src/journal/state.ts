@@ -68,6 +68,8 @@ export interface AttemptState {
   outcome?: Outcome;
   exit?: number | null;
   fault?: FaultRecord;
+  /** Only time was lacking: it left a checkpoint further on than the one it began with. */
+  movedOn?: boolean;
   /** The agent's, while it speaks; before and after, what the pool does; `queued` until either is known. */
   phase: Phase;
   pool?: PoolAccount;

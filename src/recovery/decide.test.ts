@@ -133,6 +133,12 @@ test('attempts that were taken away do not count against the job, but not for ev
   assert.equal(next(repeated(ended('lost'), 10), alone(1)).do, 'end');
 });
 
+test('a training that resumes may run into its time limit as often as it takes', () => {
+  const limited = repeated(failed('time-limit'), 20);
+  assert.equal(next(limited, alone(3, { resumes: true })).do, 'start');
+  assert.equal(next(limited, alone(3)).do, 'end');
+});
+
 test('no attempt is begun after the time at which the job is given up', () => {
   const history = { queuedAt: 0, attempts: [failed('object-missing')] };
   assert.equal(decide(history, pool(5, { giveUpSeconds: 301 }), 0).do, 'wait');
@@ -151,4 +157,13 @@ test('a good result and a stop end the job', () => {
     why: 'there is a valid result',
   });
   assert.equal(next([ended('stopped')], alone(3)).do, 'end');
+});
+
+test('an attempt that moved on until its time was up does not count, however many there are', () => {
+  const slices = Array.from({ length: 20 }, () => ({ ...failed('time-limit'), movedOn: true }));
+  const decision = next(slices, alone(3));
+  assert.equal(decision.do, 'start');
+  assert.match(decision.why, /time-limit.*its checkpoint is kept, and it moved on/);
+  assert.equal(next([...slices, failed('time-limit')], alone(3)).do, 'start');
+  assert.equal(next([...slices, failed('time-limit'), failed('time-limit')], alone(3)).do, 'end');
 });

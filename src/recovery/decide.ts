@@ -10,6 +10,8 @@ export interface EndedAttempt {
   /** HTCondor's codes, where it holds the job for this end. */
   hold?: { code: number; subcode: number } | undefined;
   endedAt: number;
+  /** Its time was up, and it left a checkpoint further on than the one it began with. */
+  movedOn?: boolean | undefined;
 }
 
 /** What became of a job so far. */
@@ -25,28 +27,30 @@ export type Decision =
   | { do: 'wait'; until: number; why: string }
   | { do: 'end'; outcome: Outcome; why: string };
 
-/** A job whose attempts are always taken away must end some day too. */
-const mostTaken = 10;
+/** A job whose attempts are always taken away must end some day too; one that goes on each time may take long. */
+const mostTaken = { anew: 10, resumed: 100 };
 
 /**
  * The next step of a job from its history alone: another attempt where that can help, at once or after a wait that
  * doubles each time, and an end where it cannot. Attempts that were taken away (lost, evicted) say nothing against the
- * job and do not count against its limit. Pure.
+ * job and do not count against its limit, nor do those that moved on until their time was up. Pure.
  */
 export function decide({ queuedAt, attempts }: History, policy: Policy, now: number): Decision {
   const last = attempts.at(-1);
   if (last === undefined) return { do: 'start', why: 'first attempt' };
   const end = (why: string): Decision => ({ do: 'end', outcome: last.outcome, why });
-  const reason = endReason(attempts, last, policy);
+  const counted = attempts.filter(({ movedOn }) => movedOn !== true);
+  const reason = last.movedOn === true ? undefined : endReason(counted, last, policy);
   if (reason !== undefined) return end(reason);
-  const wait = waitSeconds(attempts, last, policy);
+  const wait = last.movedOn === true ? 0 : waitSeconds(counted, last, policy);
   const until = last.endedAt + wait * 1000;
   const { giveUpSeconds = Infinity } = policy;
   if (queuedAt !== undefined && Math.max(now, until) > queuedAt + giveUpSeconds * 1000)
     return end(`it is given up ${giveUpSeconds} s after it was queued; its last attempt ${told(last)}`);
   const why = `attempt ${attempts.length} ${told(last)}`;
   if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
-  return { do: 'start', why: isTaken(last) ? `${why}, which does not count against the job` : why };
+  if (last.movedOn === true) return { do: 'start', why: `${why}; its checkpoint is kept, and it moved on` };
+  return { do: 'start', why: isTaken(last, policy) ? `${why}, which does not count against the job` : why };
 }
 
 function endReason(
@@ -56,10 +60,11 @@ function endReason(
 ): string | undefined {
   if (last.outcome === 'success') return 'there is a valid result';
   if (last.outcome === 'stopped') return 'it was stopped';
-  const taken = attempts.filter(isTaken).length;
+  const taken = attempts.filter((one) => isTaken(one, policy)).length;
   const failed = attempts.length - taken;
-  if (isTaken(last))
-    return taken < mostTaken ? undefined : `${taken} attempts were taken away, the last one ${told(last)}`;
+  const most = policy.resumes ? mostTaken.resumed : mostTaken.anew;
+  if (isTaken(last, policy))
+    return taken < most ? undefined : `${taken} attempts were taken away, the last one ${told(last)}`;
   if (answerTo(last, failed, policy) === 'never')
     return `another attempt cannot help: attempt ${attempts.length} ${told(last)}`;
   const { attempts: limit } = policy;
@@ -68,12 +73,13 @@ function endReason(
 
 function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
   const { pace } = policy;
-  const same = attempts.filter((one) => isTaken(one) === isTaken(last)).length;
-  const isAtOnce = !isTaken(last) && answerTo(last, same, policy) !== 'later' && same <= pace.atOnce;
+  const same = attempts.filter((one) => isTaken(one, policy) === isTaken(last, policy)).length;
+  const isAtOnce = !isTaken(last, policy) && answerTo(last, same, policy) !== 'later' && same <= pace.atOnce;
   return isAtOnce ? 0 : waitAfter(same, pace);
 }
 
-const isTaken = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
+const isTaken = ({ outcome, fault }: EndedAttempt, { resumes }: Policy): boolean =>
+  outcome === 'lost' || outcome === 'evicted' || (resumes === true && fault?.kind === 'time-limit');
 
 /** A wrong result or an unexplained failure of the training would come out the same again. */
 function answerTo({ fault, hold }: EndedAttempt, failures: number, policy: Policy): Answer {

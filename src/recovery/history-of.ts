@@ -6,9 +6,9 @@ export const historyOf = (attempts: readonly AttemptState[]): History => {
   const queuedAt = Date.parse(attempts[0]?.waitingSince ?? '');
   return {
     ...(Number.isNaN(queuedAt) ? {} : { queuedAt }),
-    attempts: attempts.map(({ outcome, fault, endedAt }) => ({
-      ...{ outcome: outcome ?? 'lost', fault },
-      endedAt: Date.parse(endedAt ?? ''),
+    attempts: attempts.map((attempt) => ({
+      ...{ outcome: attempt.outcome ?? 'lost', fault: attempt.fault, movedOn: attempt.movedOn },
+      endedAt: Date.parse(attempt.endedAt ?? ''),
     })),
   };
 };

@@ -24,7 +24,7 @@ async function served(t: TestContext): Promise<{ url: string; asked: () => numbe
 }
 
 /** Counts to `until` in its checkpoint, with the command `each` after every step. */
-const job = (url: string, until: number, each: string, more = ''): Record<string, string> => ({
+const job = (url: string, until: number, each: string, train = '', more = ''): Record<string, string> => ({
   'updraft.toml': `
 name = "checkpointed"
 [train]
@@ -32,11 +32,12 @@ command = "sh train.sh"
 files = ["train.sh"]
 outputs = ["out.txt"]
 checkpoint = "ckpt"
-${more}
+${train}
 [data.d]
 url = "${url}"
 unpack = "none"
 method = "stream"
+${more}
 [run]
 pool = "condor"
 `,
@@ -118,4 +119,15 @@ test('an attempt whose machine vanishes goes on from the last checkpoint that ha
   const ended = onlyJob(await bench.finish(run));
   assert.equal(ended.outcome, 'success', JSON.stringify(ended));
   assert.equal(ended.attempts[1]?.agent?.resumed?.step, 3);
+});
+
+test('a time limit is no end: the training saves before it and goes on, in the same place with its data', async (t) => {
+  const { url, asked } = await served(t);
+  const bench = await condorBench(t, job(url, 16, 'sleep 0.5 & wait $!', '', '[resources]\ntime = "6s"'));
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const ended = onlyJob(await bench.finish(run));
+  assert.equal(ended.outcome, 'success', JSON.stringify(ended));
+  assert.deepEqual([ended.attempts.length, asked()], [1, 1]);
+  assert.ok(kinds(await entriesOf(run, 1), 'agent-paused') >= 1);
 });

@@ -7,14 +7,33 @@ import { readClaim } from '../../src/job/claim.ts';
 import { attemptFolder } from '../../src/job/layout.ts';
 import { RunBench } from './run-bench.ts';
 
+async function declareCheckpoint(bench: RunBench): Promise<void> {
+  const file = path.join(bench.folder, 'updraft.toml');
+  await writeFile(file, (await readFile(file, 'utf8')).replace('[train]', '[train]\ncheckpoint = "ckpt"'));
+}
+
+test('a training that needs more time than an attempt has goes on in the next ones, as often as it takes', async (t) => {
+  const bench = await RunBench.make(t);
+  const command = `n=$(cat ckpt/step || echo 0); trap 'exit 1' TERM
+    while [ $n -lt 20 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 0.4 & wait; done; echo $n > model.pt`;
+  await bench.describe(command, 'attempts = 1', '[resources]\ncpus = 1\nmemory = "10 MB"\ntime = "5s"');
+  await declareCheckpoint(bench);
+  assert.equal((await bench.updraft('submit')).code, 0);
+  const [run = ''] = await bench.runs();
+  const { tally, jobs } = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
+  assert.equal(tally.success, 1, JSON.stringify(jobs[0]?.attempts.at(-1)?.fault));
+  const cut = jobs[0]!.attempts.slice(0, -1);
+  assert.ok(cut.length >= 2);
+  for (const { fault } of cut) assert.equal(fault?.kind, 'time-limit');
+});
+
 test('a training whose agent is killed goes on from its last checkpoint, and status and why say so', async (t) => {
   const bench = await RunBench.make(t);
   const command = `n=$(cat ckpt/step || echo 0); [ $n = 0 ] || echo "step $((n+1))"
     while [ $UPDRAFT_ATTEMPT = 1 ]; do n=$((n+1)); echo "step $n"; echo $n > ckpt/part; mv ckpt/part ckpt/step; sleep 2.5; done
     while [ ! -e "$GO" ]; do sleep 0.1; done; echo $n > model.pt`;
   await bench.describe(command);
-  const file = path.join(bench.folder, 'updraft.toml');
-  await writeFile(file, (await readFile(file, 'utf8')).replace('[train]', '[train]\ncheckpoint = "ckpt"'));
+  await declareCheckpoint(bench);
   assert.equal((await bench.updraft('submit')).code, 0);
   const [run = ''] = await bench.runs();
   const saved = await bench.until(

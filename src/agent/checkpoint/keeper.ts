@@ -39,6 +39,7 @@ export class CheckpointKeeper {
   /** The checkpoint the training has: the one it was given, or the last that was kept. */
   #latest: CheckpointRecord | undefined;
   #check: ResumeCheck | undefined;
+  #movedOn: boolean | undefined;
   #began: Position | undefined;
   #position: Position = {};
   /** Where the training was when it last wrote to its folder. */
@@ -105,6 +106,7 @@ export class CheckpointKeeper {
     this.#startedMs = world.clock.monotonic();
     this.#savedMs = undefined;
     this.#position = {};
+    this.#movedOn = undefined;
     if (this.#latest === undefined) return;
     const { attempt: savedBy, position, code } = this.#latest;
     this.#writtenAt = position;
@@ -119,7 +121,9 @@ export class CheckpointKeeper {
     this.#position = { ...this.#position, ...positionIn(body) };
     if (this.#latest === undefined && Object.keys(this.#position).length > 0) this.#began ??= this.#position;
     const verdict = this.#check?.hear(this.#position);
-    if (verdict !== undefined) this.#attempt.note({ kind: 'resume-checked', ...verdict });
+    if (verdict === undefined) return;
+    this.#movedOn = verdict.movedOn;
+    this.#attempt.note({ kind: 'resume-checked', ...verdict });
   }
 
   /** To be called often while the training runs: keeps its checkpoint when there is a new one. */
@@ -163,6 +167,11 @@ export class CheckpointKeeper {
   /** Whether something was kept since the training last started. */
   get hasNew(): boolean {
     return this.#savedMs !== undefined;
+  }
+
+  /** Whether the training is further than when it last started, and what it did since is kept. */
+  get hasMovedOn(): boolean {
+    return this.hasNew && (this.#check === undefined || this.#movedOn === true);
   }
 
   /**

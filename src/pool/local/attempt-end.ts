@@ -15,6 +15,7 @@ export interface AttemptEnd {
   outcome: Outcome;
   exit: number | null;
   fault?: FaultRecord;
+  movedOn?: boolean;
 }
 
 /**
@@ -29,7 +30,11 @@ export async function attemptEnd(
   const agent = await lastWords(folder);
   if (agent?.outcome !== undefined) {
     const fault = agent.outcome === 'success' ? undefined : agent.faults.at(-1);
-    return { outcome: agent.outcome, exit: agent.exit ?? null, ...(fault === undefined ? {} : { fault }) };
+    return {
+      ...{ outcome: agent.outcome, exit: agent.exit ?? null },
+      ...(fault === undefined ? {} : { fault }),
+      ...(movedOn(agent) ? { movedOn: true } : {}),
+    };
   }
   const claim = await readClaim(folder);
   if (claim !== undefined && 'void' in claim)
@@ -42,6 +47,12 @@ export async function attemptEnd(
   const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;
   return { outcome: 'failed', exit: exit.code, fault: { kind: kindOf(exit.code), message } };
 }
+
+/** Whether only time was lacking: it saved something, and went past what it was given. */
+const movedOn = ({ faults, checkpoint, resumed }: AgentState): boolean =>
+  faults.at(-1)?.kind === 'time-limit' &&
+  checkpoint !== undefined &&
+  (resumed === undefined || resumed.movedOn === true);
 
 async function lastWords(folder: string): Promise<AgentState | undefined> {
   const { entries } = await readJournal(path.join(folder, attemptFiles.journal));
