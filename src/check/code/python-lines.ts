@@ -5,6 +5,9 @@ export interface PythonLine {
   line: number;
 }
 
+/** Nobody writes code in longer lines; data in them would only be searched for long. */
+const longestLine = 2000;
+
 type Quote = '' | '"' | "'" | '"""' | "'''";
 
 /** The lines of a Python file, comments and the insides of triple-quoted strings blanked; empty ones left out. */
@@ -12,7 +15,7 @@ export function pythonLines(source: string): PythonLine[] {
   const lines: PythonLine[] = [];
   let open: Quote = '';
   for (const [index, raw] of source.split(/\r?\n/).entries()) {
-    const { text, quote } = codeOf(raw, open);
+    const { text, quote } = codeOf(raw.slice(0, longestLine), open);
     // A plain string ends with its line unless a backslash continues it, which nobody's imports hang on.
     open = quote.length === 3 ? quote : '';
     if (text.trim() !== '') lines.push({ text: text.trimEnd(), line: index + 1 });

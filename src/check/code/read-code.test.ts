@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { aCode } from '../../../test/check/facts.ts';
+import { findAll } from '../finding.ts';
+import { downloadRules } from '../rules/downloads.ts';
+import { pythonLines } from './python-lines.ts';
+import { usesOf } from './uses.ts';
+
+const files = (sent: Record<string, string>, command?: string): string[] =>
+  aCode(sent, command).files.map(({ file, kind }) => `${file} ${kind}`);
+
+test('what the command names, and what that names in turn, is read; the rest is not', () => {
+  const sent = {
+    'run.sh': '#!/bin/sh\n. ./env.sh\n./tool --fast\n',
+    'env.sh': 'export A=1\n',
+    tool: '#!/usr/bin/env python3\nimport helper\n',
+    'helper.py': '',
+    'other.py': '',
+    'data.json': '{}',
+  };
+  assert.deepEqual(files(sent, 'bash run.sh data.json'), [
+    'run.sh shell',
+    'env.sh shell',
+    'tool python',
+    'helper.py python',
+  ]);
+});
+
+test('files that import or run each other are read once', () => {
+  const sent = { 'a.py': 'import b\n', 'b.py': 'import a\n', 'x.sh': 'sh x.sh\n' };
+  assert.deepEqual(files(sent, 'python3 a.py; sh x.sh'), ['a.py python', 'b.py python', 'x.sh shell']);
+});
+
+test('a program that is not sent is not known', () => {
+  assert.equal(aCode({}, '/opt/train --fast').isKnown, false);
+  assert.equal(aCode({ 'train.py': '' }).isKnown, true);
+});
+
+test('no text whatever stops the reader', () => {
+  const pieces = fc.constantFrom(
+    ...[
+      'import ',
+      'from ',
+      '"""',
+      "'",
+      '"',
+      '\\',
+      '\n',
+      '    ',
+      '#',
+      '(',
+      ')',
+      '$(',
+      '`',
+      '|',
+      '&&',
+      '.',
+      'x',
+      'try:',
+      '_Weights.',
+    ],
+  );
+  const text = fc.oneof(
+    fc.string(),
+    fc.array(pieces, { maxLength: 40 }).map((parts) => parts.join('')),
+  );
+  fc.assert(
+    fc.property(text, text, text, (python, shell, command) => {
+      const sent = { 'train.py': python, 'run.sh': shell };
+      const code = aCode(sent, `python3 train.py; sh run.sh; ${command}`);
+      usesOf(code, Object.keys(sent));
+      findAll(downloadRules, { code, env: {}, folders: [] });
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a line that is longer than any code is cut', () => {
+  assert.deepEqual(pythonLines('a'.repeat(1 << 20)), [{ text: 'a'.repeat(2000), line: 1 }]);
+});
