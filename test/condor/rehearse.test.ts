@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import * as rehearse from '../../src/cli/commands/rehearse.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { condorBench } from './condor-bench.ts';
+
+/** It saves at every epoch, and never reads what it saved. */
+const forgetful = `
+e=0
+while [ $e -lt 12 ]; do e=$((e + 1)); echo "epoch $e/12 loss 0.5"; sleep 1; echo $e > ckpt/epoch; done
+cp data/data.bin out.txt
+`;
+
+test('a rehearsal on HTCondor vacates the job twice, and finds that the training does not read its checkpoint', async (t) => {
+  const bench = await condorBench(t, { 'train.sh': forgetful });
+  if (bench === undefined) return;
+  const data = path.join(bench.folder, 'data.bin');
+  await writeFile(data, Buffer.alloc(100_000, 7));
+  await writeFile(
+    path.join(bench.folder, 'updraft.toml'),
+    `name = "forgetful"
+[train]\ncommand = "sh train.sh"\nfiles = ["train.sh"]\noutputs = ["out.txt"]\ncheckpoint = "ckpt"
+[data.one]\nurl = "file://${data}"\ninto = "data"
+[run]\npool = "condor"\n`,
+  );
+  let out = '';
+  await assert.rejects(
+    runCommand(rehearse, [], {
+      ...{ cwd: bench.folder, env: bench.env, pid: process.pid, out: (text: string) => void (out += text) },
+      kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
+    }),
+    /not proven: training resumed/,
+  );
+  assert.match(out, /✓ evicted during the transfer +attempt 1, when all 100 kB had arrived/);
+  assert.match(out, /✓ data there again +fetched anew, 100 kB; \S+ lost/);
+  assert.match(out, /✓ evicted during the training +attempt 2, at epoch \d+/);
+  assert.match(out, /✓ checkpoint kept +1 file/);
+  assert.match(
+    out,
+    /✗ training resumed +the training started at epoch 1 again\n +fix: it does not read its checkpoint/,
+  );
+  assert.match(out, /✓ scratch cleaned up +after each of 3 attempts/);
+  assert.match(out, /✓ valid result/);
+});

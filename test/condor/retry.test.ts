@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import * as logs from '../../src/cli/commands/logs.ts';
+import * as report from '../../src/cli/commands/report.ts';
+import * as retry from '../../src/cli/commands/retry.ts';
+import * as why from '../../src/cli/commands/why.ts';
+import { readJournal } from '../../src/journal/read-journal.ts';
+import { retryRun } from '../../src/run/retry-run.ts';
+import { readRunState } from '../../src/run/run-states.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { condorBench, result, type CondorBench } from './condor-bench.ts';
+
+const toml = `
+name = "again"
+[train]
+command = "sh train.sh {index}"
+files = ["train.sh"]
+outputs = ["out.txt"]
+checkpoint = "ckpt"
+[run]
+pool = "condor"
+jobs = 3
+`;
+const failing =
+  'echo "$1" > ckpt/was; [ "$1" = 1 ] && { echo "no such layer" >&2; exit 3; }; echo 1 > out.txt';
+const mended = 'echo "mended"; cat ckpt/was > out.txt';
+
+const inBench = (bench: CondorBench) => ({
+  ...{ cwd: bench.folder, env: bench.env, pid: process.pid },
+  kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
+});
+const clusters = async (run: string): Promise<number[]> => {
+  const { entries } = await readJournal(path.join(run, 'journal.jsonl'));
+  return entries.flatMap((entry) => (entry.kind === 'submitted' ? [entry.cluster] : []));
+};
+
+test('a failed job goes on in a further cluster of the same run, and every command reads both', async (t) => {
+  const bench = await condorBench(t, { 'updraft.toml': toml, 'train.sh': failing });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  assert.equal((await bench.finish(run)).tally.failed, 1);
+  await writeFile(path.join(bench.folder, 'train.sh'), mended);
+  const told = await runCommand(retry, ['--with-new-files', '--json'], inBench(bench));
+  assert.deepEqual((JSON.parse(told.out) as { queued: string[] }).queued, ['0001']);
+  const state = await bench.finish(run);
+  assert.deepEqual(
+    state.jobs.map(({ id, outcome, attempts }) => [id, outcome, attempts.map(({ attempt }) => attempt)]),
+    [
+      ['0000', 'success', [1]],
+      ['0001', 'success', [1, 2]],
+      ['0002', 'success', [1]],
+    ],
+  );
+  assert.equal(state.jobs[1]?.attempts[1]?.agent?.outcome, 'success');
+  assert.equal(await result(run, 'out.txt', '0001'), '1\n');
+  assert.equal((await clusters(run)).length, 2);
+  assert.match((await runCommand(logs, ['1'], inBench(bench))).out, /mended/);
+  assert.match((await runCommand(why, ['1'], inBench(bench))).out, /0001 succeeded/);
+  const figures = JSON.parse((await runCommand(report, ['--json'], inBench(bench))).out) as {
+    jobs: { total: number; success: number };
+  };
+  assert.deepEqual([figures.jobs.total, figures.jobs.success], [3, 3]);
+  const nothing = await runCommand(retry, [], inBench(bench));
+  assert.match(nothing.err, /nothing to retry/);
+});
+
+test('a retry that died before HTCondor was asked is finished by the next one, and no job is submitted twice', async (t) => {
+  const bench = await condorBench(t, { 'updraft.toml': toml, 'train.sh': failing });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.finish(run);
+  const killed = { ...bench.pool, submit: () => Promise.reject(new Error('killed')) };
+  const wish = { jobs: ['0001'], change: {} };
+  const world = { clock: systemClock, pid: process.pid };
+  await assert.rejects(retryRun(run, killed, wish, world), /killed/);
+  assert.equal((await clusters(run)).length, 1);
+  assert.deepEqual(await retryRun(run, bench.pool, wish, world), { queued: [], released: [] });
+  const job = (await bench.finish(run)).jobs[1];
+  assert.deepEqual([job?.outcome, job?.attempts.length, (await clusters(run)).length], ['failed', 2, 2]);
+});
+
+test('a job that is held for good is changed and released, and stays where it is in the queue', async (t) => {
+  const file = 'data.txt';
+  const bench = await condorBench(t, { [file]: 'there\n' });
+  if (bench === undefined) return;
+  const data = path.join(bench.folder, file);
+  await writeFile(
+    path.join(bench.folder, 'updraft.toml'),
+    `name = "held"
+[train]\ncommand = "cat in/${file} > out.txt"\noutputs = ["out.txt"]
+[data.one]\nurl = "file://${data}"\ninto = "in"\nmethod = "native"
+[resources]\nmemory = "100 MB"
+[run]\npool = "condor"\n`,
+  );
+  const run = await bench.submit();
+  await rename(data, `${data}.away`);
+  const held = (await bench.finish(run)).jobs[0];
+  assert.notEqual(held?.held, undefined);
+  const dry = await runCommand(retry, ['--dry-run'], inBench(bench));
+  assert.match(dry.out, /0000 held: an input file is not on the access point/);
+  await rename(`${data}.away`, data);
+  const told = await runCommand(retry, ['--memory', '300 MB', '--json'], inBench(bench));
+  assert.deepEqual((JSON.parse(told.out) as { released: string[] }).released, ['0000']);
+  const job = (await bench.finish(run)).jobs[0];
+  assert.deepEqual([job?.outcome, job?.attempts.length], ['success', 2]);
+  assert.equal((await clusters(run)).length, 1);
+  const [cluster] = await clusters(run);
+  const asked = await bench.tool(
+    'condor_history',
+    `${cluster ?? ''}.0`,
+    '-limit',
+    '1',
+    '-af',
+    'RequestMemory',
+  );
+  assert.equal(asked, '287');
+});
+
+test('stopping a retried job removes it from the cluster it is in now', async (t) => {
+  const waiting = 'echo "$1" > ckpt/was; [ -e ckpt/again ] && sleep 600; touch ckpt/again; exit 3';
+  const bench = await condorBench(t, {
+    'updraft.toml': toml.replace('jobs = 3', 'jobs = 1'),
+    'train.sh': waiting,
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.finish(run);
+  await runCommand(retry, ['--json'], inBench(bench));
+  await bench.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.phase === 'training');
+  await bench.pool.stop(run, ['0000']);
+  const [job] = (await bench.finish(run)).jobs;
+  assert.deepEqual([job?.outcome, job?.attempts.length], ['stopped', 2]);
+  assert.match(await readFile(path.join(run, 'events.log'), 'utf8'), /updraft stop/);
+  assert.notEqual((await readRunState(run)).endedAt, undefined);
+});

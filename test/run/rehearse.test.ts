@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Proof } from '../../src/run/rehearse/proofs.ts';
+import { RunBench } from './run-bench.ts';
+
+const resuming = `
+e=$(cat ckpt/epoch 2>/dev/null || echo 0)
+while [ $e -lt 4 ]; do e=$((e + 1)); echo "epoch $e/4 loss 0.5"; sleep 0.4; echo $e > ckpt/epoch; done
+cp data/data.bin model.pt
+`;
+
+test('a job that resumes is evicted twice for real, and every proof is shown', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('sh train.sh', 'jobs = 3');
+  const file = path.join(bench.folder, 'updraft.toml');
+  const text = await readFile(file, 'utf8');
+  const data = path.join(bench.folder, 'data.bin');
+  await writeFile(data, Buffer.alloc(100_000, 7));
+  await writeFile(path.join(bench.folder, 'train.sh'), resuming);
+  await writeFile(
+    file,
+    `${text.replace('outputs =', 'files = ["train.sh"]\ncheckpoint = "ckpt"\noutputs =')}
+[data.one]\nurl = "file://${data}"\ninto = "data"\n`,
+  );
+  const { code, out, err } = await bench.updraft('rehearse', '--json');
+  const { run, proofs } = JSON.parse(out) as { run: string; proofs: Proof[] };
+  assert.equal(code, 0, err);
+  assert.match(run, /^rehearsal-bench-/);
+  assert.deepEqual(
+    proofs.map(({ name, result }) => [name, result]),
+    [
+      ['evicted during the transfer', 'shown'],
+      ['data there again', 'shown'],
+      ['evicted during the training', 'shown'],
+      ['checkpoint kept', 'shown'],
+      ['training resumed', 'shown'],
+      ['scratch cleaned up', 'shown'],
+      ['valid result', 'shown'],
+    ],
+  );
+  const [runFolder] = await bench.runs();
+  const state = await bench.until(runFolder!, ({ endedAt }) => endedAt !== undefined);
+  assert.deepEqual(
+    state.jobs.map(({ attempts }) => attempts.map(({ outcome }) => outcome)),
+    [['evicted', 'evicted', 'success']],
+  );
+  assert.ok(proofs.filter(({ lostMillis }) => lostMillis !== undefined && lostMillis > 0).length === 2);
+  assert.deepEqual(await readdir(bench.scratch), []);
+});
