@@ -46,14 +46,7 @@ async function runOnPool(t: TestContext, example: string, modules: string[], pre
   await bench.publish(prefix);
   bench.env['PATH'] = `${pool.bin}:${bench.env['PATH'] ?? ''}`;
   const job = ['--with', 'small.toml', '--pool', 'condor', '--set', `environment.image=${image}`];
-  const { code, err } = await bench.updraft(
-    'run',
-    ...job,
-    '--set',
-    'resources.cpus=1',
-    '--set',
-    'run.jobs=2',
-  );
+  const { code, err } = await bench.updraft('run', ...job, '--set', 'run.jobs=2');
   assert.equal(code, 0, err);
   const { state } = await bench.result();
   assert.equal(state.tally.success, 2);
@@ -66,9 +59,9 @@ async function runOnPool(t: TestContext, example: string, modules: string[], pre
 }
 
 test('CIFAR-10 trains on a real pool, in an image, on data of the federation', { timeout: 600_000 }, (t) =>
-  runOnPool(t, 'cifar10-resnet', ['torch', 'numpy'], '/nrp/osdf/cifar-10'),
+  runOnPool(t, 'cifar10-resnet', ['numpy'], '/nrp/osdf/cifar-10'),
 );
 
 test('ImageNet trains on a real pool, in an image, on data of the federation', { timeout: 600_000 }, (t) =>
-  runOnPool(t, 'imagenet-resnet50', ['torch', 'numpy', 'PIL'], '/nrp/osdf/ILSVRC2012'),
+  runOnPool(t, 'imagenet-resnet50', ['numpy', 'PIL'], '/nrp/osdf/ILSVRC2012'),
 );
