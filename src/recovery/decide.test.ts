@@ -133,12 +133,6 @@ test('attempts that were taken away do not count against the job, but not for ev
   assert.equal(next(repeated(ended('lost'), 10), alone(1)).do, 'end');
 });
 
-test('a training that resumes may run into its time limit as often as it takes', () => {
-  const limited = repeated(failed('time-limit'), 20);
-  assert.equal(next(limited, alone(3, { resumes: true })).do, 'start');
-  assert.equal(next(limited, alone(3)).do, 'end');
-});
-
 test('no attempt is begun after the time at which the job is given up', () => {
   const history = { queuedAt: 0, attempts: [failed('object-missing')] };
   assert.equal(decide(history, pool(5, { giveUpSeconds: 301 }), 0).do, 'wait');

@@ -27,8 +27,8 @@ export type Decision =
   | { do: 'wait'; until: number; why: string }
   | { do: 'end'; outcome: Outcome; why: string };
 
-/** A job whose attempts are always taken away must end some day too; one that goes on each time may take long. */
-const mostTaken = { anew: 10, resumed: 100 };
+/** A job whose attempts are always taken away must end some day too. */
+const mostTaken = 10;
 
 /**
  * The next step of a job from its history alone: another attempt where that can help, at once or after a wait that
@@ -50,7 +50,7 @@ export function decide({ queuedAt, attempts }: History, policy: Policy, now: num
   const why = `attempt ${attempts.length} ${told(last)}`;
   if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
   if (last.movedOn === true) return { do: 'start', why: `${why}; its checkpoint is kept, and it moved on` };
-  return { do: 'start', why: isTaken(last, policy) ? `${why}, which does not count against the job` : why };
+  return { do: 'start', why: isTaken(last) ? `${why}, which does not count against the job` : why };
 }
 
 function endReason(
@@ -60,11 +60,10 @@ function endReason(
 ): string | undefined {
   if (last.outcome === 'success') return 'there is a valid result';
   if (last.outcome === 'stopped') return 'it was stopped';
-  const taken = attempts.filter((one) => isTaken(one, policy)).length;
+  const taken = attempts.filter(isTaken).length;
   const failed = attempts.length - taken;
-  const most = policy.resumes ? mostTaken.resumed : mostTaken.anew;
-  if (isTaken(last, policy))
-    return taken < most ? undefined : `${taken} attempts were taken away, the last one ${told(last)}`;
+  if (isTaken(last))
+    return taken < mostTaken ? undefined : `${taken} attempts were taken away, the last one ${told(last)}`;
   if (answerTo(last, failed, policy) === 'never')
     return `another attempt cannot help: attempt ${attempts.length} ${told(last)}`;
   const { attempts: limit } = policy;
@@ -73,13 +72,12 @@ function endReason(
 
 function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
   const { pace } = policy;
-  const same = attempts.filter((one) => isTaken(one, policy) === isTaken(last, policy)).length;
-  const isAtOnce = !isTaken(last, policy) && answerTo(last, same, policy) !== 'later' && same <= pace.atOnce;
+  const same = attempts.filter((one) => isTaken(one) === isTaken(last)).length;
+  const isAtOnce = !isTaken(last) && answerTo(last, same, policy) !== 'later' && same <= pace.atOnce;
   return isAtOnce ? 0 : waitAfter(same, pace);
 }
 
-const isTaken = ({ outcome, fault }: EndedAttempt, { resumes }: Policy): boolean =>
-  outcome === 'lost' || outcome === 'evicted' || (resumes === true && fault?.kind === 'time-limit');
+const isTaken = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
 
 /** A wrong result or an unexplained failure of the training would come out the same again. */
 function answerTo({ fault, hold }: EndedAttempt, failures: number, policy: Policy): Answer {

@@ -38,6 +38,7 @@ function waitsOf(policy: Policy, history: History, last: EndedAttempt): number[]
     const until = decision.do === 'wait' ? decision.until : at;
     waits.push((until - at) / 1000);
     at = until;
-    attempts.push({ ...last, endedAt: at });
+    // One that moved on may go on for ever: what counts is that the next fails.
+    attempts.push({ ...last, movedOn: false, endedAt: at });
   }
 }
