@@ -35,7 +35,7 @@ export interface Dependency {
 }
 
 /** The features of an environment, the default one first. */
-export function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
+function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
   const declared = manifest.environments.get(environment);
   const names = [...(declared?.withoutDefault === true ? [] : ['default']), ...(declared?.features ?? [])];
   return names.flatMap((name) => manifest.features.get(name) ?? []);
