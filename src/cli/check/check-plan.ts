@@ -4,7 +4,7 @@ import { checkFacts } from '../../check/check-facts.ts';
 import type { ObjectFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
-import { usesOf, type Uses } from '../../check/code/uses.ts';
+import { usesOf, type Use, type Uses } from '../../check/code/uses.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import type { Plan } from '../../job/plan.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
@@ -31,6 +31,8 @@ export interface CheckOptions {
 
 const objectMs = { quick: 10_000, full: 60_000 };
 const softwareMs = 120_000;
+/** Modules whose GPU work is PyTorch's. */
+const usesTorch = /^(torch\w*|lightning|pytorch_lightning|transformers|timm|accelerate)$/;
 
 /** Gathers all that can be known of a job before it is queued, and lets the rules speak. */
 export async function checkPlan(
@@ -73,7 +75,7 @@ const softwareOf = (
   isPacked: environment?.pack !== undefined,
   isHere: spec.run.pool === 'local',
   declared: spec.environment.python,
-  wantCuda: spec.resources.gpus > 0,
+  wantCuda: spec.resources.gpus > 0 && uses.modules.some(({ name }) => usesTorch.test(name)),
   uses,
 });
 
@@ -96,15 +98,24 @@ function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readC
   ];
 }
 
-/** What the code uses, and what the agent itself needs of an image to unpack itself. */
-function neededBy(plan: Plan, code: Code, where: Where): Uses {
-  const uses = usesOf(
+/** What the code uses, what the job file declares, and what the agent needs of an image to unpack itself. */
+function neededBy({ spec, files }: Plan, code: Code, where: Where): Uses {
+  const { image, python } = spec.environment;
+  const found = usesOf(
     code,
-    plan.files.map((file) => file.path),
+    files.map((file) => file.path),
   );
-  if (plan.spec.run.pool !== 'condor' || plan.spec.environment.image === undefined) return uses;
-  const gzip = { name: 'gzip', place: where('environment', 'image'), isCertain: true };
-  return { ...uses, tools: [...uses.tools.filter(({ name }) => name !== 'gzip'), gzip] };
+  const declared = (names: readonly string[], key: string, known: readonly Use[]): Use[] =>
+    names
+      .filter((name) => !known.some((use) => use.name === name))
+      .map((name) => ({ name, place: where('environment', key), isCertain: true }));
+  const ours = spec.run.pool === 'condor' && image !== undefined ? ['gzip'] : [];
+  const roots = [...new Set(python.map((name) => name.split('.')[0] ?? name))];
+  return {
+    ...found,
+    tools: [...found.tools, ...declared(ours, 'image', found.tools)],
+    modules: [...found.modules, ...declared(roots, 'python', found.modules)],
+  };
 }
 
 /** The plan with the sizes that servers told; the disk stays what will be asked for. */

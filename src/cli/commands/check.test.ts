@@ -39,6 +39,14 @@ test('what this machine lacks is told at its line, and ends with exit code 3', a
   assert.match(stderr, /^updraft: .*updraft\.toml: 1 error\n {2}fix: correct it, then run: updraft check\n$/);
 });
 
+test('a module that the job file declares and no Python has is told at its line', async (t) => {
+  const text = `${good}[environment]\npython = ["no_such_module.part"]\n`;
+  const cwd = await temporaryFolder(t, { 'updraft.toml': text, 't.py': '' });
+  const { status, stdout } = program(cwd, 'check');
+  assert.equal(status, 3);
+  assert.match(stdout, /updraft\.toml:7 {2}module-missing\n/);
+});
+
 test('submit does not ask for programs, but refuses what cannot work, unless told otherwise', async (t) => {
   const data = `[data.d]\nurl = "file:///etc/passwd"\ninto = "d"\n[resources]\ndisk = "1 B"\n`;
   const cwd = await temporaryFolder(t, { 'updraft.toml': good + data, 't.py': '' });
