@@ -4,7 +4,7 @@ import type { Explanation } from './explanation.ts';
 import type { JobStory, StoryAttempt } from './job-story.ts';
 import { placeOf, tellStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
-import { doneAboutLoop, type RunRules } from './what-is-done.ts';
+import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
 
 /** Enough in a row to say that it will go on so. */
 const loopLength = 3;
@@ -119,7 +119,7 @@ export function explainWaiting(
   return explained(story, 'waiting', last.diagnosis, {
     because: ['It waits for a slot again.', ...past.because],
     evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
-    doing: ['HTCondor looks for another slot by itself.'],
+    doing: doneAboutWaiting(story, rules),
     advice: [...adviceOf(last.diagnosis, rules), analyze],
   });
 }

@@ -1,8 +1,9 @@
 import { formatDuration } from '../job/units.ts';
-import { answerToKind, kindOfExit } from './answers.ts';
+import { answerToKind, kindOfExit, ownHold } from './answers.ts';
 import { willRelease } from './answer-by-policy.ts';
 import type { EndedAttempt } from './decide.ts';
 import type { Account, JobStory } from './job-story.ts';
+import { placeOf } from './past-attempts.ts';
 import type { Policy } from './policy.ts';
 import { simulate, type Outlook } from './simulate.ts';
 
@@ -13,12 +14,16 @@ export interface RunRules {
   file: string;
 }
 
+/** HTCondor's code of a hold by hand. */
+const userHold = 1;
+
 /** What is done about a hold. */
 export function doneAboutHold(story: JobStory, hold: Account, rules: RunRules | undefined): string[] {
   if (rules === undefined) return doneByOthers(story, hold);
   const { policy, file } = rules;
   const { code = 0, subcode = 0 } = hold;
-  if (code === 1) return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
+  if (code === userHold)
+    return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
   const outlook = simulate(policy, historyOf(story), story.to ?? 0);
   const rule = `periodic_release in ${file}`;
   if (outlook.next.do !== 'end') return releaseWords(outlook, story.to, rule);
@@ -72,10 +77,26 @@ function historyOf(story: JobStory): { queuedAt: number | undefined; attempts: E
   });
   const exits = story.attempts.filter(({ end }) => end?.how === 'exited').map(() => failed());
   const holds = story.holds
-    .filter(({ code }) => code !== 1)
+    .filter(({ code }) => code !== userHold)
     .map(({ code = 0, subcode = 0 }) => failed({ code, subcode }));
   return { queuedAt: story.from, attempts: [...exits, ...holds] };
 }
+
+/** What is done about a job that waits for a slot again: it is kept away from where it failed, while there are others. */
+export function doneAboutWaiting(story: JobStory, rules: RunRules | undefined): string[] {
+  const plain = 'HTCondor looks for another slot by itself.';
+  if (rules === undefined || rules.policy.avoid === 'none' || !hasBlame(story)) return [plain];
+  const places = [...new Set(story.attempts.map(placeOf))].filter((place) => place !== '');
+  const { avoid, pace } = rules.policy;
+  return [
+    `HTCondor looks for a slot at another ${avoid} than ${places.join(', ')}; if it finds none for ${formatDuration(pace.letGo)}, it takes one of them again (requirements in ${rules.file}).`,
+  ];
+}
+
+/** Whether an attempt failed of what another place can heal. */
+const hasBlame = ({ attempts, holds }: JobStory): boolean =>
+  attempts.some(({ end }) => end?.how === 'exited') ||
+  holds.some(({ code }) => code !== userHold && code !== ownHold);
 
 /** What is done about a job that starts over and over. */
 export function doneAboutLoop(count: number, rules: RunRules | undefined): string[] {

@@ -185,6 +185,18 @@ test('a job kept back after its attempt tells what the agent’s exit code means
   assert.match(doing.join(' '), /2m after it was held: this is failure 1/);
 });
 
+test('a job that waits after a failure tells which places it is kept away from, and for how long', () => {
+  const failure = `${running(1)}${event('004', 2, 'Job was evicted.', '(0) Job terminated and was requeued', '(1) Normal termination (return value 115)')}`;
+  const { standing, doing } = only(submit + failure, rules);
+  assert.equal(standing, 'waiting');
+  assert.match(
+    doing.join(' '),
+    /at another site than \S+; if it finds none for 10m, it takes one of them again/,
+  );
+  const taken = only(submit + running(1) + evicted(2, 1014, 0, 'Startd was draining'), rules);
+  assert.match(taken.doing.join(' '), /looks for another slot by itself/);
+});
+
 test('a hold by the brake of a run tells what the starts ended with', () => {
   const reason =
     'started 3 times; the last attempt ended: Error from slot1@n: Singularity test failed:FATAL: no such tag';
