@@ -38,14 +38,19 @@ export function isInTransfer({ phase, agent, outcome }: AttemptState): boolean {
   return (phase === 'fetching' || phase === 'unpacking') && agent.fetches.some(({ bytes }) => bytes > 0);
 }
 
+/** An epoch may take hours: a checkpoint that was kept within it is something to lose, too, after this long. */
+const longEpochMs = 60_000;
+
 /**
- * Whether the attempt trains and has something to lose: a kept checkpoint, a second epoch, or, where the training
- * tells no epochs, so many milliseconds of work.
+ * Whether the attempt trains and has something to lose: a second epoch, a checkpoint that was kept in a long first
+ * one, or, where the training tells no epochs, so many milliseconds of work.
  */
 export function isDeepInTraining({ phase, agent, outcome }: AttemptState, enoughMs: number): boolean {
   if (outcome !== undefined || agent === undefined || phase !== 'training') return false;
-  if (agent.checkpoint !== undefined || (agent.training?.epoch ?? 0) >= 2) return true;
-  return agent.training?.epoch === undefined && agent.millis.training >= enoughMs;
+  const { training, checkpoint, millis } = agent;
+  if ((training?.epoch ?? 0) >= 2) return true;
+  if (training?.epoch === undefined) return millis.training >= enoughMs;
+  return checkpoint !== undefined && millis.training >= longEpochMs;
 }
 
 /** Whether a later attempt has come as far as the one that was evicted. */

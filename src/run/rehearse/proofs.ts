@@ -122,6 +122,9 @@ function resumed({ journals, checkpoint }: Evidence, eviction: Eviction): Proof 
     (journals.get(attempt) ?? []).filter((entry) => entry.kind === 'progress');
   const [before, after] = [told(eviction.attempt), told(eviction.attempt + 1)];
   const [from, first] = [before[0], after[0]];
+  const checked = journals.get(eviction.attempt + 1)?.find((entry) => entry.kind === 'resume-checked');
+  if (checked?.movedOn && first !== undefined)
+    return { name, result: 'shown', said: `went on at ${placeOf(first).slice(5)}`, ...lost(eviction) };
   if (from === undefined || first === undefined || compare(from, before.at(-1) ?? from) === 0)
     return {
       ...{ name, result: 'not shown', said: 'the training told no epoch or step by which it could be seen' },
