@@ -50,6 +50,12 @@ test('the time left is that of the pace so far', () => {
   assert.equal(remaining(after(fetching, { ...half, rate: 0 })), undefined);
 });
 
+test('what an earlier attempt did is not taken for the pace of this one', () => {
+  const told: AgentBody = { kind: 'progress', step: 75, steps: 100 };
+  const restored: AgentBody = { kind: 'checkpoint-restored', savedBy: 0, step: 50 };
+  assert.equal(remaining(after(restored, training, told)), 10_000);
+});
+
 test('a total is claimed only when the size of every object is known', () => {
   const known: AgentBody = { kind: 'fetch-progress', object: 'a', bytes: 5, total: 10, rate: 1, server: 's' };
   const unknown: AgentBody = { kind: 'fetch-progress', object: 'b', bytes: 5, rate: 1, server: 's' };

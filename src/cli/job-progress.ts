@@ -50,9 +50,22 @@ export function remaining(attempt: AttemptState): number | undefined {
   const { phase, agent } = attempt;
   const share = shareDone(attempt);
   if (agent === undefined || share === undefined || share <= 0) return undefined;
-  if (phase === 'training') return Math.round((agent.millis.training * (1 - share)) / share);
+  if (phase === 'training') {
+    const own = share - givenShare(attempt);
+    return own <= 0 ? undefined : Math.round((agent.millis.training * (1 - share)) / own);
+  }
   const { bytes, total, rate } = bytesOf(agent.fetches);
   return total === undefined || rate <= 0 ? undefined : Math.round(((total - bytes) / rate) * 1000);
+}
+
+/** How much of the training was done before this attempt. */
+function givenShare({ attempt, agent }: AttemptState): number {
+  const { resumed, training } = agent ?? {};
+  if (resumed === undefined || training === undefined || resumed.savedBy === attempt) return 0;
+  const { epoch, step } = resumed;
+  if (epoch === undefined && step === undefined) return 0;
+  const given = { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
+  return trainingShare({ ...training, ...given }) ?? 0;
 }
 
 const clamp = (share: number): number => Math.min(1, Math.max(0, share));
