@@ -81,6 +81,7 @@ function dataLines({ data }: Plan): string[] {
       `${source.name}: ${source.url} -> ${source.into}/ (unpack: ${source.unpack})`,
       `  ${source.method}: ${source.why}`,
       `  must match: ${proofs.length === 0 ? 'nothing declared; expect or sha256 would prove it whole' : proofs.join(', ')}`,
+      ...(source.arriving ? ['  the training starts with its first part, and counts when all is there'] : []),
       ...token,
     ];
   });
@@ -104,11 +105,20 @@ function softwareLines({ spec, environment }: Plan): string[] {
   ];
 }
 
+function gpuWords(gpu: Plan['spec']['resources']['gpu'] = {}): string {
+  const words = [
+    ...(gpu.capability === undefined ? [] : [`capability ${gpu.capability.toFixed(1)}`]),
+    ...(gpu.memoryBytes === undefined ? [] : [`${formatSize(gpu.memoryBytes)} memory`]),
+    ...(gpu.cuda === undefined ? [] : [`a driver for CUDA ${gpu.cuda}`]),
+  ];
+  return words.length === 0 ? '' : ` (at least ${words.join(' and ')})`;
+}
+
 function needLines({ spec, disk }: Plan): string[] {
   const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
   const parts = [
     counted(cpus, 'CPU'),
-    ...(gpus > 0 ? [counted(gpus, 'GPU')] : []),
+    ...(gpus > 0 ? [`${counted(gpus, 'GPU')}${gpuWords(spec.resources.gpu)}`] : []),
     `${formatSize(memoryBytes)} memory`,
     `${formatSize(disk.bytes)} disk`,
     ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} an attempt`]),

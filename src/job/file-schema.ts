@@ -123,7 +123,7 @@ const data = z
     },
     entry('a table like [data.train]'),
   )
-  .describe('One object that is fetched, verified and unpacked before training starts.');
+  .describe('One object that is fetched, verified and unpacked before training starts, or while it runs.');
 
 const resources = z
   .strictObject(

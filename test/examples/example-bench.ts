@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
-import { loadRun } from '../../src/journal/load-run.ts';
+import { readRunState } from '../../src/run/run-states.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
@@ -127,7 +127,7 @@ export class ExampleBench {
     const runs = path.join(this.folder, 'runs');
     const [name = ''] = await readdir(runs);
     return {
-      state: await loadRun(path.join(runs, name)),
+      state: await readRunState(path.join(runs, name)),
       results: path.join(runs, name, 'results', '0000'),
     };
   }

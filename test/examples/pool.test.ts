@@ -11,14 +11,14 @@ import { ExampleBench } from './example-bench.ts';
 const run = promisify(execFile);
 
 /** An image with PyTorch, made of the pool's own root folder and kept beside it; not compressed, to save time. */
-async function torchImage({ root, bin, home }: PoolState): Promise<string> {
+async function torchImage({ root, bin }: PoolState): Promise<string> {
   const image = `${root}.sif`;
   const isMade = await access(image).then(
     () => true,
     () => false,
   );
   if (isMade) return image;
-  const draft = path.join(home, `image-${process.pid}`);
+  const draft = `${root}.image-${process.pid}`;
   try {
     await mkdir(draft);
     // A copy in which everything is ours: Apptainer cannot give files to users that its namespace does not know.
