@@ -1,4 +1,5 @@
-import type { PlannedData } from '../../job/plan.ts';
+import { fetchedBy, type PlannedData } from '../../job/plan.ts';
+import { packName } from '../../job/planned-environment.ts';
 import { deliveredName } from '../../job/delivered-name.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
@@ -70,7 +71,7 @@ const isNative = ({ method }: PlannedData): boolean => method === 'native';
 
 /** All that the access point itself sends with one job. */
 function nativeTotal({ plan, image }: PlanFacts): number {
-  const sent = [...plan.files.map(({ bytes }) => bytes), ...plan.data.filter(isNative).map(sizeOf)];
+  const sent = [...plan.files.map(({ bytes }) => bytes), ...fetchedBy(plan).filter(isNative).map(sizeOf)];
   return sent.reduce((sum, bytes) => sum + bytes, image?.bytes ?? 0);
 }
 
@@ -82,16 +83,23 @@ function tooMuchNative(facts: PlanFacts): Found[] {
   const limit = customs?.nativeInputBytes ?? Infinity;
   const total = nativeTotal(facts);
   if (total <= limit) return [];
-  const largest = plan.data.filter(isNative).toSorted((a, b) => sizeOf(b) - sizeOf(a))[0];
+  const largest = fetchedBy(plan)
+    .filter(isNative)
+    .toSorted((a, b) => sizeOf(b) - sizeOf(a))[0];
   const isImage = largest === undefined || (image?.bytes ?? 0) > sizeOf(largest);
-  const name = isImage ? 'the image' : `data.${largest.name}`;
+  const isPack = !isImage && largest.name === packName;
+  const name = isImage ? 'the image' : isPack ? 'the archive' : `data.${largest.name}`;
   return [
     {
       message: `${megabytes(total)} would be sent from the access point with every job; ${customs?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
       fix: isImage
         ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
-        : `put ${name} into the federation with \`updraft stage\` and use its osdf:// URL: method "stream" has no such limit`,
-      place: isImage ? where('environment', 'image') : where('data', largest.name, 'url'),
+        : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` and use its osdf:// URL: method "stream" has no such limit`,
+      place: isImage
+        ? where('environment', 'image')
+        : isPack
+          ? where('environment', 'pack')
+          : where('data', largest.name, 'url'),
     },
   ];
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { someFacts } from '../../../test/check/facts.ts';
+import { aCode, someFacts } from '../../../test/check/facts.ts';
 import { findAll } from '../finding.ts';
 import type { PoolCustoms } from '../pool-customs.ts';
-import { resultRules } from './results.ts';
+import { resultRules, scriptFindings } from './results.ts';
 import { timeRules } from './time.ts';
 
 const ospool: PoolCustoms = {
@@ -62,4 +62,14 @@ test('an output that nothing writes is warned of with its line; one built from p
   assert.match(only?.message ?? '', /"weights\.bin"/);
   assert.deepEqual(names(outputs('"out/model.pt"')), []);
   assert.deepEqual(names(outputs('"model.pt"'), 'save(name + ".pt", name="model")'), []);
+});
+
+test('the lint of scripts is part of it: a lost status is a warning, an option run as a command an error', () => {
+  const lint = (script: string) =>
+    scriptFindings({ code: aCode({ 'run.sh': `#!/bin/bash\n${script}` }, 'bash run.sh') }).map(
+      ({ level, rule, file, line }) => `${level} ${rule} ${file ?? ''}:${line ?? 0}`,
+    );
+  assert.deepEqual(lint('python3 train.py\nrm -rf data\n'), ['warning status-lost run.sh:3']);
+  assert.deepEqual(lint('set -e\npython3 train.py\n  --epochs 20\n'), ['error option-as-command run.sh:4']);
+  assert.deepEqual(lint('set -e\npython3 train.py\n'), []);
 });
