@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { cpSync, readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { lookAt } from './folder-look.ts';
+import { isWhole } from './generation.ts';
+import type { CheckpointRecord } from './record.ts';
+import { CheckpointStore, type Keep } from './store.ts';
+
+const about = { attempt: 1, savedAt: '2026-01-01T00:00:00.000Z', code: 'c', position: {} };
+const usual = { signal: new AbortController().signal, isLast: false, isStill: () => true };
+
+async function bench(t: TestContext, keep: Keep) {
+  const folder = await temporaryFolder(t, { 'work/old': 'x' });
+  const work = path.join(folder, 'work');
+  const store = new CheckpointStore(path.join(folder, 'store'), keep);
+  const save = (text: string, options = usual): Promise<CheckpointRecord | undefined> => {
+    writeFileSync(path.join(work, 'model'), text);
+    return store.save(work, lookAt(work), about, options);
+  };
+  const numbers = async (): Promise<number[]> =>
+    (await store.generations()).filter(isWhole).map(({ record }) => record.number);
+  return { folder, store, save, numbers };
+}
+
+test('a checkpoint that was written to, or stopped, in the middle is not there, and those before it are', async (t) => {
+  const { store, save, numbers } = await bench(t, { generations: 3, bytes: Infinity });
+  await save('1');
+  assert.equal(await save('2', { ...usual, isStill: () => false }), undefined);
+  const stopped = AbortSignal.abort(new Error('out of time'));
+  await assert.rejects(save('3', { ...usual, signal: stopped }), /out of time/);
+  assert.deepEqual(await numbers(), [1]);
+  assert.deepEqual(readdirSync(store.folder), ['1']);
+  assert.equal((await save('4'))?.number, 2);
+});
+
+test('names go round, so that a pool that only ever adds to the folder keeps no more than one too many', async (t) => {
+  const { folder, store, save, numbers } = await bench(t, { generations: 2, bytes: Infinity });
+  const home = path.join(folder, 'access-point');
+  for (let number = 1; number <= 7; number++) {
+    await save(String(number));
+    cpSync(store.folder, home, { recursive: true });
+  }
+  assert.deepEqual(await numbers(), [7, 6]);
+  assert.equal(readdirSync(home).length, 3);
+  const there = new CheckpointStore(home, { generations: 2, bytes: Infinity });
+  assert.deepEqual(
+    (await there.generations()).map((one) => (isWhole(one) ? one.record.number : one.damage)),
+    [7, 6, 5],
+  );
+});
+
+test('where bytes travel, older checkpoints go when all are too big, and the last one never', async (t) => {
+  const { save, numbers } = await bench(t, { generations: 3, bytes: 25 });
+  for (const number of [1, 2, 3]) await save(`${number}`.repeat(10));
+  assert.deepEqual(await numbers(), [3, 2]);
+  await save('4'.repeat(100));
+  assert.deepEqual(await numbers(), [4]);
+});
