@@ -5,8 +5,16 @@ import type { LoadOptions } from '../job/load-plan.ts';
 /** The argument of every command that reads a job file. */
 export const jobFileArgument = ['[folder|file]', 'the job file, or the folder that holds it', '.'] as const;
 
-/** The same argument in a command that we suggest: with its space, or nothing where it would be the default. */
-export const jobFileWord = (where: string): string => (where === '.' ? '' : ` ${shellQuote(where)}`);
+/** The same words in a command that we suggest: each with its space before it, and nothing where it would be the default. */
+export function jobFileWord(where: string, options: JobFileOptions = {}): string {
+  const words = [
+    ...(where === '.' ? [] : [where]),
+    ...(options.with === undefined ? [] : ['--with', options.with]),
+    ...(options.set ?? []).flatMap((one) => ['--set', one]),
+    ...(options.pool === undefined ? [] : ['--pool', options.pool]),
+  ];
+  return words.map((word) => ` ${shellQuote(word)}`).join('');
+}
 
 /** What a command line may say instead of the job file. */
 export interface JobFileOptions {

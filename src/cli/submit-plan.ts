@@ -10,7 +10,7 @@ import { readPlan } from '../run/read-plan.ts';
 import { resumeRun, submitRun, type Submitted } from '../run/submit-run.ts';
 import { checkBeforeSubmit } from './check/check-before-submit.ts';
 import type { Cli } from './cli.ts';
-import { layersOf, type JobFileOptions } from './job-file-argument.ts';
+import { jobFileWord, layersOf, type JobFileOptions } from './job-file-argument.ts';
 
 export interface SubmitOptions extends JobFileOptions {
   new?: true;
@@ -50,7 +50,7 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
   const pool = openPool(plan.spec.run.pool, cli);
   const { version, clock, pid } = cli;
   const { new: isNew = false, canary } = options;
-  if (options.check !== false) await checkBeforeSubmit(cli, where, job, isNew);
+  if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
 

@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { shellQuote } from '../base/shell-quote.ts';
 import type { Cli } from './cli.ts';
 import { nextCommands } from './next-commands.ts';
 import type { SubmittedRun } from './submit-plan.ts';
@@ -9,7 +8,7 @@ import { readRunState } from '../run/run-states.ts';
 export async function tellSubmitted(
   cli: Cli,
   { folder, how, why, argument }: SubmittedRun,
-  where: string,
+  words: string,
   json: boolean,
 ): Promise<void> {
   const { tally } = await readRunState(folder);
@@ -19,11 +18,10 @@ export async function tellSubmitted(
     [`updraft watch ${argument}`, 'see it live'],
     [`updraft status ${argument}`, 'see how it stands'],
     how === 'finished'
-      ? [newRun('submit', where), 'start another run']
+      ? [newRun('submit', words), 'start another run']
       : [`updraft stop ${argument}`, 'stop it'],
   ]);
 }
 
 /** The command that starts another run of the same job file. */
-export const newRun = (command: string, where: string): string =>
-  `updraft ${command} --new${where === '.' ? '' : ` ${shellQuote(where)}`}`;
+export const newRun = (command: string, words: string): string => `updraft ${command} --new${words}`;

@@ -3,7 +3,6 @@ import type { Plan } from '../../job/plan.ts';
 import type { SourceFile } from '../../job/source-file.ts';
 import { findEarlier } from '../../run/find-earlier.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileWord } from '../job-file-argument.ts';
 import { counted } from '../plan-text.ts';
 import { checkPlan } from './check-plan.ts';
 import { countFindings, findingLines } from './check-text.ts';
@@ -14,7 +13,7 @@ import { countFindings, findingLines } from './check-text.ts';
  */
 export async function checkBeforeSubmit(
   cli: Cli,
-  where: string,
+  words: string,
   job: { plan: Plan; source: SourceFile },
   isNew: boolean,
 ): Promise<void> {
@@ -23,7 +22,7 @@ export async function checkBeforeSubmit(
   const { findings } = await checkPlan(cli, job, { quick: true });
   const errors = findings.filter(({ level }) => level === 'error');
   const rest = findings.filter(({ level }) => level === 'warning');
-  const again = `updraft check${jobFileWord(where)}`;
+  const again = `updraft check${words}`;
   if (errors.length > 0) {
     cli.err(`${findingLines(errors, cli.columns).join('\n')}\n`);
     throw new Fault(

@@ -55,11 +55,11 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);
   else cli.out(checkText(titleOf(checked), checked, cli.columns));
-  if (errors > 0) throw errorsFound(checked.plan.file, errors, `updraft check${jobFileWord(where)}`);
+  if (errors > 0) throw errorsFound(checked.plan.file, errors, `updraft check${jobFileWord(where, options)}`);
   if (options.json) return;
   nextCommands(cli, [
-    [`updraft plan${jobFileWord(where)}`, 'what would be sent and run, and why'],
-    [`updraft run${jobFileWord(where)}`, 'submit it and watch'],
+    [`updraft plan${jobFileWord(where, options)}`, 'what would be sent and run, and why'],
+    [`updraft run${jobFileWord(where, options)}`, 'submit it and watch'],
   ]);
 }
 

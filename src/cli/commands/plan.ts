@@ -39,9 +39,9 @@ Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
       cli.out(planText(plan, await policyOn(cli, plan)));
       await tellRendering(cli, plan);
       nextCommands(cli, [
-        [`updraft run${jobFileWord(where)}`, 'submit it and watch'],
-        [`updraft submit${jobFileWord(where)}`, 'submit it and come back later'],
-        [`updraft plan${jobFileWord(where)} --json`, 'the same with every job, for programs'],
+        [`updraft run${jobFileWord(where, options)}`, 'submit it and watch'],
+        [`updraft submit${jobFileWord(where, options)}`, 'submit it and come back later'],
+        [`updraft plan${jobFileWord(where, options)} --json`, 'the same with every job, for programs'],
       ]);
     });
 }

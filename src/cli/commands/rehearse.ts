@@ -53,7 +53,9 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     ...(failed.length > 0 ? ([[`updraft why ${name}`, 'what befell its attempts']] as const) : []),
     [`updraft logs ${name}`, 'what the training printed'],
     ...(failed.length === 0
-      ? ([[`updraft submit --canary 1,10${jobFileWord(where)}`, 'send them all, a few ahead']] as const)
+      ? ([
+          [`updraft submit --canary 1,10${jobFileWord(where, options)}`, 'send them all, a few ahead'],
+        ] as const)
       : []),
   ]);
   if (failed.length > 0) throw notProven(failed);

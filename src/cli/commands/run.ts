@@ -7,7 +7,7 @@ import { keepGoing } from '../../run/keep-going.ts';
 import { assertSucceeded, failureCommands } from '../after-failure.ts';
 import { canaryOption } from '../canary-option.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
+import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
 import { nextCommands } from '../next-commands.ts';
 import { submitPlan, type SubmittedRun } from '../submit-plan.ts';
 import { newRun, tellSubmitted } from '../tell-submitted.ts';
@@ -36,7 +36,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const submitted = await submitPlan(cli, where, options);
   const { folder, argument } = submitted;
   if (options.detach) {
-    await tellSubmitted(cli, submitted, where, options.json ?? false);
+    await tellSubmitted(cli, submitted, jobFileWord(where, options), options.json ?? false);
     return;
   }
   const state = await watch(cli, submitted, options.json ?? false);
@@ -47,7 +47,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
       'the results, a folder for each job',
     ],
     [`updraft report ${argument}`, 'see where the time went'],
-    [newRun('run', where), 'do it all again'],
+    [newRun('run', jobFileWord(where, options)), 'do it all again'],
   ]);
   assertSucceeded(state, argument);
 }

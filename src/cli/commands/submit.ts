@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { canaryOption } from '../canary-option.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, type JobFileOptions } from '../job-file-argument.ts';
+import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
 import { submitPlan } from '../submit-plan.ts';
 import { tellSubmitted } from '../tell-submitted.ts';
 
@@ -21,7 +21,7 @@ export function configure(command: Command, cli: Cli): void {
     .addHelpText('after', example)
     .action(async (where: string, options: Options) => {
       const submitted = await submitPlan(cli, where, options);
-      await tellSubmitted(cli, submitted, where, options.json ?? false);
+      await tellSubmitted(cli, submitted, jobFileWord(where, options), options.json ?? false);
     });
 }
 
