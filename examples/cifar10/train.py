@@ -110,7 +110,7 @@ def load_checkpoint(folder, model, optimizer, device):
     state = torch.load(path, map_location=device)
     model.load_state_dict(state["model"])
     optimizer.load_state_dict(state["optimizer"])
-    print(f"Resuming at batch {state['step']} of epoch {state['epoch']}", flush=True)
+    print(f"Resuming in epoch {state['epoch']}", flush=True)
     return state["epoch"], state["step"]
 
 
