@@ -23,7 +23,7 @@ export function assertSucceeded(state: RunState, argument: string): void {
   const missing = tally.total - tally.success - kept;
   const message =
     kept > 0
-      ? `${canaryEnd(failed)}; the other ${kept} jobs of ${run} were never queued`
+      ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ${kept === 1 ? 'was' : 'were'} never queued`
       : `${missing} of ${tally.total} jobs of ${run} have no valid result`;
   throw new Fault('jobs-failed', message, {
     about: run,
