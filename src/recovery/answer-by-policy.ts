@@ -1,5 +1,5 @@
 import { answerToHold, type Answer } from './answers.ts';
-import { growthSteps, type Policy } from './policy.ts';
+import { growthSteps, waitAfter, type Policy } from './policy.ts';
 
 /**
  * What a policy answers to a hold when so many attempts have failed, this one included. More of what ran out can only
@@ -12,6 +12,19 @@ export function answerByPolicy(policy: Policy, code: number, subcode: number, fa
   return policy.growsItself || growthSteps(growth).length === 0 ? 'never' : answer;
 }
 
-/** Whether a job held for this, when so many attempts have failed, will be released by the rules of its run. */
-export const willRelease = (policy: Policy, code: number, subcode: number, failures: number): boolean =>
-  failures < policy.attempts && answerByPolicy(policy, code, subcode, failures) !== 'never';
+/**
+ * Whether a job held for this, when so many attempts have failed and so many seconds after it was queued, will be
+ * released by the rules of its run.
+ */
+export function willRelease(
+  policy: Policy,
+  code: number,
+  subcode: number,
+  failures: number,
+  heldAfter = 0,
+): boolean {
+  const answer = answerByPolicy(policy, code, subcode, failures);
+  const { attempts, pace, giveUpSeconds = Infinity } = policy;
+  const wait = answer !== 'later' && failures <= pace.atOnce ? 0 : waitAfter(failures, pace);
+  return answer !== 'never' && failures < attempts && heldAfter + wait < giveUpSeconds;
+}

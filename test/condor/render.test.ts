@@ -133,7 +133,7 @@ requirements = "TARGET.HasAVX2 =?= true"`,
   assert.match(job['Requirements'] ?? '', /HasAVX2 =\?= true/);
   assert.match(job['Requirements'] ?? '', /countMatches/);
   assert.equal(job['AllowedExecuteDuration'], String(2 * 3600 * 1.1 + 600));
-  assert.equal(job['UpdraftMayGoOn'], 'UpdraftFailures < 5');
+  assert.match(job['PeriodicRelease'] ?? '', /^UpdraftFailures < 5 && /);
   assert.equal(job['JobMaxRetries'], undefined);
 });
 

@@ -8,7 +8,8 @@ import { exitOfHold, holdFault } from './hold-fault.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
 export interface ReleaseRule {
-  willRelease(code: number, subcode: number, failures: number): boolean;
+  /** `heldAfter`: seconds since the job was queued. */
+  willRelease(code: number, subcode: number, failures: number, heldAfter: number): boolean;
 }
 
 /** What the log has told of one job so far. */
@@ -19,6 +20,8 @@ interface Story {
   attempt: number;
   /** What the attempt that is under way was last seen doing; undefined between attempts. */
   doing: 'moving' | 'executing' | undefined;
+  /** When it was submitted, where the log tells. */
+  queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
   /** Why the next attempt will be made. */
@@ -97,6 +100,9 @@ export class EventEntries {
 
   #addTo(story: Story, event: LogEvent): void {
     switch (event.kind) {
+      case 'submit':
+        story.queuedAt = this.#lastTime;
+        return;
       case 'file-transfer':
         this.#transfer(story, event);
         return;
@@ -176,8 +182,12 @@ export class EventEntries {
     if (code !== userHold) story.failures += 1;
     this.#emit({ kind: 'job-held', job: story.job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (code !== userHold && !this.#rules.willRelease(code, subcode, story.failures))
+    if (code !== userHold && !this.#rules.willRelease(code, subcode, story.failures, this.#ageOf(story)))
       this.#emit({ kind: 'job-ended', job: story.job, outcome: 'failed' });
+  }
+
+  #ageOf({ queuedAt }: Story): number {
+    return queuedAt === undefined ? 0 : (this.#lastTime - queuedAt) / 1000;
   }
 
   #terminated(story: Story, { details }: EventOf<'terminated'>): void {
@@ -260,6 +270,7 @@ const newStory = (job: string, cluster: number): Story => ({
   cluster,
   attempt: 0,
   doing: undefined,
+  queuedAt: undefined,
   failures: 0,
   why: 'first attempt',
   last: { time: 0, events: 0, again: 0 },

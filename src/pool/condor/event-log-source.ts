@@ -44,8 +44,8 @@ class EventLogSource {
     this.#clusters = new RunClusters(runFolder);
     this.#entries = new EventEntries(
       {
-        willRelease: (code, subcode, failures) =>
-          this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures),
+        willRelease: (code, subcode, failures, heldAfter) =>
+          this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures, heldAfter),
       },
       (cluster, proc) => this.#clusters.whose(cluster, proc),
     );

@@ -1,4 +1,4 @@
-import { willRelease } from '../../recovery/answer-by-policy.ts';
+import { answerByPolicy } from '../../recovery/answer-by-policy.ts';
 import {
   exitsWith,
   holdAnswers,
@@ -22,11 +22,10 @@ const later = 1000;
  * Pure.
  */
 export function recoveryLines(policy: Policy): string[] {
-  const { attempts, giveUpSeconds } = policy;
-  const inTime = giveUpSeconds === undefined ? '' : ` && (time() - QDate) < ${giveUpSeconds}`;
+  const { firstWait, mostWait } = policy.pace;
   return [
     `MY.UpdraftFailures = ${failures}`,
-    `MY.UpdraftMayGoOn = UpdraftFailures < ${attempts}${inTime}`,
+    `MY.UpdraftPause = min({${mostWait}, ${firstWait} * pow(2, UpdraftFailures - 1)})`,
     ...exitLines(policy),
     ...releaseLines(policy),
     ...holdLines(policy),
@@ -34,27 +33,33 @@ export function recoveryLines(policy: Policy): string[] {
 }
 
 /** An attempt that ended by itself goes to another place at once, or is held for a while, or was the last. */
-function exitLines({ pace }: Policy): string[] {
+function exitLines(policy: Policy): string[] {
+  const { atOnce } = policy.pace;
+  const mayGoOn = `UpdraftFailures < ${policy.attempts}`;
   const first = members(exitsWith(['elsewhere', 'more-disk'], 1));
   const next = members(exitsWith(['elsewhere', 'more-disk'], later));
   const waiting = members(exitsWith(['later'], later));
   const killed = 'ExitBySignal =?= true';
   return [
     `MY.UpdraftOtherPlace = ExitBySignal =!= true && (UpdraftFailures <= 1 ? ${first} : ${next})`,
-    `on_exit_remove = !(UpdraftMayGoOn && UpdraftOtherPlace && UpdraftFailures <= ${pace.atOnce})`,
-    `on_exit_hold = UpdraftMayGoOn && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${pace.atOnce}))`,
+    `on_exit_remove = !(${mayGoOn}${inTime(policy, 'time()')} && UpdraftOtherPlace && UpdraftFailures <= ${atOnce})`,
+    `on_exit_hold = ${mayGoOn}${inTime(policy, 'time() + UpdraftPause')} && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${atOnce}))`,
     `on_exit_hold_reason = ifThenElse(${killed}, strcat("the agent was ended by signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))`,
     `on_exit_hold_subcode = ifThenElse(${killed}, ${signalBase} + ExitSignal, ExitCode)`,
   ];
 }
 
+/** That an attempt would begin before the job is given up. Whoever watches can tell the same from the log. */
+const inTime = ({ giveUpSeconds }: Policy, begins: string): string =>
+  giveUpSeconds === undefined ? '' : ` && (${begins} - QDate) < ${giveUpSeconds}`;
+
 const members = (codes: number[], name = 'ExitCode'): string => `member(${name}, {${codes.join(', ')}})`;
 
 /** Holds that another try can mend are released, each time later; all others are kept. */
 function releaseLines(policy: Policy): string[] {
-  const { firstWait, mostWait, atOnce } = policy.pace;
-  const answered = holdAnswers.filter(({ code, subcodes: [subcode = 0] = [] }) =>
-    willRelease(policy, code, subcode, 0),
+  const { atOnce } = policy.pace;
+  const answered = holdAnswers.filter(
+    ({ code, subcodes: [subcode = 0] = [] }) => answerByPolicy(policy, code, subcode, 0) !== 'never',
   );
   const quick = answered.filter(({ answer }) => answer !== 'later').map(({ code }) => code);
   const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase})`;
@@ -62,8 +67,8 @@ function releaseLines(policy: Policy): string[] {
   const own = `(HoldReasonCode == ${ownHold} && ${members(exits, 'HoldReasonSubCode')})`;
   const isQuick = `UpdraftFailures <= ${atOnce} && (${members([...new Set(quick)], 'HoldReasonCode')} || ${killed})`;
   return [
-    `MY.UpdraftWait = ${isQuick} ? 0 : min({${mostWait}, ${firstWait} * pow(2, UpdraftFailures - 1)})`,
-    `periodic_release = UpdraftMayGoOn && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered.map(holdCondition), own, killed].join(' || ')})`,
+    `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
+    `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered.map(holdCondition), own, killed].join(' || ')})`,
   ];
 }
 
