@@ -223,7 +223,7 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--held-out", type=float, default=0.02, help="share of the images to validate with")
-    parser.add_argument("--mix", type=int, default=8192, help="images to draw from while data arrives")
+    parser.add_argument("--mix", type=int, default=2048, help="images to draw from while data arrives")
     parser.add_argument("--expect-classes", type=int, help="refuse a dataset with more or fewer")
     parser.add_argument("--weights", help="a file of published ResNet-50 weights to start from")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("UPDRAFT_CPUS", 4)))
