@@ -43,59 +43,55 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
 const isOver = ({ outcome }: LoggedJob): boolean =>
   outcome === 'success' || outcome === 'failed' || outcome === 'removed';
 
-async function writeFiles(
-  { world, scale }: Setting,
-  { folder, worldFolder, federation }: Stage,
-): Promise<string> {
+async function writeFiles(setting: Setting, stage: Stage): Promise<string> {
+  const { folder } = stage;
   await cp(path.join(here, 'workload'), folder, { recursive: true });
   await copyFile(path.join(here, 'seed/wrapper.sh'), path.join(folder, 'wrapper.sh'));
   await copyFile(path.join(here, 'seed/osdf_plugin.py'), path.join(folder, 'osdf_plugin'));
   for (const name of ['wrapper.sh', 'osdf_plugin']) await chmod(path.join(folder, name), 0o755);
-  for (const job of world.jobs.keys())
+  for (const job of setting.world.jobs.keys())
     await mkdir(path.join(folder, 'results', String(job)), { recursive: true });
+  const submit = path.join(folder, 'job.sub');
+  await writeFile(submit, [...description(setting, stage), ...queue(setting), ''].join('\n'));
+  return submit;
+}
+
+function description({ scale }: Setting, { folder, worldFolder, federation }: Stage): string[] {
   const cache = federation.caches[0]?.httpUrl ?? '';
-  const settings = {
-    REPLAY_WORLD: worldFolder,
-    OSDF_CACHE: cache,
-    OSDF_SILENCE: String(stallSeconds / scale),
-  };
+  const silence = stallSeconds / scale;
+  return [
+    `executable = ${folder}/wrapper.sh`,
+    `arguments = $(ProcId) ${cache}/ospool/weights.json`,
+    `environment = "REPLAY_WORLD=${worldFolder} OSDF_CACHE=${cache} OSDF_SILENCE=${silence}"`,
+    `initialdir = ${folder}/results/$(ProcId)`,
+    'should_transfer_files = YES',
+    'when_to_transfer_output = ON_EXIT',
+    `transfer_input_files = osdf:///ospool/train.tar, ${folder}/train.py, ${folder}/machine.py`,
+    `transfer_plugins = osdf=${folder}/osdf_plugin`,
+    'output = out.txt',
+    'error = err.txt',
+    `log = ${folder}/events.log`,
+    'ulog_execute_attrs = GLIDEIN_ResourceName, Machine',
+    'request_cpus = 1',
+    'request_memory = 128 MB',
+    'request_disk = 100 MB',
+    // The pool's own limit in the published runs.
+    `allowed_execute_duration = ${Math.ceil(limitSeconds / scale)}`,
+  ];
+}
+
+/** Every job where the table says it ran; after an eviction, where it went on. */
+function queue({ world }: Setting): string[] {
   const items = world.jobs.map(({ firstSite, lastSite, slots }) => {
     const evictions = slots.filter(({ evictedAfter }) => evictedAfter !== undefined).length;
-    return `${firstSite} ${lastSite} ${evictions}`;
+    return `  ${firstSite} ${lastSite} ${evictions}`;
   });
-  const submit = path.join(folder, 'job.sub');
-  const inFolder = (name: string): string => path.join(folder, name);
-  await writeFile(
-    submit,
-    [
-      `executable = ${inFolder('wrapper.sh')}`,
-      `arguments = $(ProcId) ${cache}/ospool/weights.json`,
-      `environment = "${Object.entries(settings)
-        .map(([name, value]) => `${name}=${value}`)
-        .join(' ')}"`,
-      `initialdir = ${folder}/results/$(ProcId)`,
-      'should_transfer_files = YES',
-      'when_to_transfer_output = ON_EXIT',
-      `transfer_input_files = osdf:///ospool/train.tar, ${inFolder('train.py')}, ${inFolder('machine.py')}`,
-      `transfer_plugins = osdf=${inFolder('osdf_plugin')}`,
-      'output = out.txt',
-      'error = err.txt',
-      `log = ${inFolder('events.log')}`,
-      'ulog_execute_attrs = GLIDEIN_ResourceName, Machine',
-      'request_cpus = 1',
-      'request_memory = 128 MB',
-      'request_disk = 100 MB',
-      // Where the table says the job ran; after an eviction, where it went on.
-      'requirements = TARGET.GLIDEIN_ResourceName == ifThenElse((NumJobStarts ?: 0) < $(evictions), "$(first)", "$(last)")',
-      // The pool's own limit in the published runs.
-      `allowed_execute_duration = ${Math.ceil(limitSeconds / scale)}`,
-      `queue first,last,evictions from (`,
-      ...items.map((item) => `  ${item}`),
-      ')',
-      '',
-    ].join('\n'),
-  );
-  return submit;
+  return [
+    'requirements = TARGET.GLIDEIN_ResourceName == ifThenElse((NumJobStarts ?: 0) < $(evictions), "$(first)", "$(last)")',
+    'queue first,last,evictions from (',
+    ...items,
+    ')',
+  ];
 }
 
 /** Somebody who lets jobs go on that were held for a broken transfer, as the table says it was done, and no others. */
