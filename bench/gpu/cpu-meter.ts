@@ -1,0 +1,29 @@
+import { readFile } from 'node:fs/promises';
+
+/** CPU seconds, user and system, that a process (with its threads, without its children) had used by a moment. */
+export interface CpuSample {
+  at: number;
+  seconds: number;
+}
+
+const sampleEveryMs = 200;
+/** Of the kernel's clock in `/proc`, the same on every Linux. */
+const ticksPerSecond = 100;
+
+/** Looks at a process until it is gone. */
+export async function meterCpu(pid: number): Promise<CpuSample[]> {
+  const samples: CpuSample[] = [];
+  for (;;) {
+    const text = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => undefined);
+    const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ');
+    if (fields === undefined || fields[0] === 'Z') return samples;
+    const ticks = Number(fields[11]) + Number(fields[12]);
+    samples.push({ at: Date.now(), seconds: ticks / ticksPerSecond });
+    await new Promise((resolve) => setTimeout(resolve, sampleEveryMs));
+  }
+}
+
+/** CPU seconds used by the moment. */
+export function cpuBy(samples: CpuSample[], at: number): number {
+  return samples.findLast((sample) => sample.at <= at)?.seconds ?? 0;
+}

@@ -1,0 +1,28 @@
+import type { TimedLine } from './follow-lines.ts';
+
+/** How far a training was at a moment, as it printed it. */
+interface Mark {
+  at: number;
+  epoch: number;
+  seen: number;
+}
+
+/** The lines that a training of the examples prints every so many batches, the first of them after the first. */
+export function marksOf(lines: TimedLine[]): Mark[] {
+  return lines.flatMap(({ at, text }) => {
+    const [, epoch, seen] = /^Train Epoch: (\d+)\/\d+ \[(\d+)\//.exec(text) ?? [];
+    return epoch === undefined ? [] : [{ at, epoch: Number(epoch), seen: Number(seen) }];
+  });
+}
+
+/** Images per second between two moments; what lies between epochs (tests, validation, checkpoints) is left out. */
+export function paceOf(marks: Mark[], from: number, to: number): number | undefined {
+  let [images, ms] = [0, 0];
+  for (const [index, mark] of marks.entries()) {
+    const last = marks[index - 1];
+    if (last === undefined || last.epoch !== mark.epoch || last.at < from || mark.at > to) continue;
+    images += mark.seen - last.seen;
+    ms += mark.at - last.at;
+  }
+  return ms === 0 ? undefined : (1000 * images) / ms;
+}

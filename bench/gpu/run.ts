@@ -1,0 +1,65 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { detectMachine } from '../../src/pool/local/machine.ts';
+import { makeDataset, type Dataset, type DatasetName } from './datasets.ts';
+import { serve } from './federation.ts';
+import { showFigures, type Measured } from './figures.ts';
+import { trainInMemory } from './in-memory.ts';
+import { planOf, trainWithAgent } from './with-agent.ts';
+import { workloads } from './workloads.ts';
+
+const { values } = parseArgs({
+  options: {
+    agent: { type: 'string', default: 'dist/updraft-agent-linux-x64' },
+    only: { type: 'string', multiple: true, default: workloads.map(({ name }) => name) },
+    tiny: { type: 'boolean', default: false },
+    caches: { type: 'string', default: '2' },
+    rate: { type: 'string', default: '100MB/s' },
+    memory: { type: 'string', default: '/dev/shm' },
+    disk: { type: 'string', default: '/tmp' },
+    out: { type: 'string', default: 'gpu-figures' },
+  },
+});
+
+const began = performance.now();
+const say = (line: string): void =>
+  console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`);
+const [memory, disk] = [values.memory, values.disk].map((parent) =>
+  mkdtempSync(path.join(parent, 'updraft-gpu-')),
+) as [string, string];
+process.on('exit', () => {
+  for (const folder of [memory, disk]) rmSync(folder, { recursive: true, force: true });
+});
+mkdirSync(values.out, { recursive: true });
+
+const chosen = workloads.filter(({ name }) => values.only.includes(name));
+const names = [...new Set(chosen.flatMap(({ dataset }) => dataset ?? []))];
+const datasets = new Map<DatasetName, Dataset>(
+  await Promise.all(names.map(async (name) => [name, await makeDataset(name, memory, values.tiny)] as const)),
+);
+say(`${names.join(', ')} made`);
+const { gpus } = await detectMachine(process.env);
+await using federation = await serve([...datasets.values()], {
+  ...{ folder: path.join(memory, 'federation'), caches: values.caches, rate: values.rate },
+});
+const env = { ...process.env, ...federation.env, CUDA_VISIBLE_DEVICES: gpus[0] ?? '' };
+
+const measured: Measured[] = [];
+for (const workload of chosen) {
+  const dataset = workload.dataset && datasets.get(workload.dataset);
+  const plan = await planOf(workload, values.tiny);
+  const warm = dataset && federation.warm(dataset);
+  const inMemory = workload.agentOnly
+    ? undefined
+    : await trainInMemory(workload, plan, dataset, { folder: memory, env });
+  say(`${workload.name}: trained in memory, exit ${inMemory?.exit ?? 'none'}`);
+  await warm;
+  const agent = await trainWithAgent(workload, plan, path.resolve(values.agent), { folder: disk, env });
+  say(`${workload.name}: trained with the agent, exit ${agent.exit}, results ${agent.results.join(' ')}`);
+  measured.push({ name: workload.name, agent, ...(inMemory && { memory: inMemory }) });
+  writeFileSync(path.join(values.out, 'seen.json'), JSON.stringify(measured));
+  writeFileSync(path.join(values.out, 'figures.md'), showFigures(measured));
+}
+console.log(showFigures(measured));
+process.exitCode = measured.every(({ agent }) => agent.exit === 0 && agent.left.length === 0) ? 0 : 1;

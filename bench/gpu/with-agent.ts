@@ -1,0 +1,89 @@
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { attemptFiles, attemptFolder, runFiles } from '../../src/job/layout.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import type { Plan } from '../../src/job/plan.ts';
+import type { AgentEntry } from '../../src/journal/entry.ts';
+import { startAgent } from '../../src/pool/local/agent-process.ts';
+import { renderOrder } from '../../src/pool/local/order.ts';
+import { meterCpu, type CpuSample } from './cpu-meter.ts';
+import { followLines, type TimedLine } from './follow-lines.ts';
+import type { Workload } from './workloads.ts';
+
+/** What was seen of a training. */
+export interface Seen {
+  startedAt: number;
+  endedAt: number;
+  exit: number | null;
+  lines: TimedLine[];
+}
+
+/** What was seen of a training under the agent. */
+export interface SeenWithAgent extends Seen {
+  journal: AgentEntry[];
+  cpu: CpuSample[];
+  results: string[];
+  /** What it left on the machine: files of its scratch folder, processes. */
+  left: string[];
+}
+
+/** The job as the example's file and the file laid over it say. */
+export function planOf({ example, set, tiny }: Workload, isTiny: boolean): Promise<Plan> {
+  const settings = isTiny ? [...set, ...tiny] : set;
+  return loadPlan(path.join('examples', example), { with: `bench/gpu/jobs/${example}.toml`, set: settings });
+}
+
+export const onCores = ({ cores }: Workload): string[] =>
+  cores === undefined ? [] : ['taskset', '--cpu-list', cores];
+
+/** Writes the order of one attempt and lets the agent run it in a new folder. */
+export async function trainWithAgent(
+  workload: Workload,
+  plan: Plan,
+  agent: string,
+  at: { folder: string; env: NodeJS.ProcessEnv },
+): Promise<SeenWithAgent> {
+  const runFolder = path.join(at.folder, `run-${workload.name}`);
+  const scratch = path.join(at.folder, `scratch-${workload.name}`);
+  const [job] = plan.jobs;
+  if (job === undefined) throw new Error(`${workload.name} has no job`);
+  const order = renderOrder(runFolder, plan, job, 1, scratch);
+  const folder = attemptFolder(runFolder, job.id, 1);
+  for (const one of [folder, scratch]) await mkdir(one, { recursive: true });
+  for (const file of plan.files)
+    await cp(path.join(plan.folder, file.path), path.join(runFolder, runFiles.files, file.path));
+  const orderFile = path.join(folder, attemptFiles.order);
+  await writeFile(orderFile, JSON.stringify(order, undefined, 2));
+
+  const startedAt = Date.now();
+  const command = [...onCores(workload), agent, 'run', orderFile];
+  const log = path.join(folder, attemptFiles.log);
+  const { pid, exited } = await startAgent({ command, env: at.env, log, cwd: scratch });
+  const [exit, lines, cpu] = await Promise.all([
+    exited.then(({ code }) => ({ code, at: Date.now() })),
+    followLines(path.join(folder, attemptFiles.out), exited),
+    meterCpu(pid),
+  ]);
+  if (exit.code !== 0)
+    for (const name of [attemptFiles.log, attemptFiles.err])
+      console.error(await readFile(path.join(folder, name), 'utf8').catch(() => ''));
+  const journal = (await readFile(path.join(folder, attemptFiles.journal), 'utf8')).trim().split('\n');
+  const left = [...(await readdir(scratch)), ...(await processesOf(scratch))];
+  await rm(scratch, { recursive: true });
+  return {
+    ...{ startedAt, endedAt: exit.at, exit: exit.code, lines, cpu, left },
+    journal: journal.map((line) => JSON.parse(line) as AgentEntry),
+    results: await readdir(order.resultsTo).catch(() => []),
+  };
+}
+
+/** Every process of the machine that has the folder in its environment: the training and whatever it started. */
+async function processesOf(scratch: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of await readdir('/proc')) {
+    if (!/^\d+$/.test(pid)) continue;
+    const environment = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '');
+    if (environment.includes(scratch)) found.push(`process ${pid}`);
+  }
+  return found;
+}

@@ -1,0 +1,60 @@
+import type { DatasetName } from './datasets.ts';
+
+/** One way to train, with the agent and without. */
+export interface Workload {
+  name: string;
+  example: string;
+  dataset?: DatasetName;
+  /** `key=value` laid over the job file, as with `updraft run --set`. */
+  set: string[];
+  /** The same for a rehearsal in seconds, without a GPU. */
+  tiny: string[];
+  /** Cores that the agent and the training are kept to, as `taskset` takes them. */
+  cores?: string;
+  /** Only with the agent: the same training without it is another workload's. */
+  agentOnly?: true;
+}
+
+const withoutGpu = 'resources.gpus=0';
+const tinyImages =
+  'train.command=python3 main.py --epochs 1 --batch-size 16 --lr 0.003 --image-size 32 --held-out 0.2 --mix 32 --workers 1 --log-interval 1 --seed {index} --save-model';
+
+function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload> = {}): Workload {
+  const url = `data.train.url=osdf:///nrp/osdf/ILSVRC2012/${size}/ILSVRC2012_img_train.tar`;
+  return {
+    ...{ name, example: 'imagenet-resnet50', dataset: `imagenet-${size}` },
+    tiny: [withoutGpu, tinyImages],
+    ...more,
+    set: [url, ...(more.set ?? [])],
+  };
+}
+
+export const workloads: Workload[] = [
+  {
+    name: 'hello',
+    example: 'hello-pytorch-pixi-pack',
+    set: [],
+    tiny: [withoutGpu, 'train.command=python3 hello_pytorch.py'],
+  },
+  {
+    ...{ name: 'mnist', example: 'mnist-pixi', dataset: 'mnist', set: [] },
+    tiny: [
+      withoutGpu,
+      'train.command=python3 torch_mnist.py --epochs 1 --device cpu --save-model',
+      'train.check=python3 check_model.py --least-accuracy 0.3',
+    ],
+  },
+  { name: 'cifar10', example: 'cifar10', dataset: 'cifar10', set: [], tiny: [withoutGpu] },
+  {
+    ...{ name: 'cifar10-resnet', example: 'cifar10-resnet', dataset: 'cifar10', set: [] },
+    tiny: [
+      withoutGpu,
+      'train.command=python3 cifar10_resnet.py --epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1 --save-model',
+      'train.check=python3 check_model.py --least-accuracy 0',
+    ],
+  },
+  imageNet('imagenet', 'small', { set: ['data.train.arriving=false'] }),
+  imageNet('imagenet-streaming-small', 'small', { agentOnly: true }),
+  imageNet('imagenet-streaming', 'large'),
+  imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5' }),
+];
