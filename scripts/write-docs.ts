@@ -2,10 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, type Retry } from '../src/fault/kinds.ts';
+import { faultsPage } from './faults-page.ts';
 
 /** Writes the pages that are made from tables; with `--check` only says whether they are up to date. */
-const page = path.join(path.dirname(import.meta.dirname), 'docs', 'exit-codes.md');
-
 const retryWords: Record<Retry, string> = {
   same: 'yes, also at the same place',
   elsewhere: 'yes, at another place',
@@ -14,10 +13,12 @@ const retryWords: Record<Retry, string> = {
 
 const rows = Object.entries(kinds)
   .sort(([, a], [, b]) => a.exit - b.exit)
-  .map(([kind, { exit, retry, what }]) => `| ${exit} | \`${kind}\` | ${what} | ${retryWords[retry]} |`);
+  .map(
+    ([kind, { exit, retry, what }]) =>
+      `| ${exit} | [\`${kind}\`](faults.md#${kind}) | ${what} | ${retryWords[retry]} |`,
+  );
 
-const text = await format(
-  `# Exit codes
+const exitCodesPage = `# Exit codes
 
 The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
 lies in Updraft's range, 90 to 119; a training that ended by a signal gives 128 plus the signal's number. 85 says that a checkpoint
@@ -28,12 +29,17 @@ With \`--json\` a command that fails prints \`{"error": {"kind", "message", "fix
 | code | kind | what it means | does another try help? |
 | --- | --- | --- | --- |
 ${rows.join('\n')}
-`,
-  { parser: 'markdown', proseWrap: 'preserve' },
-);
+`;
 
-if (!process.argv.includes('--check')) writeFileSync(page, text);
-else if (readFileSync(page, 'utf8') !== text) {
-  console.error('docs/exit-codes.md is not what the table of faults says; run `npm run docs`');
-  process.exitCode = 1;
+const pages = { 'exit-codes.md': exitCodesPage, 'faults.md': faultsPage() };
+const isCheck = process.argv.includes('--check');
+
+for (const [name, markdown] of Object.entries(pages)) {
+  const file = path.join(path.dirname(import.meta.dirname), 'docs', name);
+  const text = await format(markdown, { parser: 'markdown', proseWrap: 'preserve' });
+  if (!isCheck) writeFileSync(file, text);
+  else if (readFileSync(file, 'utf8') !== text) {
+    console.error(`docs/${name} is not what the table of faults says; run \`npm run docs\``);
+    process.exitCode = 1;
+  }
 }

@@ -133,7 +133,8 @@ async function copyLocal(file: string, target: string, options: Staging['options
   return await readLocal(file, (chunk) => output.writeFile(chunk), options);
 }
 
-const isProven = ({ verified }: Fetched): boolean => verified === 'manifest' || verified === 'digest';
+/** Whether the bytes are known to be those that were published. */
+export const isProven = ({ verified }: Fetched): boolean => verified === 'manifest' || verified === 'digest';
 
 /** The object's own name, as a name of a file. */
 function nameOf(url: ObjectUrl): string {

@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { brokenPack, metadataName, readPackMetadata, type PackMetadata } from './pack-metadata.ts';
+import { brokenPack, metadataName, readPackMetadata, wrongPack, type PackMetadata } from './pack-metadata.ts';
 import type { EntrySink, FileEntry } from '../unpack/entry.ts';
 import { usualLimits } from '../unpack/limits.ts';
 import { TarReader } from '../unpack/tar-reader.ts';
@@ -33,7 +33,7 @@ export class PackInspector implements EntrySink {
     this.#reader.end();
     if (!this.#reader.ended) throw brokenPack(this.#name, 'it is cut off');
     const text = this.#texts.get(metadataName);
-    if (text === undefined) throw brokenPack(this.#name, `it has no ${metadataName}`);
+    if (text === undefined) throw wrongPack(this.#name, `it has no ${metadataName}`);
     const metadata = readPackMetadata(text, this.#name);
     return { metadata, packages: this.#prove() };
   }

@@ -11,12 +11,17 @@ export const metadataName = 'pixi-pack.json';
 /** The one version of the format there is. */
 const format = '1';
 
-/** An archive that cannot be used, and what to do. */
-export const brokenPack = (name: string, what: string, fix = 'make it again with: updraft env pack'): Fault =>
-  new Fault('environment-broken', `the software archive ${name} cannot be used: ${what}`, {
-    about: name,
-    fix,
-  });
+const again = 'make it again with: updraft env pack';
+const unusable = (name: string, what: string): string =>
+  `the software archive ${name} cannot be used: ${what}`;
+
+/** An archive that cannot be used here, and what to do; it may be this copy, or this machine. */
+export const brokenPack = (name: string, what: string, fix = again): Fault =>
+  new Fault('environment-broken', unusable(name, what), { about: name, fix });
+
+/** An archive that can be used nowhere: it was made so. */
+export const wrongPack = (name: string, what: string, fix = again): Fault =>
+  new Fault('archive-kind', unusable(name, what), { about: name, fix });
 
 /** Reads `pixi-pack.json`; an archive of another format is refused. */
 export function readPackMetadata(text: string, name: string): PackMetadata {
@@ -24,16 +29,16 @@ export function readPackMetadata(text: string, name: string): PackMetadata {
   try {
     value = JSON.parse(text);
   } catch {
-    throw brokenPack(name, `its ${metadataName} is not JSON`);
+    throw wrongPack(name, `its ${metadataName} is not JSON`);
   }
   const { version, platform, 'pixi-pack-version': madeBy } = (value ?? {}) as Record<string, unknown>;
   if (version !== format)
-    throw brokenPack(
+    throw wrongPack(
       name,
       `it is of version ${String(version)} of the format, and only version ${format} is understood`,
       'make it with pixi-pack 0.7, or use a newer updraft',
     );
-  if (typeof platform !== 'string') throw brokenPack(name, `its ${metadataName} names no platform`);
+  if (typeof platform !== 'string') throw wrongPack(name, `its ${metadataName} names no platform`);
   return { platform, ...(typeof madeBy === 'string' && { madeBy }) };
 }
 
@@ -44,7 +49,9 @@ export const condaPlatform = (arch: string): string =>
 /** Refuses an archive that was made for other machines. */
 export function checkPlatform({ platform }: PackMetadata, here: string, name: string): void {
   if (platform === here) return;
-  throw brokenPack(
+  // Pools mix machines of Linux, and have no others.
+  const refused = platform.startsWith('linux-') ? brokenPack : wrongPack;
+  throw refused(
     name,
     `it is for ${platform}, and this machine is ${here}`,
     `pack the environment for the machines it runs on: updraft env pack --platform ${here}`,

@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import { brokenPack } from './pack-metadata.ts';
+import { brokenPack, wrongPack } from './pack-metadata.ts';
 
 type Waiting = void | Promise<void>;
 
@@ -88,7 +88,7 @@ export class PackSplitter {
     if (bytes.toString('latin1', 0, 2) === '#!') this.#state = 'header';
     else if (bytes.toString('latin1', 257, 262) === 'ustar') this.#state = 'tar';
     else
-      throw brokenPack(
+      throw wrongPack(
         this.#name,
         `it is no archive of pixi-pack: it begins with ${printable(JSON.stringify(bytes.toString('latin1', 0, 24)))}`,
       );
@@ -99,7 +99,7 @@ export class PackSplitter {
     const end = bytes.indexOf(headerEnd);
     if (end === -1) {
       if (bytes.length > longestHeader)
-        throw brokenPack(
+        throw wrongPack(
           this.#name,
           'it is a script, but none of pixi-pack: the mark of its payload is missing',
         );

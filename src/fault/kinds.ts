@@ -53,7 +53,7 @@ export const kinds = {
     what: "A server sent something else under the object's name.",
   },
   'archive-damaged': { exit: 103, retry: 'elsewhere', what: 'The archive is cut off or damaged.' },
-  'archive-kind': { exit: 104, retry: 'never', what: 'The file is not the kind of archive its name says.' },
+  'archive-kind': { exit: 104, retry: 'never', what: 'The published file is no archive that can be used.' },
   'archive-unsafe': { exit: 105, retry: 'never', what: 'The archive tries to write where it must not.' },
   'data-unexpected': { exit: 106, retry: 'elsewhere', what: 'The data is not what `expect` says.' },
   'disk-full': { exit: 107, retry: 'elsewhere', what: 'The disk has no room left.' },

@@ -9,9 +9,11 @@ import { kinds, type FaultKind } from '../fault/kinds.ts';
  */
 export type Answer = 'elsewhere' | 'later' | 'more-memory' | 'more-disk' | 'never';
 
-/** Attempts that fail so have cost a whole training: two of them are enough. */
-const costly: ReadonlySet<FaultKind> = new Set(['training-hung', 'time-limit']);
-const mostCostly = 2;
+/**
+ * Two attempts that fail so are enough: they have cost a whole training, or software that cannot be used in two places
+ * is not the places' fault.
+ */
+const twiceAtMost: ReadonlySet<FaultKind> = new Set(['training-hung', 'time-limit', 'environment-broken']);
 
 /** HTCondor's code of a hold that a rule of the job itself asked for: ours, with what happened in the subcode. */
 export const ownHold = 3;
@@ -82,7 +84,7 @@ const answerToSignal = (subcode: number): Answer => (subcode > signalBase ? 'els
 
 /** What helps against a kind of fault when so many attempts have failed, this one included. */
 export function answerToKind(kind: FaultKind, failures: number): Answer {
-  if (costly.has(kind) && failures >= mostCostly) return 'never';
+  if (twiceAtMost.has(kind) && failures >= 2) return 'never';
   if (kind === 'disk-full') return 'more-disk';
   const { retry } = kinds[kind];
   return retry === 'same' ? 'later' : retry;

@@ -92,6 +92,11 @@ test('an attempt that cost a whole training is made twice, not five times', () =
   assert.equal(next(repeated(failed('training-hung'), 2), pool(5)).do, 'end');
 });
 
+test('software that cannot be used in two places is not tried for long', () => {
+  const waits = [1, 2].map((tries) => waitOf(repeated(failed('environment-broken'), tries), pool(5)));
+  assert.deepEqual(waits, [0, undefined]);
+});
+
 test('holds are answered by code and subcode; one that nobody knows is kept', () => {
   const cases: [code: number, subcode: number, wait: number | undefined][] = [
     [13, 256, 300],

@@ -31,8 +31,8 @@ function placeWords(policy: Policy): string[] {
   return [`a machine that fails: tried again ${other} ${waitWords(policy, 'self-test-failed')}`];
 }
 
-/** `at once, at once, after 20m, after 40m`, for a fault that comes each time. */
-function waitWords(policy: Policy, kind: FaultKind): string {
+/** `at once, at once, after 20m, after 40m`, for a fault that comes each time; nothing where no try follows. */
+export function waitWords(policy: Policy, kind: FaultKind): string {
   const failed = { outcome: 'failed' as const, fault: { kind, message: '' }, endedAt: 0 };
   const { waits } = simulate(policy, { attempts: [failed] }, 0);
   return waits.map((seconds) => (seconds === 0 ? 'at once' : `after ${formatDuration(seconds)}`)).join(', ');

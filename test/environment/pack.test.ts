@@ -19,6 +19,9 @@ interface Told {
   unpacker?: string;
   command?: string;
   data?: true;
+  /** Its bytes are proven, and it is all the same not what it should be. */
+  proven?: true;
+  exit?: number;
 }
 
 /** Runs an attempt whose software comes as this archive. */
@@ -107,11 +110,30 @@ const broken: [string, () => Buffer, RegExp, Told?][] = [
     'is for another platform',
     () => makeExecutable(makePack({ metadata: { platform: 'osx-arm64' } })),
     /it is for osx-arm64, and this machine is linux-(64|aarch64)[^]*--platform linux/,
+    { exit: 104 },
+  ],
+  [
+    'is for other machines of Linux',
+    () => makeExecutable(makePack({ metadata: { platform: 'linux-ppc64le' } })),
+    /it is for linux-ppc64le, and this machine is linux-(64|aarch64)[^]*--platform linux/,
+  ],
+  [
+    'was published cut off',
+    () => cut(makeExecutable(makePack()), 0.5),
+    /cut off in its payload/,
+    { exit: 104, proven: true },
+  ],
+  [
+    'was published with a damaged package',
+    () => makeExecutable(makePack({ damaged: true })),
+    /the package tiny-1\.0-0\.conda in it is damaged/,
+    { exit: 104, proven: true },
   ],
   [
     'is of a newer format',
     () => makeExecutable(makePack({ metadata: { version: '2' } })),
     /version 2 of the format, and only version 1 is understood/,
+    { exit: 104 },
   ],
   [
     'holds a damaged package',
@@ -122,11 +144,13 @@ const broken: [string, () => Buffer, RegExp, Told?][] = [
     'is a page of HTML',
     () => Buffer.from(`<!DOCTYPE html>${' '.repeat(2000)}`),
     /no archive of pixi-pack: it begins with "<!DOCTYPE html>/,
+    { exit: 104 },
   ],
   [
     'is another script',
     () => Buffer.from(`#!/bin/sh\n${'true\n'.repeat(20_000)}`),
     /a script, but none of pixi-pack/,
+    { exit: 104 },
   ],
   ['is empty', () => Buffer.alloc(0), /it is empty/],
   [
@@ -148,9 +172,10 @@ for (const [what, make, message, told] of broken)
     const archive = make();
     const { bench, exit, stderr } = await attemptWith(t, archive, {
       ...told,
+      ...(told?.proven === undefined ? {} : { sha256: sha256(archive) }),
       data: true,
     });
-    assert.equal(exit, 116);
+    assert.equal(exit, told?.exit ?? 116);
     assert.match(stderr, message);
     assert.equal(bench.entries('fetched').filter(({ object }) => object.includes('data.bin')).length, 0);
   });

@@ -1,12 +1,12 @@
 import { chmod, open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { brokenPack, type PackMetadata } from '../../environment/pack-metadata.ts';
+import { brokenPack, wrongPack, type PackMetadata } from '../../environment/pack-metadata.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
 import { PackSplitter } from '../../environment/pack-splitter.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
-import { fetchBytes } from '../stage-data.ts';
+import { fetchBytes, isProven } from '../stage-data.ts';
 
 /** An archive of pixi-pack that is whole, and how it is unpacked. */
 export interface ReceivedPack {
@@ -37,8 +37,9 @@ export async function receivePack(
     },
     program: (piece) => programFile.writeFile(piece),
   });
+  let asPublished = false;
   try {
-    await fetchBytes(pack, (chunk) => splitter.write(chunk), attempt);
+    asPublished = isProven(await fetchBytes(pack, (chunk) => splitter.write(chunk), attempt));
     splitter.end();
     const { metadata, packages } = inspector.finish();
     await chmod(program, 0o700);
@@ -46,12 +47,16 @@ export async function receivePack(
     const unpacker: ReceivedPack['unpacker'] = brought && [program, ...brought.subcommand];
     return { tar, bytes: (await stat(tar)).size, metadata, packages, unpacker };
   } catch (thrown) {
-    throw asBroken(thrown, name);
+    throw asBroken(thrown, name, asPublished);
   }
 }
 
-/** What a reader of archives found wrong is, here, an environment that cannot be used. */
-function asBroken(thrown: unknown, name: string): unknown {
-  if (!(thrown instanceof Fault) || !thrown.kind.startsWith('archive-')) return thrown;
-  return brokenPack(name, thrown.message);
+/** What a reader of archives found wrong is, here, software that cannot be used; nowhere, if it was published so. */
+function asBroken(thrown: unknown, name: string, asPublished: boolean): unknown {
+  if (!(thrown instanceof Fault)) return thrown;
+  if (thrown.kind === 'archive-damaged')
+    return asPublished ? wrongPack(name, thrown.message) : brokenPack(name, thrown.message);
+  if (thrown.kind !== 'environment-broken' || !asPublished) return thrown;
+  const { message, fix } = thrown;
+  return new Fault('archive-kind', message, { about: name, ...(fix === undefined ? {} : { fix }) });
 }

@@ -1,0 +1,62 @@
+import { guide } from '../src/fault/guide.ts';
+import { kinds, type FaultKind } from '../src/fault/kinds.ts';
+import { makePlan } from '../src/job/plan.ts';
+import { checkSpec } from '../src/job/read-spec.ts';
+import { condorPolicy } from '../src/pool/condor/condor-policy.ts';
+import { condorProfiles } from '../src/pool/condor/profiles.ts';
+import { localPolicy } from '../src/pool/local/local-policy.ts';
+import { answerToKind, type Answer } from '../src/recovery/answers.ts';
+import { waitWords } from '../src/recovery/policy-words.ts';
+
+/** A job file that leaves everything about failures as it is. */
+const usual = 'name = "usual"\n[train]\ncommand = "true"\noutputs = ["model.pt"]\n';
+
+function usualPlan() {
+  const read = checkSpec(usual, 'updraft.toml');
+  if ('problems' in read) throw new Error('the usual job file has problems');
+  return makePlan({ spec: read.spec, file: '/updraft.toml', folder: '/', files: [] });
+}
+
+const plan = usualPlan();
+const pool = condorPolicy(plan, condorProfiles.htcondor, '25.14.1');
+const alone = localPolicy(plan);
+
+const places: Record<Exclude<Answer, 'never'>, string> = {
+  elsewhere: 'Tried again at another site',
+  later: 'Tried again at any place',
+  'more-memory': 'Tried again with twice the memory',
+  'more-disk': 'Tried again with twice the disk',
+};
+
+/** What is done about a kind, by the code that does it. */
+function done(kind: FaultKind): string {
+  if (kinds[kind].exit < 90) return 'The command ends; what is in the queue stays as it is.';
+  if (kind === 'evicted')
+    return 'Tried again wherever there is a slot. It does not count against `attempts`, up to 20 times (10 on the local pool).';
+  const answer = answerToKind(kind, 1);
+  if (answer === 'never')
+    return 'Nothing: the job ends. The same would happen again until something is changed.';
+  return `${places[answer]}: ${waitWords(pool, kind)}. On the local pool: ${waitWords(alone, kind)}. Then it is given up.`;
+}
+
+const section = (kind: FaultKind): string => `## \`${kind}\`
+
+${kinds[kind].what} Exit code ${kinds[kind].exit}.
+
+- **Found** ${guide[kind].found}.
+- **Done:** ${done(kind)}
+- **You:** ${guide[kind].fix}.
+`;
+
+/** The page that tells of every kind of fault, made from the tables that the code itself goes by. */
+export function faultsPage(): string {
+  const all = (Object.keys(kinds) as FaultKind[]).sort((a, b) => kinds[a].exit - kinds[b].exit);
+  return `# Faults: what they are, how they are found, what is done
+
+Everything that Updraft can find wrong is of one of these kinds. \`updraft why\` names the kind, the evidence and what comes next for a job of yours.
+
+What is said here of trying again is for the usual \`attempts = ${plan.spec.run.attempts}\` and pace of a pool; your job file and the pool may say otherwise
+([what is done about failures](recovery.md)). HTCondor's own holds have a table there. The numbers: [exit codes](exit-codes.md).
+
+${all.map(section).join('\n')}`;
+}
