@@ -22,9 +22,11 @@ async function assertNothingLeft(bench: RunBench): Promise<void> {
 
 /** A server that begins to send an object and never ends. */
 async function silentServer(t: TestContext): Promise<string> {
-  const server = createServer((_request, response) => {
+  const server = createServer(({ method }, response) => {
     response.writeHead(200, { 'content-length': '1000000', 'content-type': 'application/x-tar' });
-    response.write('x');
+    // The self-test only wants to know that there is an object; its bytes never come.
+    if (method === 'HEAD') response.end();
+    else response.write('x');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

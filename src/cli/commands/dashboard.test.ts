@@ -45,7 +45,7 @@ test('stopping on the page is written into the journal, as the stop command does
       .finally(() => end.abort());
   };
   await runCommand(dashboard, ['--here', '--no-open'], { cwd, out, signal: end.signal, self: ['true'] });
-  assert.equal(said, '{"stopping":true}');
+  assert.equal(said, '{"asked":"stop"}');
   const journal = await readFile(path.join(run.folder, 'journal.jsonl'), 'utf8');
   assert.match(journal, /"kind":"stop-requested","jobs":\["0001"\]/);
 });
