@@ -8,7 +8,7 @@ export { ledger } from './report/log/event-ledger.ts';
 export type { AttemptRow, EventLedger, JobRow } from './report/log/event-ledger.ts';
 export { columns, columnWords } from './report/log/columns.ts';
 export type { Amounts, Column } from './report/log/columns.ts';
-export type { Cause } from './report/log/causes.ts';
+export type { Cause } from './recovery/causes.ts';
 export type { LoggedAttempt, LoggedJob } from './report/log/history.ts';
 export { readLogs } from './report/log/read-logs.ts';
 export type { ReadLogs } from './report/log/read-logs.ts';

@@ -1,5 +1,7 @@
+import { kinds, type FaultKind } from '../fault/kinds.ts';
+
 /** Why jobs stand as they do, in a few words. Where Updraft has a fault of that kind, it has the same name. */
-export const causes = {
+const causes = {
   none: 'nothing is wrong',
   'waits-for-slot': 'no slot has taken it yet',
   'object-missing': 'the input was not found (404)',
@@ -36,7 +38,17 @@ export const causes = {
   unknown: 'HTCondor gives a reason that Updraft does not know',
 } as const satisfies Record<string, string>;
 
-export type Cause = keyof typeof causes;
+export type PoolCause = keyof typeof causes;
+
+/** By HTCondor's account, or a kind of fault where Updraft itself found it or an exit code of its agent says so. */
+export type Cause = PoolCause | FaultKind;
+
+/** A cause in a few words. */
+export function causeTitle(cause: Cause): string {
+  if (cause in causes) return causes[cause as PoolCause];
+  const { what } = kinds[cause as FaultKind];
+  return `${what.charAt(0).toLowerCase()}${what.slice(1).replace(/\.$/, '')}`;
+}
 
 /** What an account of an end comes from. */
 export interface Diagnosis {

@@ -9,11 +9,13 @@ import { diskDiagnosis, memoryDiagnosis, sizeDiagnosis, timeDiagnosis } from './
 import { startDiagnosis } from './start-diagnosis.ts';
 import { inputDiagnosis, outputDiagnosis, transferDirection } from './transfer-diagnosis.ts';
 
+type Said = Omit<Account, 'evidence' | 'table'>;
+
 /**
  * What a hold or an eviction comes from: by HTCondor's words where they say it, because codes have changed their
  * meaning, and then by its code. What neither tells is `unknown` and keeps its words: it is not guessed into a class.
  */
-export function diagnose(account: Account, seenMb = 0): Diagnosis {
+export function diagnose(account: Said, seenMb = 0): Diagnosis {
   const { code, subcode, reason } = account;
   const again = code === ownHold ? /^started (\d+) times; the last attempt ended: (.*)$/s.exec(reason) : null;
   if (again !== null) return brakeDiagnosis(account, again[1] ?? '', again[2] ?? '');
@@ -33,7 +35,7 @@ export function diagnose(account: Account, seenMb = 0): Diagnosis {
 }
 
 /** The rule that a run of ours ends endless starts with; its subcode is the code of the last of them. */
-function brakeDiagnosis(account: Account, starts: string, reason: string): Diagnosis {
+function brakeDiagnosis(account: Said, starts: string, reason: string): Diagnosis {
   const inner = diagnose({ ...account, code: account.subcode, subcode: undefined, reason });
   return {
     ...inner,
@@ -48,7 +50,7 @@ function ownEnd(reason: string, subcode = 0): Diagnosis | undefined {
   const kind = kindOfExit(subcode);
   const meaning = kind === undefined ? '' : ` (${kind}): ${kinds[kind].what}`;
   return {
-    cause: kind === undefined ? 'signal' : 'exit-code',
+    cause: kind ?? 'signal',
     because: [`${reason.trim().replace(/^t/, 'T')}${meaning === '' ? '.' : meaning}`],
     outlook: 'passing',
     advice: [],
@@ -58,7 +60,7 @@ function ownEnd(reason: string, subcode = 0): Diagnosis | undefined {
 /** Holds that people and rules make: whatever their words mention, nothing failed by itself. */
 const isOwnMatter = (code: number | undefined): boolean => code === 1 || code === 3 || code === 26;
 
-function isMemory({ code, subcode, reason }: Account): boolean {
+function isMemory({ code, subcode, reason }: Said): boolean {
   if (isOwnMatter(code) || code === 6) return false;
   if ((code === 34 || code === 21) && subcode === 102) return true;
   return /memory (?:usage|limit) exceeded|memory usage exceeded|over (?:cgroup )?memory limit|too much memory|out of memory/i.test(
@@ -66,7 +68,7 @@ function isMemory({ code, subcode, reason }: Account): boolean {
   );
 }
 
-function isDisk({ code, subcode, reason }: Account): boolean {
+function isDisk({ code, subcode, reason }: Said): boolean {
   if (isOwnMatter(code)) return false;
   if ((code === 34 || code === 21) && subcode === 104) return true;
   return /disk usage exceeded|more disk space than requested/i.test(reason);
@@ -91,7 +93,7 @@ function imageDiagnosis(reason: string): Diagnosis {
   };
 }
 
-function unknown({ code, subcode, reason }: Account): Diagnosis {
+function unknown({ code, subcode, reason }: Said): Diagnosis {
   const codes = code === undefined ? 'no code' : `code ${code}, subcode ${subcode ?? 0}`;
   const words = /^(?:reason unspecified)?$/i.test(reason.trim())
     ? 'no words'

@@ -1,10 +1,10 @@
-import { causes, type Cause, type Diagnosis } from './causes.ts';
+import { causeTitle, type Cause, type Diagnosis } from './causes.ts';
 import { diagnose } from './diagnose.ts';
 import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from './explanation.ts';
 import type { JobStory } from './job-story.ts';
 import { streaksOf, tellStreaks } from './past-attempts.ts';
-import { safeLine } from './quote-event.ts';
+import { removalCause } from './removal-cause.ts';
 import { showSpan } from './show-span.ts';
 import type { RunRules } from './what-is-done.ts';
 
@@ -20,7 +20,7 @@ export function explainRemoval(
   const before = beforeRemoval(story);
   return {
     ...{ job: story.id, standing: 'removed', cause },
-    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[cause] ?? causes[cause])}${sufferedFrom(before)}`,
+    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[cause] ?? causeTitle(cause))}${sufferedFrom(before)}`,
     because: [because, ...before.because],
     evidence: [...before.evidence, evidence],
     doing: ['Nothing: it has left the queue.'],
@@ -38,7 +38,7 @@ export function explainRemoval(
 /** What it had suffered from, where that is more than bad luck. */
 function sufferedFrom({ diagnosis }: Before): string {
   if (diagnosis === undefined || diagnosis.outlook === 'passing' || diagnosis.cause === 'user') return '';
-  return `; before that, ${causes[diagnosis.cause]}`;
+  return `; before that, ${causeTitle(diagnosis.cause)}`;
 }
 
 const removalTitles: Partial<Record<Cause, string>> = {
@@ -48,36 +48,6 @@ const removalTitles: Partial<Record<Cause, string>> = {
   'time-limit': 'a rule of the access point removed it: the time limit was reached',
   unknown: 'it was removed, for a reason that Updraft does not know',
 };
-
-function removalCause(reason: string): [Cause, string] {
-  const words = reason.trim();
-  const said = safeLine(words);
-  const user = /\(by user ([^)]+)\)/.exec(words)?.[1];
-  if (user !== undefined) {
-    const how = /^via condor_rm/.test(words)
-      ? ' with condor_rm.'
-      : `, with these words: ${safeLine(words.replace(/\s*\(by user [^)]+\)$/, ''))}`;
-    return ['user', `${safeLine(user)} removed it${how}`];
-  }
-  if (/OtherJobRemoveRequirements/.test(words))
-    return [
-      'user',
-      'It belonged to another job, such as a workflow (DAG), and went with it when that one was removed.',
-    ];
-  if (/wall ?time|duration|runtime/i.test(words) && /SYSTEM_PERIODIC_REMOVE|exceeded/i.test(words))
-    return ['time-limit', `The access point removed it for its running time: ${said}`];
-  if (/SYSTEM_PERIODIC_REMOVE/i.test(words))
-    return ['pool-policy', `A rule of the access point removed it: ${said}`];
-  if (/PeriodicRemove|expression/i.test(words))
-    return ['job-policy', `A rule of the job itself removed it: ${said}`];
-  if (/^via condor_rm/.test(words)) return ['user', 'Somebody removed it with condor_rm.'];
-  return [
-    'unknown',
-    words === ''
-      ? 'It was removed; the log does not say by whom.'
-      : `It was removed with these words: ${said}`,
-  ];
-}
 
 interface Before {
   because: string[];

@@ -49,12 +49,16 @@ export function explainRunJob(account: RunJobAccount): Explanation {
     evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
     doing: fromLog?.doing ?? doing(account),
     advice: [
-      ...new Set([...own.advice, ...advice, ...(log?.cause === 'exit-code' ? [] : (log?.advice ?? []))]),
+      ...new Set([...own.advice, ...advice, ...(log === undefined || isOwnEnd(log, own) ? [] : log.advice)]),
     ],
   };
 }
 
 type Own = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
+
+/** HTCondor has no more to say than the agent's exit code. */
+const isOwnEnd = (log: Explanation, own: Own): boolean =>
+  log.cause === 'exit-code' || log.cause === own.cause;
 
 function standingOf({ status, outcome, held }: JobState): Standing {
   if (held !== undefined) return 'held';

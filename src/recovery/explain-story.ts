@@ -1,6 +1,6 @@
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import { causes, type Diagnosis } from './causes.ts';
+import { causeTitle, type Diagnosis } from './causes.ts';
 import { diagnose } from './diagnose.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
@@ -41,7 +41,7 @@ function explainExit(story: JobStory, rules: RunRules | undefined): Explanation 
   const past = tellStreaks(streaks);
   const count = story.attempts.length;
   const doing = isGood ? ['Nothing is left to do.'] : doneAboutExit(count, exitOf(ended?.termination), rules);
-  const title = isGood ? goodTitle(count) : causes[diagnosis.cause];
+  const title = isGood ? goodTitle(count) : causeTitle(diagnosis.cause);
   return {
     ...{ job: story.id, standing: isGood ? 'succeeded' : 'failed', cause: diagnosis.cause, title },
     because: [...diagnosis.because, ...past.because, ...reconnects(story)],

@@ -8,19 +8,13 @@ import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.t
 
 /** Enough in a row to say that it will go on so. */
 const loopLength = 3;
-const passingCauses: ReadonlySet<Diagnosis['cause']> = new Set([
-  'evicted',
-  'disconnected',
-  'silent-end',
-  'exit-code',
-  'signal',
-  'none',
-]);
+const passingCauses: ReadonlySet<Diagnosis['cause']> = new Set(['evicted', 'disconnected', 'silent-end']);
 
 export function loopOf(streaks: readonly Streak[]): Streak | undefined {
   const last = streaks.at(-1);
-  if (last === undefined || passingCauses.has(last.diagnosis.cause)) return undefined;
-  const end = last.last.end;
+  const end = last?.last.end;
+  if (last === undefined || end?.how === 'exited' || passingCauses.has(last.diagnosis.cause))
+    return undefined;
   // A subcode of -1000 and below tells HTCondor to put the job back and never to hold it.
   const neverHolds = end?.how === 'vacated' && (end.subcode ?? 0) <= -1000;
   return last.to - last.from + 1 >= (neverHolds ? 2 : loopLength) ? last : undefined;
@@ -80,10 +74,7 @@ export function explainRunning(story: JobStory, last: StoryAttempt, streaks: rea
           ? 'HTCondor looks for it; if it does not find it in time, the job goes back into the queue.'
           : 'The attempt is under way.',
       ],
-      advice:
-        last.doing === 'fetching' || last.doing === 'executing'
-          ? [`See what it does now: condor_tail -f ${story.id}`]
-          : [],
+      advice: last.doing === 'executing' ? [`See the latest that it printed: condor_tail ${story.id}`] : [],
     },
   );
   return cause === 'none' ? { ...explanation, title: 'an attempt is under way' } : explanation;

@@ -1,4 +1,4 @@
-import { causes, type Diagnosis } from './causes.ts';
+import { causeTitle, type Diagnosis } from './causes.ts';
 import type { Evidence, Explanation, Standing } from './explanation.ts';
 import type { JobStory } from './job-story.ts';
 import { times, type RunRules } from './what-is-done.ts';
@@ -17,7 +17,7 @@ export const explained = (
   { cause }: Diagnosis,
   parts: Parts,
 ): Explanation => ({
-  ...{ job: id, standing, cause, title: causes[cause] },
+  ...{ job: id, standing, cause, title: causeTitle(cause) },
   ...parts,
 });
 

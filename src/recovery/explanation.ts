@@ -1,4 +1,3 @@
-import type { FaultKind } from '../fault/kinds.ts';
 import type { Cause } from './causes.ts';
 
 /** How a job stands. `looping`: it starts over and over and ends the same way each time, and nobody holds it. */
@@ -22,7 +21,7 @@ export interface Explanation {
   job: string;
   standing: Standing;
   /** A kind of fault where Updraft itself found it, otherwise by HTCondor's account. */
-  cause: Cause | FaultKind;
+  cause: Cause;
   /** The cause in a few words, the same for all jobs it befell. */
   title: string;
   /** What happened, in sentences; the first says why. */

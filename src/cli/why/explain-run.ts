@@ -11,7 +11,7 @@ import { writtenPolicy } from '../../pool/condor/policy-file.ts';
 import { RunClusters } from '../../pool/condor/run-clusters.ts';
 import { localPolicy } from '../../pool/local/local-policy.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
-import { causes } from '../../recovery/causes.ts';
+import { causeTitle } from '../../recovery/causes.ts';
 import { decide, type Decision } from '../../recovery/decide.ts';
 import { historyOf } from '../../recovery/history-of.ts';
 import { explainRunJob, type FiledEntry } from '../../recovery/explain-run-job.ts';
@@ -136,7 +136,7 @@ function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explan
 
 /** A job that HTCondor has not written about. */
 const notYetQueued = (job: string): Explanation => ({
-  ...{ job, standing: 'waiting', cause: 'waits-for-slot', title: causes['waits-for-slot'] },
+  ...{ job, standing: 'waiting', cause: 'waits-for-slot', title: causeTitle('waits-for-slot') },
   because: [
     'HTCondor’s log has nothing of it yet: it is not in the queue, or waits until others have left it.',
   ],

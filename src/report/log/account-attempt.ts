@@ -3,7 +3,7 @@ import type { Doing, Ending, LoggedAttempt, Span, Wait } from './history.ts';
 
 /** Endings of an attempt that came to its own end, so that what it sent last were its results. */
 const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
-const afterTheEnd = new Set(['output-failed', 'output-too-big', 'policy']);
+const afterTheEnd = new Set(['output-failed', 'output-too-big', 'output-missing', 'job-policy']);
 
 /** A stretch of an attempt and the column it counts in. */
 export interface Counted {
@@ -62,7 +62,7 @@ function inputColumn({ ending, spans }: LoggedAttempt, keepsWork: boolean, index
   return spans[index]?.doing === 'unpacking' ? 'unpacking' : 'usefulTransfer';
 }
 
-function endedByItself({ ending, cause = 'other' }: LoggedAttempt): boolean {
+function endedByItself({ ending, cause = 'unknown' }: LoggedAttempt): boolean {
   return byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
 }
 

@@ -1,11 +1,16 @@
 import { once } from './once.ts';
 import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../../eventlog/events.ts';
-import { kinds } from '../../fault/kinds.ts';
-import { causeOf, transferCause, type Cause } from './causes.ts';
+import { causeOf } from '../../recovery/cause-of.ts';
+import type { Cause } from '../../recovery/causes.ts';
+import { exitCause } from '../../recovery/exit-cause.ts';
+import { removalCause } from '../../recovery/removal-cause.ts';
 import type { LoggedAttempt } from './history.ts';
 import type { JobFold } from './job-fold.ts';
 import { gpuOf, machineOf, siteOf } from './place.ts';
+
+/** Text that is looked at of a reason, whatever a container printed into it. */
+const longestReason = 4000;
 
 /** Takes an event into the account of its job. */
 export function applyEvent(job: JobFold, event: LogEvent): void {
@@ -30,11 +35,17 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
       endings(job, event);
       return;
     case 'remote-error':
-      if (job.attempt?.machine === '') job.attempt.machine = machineOf(event.details.host, undefined);
+      remoteError(job, event);
       return;
     default:
       interlude(job, event);
   }
+}
+
+function remoteError(job: JobFold, { details }: EventOf<'remote-error'>): void {
+  if (job.attempt === undefined) return;
+  if (job.attempt.machine === '') job.attempt.machine = machineOf(details.host, undefined);
+  job.complaint = details.text.slice(0, longestReason);
 }
 
 /** What happens in the middle of an attempt. */
@@ -87,30 +98,36 @@ function endings(job: JobFold, event: EventOf<EndingKind> & LogEvent): void {
       evicted(job, event.details);
       return;
     case 'shadow-exception':
-      if (job.executed) job.end('evicted', exceptionCause(event.details.message));
-      else job.end('transfer-failed', transferCause(event.details.message));
+      job.end(takenAway(job), accountCause(job, { reason: event.details.message }));
       return;
     case 'aborted': {
-      const cause = /expression|periodic_remove/i.test(event.details.reason ?? '') ? 'policy' : 'user';
-      job.remove(cause, event.details.reason);
+      const { reason } = event.details;
+      job.remove(removalCause(reason ?? '')[0], reason);
       return;
     }
-    case 'held': {
-      const { code, subcode, reason } = event.details;
-      job.hold(causeOf(code, subcode, reason), reason);
+    case 'held':
+      job.hold(accountCause(job, event.details), event.details.reason);
       return;
-    }
     case 'released':
       job.release();
       return;
     case 'reconnect-failed':
-      job.end('evicted', 'disconnected');
+      job.end('evicted', causeOf(1008, undefined, event.details.reason));
   }
 }
 
-function exceptionCause(message: string): Cause {
-  const cause = causeOf(undefined, undefined, message);
-  return cause === 'other' ? 'disconnected' : cause;
+const takenAway = ({ executed }: JobFold): 'evicted' | 'transfer-failed' =>
+  executed ? 'evicted' : 'transfer-failed';
+
+interface Said {
+  code?: number;
+  subcode?: number;
+  reason?: string;
+}
+
+function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: Said): Cause {
+  const words = reason.trim() === '' ? complaint : reason;
+  return causeOf(code, subcode, words.slice(0, longestReason));
 }
 
 function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
@@ -118,25 +135,13 @@ function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
   if (details.termination === undefined) return;
   if (!job.inAttempt) job.beginUnseen();
   if (job.attempt !== undefined) keepFigures(job.attempt, details);
-  const cause = terminationCause(details.termination);
+  const found = exitCause(details.termination);
+  const cause = found === 'none' ? undefined : found;
   const ending = cause === undefined ? 'success' : cause === 'wrong-output' ? 'wrong-output' : 'failed';
   job.end(ending, cause);
   const outcome = ending === 'wrong-output' ? 'wrongOutput' : ending;
   job.finish(outcome, cause, cause && describe(details.termination));
 }
-
-/** Undefined for a good end. Exit codes that are Updraft's own tell more than that it failed. */
-function terminationCause(termination: Termination): Cause | undefined {
-  if (!termination.normal) return 'signal';
-  if (termination.returnValue === 0) return undefined;
-  return ownCauses.get(termination.returnValue) ?? 'exit-code';
-}
-
-const ownCauses = new Map<number, Cause>(
-  Object.entries(kinds)
-    .filter(([, { exit }]) => exit >= 90)
-    .map(([kind, { exit }]) => [exit, kind as Cause]),
-);
 
 function describe(termination: Termination): string {
   return termination.normal
@@ -150,14 +155,12 @@ function evicted(job: JobFold, details: EvictedDetails): void {
   keepFigures(attempt, details);
   attempt.checkpointed = details.checkpointed;
   if (details.requeued) {
-    const cause = details.termination && terminationCause(details.termination);
-    job.end('requeued', cause ?? 'policy');
+    const cause = exitCause(details.termination);
+    job.end('requeued', cause === 'none' ? 'job-policy' : cause);
     return;
   }
-  const { code, subcode, reason } = details;
-  const cause = code === undefined && reason === undefined ? 'evicted' : causeOf(code, subcode, reason);
-  if (job.executed) job.end('evicted', cause === 'other' ? 'evicted' : cause);
-  else job.end('transfer-failed', cause);
+  const isBare = details.code === undefined && (details.reason ?? '').trim() === '' && job.complaint === '';
+  job.end(takenAway(job), isBare ? 'evicted' : accountCause(job, details));
 }
 
 interface Figures {

@@ -1,6 +1,6 @@
 import type { LogEvent } from '../../eventlog/events.ts';
 import { amountsOf, countAttempt, countWait } from './account-attempt.ts';
-import type { Cause } from './causes.ts';
+import type { Cause } from '../../recovery/causes.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 import type { Ending, JobOutcome, LoggedJob } from './history.ts';
 import { LogFold, type LogFacts } from './log-fold.ts';

@@ -1,4 +1,4 @@
-import type { Cause } from './causes.ts';
+import type { Cause } from '../../recovery/causes.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it. */
 export type Doing =

@@ -1,4 +1,4 @@
-import type { Cause } from './causes.ts';
+import type { Cause } from '../../recovery/causes.ts';
 import type { Doing, Ending, JobOutcome, LoggedAttempt, LoggedJob, Span, Wait } from './history.ts';
 
 const longestReason = 600;
@@ -21,6 +21,8 @@ export class JobFold {
   #heard = 0;
   #executed = false;
   #ended: JobOutcome | undefined;
+  /** What the execution point said last of the attempt: some holds and evictions leave the words to it. */
+  complaint = '';
 
   constructor(id: string, time: number) {
     this.#job = { id, from: time, to: time, attempts: [], after: [], outcome: 'waiting' };
@@ -69,6 +71,7 @@ export class JobFold {
     };
     this.#job.attempts.push(this.#attempt);
     this.#waits = [];
+    this.complaint = '';
     this.#ended = undefined;
     this.#executed = doing === 'executing';
     this.#doing = doing;
@@ -163,7 +166,7 @@ export class JobFold {
   #lose(): void {
     this.#closeSpan(this.#heard);
     this.#doing = 'silent';
-    this.end('lost', 'lost');
+    this.end('lost', 'silent-end');
   }
 
   #closeSpan(to: number): void {

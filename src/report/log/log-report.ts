@@ -1,5 +1,6 @@
 import { ascending, mean, quantile } from '../statistics.ts';
-import { describeCause, type Cause } from './causes.ts';
+import type { Cause } from '../../recovery/causes.ts';
+import { describeCause } from './causes.ts';
 import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
 import { groupReports, type GroupReport } from './group-reports.ts';
@@ -117,7 +118,7 @@ const isFailed = ({ outcome }: LoggedJob): boolean =>
 
 function failures(jobs: readonly LoggedJob[]): FailureReport[] {
   const failed = jobs.filter(isFailed);
-  return [...Map.groupBy(failed, ({ cause = 'other' }) => cause)]
+  return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
       const told = same.find(({ reason }) => reason !== undefined);
       return {

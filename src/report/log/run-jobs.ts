@@ -1,6 +1,6 @@
 import type { FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
-import type { Cause } from './causes.ts';
+import type { Cause } from '../../recovery/causes.ts';
 import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from './history.ts';
 import { runSpans } from './run-spans.ts';
 
@@ -58,8 +58,8 @@ const endings: Record<Outcome, Ending> = {
 function causeOf(fault: FaultRecord | undefined, ending: Ending | JobOutcome): Cause {
   if (fault !== undefined) return fault.kind;
   if (ending === 'removed') return 'user';
-  if (ending === 'lost') return 'lost';
-  return ending === 'evicted' ? 'evicted' : 'other';
+  if (ending === 'lost') return 'silent-end';
+  return ending === 'evicted' ? 'evicted' : 'exit-code';
 }
 
 /** Whether the checkpoint of an attempt was of use: the next one went on from it, or may still do so. */
