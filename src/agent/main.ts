@@ -70,7 +70,8 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 }
 
 async function run(file: string, inSandbox: boolean): Promise<number> {
-  const ours: World = { ...world(), ...(inSandbox ? { pausesIn: process.cwd() } : {}) };
+  const sandbox = { pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
+  const ours: World = { ...world(), ...(inSandbox ? sandbox : {}) };
   const order = await (inSandbox
     ? readSandboxOrder(path.resolve(file), ours)
     : readOrder(path.resolve(file)));

@@ -5,6 +5,7 @@ import type { Fault } from '../fault/fault.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { isArriving } from './arriving-data.ts';
 import type { Attempt } from './attempt.ts';
+import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import type { Note } from './notes.ts';
 import { attemptProcesses, memoryOf } from './processes.ts';
@@ -19,6 +20,7 @@ const progressEveryMs = 1000;
 export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
+  readonly #copies: LiveCopy[];
   readonly #attempt: Attempt;
   readonly #clock: Clock;
   readonly #note: Note;
@@ -38,6 +40,11 @@ export class TrainingWatch {
       (name) => new LogTail(path.join(order.attemptFolder, name), true),
     );
     this.#records = new LogTail(scratch.progress, true);
+    this.#copies = (['out', 'err'] as const).flatMap((name) =>
+      world.shows === undefined
+        ? []
+        : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), world.shows[name])],
+    );
     this.#attempt = attempt;
     this.#clock = world.clock;
     this.#note = note;
@@ -60,6 +67,7 @@ export class TrainingWatch {
   look(): void {
     for (const log of this.#logs) this.#take(log, progressOfLine);
     this.#take(this.#records, progressOfRecord);
+    for (const copy of this.#copies) copy.copy();
     const now = this.#clock.monotonic();
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
     if (now - this.#beatAt < heartbeatEveryMs) return;
@@ -84,6 +92,7 @@ export class TrainingWatch {
     }
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
+    for (const copy of this.#copies) copy.copy();
     this.#tell();
     if (succeeded) this.#slow.finish();
   }

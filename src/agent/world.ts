@@ -17,6 +17,8 @@ export interface World {
   graceMs: () => number;
   /** The folder in which the pool starts the agent again after it has left with the code of a checkpoint; undefined where it does not. */
   pausesIn?: string;
+  /** Open files in which the pool shows the ends of the training's logs while the attempt runs; undefined where it does not. */
+  shows?: { out: number; err: number };
   /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
   kill: (pid: number, signal: NodeJS.Signals) => void;
 }

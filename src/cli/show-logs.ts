@@ -1,37 +1,56 @@
-import { open } from 'node:fs/promises';
 import path from 'node:path';
-import { StringDecoder } from 'node:string_decoder';
-import { printableLines } from '../base/printable.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
-import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
+import { asFault } from '../fault/fault.ts';
+import { runFiles } from '../job/layout.ts';
+import type { LivePage } from '../job/live-page.ts';
 import type { JobState } from '../journal/state.ts';
-import type { Cli } from './cli.ts';
 import { followRunStates } from '../run/run-states.ts';
+import { AttemptLog } from './attempt-log.ts';
+import type { Cli } from './cli.ts';
+import { LiveLooks } from './live-looks.ts';
 
-const chunkBytes = 1 << 16;
 const lookMillis = 500;
 
 export interface LogChoice {
   runFolder: string;
-  job: string;
+  job: JobState;
   /** The first attempt to show; undefined when there is none yet. */
   from: number | undefined;
   follow: boolean;
-  err: boolean;
+  stream: 'out' | 'err';
+  /** Asks the pool for the end of what a running attempt of the job prints on another machine, where it runs on one. */
+  live: () => Promise<LivePage | undefined>;
 }
 
 /** Prints what a job's training printed; with `follow`, until the job ends. */
 export async function showLogs(cli: Cli, choice: LogChoice): Promise<void> {
-  if (!choice.follow) {
-    if (choice.from !== undefined) await logOf(cli, choice, choice.from).showNew();
-    return;
-  }
+  if (choice.follow) await follow(cli, choice);
+  else if (choice.from !== undefined) await showOnce(cli, choice, choice.from);
+}
+
+async function showOnce(
+  cli: Cli,
+  { runFolder, job, stream, live }: LogChoice,
+  number: number,
+): Promise<void> {
+  const log = new AttemptLog(cli, runFolder, job.id, number, stream);
+  if (await log.showNew()) return;
+  if (!isAway(job, number)) return;
+  const page = await live().catch((error: unknown) => {
+    cli.signal.throwIfAborted();
+    cli.err(`job ${job.id} runs, but what it prints cannot be seen now: ${asFault(error).message}\n`);
+    return undefined;
+  });
+  if (page !== undefined) log.showPage(page);
+}
+
+async function follow(cli: Cli, choice: LogChoice): Promise<void> {
   const done = new AbortController();
   const signal = AbortSignal.any([cli.signal, done.signal]);
-  let job: JobState | undefined;
+  let job = choice.job;
   const following = (async () => {
     for await (const state of followRunStates(choice.runFolder, { clock: cli.clock, signal }))
-      job = state.jobs.find(({ id }) => id === choice.job);
+      job = state.jobs.find(({ id }) => id === choice.job.id) ?? job;
   })();
   try {
     await Promise.race([
@@ -44,61 +63,39 @@ export async function showLogs(cli: Cli, choice: LogChoice): Promise<void> {
   }
 }
 
-async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState | undefined): Promise<void> {
+async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState): Promise<void> {
   const journal = path.join(choice.runFolder, runFiles.journal);
+  const open = (number: number): AttemptLog =>
+    new AttemptLog(cli, choice.runFolder, choice.job.id, number, choice.stream);
+  const looks = new LiveLooks(cli.clock, choice.live);
   let number = choice.from;
-  let log = number === undefined ? undefined : logOf(cli, choice, number);
+  let log = number === undefined ? undefined : open(number);
   for (;;) {
     // Asked before the log is read: what the attempt printed before it ended is then read, too.
     const now = job();
-    const next = now?.attempts.find(({ attempt }) => attempt > (number ?? 0));
-    const over = next !== undefined || now?.status === 'ended';
-    await log?.showNew();
+    const next = now.attempts.find(({ attempt }) => attempt > (number ?? 0));
+    const over = next !== undefined || now.status === 'ended';
+    const isHere = await log?.showNew();
     if (next !== undefined) {
       number = next.attempt;
-      log = logOf(cli, choice, number);
+      log = open(number);
       cli.err(`--- attempt ${number} ---\n`);
-    } else if (over) return;
-    else
-      await waitForChange(
-        log === undefined ? [journal] : [journal, log.path],
-        lookMillis,
-        cli.clock,
-        cli.signal,
+      continue;
+    }
+    if (over) return;
+    if (isHere === false && isAway(now, number))
+      await looks.look(
+        (page) => log?.showPage(page) ?? false,
+        (message) => cli.err(`what it prints cannot be seen now: ${message}\n`),
       );
+    const paths = log === undefined ? [journal] : [journal, log.path];
+    await waitForChange(paths, lookMillis, cli.clock, cli.signal);
   }
 }
 
-interface Log {
-  path: string;
-  /** Prints what was added since the last time. */
-  showNew(): Promise<void>;
-}
-
-function logOf(cli: Cli, { runFolder, job, err }: LogChoice, attempt: number): Log {
-  const folder = attemptFolder(runFolder, job, attempt);
-  const file = path.join(folder, err ? attemptFiles.err : attemptFiles.out);
-  const decoder = new StringDecoder('utf8');
-  let offset = 0;
-  const showNew = async () => {
-    const handle = await open(file, 'r').catch(() => undefined);
-    if (handle === undefined) return;
-    try {
-      for (;;) {
-        const { bytesRead, buffer } = await handle.read(
-          Buffer.allocUnsafe(chunkBytes),
-          0,
-          chunkBytes,
-          offset,
-        );
-        if (bytesRead === 0) return;
-        offset += bytesRead;
-        const text = decoder.write(buffer.subarray(0, bytesRead));
-        cli.out(cli.outIsTerminal ? printableLines(text) : text);
-      }
-    } finally {
-      await handle.close();
-    }
-  };
-  return { path: file, showNew };
+/** Whether the attempt runs, as far as its pool has told, so that its log may be on another machine. */
+function isAway({ status, attempts }: JobState, number: number | undefined): boolean {
+  const last = attempts.at(-1);
+  if (status !== 'running' || last === undefined || last.attempt !== number) return false;
+  return last.endedAt === undefined && !['queued', 'fetching'].includes(last.pool?.phase ?? 'queued');
 }

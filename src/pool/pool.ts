@@ -1,4 +1,5 @@
 import type { PoolCustoms } from '../check/pool-customs.ts';
+import type { LivePage } from '../job/live-page.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Resources } from '../job/spec.ts';
 import type { Policy } from '../recovery/policy.ts';
@@ -38,6 +39,13 @@ export interface Pool {
   stop(runFolder: string, jobs: readonly string[]): Promise<void>;
   /** Has jobs that the pool keeps back go on, changed as said; gives those it does not have, which need a new round. */
   release(runFolder: string, jobs: readonly string[], change: ResourceChange): Promise<string[]>;
+  /** The end of what the running attempt of a job prints; undefined where it is in the run's folder as it is printed. */
+  output(
+    runFolder: string,
+    job: string,
+    stream: 'out' | 'err',
+    signal: AbortSignal,
+  ): Promise<LivePage | undefined>;
   /** Takes a job's slot away, as its owner might. */
   evict(runFolder: string, job: string): Promise<void>;
 }

@@ -1,7 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { jobId } from '../../job/layout.ts';
+import type { PoolName } from '../../job/spec.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
@@ -54,7 +56,10 @@ async function logs(
       fix: `leave --attempt out, or say one of ${job.attempts.map((one) => one.attempt).join(', ') || '(none yet)'}`,
     });
   if (number === undefined && !follow) cli.err(`job ${job.id} has not started yet\n`);
-  await showLogs(cli, { runFolder: run.folder, job: job.id, from: number, follow, err });
+  const stream = err ? 'err' : 'out';
+  const pool = openPool(state.pool as PoolName, cli);
+  const live = () => pool.output(run.folder, job.id, stream, cli.signal);
+  await showLogs(cli, { runFolder: run.folder, job, from: number, follow, stream, live });
   nextCommands(cli, [
     ...(err ? [] : ([[`updraft logs ${run.argument} ${job.id} --err`, 'its stderr']] as const)),
     [`updraft status ${run.argument}`, 'how each job stands'],

@@ -99,7 +99,9 @@ async function whyRun(
           ] as const,
         ]
       : []),
-    [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
+    jobs.find(({ id }) => id === job)?.status === 'running'
+      ? [`updraft logs ${run.argument} ${job} -f`, 'what it prints, as it does']
+      : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
     [`updraft status ${run.argument}`, 'how each job stands'],
   ]);
 }

@@ -23,6 +23,7 @@ import { releaseHeld } from './release-held.ts';
 import { renderOrders } from './render-orders.ts';
 import { renderItems, renderSubmit } from './render-submit.ts';
 import { submitOnce } from './submit-once.ts';
+import { tailJob } from './tail-job.ts';
 import { userEnvironment } from './user-environment.ts';
 
 export interface CondorStart {
@@ -79,6 +80,10 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
       const names = await latestIds(runFolder);
       const released = await releaseHeld(tools, jobs, names, change);
       return jobs.filter((job) => !released.has(job));
+    },
+    async output(runFolder, job, stream, signal) {
+      const id = (await latestIds(runFolder)).get(job);
+      return id === undefined ? undefined : tailJob(await CondorTools.find(env), id, stream, signal);
     },
     async evict(runFolder, job) {
       const id = (await latestIds(runFolder)).get(job);

@@ -60,16 +60,28 @@ export class CondorTools {
 
   /** The standard output of a command; a Fault with its own words when it fails or does not answer. */
   async ask(name: string, args: string[], cwd?: string): Promise<string> {
+    return (await this.askBytes(name, args, { cwd })).toString();
+  }
+
+  /** The same, as the bytes that they are. */
+  async askBytes(
+    name: string,
+    args: string[],
+    { cwd, signal }: { cwd?: string | undefined; signal?: AbortSignal } = {},
+  ): Promise<Buffer> {
     try {
       const { stdout } = await run(this.command(name), args, {
         env: { ...this.env },
+        encoding: 'buffer',
         timeout: this.patienceMs,
         killSignal: 'SIGKILL',
         maxBuffer: 1 << 28,
         ...(cwd === undefined ? {} : { cwd }),
+        ...(signal === undefined ? {} : { signal }),
       });
       return stdout;
     } catch (error) {
+      signal?.throwIfAborted();
       throw this.#fault(name, error);
     }
   }
@@ -100,9 +112,10 @@ export class CondorTools {
   }
 
   #fault(name: string, error: unknown): Fault {
-    const { killed, stderr = '', message } = error as Error & { killed?: boolean; stderr?: string };
+    const { killed, stderr, message } = error as Error & { killed?: boolean; stderr?: Buffer };
     if (killed === true) return this.silence(name);
-    const said = stderr.trim() === '' ? message : stderr.trim();
+    const words = stderr?.toString().trim() ?? '';
+    const said = words === '' ? message : words;
     const fix = isUnreachable(said)
       ? 'the scheduler does not answer: try again in a while; `condor_q` shows when it is back'
       : `see what ${name} says`;

@@ -33,6 +33,8 @@ export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
     stop: (runFolder) => startSupervisor(runFolder, start),
     // Nothing is kept here but in the journal: all that ended needs a new round.
     release: (_, jobs) => Promise.resolve([...jobs]),
+    // Attempts write into the run's folder.
+    output: () => Promise.resolve(undefined),
     evict: (runFolder, job) => evictAgent(runFolder, job, start.kill),
   };
 }

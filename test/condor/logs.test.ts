@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { condorBench, onlyJob, type CondorBench } from './condor-bench.ts';
+
+const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+
+/** A training that prints, and goes on only when it is told. */
+const talking = (go: string): string => `
+name = "talking"
+[train]
+command = '''
+echo first é; echo aside >&2
+seq 60000
+until [ -e "${go}" ]; do sleep 0.1; done
+echo last; echo 1 > out.txt
+'''
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+`;
+
+/** `updraft logs` as it is told what to show; `until` waits for a word of what it prints. */
+function logs(t: TestContext, { folder, env }: CondorBench, ...args: string[]) {
+  const child = spawn(process.execPath, [main, 'logs', ...args], {
+    cwd: folder,
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const said = { out: '', err: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => void (said.out += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => void (said.err += text));
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, ...said }));
+  const until = async (word: string): Promise<void> => {
+    while (!said.out.includes(word)) await Promise.race([once(child.stdout, 'data'), ended.then(fail)]);
+  };
+  const fail = (): never => assert.fail(`it ended: ${said.out.slice(-500)}${said.err}`);
+  return { child, said, ended, until };
+}
+
+test('what a running job prints on its machine is followed, and each byte is shown once', async (t) => {
+  const bench = await condorBench(t, {});
+  if (bench === undefined) return;
+  const go = path.join(bench.folder, 'go');
+  await writeFile(path.join(bench.folder, 'updraft.toml'), talking(go));
+  const run = await bench.submit();
+  const following = logs(t, bench, '-f');
+  await following.until('\n60000\n');
+
+  const [once, aside] = await Promise.all([logs(t, bench).ended, logs(t, bench, '--err').ended]);
+  assert.equal(aside.out, 'aside\n', aside.err);
+  // Of more than a page, the latest is shown while the job runs, and how much is not.
+  assert.ok(once.out.endsWith('\n59999\n60000\n'), once.err);
+  assert.match(once.err, /^--- \d+ bytes are left out here: all comes when the attempt ends ---$/m);
+
+  const left = logs(t, bench, '-f');
+  await left.until('60000\n');
+  left.child.kill('SIGINT');
+  const { code, err } = await left.ended;
+  assert.deepEqual([code, /stopped by the user/.test(err)], [5, true], err);
+
+  await writeFile(go, '');
+  const whole = await following.ended;
+  assert.equal(whole.code, 0, whole.err);
+  const shown = whole.out.split('\n');
+  assert.deepEqual([shown.at(-3), shown.at(-2)], ['60000', 'last']);
+  assert.equal(new Set(shown).size, shown.length);
+  assert.equal(onlyJob(await bench.finish(run)).outcome, 'success');
+  const after = await logs(t, bench).ended;
+  const numbers = Array.from({ length: 60_000 }, (_, index) => String(index + 1));
+  assert.equal(after.out, ['first é', ...numbers, 'last', ''].join('\n'));
+});
