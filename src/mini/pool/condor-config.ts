@@ -112,13 +112,17 @@ function siteConfig(site: Site): string[] {
   ];
 }
 
+/** A version of CUDA as drivers number it: 12.4 is 12040. */
+const cudaNumber = (version: number): number =>
+  Math.trunc(version) * 1000 + Math.round((version % 1) * 10) * 10;
+
 /** The script that tells a startd which GPUs it has, as `condor_gpu_discovery` would. */
 export function gpuScript(sites: Site[]): string {
   const cases = sites.flatMap((site) => {
     if (site.gpu === undefined) return [];
     const { model, capability, memoryMegabytes, driver, count } = site.gpu;
     const ids = Array.from({ length: count }, (_, index) => `GPU-${localName(site)}${index}`);
-    const common = `Capability=${capability.toFixed(1)}; DeviceName="${model}"; DriverVersion=${driver}; GlobalMemoryMb=${memoryMegabytes}; MaxSupportedVersion=${Math.round(driver * 10) * 100};`;
+    const common = `Capability=${capability.toFixed(1)}; DeviceName="${model}"; DriverVersion=${driver}; GlobalMemoryMb=${memoryMegabytes}; MaxSupportedVersion=${cudaNumber(driver)};`;
     const each = ids.map((id) => `${id.replace('-', '_')}=[ id="${id}"; ]`);
     return [
       `${localName(site)}) cat <<'END'`,
