@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import type { Env } from '../../src/base/env.ts';
+import type { Finding } from '../../src/check/finding.ts';
+import type { JobState } from '../../src/journal/state.ts';
+import type { Explanation } from '../../src/recovery/explanation.ts';
+import { condorBench, type CondorBench } from '../condor/condor-bench.ts';
+import { ObjectBench } from '../objects/object-bench.ts';
+
+interface Checked {
+  exit: number;
+  findings: Finding[];
+}
+
+/** A user at the access point of a real pool, with a federation that has trouble on demand. */
+export interface CatalogueBench extends CondorBench {
+  objects: ObjectBench;
+  /** What `updraft check` says of the job file. */
+  check(...words: string[]): Promise<Checked>;
+  /** What `updraft why` says of the first job of a run. */
+  why(run: string): Promise<Explanation>;
+}
+
+/** A second without a byte is a stall here, where it takes twenty elsewhere. */
+const impatient: Env = { UPDRAFT_STALL_SECONDS: '1' };
+
+/**
+ * `prepare` publishes what the jobs need, and answers the project's files. Undefined, and the test skipped, where there
+ * is no pool or no agent.
+ */
+export async function catalogueBench(
+  t: TestContext,
+  prepare: (objects: ObjectBench) => Record<string, string> | Promise<Record<string, string>>,
+): Promise<CatalogueBench | undefined> {
+  const objects = await ObjectBench.open(t);
+  const bench = await condorBench(t, await prepare(objects), { env: { ...objects.env, ...impatient } });
+  if (bench === undefined) return undefined;
+  const updraft = (words: string[]) => objects.updraft(words, { cwd: bench.folder, env: bench.env });
+  return {
+    ...bench,
+    objects,
+    async check(...words) {
+      const { exit, out, err } = await updraft(['check', ...words, '--json']);
+      const [first = ''] = out.split('\n');
+      assert.match(first, /^\{"ok"/, err);
+      return { ...(JSON.parse(first) as Checked), exit };
+    },
+    async why(run) {
+      const { exit, out, err } = await updraft(['why', run, '0', '--json']);
+      assert.equal(exit, 0, err);
+      const [job] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
+      assert.ok(job !== undefined, out);
+      return job;
+    },
+  };
+}
+
+/** A job file for the real pool; `train` is more of [train], `tables` whatever comes after it. */
+export const jobFile = (command: string, { train = '', tables = '', run = '' } = {}): string =>
+  `name = "catalogue"
+[train]
+command = '''${command}'''
+outputs = ["out"]
+${train}
+${tables}
+[resources]
+memory = "128 MB"
+disk = "300 MB"
+[run]
+pool = "condor"
+${run}
+`;
+
+/** A file that a job streams from the federation. */
+export const demoData = (name = 'x.bin', more = ''): string =>
+  `[data.d]\nurl = "osdf:///demo/${name}"\nmethod = "stream"\nunpack = "none"\n${more}\n`;
+
+export const rulesOf = ({ findings }: Checked, level = 'error'): string[] =>
+  findings.filter((finding) => finding.level === level).map(({ rule }) => rule);
+
+/** For messages of assertions: how each attempt at a job ended. */
+export const endsOf = ({ outcome, attempts }: JobState): string =>
+  JSON.stringify([outcome, ...attempts.map((one) => [one.outcome, one.exit, one.pool?.site, one.fault])]);
+
+export const constraint = (run: string): [string, string] => [
+  '-constraint',
+  `UpdraftRun == "${path.basename(run)}"`,
+];
