@@ -24,7 +24,8 @@ The command line and the agent end with the same codes. 0 is success. A training
 lies in Updraft's range, 90 to 119; a training that ended by a signal gives 128 plus the signal's number. 85 says that a checkpoint
 was saved and that the same is to be run again: trainings end so, and the agent on HTCondor ([checkpoints](checkpoints.md)).
 
-With \`--json\` a command that fails prints \`{"error": {"kind", "message", "fix", "about", "exit"}}\` on stdout.
+With \`--json\` a command that fails prints one object, \`{"error": {"kind", "message", "fix", "about", "exit"}}\`, on stdout. Commands whose very answer
+is that something is wrong (\`check\`, \`adopt\`, \`rehearse\`) say so with \`"ok": false\` in that answer, and nothing after it.
 
 | code | kind | what it means | does another try help? |
 | --- | --- | --- | --- |

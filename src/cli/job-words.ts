@@ -9,6 +9,7 @@ import { bytesOf, latestAttempt, remaining, silence } from './job-progress.ts';
 export function jobWord(job: JobState): string {
   if (job.held !== undefined) return 'held';
   if (job.isKeptBack) return 'kept-back';
+  if (job.isUntold) return 'not known';
   if (job.status === 'ended') return job.outcome ?? 'lost';
   return job.status === 'running' ? (latestAttempt(job)?.phase ?? 'queued') : 'waiting';
 }

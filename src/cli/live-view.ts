@@ -57,6 +57,7 @@ const phaseGroup: Record<string, Group> = {
   waiting: 'idle',
   queued: 'idle',
   'kept-back': 'idle',
+  'not known': 'idle',
 };
 const groupOf = (job: JobState): Group => phaseGroup[jobWord(job)] ?? 'failed';
 

@@ -64,7 +64,7 @@ export class RunFold {
   }
 
   state(garbled = 0, trouble?: AccountTrouble): RunState {
-    const jobs = [...this.#jobs.values()];
+    const jobs = [...this.#jobs.values()].map((job) => (trouble?.isAllLost ? untold(job) : job));
     const endedAt = runEndedAt(jobs);
     return {
       ...this.#run,
@@ -218,6 +218,10 @@ const stopping = (job: JobState, t: string): JobState =>
         endedAt: t,
       }
     : { ...job, stopRequested: true };
+
+/** A job that seems to wait only because nobody tells of it. */
+const untold = (job: JobState): JobState =>
+  job.status === 'waiting' && !job.isKeptBack ? { ...job, isUntold: true } : job;
 
 /** A job that waits anew. */
 const again = (job: JobState): JobState => ({

@@ -27,12 +27,14 @@ export interface RunState {
 export interface AccountTrouble {
   message: string;
   fix: string;
+  /** Nothing that the file told is known any more. */
+  isAllLost?: true;
 }
 
 /** Jobs by how they stand; the parts add up to `total`. */
 export interface Tally extends Record<Outcome, number> {
   total: number;
-  /** No attempt yet, or between two. */
+  /** No attempt yet, or between two; also those of which nobody can tell. */
   waiting: number;
   running: number;
 }
@@ -49,6 +51,8 @@ export interface JobState {
   stopRequested: boolean;
   /** Whether it waits for the jobs that went ahead of it as canaries. */
   isKeptBack?: true;
+  /** Nobody can tell how it stands: the pool's account of it is lost. */
+  isUntold?: true;
   /** The round it was last handed to the pool in; the first when it is not told. */
   round?: number;
   /** The attempts of earlier rounds: they do not count against this one. */

@@ -3,8 +3,10 @@ import { copyFile, readFile, rename, rm, truncate, writeFile } from 'node:fs/pro
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
+import * as status from '../../src/cli/commands/status.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { condorBench, onlyJob } from './condor-bench.ts';
 
 const file = (command: string): Record<string, string> => ({
@@ -81,7 +83,12 @@ test('a run whose log is missing or is another one says so to whoever asks later
   const log = path.join(run, 'events.log');
   const text = await readFile(log, 'utf8');
   await rm(log);
-  assert.match((await readRunState(run)).trouble?.message ?? '', /is gone: how the jobs stand is not known/);
+  const lost = await readRunState(run);
+  assert.match(lost.trouble?.message ?? '', /is gone: how the jobs stand is not known/);
+  assert.equal(onlyJob(lost).isUntold, true);
+  const seen = await runCommand(status, [run], { cwd: bench.folder });
+  assert.match(seen.out, /: 1 job, 1 not known\n/);
+  assert.match(seen.out, /^0000 .* not known /m);
   await writeFile(log, text.replace(/^(\d{3}) \(\d+\./gm, '$1 (99999.').replaceAll(path.basename(run), 'x'));
   assert.match((await readRunState(run)).trouble?.message ?? '', /does not name the run's jobs/);
 });

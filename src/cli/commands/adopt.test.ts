@@ -57,16 +57,18 @@ test('an error is shown with its line and its fix, and ends with exit code 3', a
 
 test('as JSON, the findings are one object with stable keys', async (t) => {
   const cwd = await temporaryFolder(t, { 'job.sub': twice, 'run.sh': script });
-  const [line = ''] = program(cwd, 'job.sub', '--json').stdout.split('\n');
-  const answer = JSON.parse(line) as {
+  const { status, stdout } = program(cwd, 'job.sub', '--json');
+  assert.equal(status, 3);
+  const answer = JSON.parse(stdout) as {
     format: number;
+    ok: boolean;
     queues: unknown[];
     findings: Finding[];
     condor: { asked: boolean };
   };
   assert.deepEqual(
-    [answer.format, answer.queues, answer.condor.asked],
-    [1, [{ line: 11, text: 'queue', jobs: 1 }], false],
+    [answer.format, answer.ok, answer.queues, answer.condor.asked],
+    [1, false, [{ line: 11, text: 'queue', jobs: 1 }], false],
   );
   assert.deepEqual(
     answer.findings.map(({ rule, severity, file, line }) => [rule, severity, file, line]),

@@ -19,6 +19,7 @@ import { findProfile } from '../../pool/condor/find-profile.ts';
 import { limitsOf } from '../adopt/limits-of.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
+import { ToldFault } from '../told-fault.ts';
 
 interface Options {
   json?: true;
@@ -87,8 +88,11 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
       ? await submit(cli, file, evidence, options, isBad)
       : undefined;
   if (options.json === true)
-    cli.out(`${JSON.stringify(answer(file, evidence, findings, condor, adopted))}\n`);
+    cli.out(
+      `${JSON.stringify({ format: 1, ok: !isBad, ...answer(file, evidence, findings, condor, adopted) })}\n`,
+    );
   if (adopted !== undefined) tellNext(cli, adopted);
+  else if (isBad && options.json === true) throw new ToldFault(errorsFound(file, argument));
   else if (isBad) throw errorsFound(file, argument);
   else if (options.json !== true)
     nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it as it is and watch it']]);
@@ -150,7 +154,6 @@ function answer(
   adopted: AdoptedRun | undefined,
 ): Record<string, unknown> {
   return {
-    format: 1,
     file,
     queues: submission.queues.map(({ place, text, total }) => ({
       line: place.line,

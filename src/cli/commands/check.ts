@@ -17,6 +17,7 @@ import {
 } from '../job-file-argument.ts';
 import { counted, headline, sentBytes } from '../plan-text.ts';
 import { nextCommands } from '../next-commands.ts';
+import { ToldFault } from '../told-fault.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
   json?: true;
@@ -55,7 +56,8 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);
   else cli.out(checkText(titleOf(checked), checked, cli.columns));
-  if (errors > 0) throw errorsFound(checked.plan.file, errors, `updraft check${jobFileWord(where, options)}`);
+  if (errors > 0)
+    throw errorsFound(checked.plan.file, errors, `updraft check${jobFileWord(where, options)}`, options);
   if (options.json) return;
   nextCommands(cli, [
     [`updraft plan${jobFileWord(where, options)}`, 'what would be sent and run, and why'],
@@ -77,7 +79,7 @@ async function checkFile(cli: Cli, where: string, file: string, options: Options
   const title = `${where}: ${jobs === undefined ? 'jobs' : counted(jobs, 'job')} for HTCondor`;
   if (options.json) cli.out(`${JSON.stringify({ ok: errors === 0, ...checked })}\n`);
   else cli.out(checkText(found === '' ? `ok: ${title}` : `${title}; ${found}`, checked, cli.columns));
-  if (errors > 0) throw errorsFound(file, errors, `updraft check ${shellQuote(where)}`);
+  if (errors > 0) throw errorsFound(file, errors, `updraft check ${shellQuote(where)}`, options);
   if (!options.json)
     nextCommands(cli, [[`updraft adopt ${shellQuote(where)} --submit`, 'submit it as it is and watch it']]);
 }
@@ -103,8 +105,11 @@ function answer({ plan, findings, looked, unchecked }: Checked, ok: boolean): Re
   };
 }
 
-const errorsFound = (file: string, errors: number, again: string): Fault =>
-  new Fault('file-invalid', `${file}: ${counted(errors, 'error')}`, {
+/** With `--json` the answer has said it all. */
+function errorsFound(file: string, errors: number, again: string, { json }: Options): Fault {
+  const fault = new Fault('file-invalid', `${file}: ${counted(errors, 'error')}`, {
     fix: `correct ${errors === 1 ? 'it' : 'them'}, then run: ${again}`,
     about: file,
   });
+  return json ? new ToldFault(fault) : fault;
+}

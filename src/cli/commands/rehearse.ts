@@ -18,6 +18,7 @@ import {
   type JobFileOptions,
 } from '../job-file-argument.ts';
 import { nextCommands } from '../next-commands.ts';
+import { ToldFault } from '../told-fault.ts';
 
 interface Options extends JobFileOptions {
   json?: true;
@@ -46,9 +47,9 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     });
   });
   const proofs = proofsOf(await gatherEvidence(plan, rehearsal));
-  if (options.json) cli.out(`${JSON.stringify({ run: name, folder, proofs })}\n`);
-  else cli.out(`${proofText(proofs)}\n`);
   const failed = proofs.filter(({ result }) => result === 'failed');
+  if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
+  else cli.out(`${proofText(proofs)}\n`);
   nextCommands(cli, [
     ...(failed.length > 0 ? ([[`updraft why ${name}`, 'what befell its attempts']] as const) : []),
     [`updraft logs ${name}`, 'what the training printed'],
@@ -58,7 +59,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
         ] as const)
       : []),
   ]);
-  if (failed.length > 0) throw notProven(failed);
+  if (failed.length > 0) throw options.json ? new ToldFault(notProven(failed)) : notProven(failed);
 }
 
 const marks = { shown: '✓', failed: '✗', 'not shown': '–' } as const;

@@ -91,8 +91,10 @@ function row(job: JobState, now: number): string[] {
   ];
 }
 
-function totals({ tally, garbled }: RunState): string {
-  const { total, ...parts } = tally;
+function totals({ jobs, tally, garbled }: RunState): string {
+  const { total, ...told } = tally;
+  const untold = jobs.filter(({ isUntold }) => isUntold).length;
+  const parts = { ...told, waiting: told.waiting - untold, 'not known': untold };
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
   const lost = garbled === 0 ? '' : ` (${garbled} garbled line(s) in the journals)`;

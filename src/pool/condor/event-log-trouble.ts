@@ -22,6 +22,7 @@ export function eventLogTrouble(log: LogCondition): AccountTrouble | undefined {
   return {
     message: `HTCondor's log of the run, ${log.path}, ${what}`,
     fix: `the jobs themselves go on: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; put the log back if you have it, and leave it alone while jobs are in the queue`,
+    ...(log.told ? {} : { isAllLost: true }),
   };
 }
 
