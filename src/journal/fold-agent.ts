@@ -1,3 +1,4 @@
+import { changeStall } from './change-stall.ts';
 import { phases, type AgentEntry, type Phase } from './entry.ts';
 import type { AgentState, FetchState, TrainingState } from './state.ts';
 
@@ -14,7 +15,9 @@ import type { AgentState, FetchState, TrainingState } from './state.ts';
  * The time between two entries belongs to the phase that was open. Where the journal stops, the account stops.
  */
 export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
-  const state = advance(before ?? fresh(entry), entry);
+  const advanced = advance(before ?? fresh(entry), entry);
+  const stall = changeStall(advanced, entry);
+  const state = stall === undefined ? advanced : { ...advanced, stall };
   switch (entry.kind) {
     case 'agent-started': {
       const { version, host, site, gpus } = entry;
@@ -32,7 +35,9 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'training-ended':
       return { ...state, training: changeTraining(state.training ?? { command: '' }, entry) };
     case 'heartbeat':
-      return { ...state, memoryBytes: entry.memoryBytes, quietSeconds: entry.quietSeconds };
+      return { ...state, ...beat(state, entry) };
+    case 'self-test':
+      return withLacks(state, entry);
     case 'checkpoint-saved': {
       const { files, bytes, epoch, step, t } = entry;
       return { ...state, checkpoint: { savedAt: t, files, bytes, ...defined({ epoch, step }) } };
@@ -54,7 +59,6 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     }
     case 'fault':
       return { ...state, faults: [...state.faults, entry.fault] };
-    case 'self-test':
     case 'first-epoch':
     case 'environment-ready':
     case 'cleaned':
@@ -62,6 +66,18 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
     case 'agent-ended':
       return { ...state, outcome: entry.outcome, exit: entry.exit };
   }
+}
+
+function beat(
+  { peakMemoryBytes = 0 }: AgentState,
+  { memoryBytes, quietSeconds }: Extract<AgentEntry, { kind: 'heartbeat' }>,
+): Partial<AgentState> {
+  return { memoryBytes, quietSeconds, peakMemoryBytes: Math.max(peakMemoryBytes, memoryBytes) };
+}
+
+function withLacks(state: AgentState, { checks }: Extract<AgentEntry, { kind: 'self-test' }>): AgentState {
+  const lacks = checks.filter(({ ok }) => !ok).map(({ name, said }) => ({ name, said }));
+  return lacks.length === 0 ? state : { ...state, lacks };
 }
 
 function fresh(entry: AgentEntry): AgentState {
@@ -108,7 +124,7 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
     case 'fetched': {
       const { bytes, seconds, verified, servers } = entry;
       const most = servers.toSorted((a, b) => b.bytes - a.bytes)[0]?.server ?? old.server;
-      return { bytes, total: bytes, seconds, verified, rate: 0, done: true, server: most };
+      return { bytes, total: bytes, seconds, verified, rate: 0, done: true, server: most, servers };
     }
     case 'unpacked':
       return { unpackedFiles: entry.files };

@@ -125,7 +125,17 @@ test('bytes, server, setbacks and verification of each object are kept apart', (
     [0, { kind: 'fetch-progress', object: 'a', bytes: 5, total: 10, rate: 2, server: 'c1' }],
     [1, { kind: 'fetch-setback', object: 'a', server: 'c1', fault }],
     [2, { kind: 'fetch-progress', object: 'b', bytes: 1, rate: 1, server: 'c2' }],
-    [3, { kind: 'fetched', object: 'a', bytes: 10, seconds: 3, verified: 'size', servers: [] }],
+    [
+      3,
+      {
+        kind: 'fetched',
+        object: 'a',
+        bytes: 10,
+        seconds: 3,
+        verified: 'size',
+        servers: [{ server: 'c1', bytes: 10 }],
+      },
+    ],
   );
   const fetches = fold(spoken).jobs[0]?.attempts[0]?.agent?.fetches;
   assert.deepEqual(fetches, [
@@ -139,6 +149,7 @@ test('bytes, server, setbacks and verification of each object are kept apart', (
       done: true,
       verified: 'size',
       seconds: 3,
+      servers: [{ server: 'c1', bytes: 10 }],
     },
     { object: 'b', bytes: 1, rate: 1, server: 'c2', setbacks: [], done: false },
   ]);

@@ -116,11 +116,24 @@ export interface AgentState {
   /** It left for a moment, so that the pool could take the checkpoint away. */
   paused?: boolean;
   memoryBytes?: number;
+  /** The most memory it was seen to use. */
+  peakMemoryBytes?: number;
   quietSeconds?: number;
+  /** What the machine lacked when it was asked before any data moved. */
+  lacks?: { name: string; said: string }[];
+  /** Fetching that stood still until a server was given up. */
+  stall?: StallState;
   outputs: { path: string; bytes: number; sha256: string }[];
   faults: FaultRecord[];
   outcome?: Outcome;
   exit?: number;
+}
+
+export interface StallState {
+  /** Milliseconds, part of `millis.fetching`. */
+  millis: number;
+  /** When bytes last came, or a server was last given up. */
+  since: string;
 }
 
 export interface FetchState {
@@ -134,6 +147,8 @@ export interface FetchState {
   done: boolean;
   verified?: Verified;
   seconds?: number;
+  /** Who gave how much, once it is done. */
+  servers?: { server: string; bytes: number }[];
   unpackedFiles?: number;
 }
 

@@ -1,11 +1,12 @@
 import { phases, type Outcome, type Phase } from '../journal/entry.ts';
-import type { AttemptState, RunState } from '../journal/state.ts';
+import type { AgentState, AttemptState, RunState } from '../journal/state.ts';
 
 /**
  * Where a second of an attempt can go. `queued` is the wait before the attempt; the phases are the agent's own
- * account, and what the pool moved before and after it; `overhead` is starting the agent and noticing its end; `unknown` is time for which nobody spoke.
+ * account, and what the pool moved before and after it; `stalled` is fetching that stood still until a server was
+ * given up; `overhead` is starting the agent and noticing its end; `unknown` is time for which nobody spoke.
  */
-export const columns = [...phases, 'overhead', 'unknown'] as const;
+export const columns = [...phases, 'stalled', 'overhead', 'unknown'] as const;
 export type Column = (typeof columns)[number];
 export type Millis = Record<Column, number>;
 
@@ -47,7 +48,8 @@ function ledgerRow(attempt: AttemptState): LedgerRow {
   millis.queued = between(attempt.waitingSince, attempt.startedAt) + (agent?.millis.queued ?? 0);
   // The two machines' clocks are never compared: only how long each says it took.
   const { fetching, returning } = attempt.pool?.millis ?? { fetching: 0, returning: 0 };
-  millis.fetching += fetching;
+  millis.stalled = stalledMillis(agent);
+  millis.fetching += fetching - millis.stalled;
   millis.returning += returning;
   const spoken = fetching + returning + (agent === undefined ? 0 : sumOf(agent.millis));
   const silence = Math.max(0, between(attempt.startedAt, attempt.endedAt) - spoken);
@@ -62,6 +64,10 @@ function ledgerRow(attempt: AttemptState): LedgerRow {
     total: totalOf(millis),
   };
 }
+
+/** Fetching that stood still until a server was given up. */
+export const stalledMillis = (agent: AgentState | undefined): number =>
+  Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
 
 const noTime = (): Millis => Object.fromEntries(columns.map((column) => [column, 0])) as Millis;
 

@@ -1,5 +1,9 @@
 import type { JobState, RunState } from '../journal/state.ts';
+import { cacheReports, type CacheReport } from './log/cache-reports.ts';
+import { failureReports, type FailureReport } from './log/failure-reports.ts';
+import type { ResourceReport } from './log/resource-reports.ts';
 import { runJobs } from './log/run-jobs.ts';
+import { runResources, type RunContext } from './log/run-resources.ts';
 import { siteReports, type SiteReport } from './log/site-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
 import { columns, ledger, type Column, type LedgerRow, type Millis } from './ledger.ts';
@@ -33,10 +37,12 @@ export interface Summary {
   usefulShare: number | null;
   /** From a job's first start to its valid result. */
   completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
-  /** Ended jobs without a valid result, by cause; the shares add up to 1. */
-  failures: { cause: string; jobs: number; share: number }[];
+  /** Jobs that ended or are held without a valid result, by cause; the shares add up to 1. */
+  failures: FailureReport[];
   /** By the jobs whose last attempt was there. */
   sites: SiteReport[];
+  caches: CacheReport[];
+  resources: ResourceReport[];
   attempts: AttemptSummary[];
   garbledLines: number;
 }
@@ -51,7 +57,8 @@ export interface AttemptSummary {
   totalSeconds: number;
 }
 
-export function summary(state: RunState): Summary {
+export function summary(state: RunState, context: RunContext = {}): Summary {
+  const logged = runJobs(state, context);
   const { rows, sum, slot, useful } = ledger(state);
   const { tally } = state;
   return {
@@ -76,8 +83,10 @@ export function summary(state: RunState): Summary {
     slotSeconds: inSeconds(sum),
     usefulShare: slot === 0 ? null : useful / slot,
     completion: completion(state.jobs),
-    failures: failures(state.jobs),
-    sites: siteReports(runJobs(state)),
+    failures: failureReports(logged),
+    sites: siteReports(logged),
+    caches: cacheReports(logged),
+    resources: runResources(logged, context),
     attempts: rows.map(({ millis, total, ...row }) => ({
       ...row,
       seconds: inSeconds(millis),
@@ -112,13 +121,3 @@ function completionSeconds(job: JobState): number[] {
 /** Journals know milliseconds; more figures would only be noise. */
 const toMillis = (seconds: number | null): number | null =>
   seconds === null ? null : Math.round(seconds * 1000) / 1000;
-
-function failures(jobs: readonly JobState[]): Summary['failures'] {
-  const failed = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
-  const causes = Map.groupBy(failed, causeOf);
-  return [...causes]
-    .map(([cause, same]) => ({ cause, jobs: same.length, share: same.length / failed.length }))
-    .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));
-}
-
-const causeOf = (job: JobState): string => job.attempts.at(-1)?.fault?.kind ?? job.outcome ?? 'lost';

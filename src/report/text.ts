@@ -1,7 +1,8 @@
 import { printable } from '../base/printable.ts';
 import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
-import { kinds } from '../fault/kinds.ts';
 import { columns, type Column } from './ledger.ts';
+import { sectionText } from './log/section-text.ts';
+import { cacheSection, resourceSection } from './log/sections.ts';
 import { showMillis } from './show-millis.ts';
 import type { Summary } from './summary.ts';
 
@@ -23,6 +24,7 @@ export function reportText(report: Summary, { width, bar }: Page): string {
     '',
     ...attemptTable(report, width),
     ...failureLines(report, width),
+    ...places(report, { width, bar }),
     ...(report.garbledLines === 0
       ? []
       : ['', `${report.garbledLines} line(s) of the journals could not be read and are left out.`]),
@@ -118,17 +120,24 @@ const short: Record<Column, string> = {
   saving: 'save',
   returning: 'return',
   cleaning: 'clean',
+  stalled: 'stalled',
   overhead: 'over',
   unknown: 'unknown',
 };
 
+/** The caches and the resources, where anything is known of them. */
+function places(report: Summary, page: Page): string[] {
+  const parts = [cacheSection(report), resourceSection(report)].filter(({ rows }) => rows.length > 0);
+  return parts.length === 0 ? [] : ['', sectionText(parts, page)];
+}
+
 function failureLines({ failures }: Summary, width: number): string[] {
   if (failures.length === 0) return [];
-  const rows = failures.map(({ cause, jobs, share }) => [
+  const rows = failures.map(({ cause, jobs, share, what }) => [
     cause,
     `${jobs} job${jobs === 1 ? '' : 's'}`,
     showShare(share),
-    cause in kinds ? kinds[cause as keyof typeof kinds].what : '',
+    what,
   ]);
   const table = textTable(
     [{ title: 'why' }, { title: 'jobs', align: 'right' }, { title: 'share', align: 'right' }, { title: '' }],

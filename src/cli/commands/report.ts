@@ -12,6 +12,7 @@ import type { FoundRun } from '../find-run.ts';
 import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
+import { runContext } from '../report/run-context.ts';
 import { tellReport, tellSections, type ReportForm } from '../report/report-words.ts';
 
 interface Flags extends ReportForm {
@@ -69,12 +70,13 @@ Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
 async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
   const state = await readRunState(run.folder);
+  const context = await runContext(run.folder, state);
   if (json) {
-    cli.out(`${JSON.stringify(runReport(run.folder, state))}\n`);
+    cli.out(`${JSON.stringify(runReport(run.folder, state, context))}\n`);
     return;
   }
   const width = cli.outIsTerminal ? cli.columns : 132;
-  cli.out(`${reportText(summary(state), { width, bar: glyphsFor(cli.env).done })}\n`);
+  cli.out(`${reportText(summary(state, context), { width, bar: glyphsFor(cli.env).done })}\n`);
   nextCommands(cli, [
     ...failureCommands(state, run.argument),
     [`updraft status ${run.argument}`, 'how each job stands'],

@@ -9,6 +9,7 @@ import { readRun } from '../../report/log/read-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
+import { runContext } from './run-context.ts';
 
 /** What a report is about: a run of ours, or event logs of anybody's. */
 export type ReportSource = { run: FoundRun } | { logs: string[] };
@@ -42,7 +43,11 @@ async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
 }
 
 export async function readSource(cli: Cli, source: ReportSource): Promise<ReadLogs> {
-  if ('run' in source) return readRun(source.run.folder, await readRunState(source.run.folder));
+  if ('run' in source) {
+    const { folder } = source.run;
+    const state = await readRunState(folder);
+    return readRun(folder, state, await runContext(folder, state));
+  }
   return readLogs(
     source.logs.map((log) => path.resolve(cli.cwd, log)),
     cli.signal,

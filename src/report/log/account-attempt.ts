@@ -51,6 +51,7 @@ function countSpans(attempt: LoggedAttempt): Counted[] {
 const plain: Record<Exclude<Doing, 'input' | 'unpacking' | 'output' | 'executing'>, Column> = {
   queue: 'overhead',
   starting: 'overhead',
+  stalled: 'retriedTransfer',
   suspended: 'suspended',
   'cut-off': 'unknown',
   silent: 'unknown',

@@ -1,8 +1,18 @@
 import type { Cause } from '../../recovery/causes.ts';
 
-/** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it. */
+/** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;
+ * `stalled` is input that stood still until a server was given up, where a run's own journal tells. */
 export type Doing =
-  'queue' | 'input' | 'unpacking' | 'starting' | 'executing' | 'output' | 'suspended' | 'cut-off' | 'silent';
+  | 'queue'
+  | 'input'
+  | 'stalled'
+  | 'unpacking'
+  | 'starting'
+  | 'executing'
+  | 'output'
+  | 'suspended'
+  | 'cut-off'
+  | 'silent';
 
 /** What a job does while it has no slot. */
 export type Wait = 'idle' | 'held';
@@ -48,9 +58,19 @@ export interface LoggedAttempt {
   gpu: string;
   /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
   receivedBytes?: number;
-  /** How fast which cache delivered; only a run's own journal tells. */
-  caches?: { name: string; bytesPerSecond: number }[];
+  /** Which cache gave how much, in fetches of how long; only a run's own journal tells. */
+  caches?: CacheShare[];
   resources: readonly UsedResource[];
+}
+
+/** What a cache gave of an object. */
+export interface CacheShare {
+  name: string;
+  bytes: number;
+  /** How long the whole fetch took; 0 where it did not end. */
+  seconds: number;
+  /** How often it was given up. */
+  setbacks: number;
 }
 
 /** A resource that was asked for and measured. */

@@ -1,8 +1,9 @@
 import { ascending, mean, quantile } from '../statistics.ts';
 import type { Cause } from '../../recovery/causes.ts';
-import { describeCause } from './causes.ts';
+import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
+import { failureReports, type FailureReport } from './failure-reports.ts';
 import { groupReports, type GroupReport } from './group-reports.ts';
 import type { JobOutcome, LoggedJob } from './history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
@@ -38,21 +39,13 @@ export interface LogReport {
   /** The time on slots by machine, and by the models of its GPUs; the ones that lost most first. */
   machines: GroupReport[];
   gpus: GroupReport[];
+  /** What each cache gave to a run; no event of a log tells, so it is empty there. */
+  caches: CacheReport[];
   resources: ResourceReport[];
   slowest: { job: string; seconds: number }[];
   mostWasteful: { job: string; outcome: JobOutcome; attempts: number; lostSeconds: number; mostly: Column }[];
   /** What a reader of the figures should know about the logs. */
   notes: string[];
-}
-
-export interface FailureReport {
-  cause: Cause;
-  jobs: number;
-  share: number;
-  what: string;
-  remedy: string;
-  /** The pool's words for one of them. */
-  example: { job: string; reason: string } | null;
 }
 
 const listed = 10;
@@ -77,11 +70,12 @@ export function logReport(
     slotTotalSeconds: slotMillis / 1000,
     usefulShare: slotMillis === 0 ? null : sum.usefulCompute / slotMillis,
     completion: completion(rows),
-    failures: failures(jobs),
+    failures: failureReports(jobs),
     setbacks: setbacks(rows),
     sites: siteReports(jobs),
     machines: groupReports(rows, ({ machine }) => machine),
     gpus: groupReports(rows, ({ gpu }) => gpu),
+    caches: cacheReports(jobs),
     resources: resourceReports(jobs),
     slowest: slowest(rows),
     mostWasteful: mostWasteful(rows),
@@ -111,22 +105,6 @@ function completion(rows: readonly JobRow[]): LogReport['completion'] {
     medianSeconds: rounded(quantile(spans, 0.5)),
     p95Seconds: rounded(quantile(spans, 0.95)),
   };
-}
-
-const isFailed = ({ outcome }: LoggedJob): boolean =>
-  outcome === 'wrongOutput' || outcome === 'failed' || outcome === 'held' || outcome === 'removed';
-
-function failures(jobs: readonly LoggedJob[]): FailureReport[] {
-  const failed = jobs.filter(isFailed);
-  return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
-    .map(([cause, same]): FailureReport => {
-      const told = same.find(({ reason }) => reason !== undefined);
-      return {
-        ...{ cause, jobs: same.length, share: same.length / failed.length, ...describeCause(cause) },
-        example: told === undefined ? null : { job: told.id, reason: told.reason ?? '' },
-      };
-    })
-    .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));
 }
 
 function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {

@@ -3,11 +3,12 @@ import { ledgerOf } from './event-ledger.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { runJobs } from './run-jobs.ts';
+import { runResources, type RunContext } from './run-resources.ts';
 import { summary, type AttemptSummary, type Summary } from '../summary.ts';
 
 /** A run by its own state, accounted for as a log would be. */
-export function readRun(folder: string, state: RunState): ReadLogs {
-  const jobs = runJobs(state);
+export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
+  const jobs = runJobs(state, context);
   const facts = {
     ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
     firstTime: first(jobs.map(({ from }) => from)),
@@ -17,7 +18,15 @@ export function readRun(folder: string, state: RunState): ReadLogs {
     ),
   };
   const ledger = ledgerOf(jobs, facts);
-  return { jobs, ledger, report: logReport([folder], jobs, ledger, []) };
+  const report = logReport([folder], jobs, ledger, notesOn(state));
+  return { jobs, ledger, report: { ...report, resources: runResources(jobs, context) } };
+}
+
+function notesOn({ trouble, garbled }: RunState): string[] {
+  return [
+    ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
+    ...(garbled === 0 ? [] : [`${garbled} lines of the journals could not be read and are left out.`]),
+  ];
 }
 
 /** What `report --json` prints of a run: the keys of any report, and what only a run has. */
@@ -34,10 +43,13 @@ export interface RunReport extends LogReport {
   garbledLines: number;
 }
 
-export function runReport(folder: string, state: RunState): RunReport {
-  const { run, name, pool, createdAt, endedAt, slotSeconds, attempts, garbledLines } = summary(state);
+export function runReport(folder: string, state: RunState, context: RunContext = {}): RunReport {
+  const { run, name, pool, createdAt, endedAt, slotSeconds, attempts, garbledLines } = summary(
+    state,
+    context,
+  );
   return {
-    ...readRun(folder, state).report,
+    ...readRun(folder, state, context).report,
     ...{
       run,
       name,

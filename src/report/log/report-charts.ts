@@ -85,11 +85,13 @@ function rateChart(id: string, title: string, found: readonly Strip[]): Chart[] 
 
 function cacheRates(jobs: readonly LoggedJob[]): Chart[] {
   const fetched = jobs.flatMap(({ id, attempts }) =>
-    attempts.flatMap(({ caches = [] }) => caches.map((cache) => ({ ...cache, job: id }))),
+    attempts.flatMap(({ caches = [] }) =>
+      caches.filter(({ bytes, seconds }) => bytes > 0 && seconds > 0).map((cache) => ({ ...cache, job: id })),
+    ),
   );
   const found = [...Map.groupBy(fetched, ({ name }) => name)].map(([name, values]) => ({
     name,
-    values: values.map(({ job, bytesPerSecond }) => ({ name: job, value: bytesPerSecond })),
+    values: values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
   }));
   return rateChart('cache-rates', 'Transfer rate per cache', found);
 }

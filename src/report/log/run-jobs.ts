@@ -1,22 +1,24 @@
 import type { FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
 import type { Cause } from '../../recovery/causes.ts';
+import { cacheShares } from './cache-shares.ts';
 import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from './history.ts';
+import { usedMemory, type RunContext } from './run-resources.ts';
 import { runSpans } from './run-spans.ts';
 
 /**
  * A run's own jobs in the form of logged ones, so that both are accounted for and shown alike. How long each phase took
  * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
  */
-export function runJobs(state: RunState): LoggedJob[] {
-  return state.jobs.map(runJob);
+export function runJobs(state: RunState, context: RunContext = {}): LoggedJob[] {
+  return state.jobs.map((job) => runJob(job, context));
 }
 
-function runJob(job: JobState): LoggedJob {
+function runJob(job: JobState, context: RunContext): LoggedJob {
   const from = Date.parse(job.attempts[0]?.waitingSince ?? job.attempts[0]?.startedAt ?? '') || 0;
   let now = 0;
   const attempts = job.attempts.map((attempt, index) => {
-    const logged = runAttempt(attempt, now, isGoneOn(job, index));
+    const logged = runAttempt(attempt, now, isGoneOn(job, index), context);
     now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
     return logged;
   });
@@ -26,7 +28,7 @@ function runJob(job: JobState): LoggedJob {
     ...{ id: job.id, from, to: from + now, attempts, after: [], outcome },
     ...(outcome === 'success' || outcome === 'running' || outcome === 'waiting'
       ? {}
-      : { cause: causeOf(fault, outcome) }),
+      : { cause: causeOf(fault, endingOf(job)) }),
     ...(fault === undefined ? {} : { reason: fault.message }),
   };
 }
@@ -55,7 +57,9 @@ const endings: Record<Outcome, Ending> = {
   lost: 'lost',
 };
 
-function causeOf(fault: FaultRecord | undefined, ending: Ending | JobOutcome): Cause {
+const endingOf = ({ outcome }: JobState): Ending => (outcome === undefined ? 'failed' : endings[outcome]);
+
+function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
   if (fault !== undefined) return fault.kind;
   if (ending === 'removed') return 'user';
   if (ending === 'lost') return 'silent-end';
@@ -70,15 +74,17 @@ function isGoneOn({ attempts, status }: JobState, index: number): boolean {
   return next.savedBy === saved?.attempt && next.movedOn !== false;
 }
 
-function runAttempt(attempt: AttemptState, begun: number, isKept: boolean): LoggedAttempt {
+function runAttempt(
+  attempt: AttemptState,
+  begun: number,
+  isKept: boolean,
+  context: RunContext,
+): LoggedAttempt {
   const { agent, pool, outcome } = attempt;
   const ending = outcome === undefined ? 'running' : endings[outcome];
-  const caches = (agent?.fetches ?? []).flatMap(({ server, bytes, seconds = 0, done }) =>
-    done && seconds > 0 && server !== '' ? [{ name: server, bytesPerSecond: bytes / seconds }] : [],
-  );
   return {
     ...{ number: attempt.attempt, ...runSpans(attempt, begun, isKept) },
-    ...{ ending, checkpointed: false, caches, resources: [] },
+    ...{ ending, checkpointed: false, caches: cacheShares(agent), resources: usedMemory(agent, context) },
     ...(ending === 'success' || ending === 'running' ? {} : { cause: causeOf(attempt.fault, ending) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',

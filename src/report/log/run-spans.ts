@@ -1,12 +1,14 @@
 import type { Phase } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
+import { stalledMillis } from '../ledger.ts';
 import type { Doing, LoggedAttempt, Span } from './history.ts';
 
 /** The phases in the order in which they are drawn. */
-const order: [Phase | 'unknown', Doing][] = [
+const order: [Phase | 'stalled' | 'unknown', Doing][] = [
   ['queued', 'queue'],
   ['preparing', 'starting'],
   ['fetching', 'input'],
+  ['stalled', 'stalled'],
   ['unpacking', 'unpacking'],
   ['training', 'executing'],
   ['saving', 'output'],
@@ -58,9 +60,11 @@ function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
   return Math.min(training, Math.max(0, since));
 }
 
-function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'unknown'): number {
+function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | 'unknown'): number {
+  if (phase === 'stalled') return stalledMillis(agent);
   const moved = phase === 'fetching' || phase === 'returning' ? (pool?.millis[phase] ?? 0) : 0;
-  return (agent?.millis[phase] ?? 0) + moved;
+  const stood = phase === 'fetching' ? stalledMillis(agent) : 0;
+  return (agent?.millis[phase] ?? 0) + moved - stood;
 }
 
 const between = (from: string | undefined, to: string | undefined): number =>

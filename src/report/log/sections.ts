@@ -1,3 +1,4 @@
+import { formatSize } from '../../job/units.ts';
 import { showMillis } from '../show-millis.ts';
 import { describeCause } from './causes.ts';
 import { columnWords, slotColumns } from './columns.ts';
@@ -41,6 +42,7 @@ export function sections(report: LogReport): Section[] {
     groupSection('machines', 'Machines that lost most', 'machine', worst(report.machines)),
     wasteSection(report),
     slowestSection(report),
+    cacheSection(report),
     resourceSection(report),
   ].filter(({ rows }) => rows.length > 0);
 }
@@ -129,7 +131,7 @@ function siteSection({ sites }: LogReport): Section {
         ...[site.name, String(site.jobs), String(site.success), showSeconds(site.computeMeanSeconds)],
         ...[showSeconds(site.computeMedianSeconds), showSeconds(site.computeDeviationSeconds)],
         showSeconds(site.transferMedianSeconds),
-        site.transferBytesPerSecond === null ? '-' : `${(site.transferBytesPerSecond / 1e6).toFixed(1)} MB/s`,
+        site.transferBytesPerSecond === null ? '-' : `${formatSize(site.transferBytesPerSecond)}/s`,
       ]),
     ...(left > 0 ? { after: [`${left} more sites or machines with fewer jobs are left out here.`] } : {}),
   };
@@ -185,7 +187,23 @@ function slowestSection({ slowest }: LogReport): Section {
   };
 }
 
-function resourceSection({ resources }: LogReport): Section {
+/** Which cache or origin gave how much. */
+export function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
+  return {
+    ...{ id: 'caches', title: 'Caches and origins' },
+    head: [
+      ...[{ title: 'server' }, right('fetches'), right('given'), right('share'), right('rate')],
+      right('given up'),
+    ],
+    rows: caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => [
+      ...[name, String(fetches), formatSize(bytes), showShare(share)],
+      ...[bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`, String(setbacks)],
+    ]),
+  };
+}
+
+/** What was asked for and used, and what to ask for. */
+export function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
   const amount = (value: number, { unit }: ResourceReport) =>
     `${Number(value.toFixed(2))}${unit === null ? '' : ` ${unit}`}`;
   return {

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody } from './entry.ts';
+import { foldAgent } from './fold-agent.ts';
+import type { AgentState } from './state.ts';
+
+const fault = { kind: 'transfer-stalled', message: 'sent nothing' } as const;
+const fetching: AgentBody = { kind: 'phase', phase: 'fetching' };
+const setback = (server = 'a', object = 'x'): AgentBody => ({ kind: 'fetch-setback', object, server, fault });
+const moved = (bytes: number, object = 'x'): AgentBody => ({
+  ...{ kind: 'fetch-progress', object, bytes, rate: 1, server: 'a' },
+});
+
+/** The attempt's state after these entries, at these seconds. */
+function folded(...entries: [second: number, body: AgentBody][]): AgentState {
+  let state: AgentState | undefined;
+  for (const [seq, [second, body]] of entries.entries()) {
+    const t = new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+    state = foldAgent(state, { v: 1, t, seq, job: '0', attempt: 1, ...body });
+  }
+  assert.ok(state);
+  return state;
+}
+
+test('fetching that stands still until a server is given up is told apart, from the last byte that came', () => {
+  const { stall, millis } = folded(
+    [0, fetching],
+    [2, moved(10)],
+    [3, moved(20)],
+    [5, moved(20)],
+    [23, setback()],
+  );
+  assert.equal(stall?.millis, 20_000);
+  assert.equal(millis.fetching, 23_000);
+});
+
+test('a server that never answers costs all the time until it is given up, each time', () => {
+  assert.equal(
+    folded([0, fetching], [20, setback('a')], [40, setback('b')], [41, moved(5)]).stall?.millis,
+    40_000,
+  );
+});
+
+test('a server that is given up while another one delivers costs nothing', () => {
+  const entries: [number, AgentBody][] = [1, 2, 3, 4].map((second) => [second, moved(second * 10)]);
+  assert.equal(folded([0, fetching], ...entries, [4.9, setback('b')]).stall?.millis, 0);
+  const other = folded([0, fetching], [1, moved(10, 'y')], [2, moved(20, 'y')], [2.5, setback('b', 'x')]);
+  assert.equal(other.stall?.millis, 0);
+});
+
+test('what happens outside fetching is not in it, and a clock set back takes nothing away', () => {
+  const training: AgentBody = { kind: 'phase', phase: 'training' };
+  assert.equal(folded([0, fetching], [1, moved(1)], [2, training], [60, setback()]).stall?.millis, 0);
+  assert.equal(folded([100, fetching], [120, setback()], [50, setback()]).stall?.millis, 20_000);
+});
