@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { describe, test } from 'node:test';
+import type { RunState } from '../../src/journal/state.ts';
+import { onlyJob, result } from '../condor/condor-bench.ts';
+import { catalogueBench, constraint, endsOf, jobFile } from './catalogue-bench.ts';
+import { starterOf } from './starter-of.ts';
+
+/**
+ * Counts to `until` in its checkpoint, half a second each; after step 2 the checkpoint goes to the access point. The mark
+ * is a word of its command, by which its processes are found.
+ */
+function counting(until: number, run = ''): { mark: string; files: () => Record<string, string> } {
+  const mark = `mark-${randomUUID()}`;
+  const script = `
+trap 'exit 85' TERM
+n=$(cat ckpt/step 2>/dev/null || echo 0)
+while [ $n -lt ${until} ]; do
+  n=$((n+1)); echo "step $n/${until}"; echo $n > ckpt/part; mv ckpt/part ckpt/step
+  [ $n = 2 ] && exit 85
+  sleep 0.5 & wait $!
+done
+echo $n > out
+`;
+  const train = 'files = ["train.sh"]\ncheckpoint = "ckpt"';
+  const toml = jobFile(`sh train.sh ${mark}`, { train, run });
+  return { mark, files: () => ({ 'updraft.toml': toml, 'train.sh': script }) };
+}
+
+const isPast =
+  (step: number) =>
+  (state: RunState): boolean =>
+    (onlyJob(state).attempts[0]?.agent?.training?.step ?? 0) >= step;
+
+describe('machines that go away', { concurrency: 4 }, () => {
+  test('F8: a job whose connection is lost for good goes on elsewhere from its checkpoint', async (t) => {
+    const { mark, files } = counting(14);
+    const bench = await catalogueBench(t, files);
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    await bench.until(run, isPast(4));
+    process.kill(await starterOf(mark), 'SIGKILL');
+    const job = onlyJob(await bench.finish(run));
+    assert.equal(job.outcome, 'success', endsOf(job));
+    assert.equal(await result(run, 'out'), '14\n');
+    const resumed = job.attempts.at(-1)?.agent?.resumed;
+    assert.ok((resumed?.step ?? 0) >= 2, JSON.stringify(resumed));
+    const { because } = await bench.why(run);
+    assert.match(because.join(' '), /connection to the machine was lost/);
+  });
+
+  test('F9: a job whose lease expires on a machine that hangs goes on elsewhere from its checkpoint', async (t) => {
+    // Nothing takes it before its lease is as short as HTCondor allows.
+    const { mark, files } = counting(60, `requirements = 'MY.Go =?= true'`);
+    const bench = await catalogueBench(t, files);
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    await bench.tool('condor_qedit', ...constraint(run), 'JobLeaseDuration', '20');
+    await bench.tool('condor_qedit', ...constraint(run), 'Go', 'true');
+    await bench.until(run, isPast(4));
+    const starter = await starterOf(mark);
+    t.after(() => {
+      try {
+        process.kill(starter, 'SIGKILL');
+      } catch {
+        // HTCondor has ended it
+      }
+    });
+    process.kill(starter, 'SIGSTOP');
+    const state = await bench.until(run, (seen) => onlyJob(seen).attempts[1]?.agent?.resumed !== undefined);
+    const [first, second] = onlyJob(state).attempts;
+    assert.ok(first?.outcome === 'evicted' || first?.outcome === 'lost', endsOf(onlyJob(state)));
+    assert.ok((second?.agent?.resumed?.step ?? 0) >= 2, JSON.stringify(second?.agent));
+    const { because } = await bench.why(run);
+    assert.match(because.join(' '), /JobLeaseDuration|connection to the machine was lost/);
+  });
+
+  test('F12: a training that needs longer than the limit goes on from its checkpoint', async (t) => {
+    const { files } = counting(16);
+    const bench = await catalogueBench(t, () => {
+      const { 'updraft.toml': toml = '', ...sent } = files();
+      return { 'updraft.toml': toml.replace('[resources]', '[resources]\ntime = "6s"'), ...sent };
+    });
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    const job = onlyJob(await bench.finish(run));
+    assert.equal(job.outcome, 'success', endsOf(job));
+    assert.equal(job.attempts[0]?.agent?.resumed?.movedOn, true);
+  });
+
+  test('F12: without a checkpoint a job that is longer than the pool’s classes is refused in advance', async (t) => {
+    const bench = await catalogueBench(t, () => ({
+      'updraft.toml': jobFile('sleep 1; echo 1 > out')
+        .replace('[resources]', '[resources]\ntime = "50h"')
+        .replace('[run]', '[run]\nprofile = "ospool"'),
+    }));
+    if (bench === undefined) return;
+    const { exit, findings } = await bench.check('--quick');
+    assert.equal(exit, 3);
+    assert.match(findings.find(({ rule }) => rule === 'duration')?.message ?? '', /"2d2h" is longer than the 20h that the OSPool gives/);
+  });
+
+  test('F17: an eviction in the middle of computing costs what came after the last checkpoint', async (t) => {
+    const { files } = counting(14);
+    const bench = await catalogueBench(t, files);
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    await bench.until(run, isPast(6));
+    await bench.tool('condor_vacate_job', ...constraint(run));
+    const job = onlyJob(await bench.finish(run));
+    assert.deepEqual(
+      [job.outcome, ...job.attempts.map(({ outcome }) => outcome)],
+      ['success', 'evicted', 'success'],
+      endsOf(job),
+    );
+    assert.ok((job.attempts[1]?.agent?.resumed?.step ?? 0) >= 6, JSON.stringify(job.attempts[1]?.agent));
+  });
+});
