@@ -1,0 +1,34 @@
+import { execFile } from 'node:child_process';
+import { access, mkdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import type { PoolState } from '../src/mini/pool/pool.ts';
+
+const run = promisify(execFile);
+
+/** An image with PyTorch, made of the pool's own root folder and kept beside it; not compressed, to save time. */
+export async function torchImage({ root, bin }: PoolState): Promise<string> {
+  const image = `${root}.sif`;
+  const isMade = await access(image).then(
+    () => true,
+    () => false,
+  );
+  if (isMade) return image;
+  const draft = `${root}.image-${process.pid}`;
+  try {
+    await mkdir(draft);
+    // A copy in which everything is ours: Apptainer cannot give files to users that its namespace does not know.
+    const leftOut = ['proc', 'sys', 'dev', 'var/cache', 'usr/share', 'usr/lib/condor', 'usr/libexec/condor'];
+    const words = leftOut.map((name) => `--exclude=./${name}/*`).join(' ');
+    const copy = `tar -C "$1" ${words} -cf - . | tar -C "$2" --no-same-owner -xf -`;
+    await run('sh', ['-c', copy, 'sh', root, draft]);
+    const plain = ['--mksquashfs-args', '-noI -noD -noF -noX'];
+    await run(path.join(bin, 'apptainer'), ['build', ...plain, `${draft}.sif`, draft], {
+      maxBuffer: 1 << 24,
+    });
+    await rename(`${draft}.sif`, image);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return image;
+}
