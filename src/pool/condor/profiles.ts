@@ -28,8 +28,6 @@ export interface Profile {
   /** More jobs than this in the queue are materialized as room comes. */
   mostQueued: number;
   mostIdle: number;
-  /** Images are started by glue that reads this attribute, not by the container universe. */
-  imageAttribute?: string;
   /** How fast failures are tried again. */
   pace: Pace;
   /** How often an attempt may tell its figures while it runs. */

@@ -10,7 +10,7 @@ import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
 import { nativeName, tokenName } from './render-orders.ts';
-import { imageLines, isFederated } from './render-image.ts';
+import { imageInputs, imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
 export interface SubmitInput {
@@ -59,7 +59,7 @@ export function renderSubmit(input: SubmitInput): string {
 export function renderShell(input: SubmitInput): string {
   const sent = input.plan.files.length > 0 ? [`transfer_input_files = ${runFiles.files}/`] : [];
   return [
-    ...imageLines(input.plan, input.profile, input.version),
+    ...imageLines(input.plan, input.version),
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
     'transfer_output_files = ""',
@@ -73,9 +73,9 @@ export function renderShell(input: SubmitInput): string {
   ].join('\n');
 }
 
-function programLines({ plan, profile, version, environment }: SubmitInput): string[] {
+function programLines({ plan, version, environment }: SubmitInput): string[] {
   return [
-    ...imageLines(plan, profile, version),
+    ...imageLines(plan, version),
     `executable = ${condorFiles.launcher}`,
     'arguments = "$(job).json"',
     ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
@@ -94,6 +94,7 @@ function fileLines(input: SubmitInput): string[] {
     condorFiles.agent,
     `${roundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
+    ...imageInputs(plan, input.version),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
     // An image does not show the file itself.
