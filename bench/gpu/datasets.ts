@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { withoutKey } from '../../src/transfer/manifest.ts';
+import { manifestOf } from '../manifest-of.ts';
 
 /** A synthetic dataset of the true format: as it is published, and as a training finds it. */
 export interface Dataset {
@@ -18,20 +20,21 @@ interface Recipe {
   objects: string[];
   /** Shell commands, run in the project's folder. */
   make: (at: { published: string; unpacked: string }, isTiny: boolean) => string;
+  /** Published with the hashes of its parts, as by `updraft stage`. */
+  hasManifest?: true;
 }
 
 const python = 'python3';
 
-function imageNet(classes: number, tinyClasses: number, object: string): Recipe {
+/** Classes of 1300 images; the sides are those of the images that ImageNet has, or 256 as many scale them to. */
+function imageNet(name: string, classes: number, side: number): Recipe {
+  const size = { full: `--classes ${classes} --side ${side}`, tiny: '--classes 6 --images 40 --side 64' };
   return {
-    prefixes: [`/nrp/osdf/ILSVRC2012/${object}`],
+    prefixes: [`/nrp/osdf/ILSVRC2012/${name}`],
     objects: ['ILSVRC2012_img_train.tar'],
-    make: ({ published, unpacked }, isTiny) => {
-      const size = isTiny
-        ? `--classes ${tinyClasses} --images 40 --side 64`
-        : `--classes ${classes} --images 1300`;
-      return `${python} bench/gpu/make_images.py ${published}/ILSVRC2012_img_train.tar ${unpacked} ${size}`;
-    },
+    make: ({ published, unpacked }, isTiny) =>
+      `${python} bench/gpu/make_images.py ${published}/ILSVRC2012_img_train.tar ${unpacked} ${isTiny ? size.tiny : size.full}`,
+    hasManifest: true,
   };
 }
 
@@ -52,15 +55,18 @@ const recipes = {
     make: ({ published, unpacked }, isTiny) =>
       `${python} examples/mnist-pixi/make_data.py ${published} --images ${isTiny ? 600 : 60000} && cp ${published}/* ${unpacked}`,
   },
-  'imagenet-small': imageNet(14, 4, 'small'),
-  'imagenet-large': imageNet(92, 8, 'large'),
+  'imagenet-small': imageNet('small', 14, 424),
+  'imagenet-large': imageNet('large', 120, 256),
 } satisfies Record<string, Recipe>;
 
 export type DatasetName = keyof typeof recipes;
 
+/** Beside the object. */
+export const manifestName = (object: string): string => `${object}.manifest.json`;
+
 /** Makes a dataset under the folder; throws what its maker said when it fails. */
 export async function makeDataset(name: DatasetName, folder: string, isTiny: boolean): Promise<Dataset> {
-  const { prefixes, objects, make } = recipes[name];
+  const { prefixes, objects, make, hasManifest }: Recipe = recipes[name];
   const [published, unpacked] = ['published', 'unpacked'].map((part) => path.join(folder, name, part)) as [
     string,
     string,
@@ -69,5 +75,10 @@ export async function makeDataset(name: DatasetName, folder: string, isTiny: boo
   const maker = spawn('sh', ['-ec', make({ published, unpacked }, isTiny)], { stdio: 'inherit' });
   const [code] = (await once(maker, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`${name} could not be made (${code})`);
+  if (hasManifest)
+    for (const object of objects) {
+      const manifest = withoutKey(manifestOf(path.join(published, object)));
+      await writeFile(path.join(published, manifestName(object)), JSON.stringify(manifest));
+    }
   return { prefixes, objects, published, unpacked };
 }

@@ -6,73 +6,82 @@ import type { Seen, SeenWithAgent } from './with-agent.ts';
 export interface Measured {
   name: string;
   agent: SeenWithAgent;
-  memory?: Seen;
+  inMemory: Seen[];
 }
 
-/** What it takes a training to get going; what is streamed has its first thirty seconds besides. */
-const warmUpMs = 5000;
-const firstPartMs = 30_000;
+/** How long after its first batch a training has got going, and after its start one that streams. */
+const [warmUpMs, firstPartMs] = [5000, 30_000];
 
 /** The figures of all workloads as Markdown tables. */
 export function showFigures(all: Measured[]): string {
-  const training = markdownTable(
-    [
-      '',
-      'exit',
-      'left behind',
-      'first batch s',
-      'in memory s',
-      'images/s',
-      'in memory',
-      'cost %',
-      'after 30 s, images/s',
-      'in memory',
-      'cost %',
-    ],
-    all.map(trainingRow),
+  const start = markdownTable(
+    ['', 'exit', 'left behind', 'training began, s', 'first batch, s', 'in memory, s'],
+    all.map(startRow),
   );
+  const pace = markdownTable(['images/s', 'with the agent', 'in memory', 'cost, %'], all.flatMap(paceRows));
   const agent = markdownTable(
     [
-      '',
+      'the agent',
       'GB',
-      'arrived in s',
+      'arrived after s',
       'MB/s',
-      'agent CPU s',
+      'CPU s',
       'while data arrived',
-      's per GB',
+      'per GB',
       'afterwards, % of a core',
       'over all, %',
     ],
     all.map(agentRow),
   );
-  return `${training}\n\n${agent}\n`;
+  return [start, pace, agent].join('\n\n');
 }
 
-function trainingRow({ name, agent, memory }: Measured): string[] {
-  const paces = [warmUpMs, firstPartMs].flatMap((skip) => {
-    const ours = paceAfter(agent, skip);
-    const theirs = memory && paceAfter(memory, skip);
-    const cost = ours !== undefined && theirs !== undefined ? 100 * (1 - ours / theirs) : undefined;
-    return [shown(ours, 0), shown(theirs, 0), shown(cost, 1)];
-  });
-  const left = agent.left.length === 0 ? 'nothing' : agent.left.join(', ');
+function startRow({ name, agent, inMemory }: Measured): string[] {
+  const began = (momentOf(agent, 'training-started') - agent.startedAt) / 1000;
+  const theirs = inMemory.map((seen) => shown(firstBatch(seen), 1)).join(', ');
   return [
     name,
     String(agent.exit),
-    left,
+    agent.left.join(', ') || 'nothing',
+    shown(began, 1),
     shown(firstBatch(agent), 1),
-    shown(memory && firstBatch(memory), 1),
-    ...paces,
+    theirs,
   ];
 }
+
+/** Over the whole training, and for what streams from 30 s on: while its data arrives, and all of it. */
+function paceRows({ name, agent, inMemory }: Measured): string[][] {
+  const arrivedAt = momentOf(agent, 'fetched');
+  const row = (what: string, fromOf: (seen: Seen) => number, to = agent.endedAt): string[] => {
+    const ours = paceOf(marksOf(agent.lines), fromOf(agent), to);
+    const theirs = inMemory.map((seen) => paceOf(marksOf(seen.lines), fromOf(seen), seen.endedAt) ?? NaN);
+    const mean = theirs.reduce((sum, each) => sum + each, 0) / theirs.length;
+    const cost = ours === undefined ? undefined : 100 * (1 - ours / mean);
+    return [
+      `${name}, ${what}`,
+      shown(ours, 0),
+      theirs.map((each) => shown(each, 0)).join(', '),
+      shown(cost, 1),
+    ];
+  };
+  const rows = [
+    row('from 5 s after the first batch', ({ lines }) => (marksOf(lines)[0]?.at ?? 0) + warmUpMs),
+  ];
+  if (arrivedAt - agent.startedAt < firstPartMs) return rows;
+  const after = ({ startedAt }: Seen): number => startedAt + firstPartMs;
+  return [...rows, row('from 30 s, while data arrives', after, arrivedAt), row('from 30 s', after)];
+}
+
+const momentOf = ({ journal }: SeenWithAgent, kind: string): number =>
+  Date.parse(journal.findLast((entry) => entry.kind === kind)?.t ?? '');
 
 function agentRow({ name, agent }: Measured): string[] {
   const { cpu, startedAt, endedAt, journal } = agent;
   const fetched = journal.filter((entry) => entry.kind === 'fetched');
   const gigabytes = fetched.reduce((sum, { bytes }) => sum + bytes, 0) / 1e9;
   const fetchSeconds = fetched.reduce((sum, { seconds }) => sum + seconds, 0);
-  const arrivedAt = Date.parse(fetched.at(-1)?.t ?? journal[0]?.t ?? '');
-  const trainedAt = Date.parse(journal.find(({ kind }) => kind === 'training-ended')?.t ?? '');
+  const arrivedAt = Date.parse((fetched.at(-1) ?? journal[0])?.t ?? '');
+  const trainedAt = momentOf(agent, 'training-ended');
   const [total, arriving, trained] = [endedAt, arrivedAt, trainedAt].map((at) => cpuBy(cpu, at)) as [
     number,
     number,
@@ -95,13 +104,6 @@ function agentRow({ name, agent }: Measured): string[] {
 function firstBatch({ lines, startedAt }: Seen): number | undefined {
   const first = marksOf(lines)[0];
   return first && (first.at - startedAt) / 1000;
-}
-
-/** Images per second from so long after the first batch (or, of what is streamed, after the start) on. */
-function paceAfter({ lines, startedAt, endedAt }: Seen, skip: number): number | undefined {
-  const marks = marksOf(lines);
-  const from = skip === firstPartMs ? startedAt : (marks[0]?.at ?? 0);
-  return paceOf(marks, from + skip, endedAt);
 }
 
 const shown = (value: number | undefined, digits: number): string =>

@@ -6,7 +6,7 @@ import { makeDataset, type Dataset, type DatasetName } from './datasets.ts';
 import { serve } from './federation.ts';
 import { showFigures, type Measured } from './figures.ts';
 import { trainInMemory } from './in-memory.ts';
-import { planOf, trainWithAgent } from './with-agent.ts';
+import { planOf, trainWithAgent, type Seen } from './with-agent.ts';
 import { workloads } from './workloads.ts';
 
 const { values } = parseArgs({
@@ -49,15 +49,17 @@ const measured: Measured[] = [];
 for (const workload of chosen) {
   const dataset = workload.dataset && datasets.get(workload.dataset);
   const plan = await planOf(workload, values.tiny);
-  const warm = dataset && federation.warm(dataset);
-  const inMemory = workload.agentOnly
-    ? undefined
-    : await trainInMemory(workload, plan, dataset, { folder: memory, env });
-  say(`${workload.name}: trained in memory, exit ${inMemory?.exit ?? 'none'}`);
-  await warm;
+  const inMemory: Seen[] = [];
+  const trainHere = async (): Promise<void> => {
+    inMemory.push(await trainInMemory(workload, plan, dataset, { folder: memory, env }));
+    say(`${workload.name}: trained in memory, exit ${inMemory.at(-1)?.exit ?? 'none'}`);
+  };
+  if (dataset !== undefined) await federation.warm(dataset);
+  if (workload.inMemory !== 0) await trainHere();
   const agent = await trainWithAgent(workload, plan, path.resolve(values.agent), { folder: disk, env });
   say(`${workload.name}: trained with the agent, exit ${agent.exit}, results ${agent.results.join(' ')}`);
-  measured.push({ name: workload.name, agent, ...(inMemory && { memory: inMemory }) });
+  if (workload.inMemory === 2) await trainHere();
+  measured.push({ name: workload.name, agent, inMemory });
   writeFileSync(path.join(values.out, 'seen.json'), JSON.stringify(measured));
   writeFileSync(path.join(values.out, 'figures.md'), showFigures(measured));
 }

@@ -18,7 +18,9 @@ const namespaces = values.publish.map((word) => {
 await using federation = await startFederation({
   ...{ namespaces, caches: Number(values.caches), folder: values.folder },
 });
-await federation.trouble.add(`caches: limit ${values.rate}`);
+for (const { name } of federation.caches) await federation.trouble.add(`${name}: limit ${values.rate}`);
+// A real origin has the digests of its objects at hand; this one reads all of an object, which takes it minutes.
+await federation.trouble.add('all: digest-missing on *.tar');
 const { discoveryHost, caFile, caches } = federation;
 console.log(JSON.stringify({ discoveryHost, caFile, caches: caches.map(({ httpUrl }) => httpUrl) }));
 await once(process.stdin.resume(), 'end');

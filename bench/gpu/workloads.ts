@@ -1,4 +1,4 @@
-import type { DatasetName } from './datasets.ts';
+import { manifestName, type DatasetName } from './datasets.ts';
 
 /** One way to train, with the agent and without. */
 export interface Workload {
@@ -11,8 +11,8 @@ export interface Workload {
   tiny: string[];
   /** Cores that the agent and the training are kept to, as `taskset` takes them. */
   cores?: string;
-  /** Only with the agent: the same training without it is another workload's. */
-  agentOnly?: true;
+  /** How often the same is trained without the agent: before it, and a second time after it. 1 if not said. */
+  inMemory?: 0 | 1 | 2;
 }
 
 const withoutGpu = 'resources.gpus=0';
@@ -20,12 +20,12 @@ const tinyImages =
   'train.command=python3 main.py --epochs 1 --batch-size 16 --lr 0.003 --image-size 32 --held-out 0.2 --mix 32 --workers 1 --log-interval 1 --seed {index} --save-model';
 
 function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload> = {}): Workload {
-  const url = `data.train.url=osdf:///nrp/osdf/ILSVRC2012/${size}/ILSVRC2012_img_train.tar`;
+  const url = `osdf:///nrp/osdf/ILSVRC2012/${size}/ILSVRC2012_img_train.tar`;
   return {
     ...{ name, example: 'imagenet-resnet50', dataset: `imagenet-${size}` },
     tiny: [withoutGpu, tinyImages],
     ...more,
-    set: [url, ...(more.set ?? [])],
+    set: [`data.train.url=${url}`, `data.train.manifest=${manifestName(url)}`, ...(more.set ?? [])],
   };
 }
 
@@ -53,8 +53,8 @@ export const workloads: Workload[] = [
       'train.check=python3 check_model.py --least-accuracy 0',
     ],
   },
-  imageNet('imagenet', 'small', { set: ['data.train.arriving=false'] }),
-  imageNet('imagenet-streaming-small', 'small', { agentOnly: true }),
-  imageNet('imagenet-streaming', 'large'),
+  imageNet('imagenet', 'small', { inMemory: 2, set: ['data.train.arriving=false'] }),
+  imageNet('imagenet-streaming-small', 'small', { inMemory: 0 }),
+  imageNet('imagenet-streaming', 'large', { inMemory: 2 }),
   imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5' }),
 ];
