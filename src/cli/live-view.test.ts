@@ -93,6 +93,18 @@ test('a job that fetches shows its try, share, bytes, rate, time left and cache 
   assert.match(line ?? '', /^0000 +2 fetching +█+·+ +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s {2}cache-1/);
 });
 
+test('in 80 columns a job without figures tells where it is', () => {
+  const state = fetching(1);
+  const [job] = state.jobs;
+  const attempt = { ...job!.attempts[0]!, phase: 'preparing' as const };
+  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', fetches: [] };
+  const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
+  assert.match(
+    liveView({ ...state, jobs }, frame(80)).join('\n'),
+    /^0000 +2 preparing +GP-ARGO-ksu-backfill$/m,
+  );
+});
+
 test('no line is wider than the screen and there are no more lines than rows, whatever its size', async () => {
   const states = [fetching(50), await golden('retry-then-failure'), await golden('lost-agent')];
   for (const state of states)

@@ -153,7 +153,10 @@ function jobLine(
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(placeOf(attempt)), widths.place), widths.place)}` : '';
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
-  const detail = clip([...jobFigures(job), ...jobNotes(job, now)].join('  '), columns - used);
+  // Without a column of its own, the site comes where the figures leave room.
+  const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
+  const words = [...jobFigures(job), ...jobNotes(job, now), ...(site === undefined ? [] : [printable(site)])];
+  const detail = clip(words.join('  '), columns - used);
   const state = paint(pad(word, 13), styles[groupOf(job)], color);
   return clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used);
 }

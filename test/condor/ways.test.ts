@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { copyFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { testPool } from '../pool.ts';
+import { torchImage } from '../torch-image.ts';
+import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { publishedCifar } from './published-cifar.ts';
+
+type Cifar = NonNullable<Awaited<ReturnType<typeof publishedCifar>>>;
+
+const ways = ['native', 'https', 'osdf', 'stream'] as const;
+
+const urlOf = (way: (typeof ways)[number], { archive, web, object }: Cifar): string =>
+  way === 'native' ? `file://${archive}` : way === 'https' ? web : object;
+
+/** A run of one job that trains on CIFAR-10 as that way alone brings it. */
+async function trainBy(
+  t: TestContext,
+  way: (typeof ways)[number],
+  cifar: Cifar,
+  image: string | undefined,
+): Promise<void> {
+  const bench = await condorBench(
+    t,
+    {
+      'updraft.toml': `
+name = "by-${way}"
+[train]
+command = "python3 train.py --epochs 1 --save-model; [ -d /.singularity.d ] && echo inside > where.txt || echo outside > where.txt"
+files = ["train.py"]
+outputs = ["cifar10_cnn.pt", "metrics.json", "where.txt"]
+[data.cifar]
+url = "${urlOf(way, cifar)}"
+method = "${way}"
+into = "data"
+expect = { files = 8 }
+[environment]
+python = ["torch", "numpy"]
+${image === undefined ? '' : `image = ${JSON.stringify(image)}`}
+[resources]
+disk = "4 GB"
+memory = "2 GB"
+[run]
+pool = "condor"
+`,
+    },
+    { env: { ...cifar.env, OMP_NUM_THREADS: '1' } },
+  );
+  if (bench === undefined) return;
+  await copyFile(cifar.script, path.join(bench.folder, 'train.py'));
+  const run = await bench.submit();
+  const job = onlyJob(await bench.finish(run));
+  assert.equal(job.outcome, 'success', `${way}: ${JSON.stringify(job.attempts.at(-1)?.fault ?? job.held)}`);
+  assert.ok((JSON.parse(await result(run, 'metrics.json')) as { accuracy: number }).accuracy >= 0);
+  assert.equal(await result(run, 'where.txt'), image === undefined ? 'outside\n' : 'inside\n');
+}
+
+for (const isBoxed of [false, true])
+  test(
+    `CIFAR-10 is trained on by each way of transfer alone, ${isBoxed ? 'in an image' : 'with what the machines have'}`,
+    { timeout: 300_000 },
+    async (t) => {
+      const pool = await testPool(t);
+      const cifar = await publishedCifar(t);
+      if (pool === undefined || cifar === undefined) return;
+      const image = isBoxed ? await torchImage(pool) : undefined;
+      await Promise.all(ways.map((way) => trainBy(t, way, cifar, image)));
+    },
+  );
+
+// Reads what a training reads, without the PyTorch whose start alone would take this machine minutes fifty times.
+const reading = `
+import numpy, pickle, sys
+rows = 0
+for number in range(1, 6):
+    with open(f"data/cifar-10-batches-py/data_batch_{number}", "rb") as file:
+        rows += numpy.asarray(pickle.load(file, encoding="bytes")[b"data"]).shape[0]
+open("rows.txt", "w").write(f"{rows} {sys.argv[1]}")
+`;
+
+test('fifty jobs of one run read CIFAR-10 through our plugin', { timeout: 400_000 }, async (t) => {
+  const cifar = await publishedCifar(t);
+  if (cifar === undefined) return;
+  const bench = await condorBench(
+    t,
+    {
+      'updraft.toml': `
+name = "fifty"
+[train]
+command = "python3 read.py {job}"
+files = ["read.py"]
+outputs = ["rows.txt"]
+[data.cifar]
+url = "${cifar.object}"
+method = "osdf"
+into = "data"
+expect = { files = 8 }
+[resources]
+disk = "1 GB"
+memory = "500 MB"
+[run]
+pool = "condor"
+jobs = 50
+`,
+      'read.py': reading,
+    },
+    { env: cifar.env },
+  );
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const state = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
+  assert.equal(state.tally.success, 50, JSON.stringify(state.tally));
+  const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
+  assert.deepEqual(
+    rows,
+    state.jobs.map(({ id }) => `200 ${id}`),
+  );
+});
