@@ -4,6 +4,9 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { requestStop } from '../../src/run/request-stop.ts';
+import { readRunState } from '../../src/run/run-states.ts';
 import { condorBench, onlyJob } from './condor-bench.ts';
 
 const waiting = `
@@ -33,6 +36,28 @@ test('jobs removed by hand, outside, are told as stopped with the words of whoev
     assert.equal(job.outcome, 'stopped');
     assert.match(job.attempts.at(-1)?.fault?.message ?? '', /wrong data/);
   }
+});
+
+test('a run of more jobs than may wait is stopped whole, also those that never were in the queue', async (t) => {
+  const nowhere = `jobs = 40\nrequirements = 'TARGET.Machine == "none"'`;
+  const bench = await condorBench(t, { 'updraft.toml': waiting.replace('jobs = 2', nowhere) });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const constraint = `UpdraftRun == "${path.basename(run)}"`;
+  const queued = await bench.tool('condor_q', '-constraint', constraint, '-af', 'ProcId');
+  assert.ok(queued.split('\n').length <= 30, queued);
+  const before = await readRunState(run);
+  assert.deepEqual([before.tally.waiting, before.trouble], [40, undefined]);
+  await assert.rejects(
+    bench.pool.stop(run, ['0001', '0039']),
+    /1 of these jobs are not in the queue yet \(0039\)/,
+  );
+
+  const stopping = await requestStop(run, before, [], systemClock);
+  await bench.pool.stop(run, stopping);
+  const { tally, endedAt } = await bench.until(run, (state) => state.endedAt !== undefined);
+  assert.deepEqual([tally.stopped, endedAt === undefined], [40, false]);
+  assert.equal(await bench.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
 });
 
 test('some jobs of a run are stopped and the others go on; stopping what is gone is no error', async (t) => {

@@ -23,6 +23,7 @@ import { releaseHeld } from './release-held.ts';
 import { renderOrders } from './render-orders.ts';
 import { renderItems, renderSubmit } from './render-submit.ts';
 import { submitOnce } from './submit-once.ts';
+import { stopJobs } from './stop-jobs.ts';
 import { tailJob } from './tail-job.ts';
 import { userEnvironment } from './user-environment.ts';
 
@@ -66,14 +67,9 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
     },
     submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
     async stop(runFolder, jobs) {
-      const tools = await CondorTools.find(env);
       const names = await latestIds(runFolder);
-      const ids = jobs.flatMap((job) => names.get(job) ?? []);
-      if (ids.length === 0) return;
-      await tools.ask('condor_rm', ['-reason', 'updraft stop', ...ids]).catch((error: unknown) => {
-        // Those that have left the queue by themselves need no removing.
-        if (!/couldn't find|not found/i.test(String(error))) throw error;
-      });
+      const meant = new Map([...names].filter(([job]) => jobs.includes(job)));
+      await stopJobs(await CondorTools.find(env), meant, await isAllStopped(runFolder));
     },
     async release(runFolder, jobs, change) {
       const tools = await CondorTools.find(env);
@@ -117,4 +113,11 @@ async function latestIds(runFolder: string): Promise<Map<string, string>> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const all = entries.find((entry) => entry.kind === 'run-created')?.jobs ?? [];
   return new Map([...jobIds(entries, all)].map(([job, ids]) => [job, ids.at(-1) ?? '']));
+}
+
+/** Whether the whole run was asked to stop, and none of it was handed over again since. */
+async function isAllStopped(runFolder: string): Promise<boolean> {
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const last = entries.findLast(({ kind }) => kind === 'stop-requested' || kind === 'round-started');
+  return last?.kind === 'stop-requested' && last.jobs === 'all';
 }

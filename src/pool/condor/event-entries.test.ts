@@ -11,6 +11,7 @@ function story(...events: string[]): JobState {
   const entries = new EventEntries(
     { willRelease: (code, _, holds) => code === 13 && holds < 2 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),
+    () => 1,
   );
   const parser = createParser({ reference: 0, onEvent: (event) => entries.add(event) });
   const text = events.map((event, index) => {

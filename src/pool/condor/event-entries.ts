@@ -46,14 +46,21 @@ export class EventEntries {
   readonly #rules: ReleaseRule;
   readonly #stories = new Map<string, Story>();
   readonly #whose: (cluster: number, proc: number) => Known;
+  readonly #sizeOf: (cluster: number) => number;
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
   #headless = false;
 
-  constructor(rules: ReleaseRule, whose: (cluster: number, proc: number) => Known) {
+  /** `sizeOf` tells how many jobs a cluster has when all are in the queue. */
+  constructor(
+    rules: ReleaseRule,
+    whose: (cluster: number, proc: number) => Known,
+    sizeOf: (cluster: number) => number,
+  ) {
     this.#rules = rules;
     this.#whose = whose;
+    this.#sizeOf = sizeOf;
   }
 
   /** The entries of the events added since the last call. */
@@ -74,6 +81,7 @@ export class EventEntries {
   }
 
   add(event: LogEvent): void {
+    if (event.kind === 'cluster-remove') this.#removed(event);
     if (event.proc < 0) return;
     const { job, round } = this.#whose(event.cluster, event.proc);
     let story = this.#stories.get(job);
@@ -87,6 +95,17 @@ export class EventEntries {
     this.#lastTime = time;
     if (event.cluster > story.cluster) this.#again(story, event.cluster, round);
     if (event.cluster === story.cluster) this.#addTo(story, event);
+  }
+
+  /** Jobs that were not in the queue yet when their cluster left it will never be. */
+  #removed({ cluster, time, details }: EventOf<'cluster-remove'>): void {
+    if (details.completion === 'complete') return;
+    this.#lastTime = time ?? this.#lastTime;
+    for (let proc = details.jobs ?? Infinity; proc < this.#sizeOf(cluster); proc++) {
+      const { job } = this.#whose(cluster, proc);
+      if ((this.#stories.get(job)?.cluster ?? 0) < cluster)
+        this.#emit({ kind: 'job-ended', job, outcome: 'stopped' });
+    }
   }
 
   /** The job was submitted again: its attempts go on, and what befell it before no longer counts. */

@@ -48,6 +48,7 @@ class EventLogSource {
           this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures, heldAfter),
       },
       (cluster, proc) => this.#clusters.whose(cluster, proc),
+      (cluster) => this.#clusters.sizeOf(cluster),
     );
   }
 

@@ -35,7 +35,10 @@ export class RunClusters {
   async refresh(): Promise<void> {
     const { entries } = await this.#tail.read();
     for (const entry of entries) {
-      if (entry.kind === 'run-created') [this.#run, this.#createdAt] = [entry.run, Date.parse(entry.t)];
+      if (entry.kind === 'run-created') {
+        [this.#run, this.#createdAt] = [entry.run, Date.parse(entry.t)];
+        this.#rounds.set(1, entry.jobs);
+      }
       if (entry.kind === 'round-started') this.#rounds.set(entry.round, entry.jobs);
       if (entry.kind === 'submitted') this.#clusters.set(entry.cluster, entry.round ?? 1);
     }
@@ -50,6 +53,11 @@ export class RunClusters {
     const round = this.#clusters.get(event.cluster);
     if (round === undefined) return false;
     return round === 1 || this.#rounds.has(round) ? true : 'later';
+  }
+
+  /** How many jobs a cluster has when all of them are in the queue. */
+  sizeOf(cluster: number): number {
+    return this.#rounds.get(this.#clusters.get(cluster) ?? 0)?.length ?? 0;
   }
 
   /** Which job HTCondor's job is. */
