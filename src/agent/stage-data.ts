@@ -43,17 +43,19 @@ export async function stageData(attempt: Attempt): Promise<void> {
 export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: () => void) => Promise<void> {
   const { env, clock, cwd, uid, version } = attempt.world;
   const locator = createLocator({ env, clock, cwd, uid, version });
+  const suspects = new Set<string>();
   return async (source, onPart) => {
     attempt.world.signal.throwIfAborted();
     attempt.note({ kind: 'phase', phase: 'fetching' });
     const url = parseObjectUrl(source.url, env);
     const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
-    const options = await fetchOptions(source, url.text, attempt, locator);
+    const options = { ...(await fetchOptions(source, url.text, attempt, locator)), suspects };
     const staging = { source, url, local, options };
     const name = nameOf(url);
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
-    else await stageArchive(staging, mode, attempt, onPart);
+    else if (onPart !== undefined) await stageArchive(staging, mode, attempt, onPart);
+    else await stageWholeArchive(staging, mode, attempt);
     // The scheduler's copy has served: the training may need the room.
     if (source.delivered !== undefined) await rm(source.delivered, { force: true });
   };
@@ -74,6 +76,27 @@ async function stageFile(
   const folder = path.join(scratch.work, source.into);
   await mkdir(folder, { recursive: true });
   await rename(draft, path.join(folder, name));
+}
+
+/** A delivery that turns out damaged is asked for once more, from servers that had no part in it. */
+async function stageWholeArchive(
+  staging: Staging,
+  mode: UnpackerOptions['mode'],
+  attempt: Attempt,
+): Promise<void> {
+  try {
+    await stageArchive(staging, mode, attempt);
+  } catch (error) {
+    const { url, local, options } = staging;
+    const isDamage =
+      error instanceof Fault && (error.kind === 'data-corrupt' || error.kind === 'archive-damaged');
+    // Bytes of this machine will be the same again, and so will those that a manifest has proven.
+    if (!isDamage || local !== undefined || options.manifest !== undefined) throw error;
+    const server = [...(options.suspects ?? [])].join(', ');
+    attempt.note({ kind: 'fetch-setback', object: url.text, server, fault: recordOf(error) });
+    attempt.note({ kind: 'phase', phase: 'fetching' });
+    await stageArchive(staging, mode, attempt);
+  }
 }
 
 async function stageArchive(

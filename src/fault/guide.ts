@@ -71,7 +71,8 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
     fix: 'never replace an object under its name, because caches keep the old one: `updraft stage` puts a hash into the name',
   },
   'transfer-stalled': {
-    found: 'when a server sends nothing for 20 seconds (5 while another delivers), or far too little; others are asked at once',
+    found:
+      'when a server sends nothing for 20 seconds (5 while another delivers), or far too little; others are asked at once',
     fix: 'nothing, if it passes. If it does not, `updraft report` shows which sites and caches stall',
   },
   'transfer-failed': {

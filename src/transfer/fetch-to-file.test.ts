@@ -686,3 +686,15 @@ test('objects at file: URLs are copied with the same proofs', async (t) => {
   const gone = locatorOf([{ server: { ...server, url: 'file:///no/such/file' }, seen: [] }]);
   await fails(s.fetch({ locator: gone, overwrite: true }), 'object-missing');
 });
+
+test('an object whose SHA-256 is wrong is fetched again from servers that had no part in it', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const damaged = Buffer.from(bytes);
+  damaged[1000] = (damaged[1000] ?? 0) ^ 1;
+  const s = await scene(t, [{ bytes: damaged }, { bytes }]);
+  const { servers, verified } = await s.fetch({ sha256: sha256(bytes) });
+  same(s.target, bytes);
+  assert.equal(verified, 'digest');
+  assert.equal(servers.length, 2);
+  assert.deepEqual(s.setbacks(), ['data-corrupt']);
+});

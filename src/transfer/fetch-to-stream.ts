@@ -22,6 +22,8 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
     const seconds = (settings.clock.monotonic() - started) / 1000;
     return { bytes: fetch.transfer.segments.size, seconds, verified, servers: fetch.transfer.servers };
   } catch (error) {
+    // Whoever reads the stream may have found it damaged.
+    for (const { server } of fetch.transfer.servers) settings.suspects.add(server);
     throw asStopped(settings, error);
   } finally {
     fetch.transfer.close();

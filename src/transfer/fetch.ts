@@ -23,6 +23,11 @@ export interface FetchOptions {
   /** Hashes of the object's chunks: damage is found at once and only the damaged chunk is fetched again. */
   manifest?: Manifest;
   policy?: Partial<Policy>;
+  /**
+   * Hosts whose bytes turned out wrong: they are asked only when nobody else has the object. Fetches add to it, and
+   * those that share it learn from each other.
+   */
+  suspects?: Set<string>;
   onEvent?: (event: FetchEvent) => void;
 }
 

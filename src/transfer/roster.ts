@@ -27,8 +27,14 @@ const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 /** The servers of one object, in the order to try them. */
 export class Roster {
   readonly sources: Source[] = [];
+  /** Hosts whose bytes were proven wrong: asked only when there is nobody else. */
+  readonly #suspects: ReadonlySet<string>;
   #staysWith: Source | undefined;
   #lap = 0;
+
+  constructor(suspects: ReadonlySet<string> = new Set()) {
+    this.#suspects = suspects;
+  }
 
   /** Adds the servers that are not known yet. */
   add(located: Located, now: number): void {
@@ -57,28 +63,27 @@ export class Roster {
 
   /** Servers that may be asked now, best first. */
   candidates(now: number): Source[] {
-    if (this.#staysWith !== undefined) return ready(this.#staysWith, now) ? [this.#staysWith] : [];
+    const stays = this.#staysWith;
+    if (stays !== undefined) return !stays.dead && !stays.disagrees && ready(stays, now) ? [stays] : [];
     const rank = (source: Source) => (source.noRanges ? 1000 : 0) + source.breaker.failures;
-    return this.sources.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
+    return this.#usable.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
   }
 
   /** When the next resting server may be asked, if any will. */
   nextAt(): number | undefined {
-    const resting = this.#staysWith === undefined ? this.sources.filter(usable) : [this.#staysWith];
+    const resting = this.#staysWith === undefined ? this.#usable : [this.#staysWith];
     const times = resting.filter(({ busy }) => !busy).map(({ breaker }) => breaker.restsUntil);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
   /** Every server that could be asked has failed once more since the last progress. */
   get lapDone(): boolean {
-    return (
-      this.#staysWith === undefined && this.sources.filter(usable).every(({ tries }) => tries > this.#lap)
-    );
+    return this.#staysWith === undefined && this.#usable.every(({ tries }) => tries > this.#lap);
   }
 
   /** No server rests: whoever could be asked is free now. */
   allFree(now: number): boolean {
-    return this.#staysWith === undefined && this.sources.filter(usable).every((source) => ready(source, now));
+    return this.#staysWith === undefined && this.#usable.every((source) => ready(source, now));
   }
 
   nextLap(): void {
@@ -105,6 +110,17 @@ export class Roster {
     source.breaker = tripped(source.breaker, now, askedMs);
   }
 
+  /** Whether nobody is left but those whose bytes were proven wrong. */
+  get allSuspect(): boolean {
+    return this.sources.every(({ server }) => this.#suspects.has(server.host));
+  }
+
+  get #usable(): Source[] {
+    const all = this.sources.filter((source) => !source.dead && !source.disagrees);
+    const good = all.filter(({ server }) => !this.#suspects.has(server.host));
+    return good.length > 0 ? good : all;
+  }
+
   /** The object is taken from its first byte again: whoever has another version may be right. */
   restart(): void {
     this.#lap = 0;
@@ -116,10 +132,4 @@ export class Roster {
   }
 }
 
-function usable(source: Source): boolean {
-  return !source.dead && !source.disagrees;
-}
-
-function ready(source: Source, now: number): boolean {
-  return usable(source) && !source.busy && source.breaker.restsUntil <= now;
-}
+const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.restsUntil <= now;

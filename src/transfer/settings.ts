@@ -19,6 +19,7 @@ export interface Settings {
   /** What the user or the manifest says the size is. */
   size: number | undefined;
   policy: Policy;
+  suspects: Set<string>;
   onEvent: (event: FetchEvent) => void;
 }
 
@@ -49,6 +50,7 @@ export function settle(url: string, options: FetchOptions): Settings {
     sha256,
     size: manifest?.bytes ?? bytes,
     policy: { ...defaultPolicy, ...options.policy },
+    suspects: options.suspects ?? new Set(),
     onEvent: options.onEvent ?? (() => undefined),
   };
 }

@@ -28,6 +28,7 @@ export interface TransferOptions {
   clock: Clock;
   policy: Policy;
   signal: AbortSignal;
+  suspects: Set<string>;
   sink: Sink;
   /** What the user or a manifest says the size is. */
   size: number | undefined;
@@ -70,7 +71,7 @@ export class Transfer implements PieceContext {
   readonly sink: Sink;
   segments: Segments;
   readonly #options: TransferOptions;
-  readonly #roster = new Roster();
+  readonly #roster: Roster;
   readonly #lanes: Lanes;
   readonly #startedAt: number;
   readonly #meter: RateMeter;
@@ -94,6 +95,7 @@ export class Transfer implements PieceContext {
     this.clock = options.clock;
     this.policy = options.policy;
     this.sink = options.sink;
+    this.#roster = new Roster(options.suspects);
     this.#identity = options.earlier?.identity ?? this.#required;
     this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
     this.#resumes = options.earlier !== undefined;
@@ -128,6 +130,7 @@ export class Transfer implements PieceContext {
   async run(): Promise<void> {
     try {
       if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}), this.#startedAt);
+      if (this.#roster.allSuspect) await this.#locateAgain(true);
       while (!this.segments.complete || !this.#found) {
         this.#assign();
         await (this.#lanes.size === 0 ? this.#rest() : this.#sleep(tickMs));
@@ -159,8 +162,13 @@ export class Transfer implements PieceContext {
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#truest();
   }
 
-  /** All bytes together are proven wrong: they are fetched again, or the Fault is thrown. */
+  /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
   async startAgain(fault: Fault): Promise<void> {
+    const { suspects, onEvent } = this.#options;
+    for (const { server } of this.servers) {
+      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault });
+      suspects.add(server);
+    }
     if (!(await this.#tryRestart())) throw fault;
     await this.run();
   }
