@@ -44,7 +44,7 @@ export const missingInput = (place: Place): string[] => [
 export const released = (): string => '013|Job was released.\n\tvia condor_release (by user alice)';
 
 export const evicted = (): string =>
-  `004|Job was evicted. Code 1004 Subcode 0\n\t(0) CPU times\n${usages(['Run Remote', 'Run Local'])}\n\t0  -  Run Bytes Sent By Job\n\t9216  -  Run Bytes Received By Job\n\tReason: The slot was preempted`;
+  `004|Job was evicted. Code 1011 Subcode 0\n\t(0) CPU times\n${usages(['Run Remote', 'Run Local'])}\n\t0  -  Run Bytes Sent By Job\n\t9216  -  Run Bytes Received By Job\n\tReason: The slot was preempted`;
 
 export const overTime = (): string =>
   '012|Job was held.\n\tThe job exceeded allowed execute duration of 20:00:00\n\tCode 47 Subcode 0';

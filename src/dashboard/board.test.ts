@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { fold } from '../journal/fold.ts';
 import { loadRun } from '../journal/load-run.ts';
-import type { RunEntry } from '../journal/entry.ts';
+import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
 import { boardOf } from './board.ts';
 
 const standing = { place: '', trouble: null, stop: null, retry: null };
@@ -39,6 +39,45 @@ test('every second on a slot is useful, data, open or lost by a cause, once', as
     counts.reduce((sum, count) => sum + count.jobs, 0),
     jobs,
   );
+});
+
+test('what was trained up to a checkpoint that another attempt went on from is not waste', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await imagenetRun(folder, Date.now(), 3);
+  const { waste } = boardOf(await loadRun(folder), standing, Date.now());
+  const evicted = waste.lost.find(({ cause }) => cause === 'evicted');
+  assert.deepEqual([evicted?.attempts, Math.round((evicted?.millis ?? 0) / 1000)], [1, 383]);
+});
+
+test('time in which a fetch stood still is lost, whatever becomes of the attempt', () => {
+  const job = '0000';
+  const agent = (second: number, body: AgentBody): Entry => ({
+    ...{ v: 1, t: new Date(Date.parse(at.t) + second * 1000).toISOString(), seq: second, job, attempt: 1 },
+    ...body,
+  });
+  const fault = { kind: 'transfer-stalled', message: 'nothing came' } as const;
+  const { waste } = boardOf(
+    fold([
+      created([job]),
+      { ...at, seq: 1, kind: 'attempt-started', job, attempt: 1, why: '' },
+      agent(0, { kind: 'phase', phase: 'fetching' }),
+      agent(20, { kind: 'fetch-setback', object: 'x', server: 's', fault }),
+      agent(30, { kind: 'phase', phase: 'training' }),
+    ]),
+    standing,
+    0,
+  );
+  assert.deepEqual(
+    [waste.lost[0]?.cause, waste.lost[0]?.millis, waste.open],
+    ['transfer-stalled', 20_000, 10_000],
+  );
+});
+
+test('a file of the run that is gone is told, with what helps', () => {
+  const trouble = { message: 'events.log is gone', fix: 'bring it back' };
+  assert.deepEqual(boardOf({ ...fold([created([])]), trouble }, standing, 0).account, trouble);
+  assert.equal(boardOf(fold([created([])]), standing, 0).account, null);
 });
 
 test('the setbacks of caches count where they happened, and rates only from what is done', async (t) => {

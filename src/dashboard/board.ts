@@ -24,10 +24,11 @@ export function boardOf(state: RunState, standing: Standing, now: number): Board
     verdict: verdictOf(state, wrong, now),
     wrong,
     doing: doingOf(state),
-    waste: wasteOf(state, time),
+    waste: wasteOf(state),
     sites: sitesOf(time),
     caches: cachesOf(state),
     garbled: state.garbled,
+    account: state.trouble ?? null,
     ...standing,
   };
 }

@@ -4,6 +4,7 @@ import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { AgentEntry } from '../journal/entry.ts';
 import { readJournal } from '../journal/read-journal.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
+import { checkpointSentences } from '../recovery/checkpoint-sentences.ts';
 import { explainJob } from './explain-job.ts';
 import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
@@ -36,6 +37,7 @@ export async function jobDetail(
         where: clip(printable([row?.site, row?.host].filter((part) => part !== '').join(', ')), 200),
         fault: clip(printable(fault?.message ?? ''), longestText),
         fix: clip(printable(fault?.fix ?? ''), longestText),
+        notes: notesOn(attempt).map((note) => clip(printable(note), 600)),
         parts: row === undefined ? [] : partsOf(row),
       };
     }),
@@ -48,6 +50,15 @@ export async function jobDetail(
     stop: job.status === 'ended' || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
     retry: canRetry(job) ? actionOn(source, 'retry', [job.id]) : null,
   };
+}
+
+/** What an attempt's checkpoints and its machine's self-test have to say. */
+function notesOn(attempt: AttemptState): string[] {
+  const lacks = attempt.agent?.lacks ?? [];
+  return [
+    ...lacks.map(({ name, said }) => `The machine failed the test "${name}": ${said}`),
+    ...checkpointSentences(attempt),
+  ];
 }
 
 /** The loss over all attempts, as one curve: an attempt that resumes goes on where its checkpoint was. */

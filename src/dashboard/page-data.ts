@@ -29,6 +29,8 @@ export interface Board {
   garbled: number;
   /** Why the figures may be old: the run's folder cannot be read now. */
   trouble: string | null;
+  /** Why there may be more to tell than the figures do: a file that tells of the run is gone or damaged. */
+  account: { message: string; fix: string } | null;
   stop: Action | null;
   retry: Action | null;
 }
@@ -57,7 +59,7 @@ export interface Problem {
 export interface Waste {
   slot: number;
   useful: number;
-  /** What successful attempts spent on anything but training: data, set-up, saving. */
+  /** What attempts that led to a result spent on anything but training: data, set-up, saving. */
   moving: number;
   /** Attempts still under way. */
   open: number;
@@ -127,6 +129,8 @@ export interface JobDetail {
     where: string;
     fault: string;
     fix: string;
+    /** From what it resumed, what it saved, what its machine lacked. */
+    notes: string[];
     parts: Part[];
   }[];
   curve: { unit: 'epochs' | 'steps' | 'reports'; points: CurvePoint[] };

@@ -39,8 +39,8 @@ interface Serving extends CacheFigures {
 }
 
 /**
- * How each cache or origin served. A fetch counts for the server that it names: the present one, and when it is
- * done the one that gave the most. Pure.
+ * How each cache or origin served: of what is done, what it gave; of what is under way, all that came counts for the
+ * server, or the servers together, that it comes from now. Pure.
  */
 export function cachesOf(state: RunState): CacheFigures[] {
   const servers = new Map<string, Serving>();
@@ -58,14 +58,16 @@ export function cachesOf(state: RunState): CacheFigures[] {
 }
 
 function addFetch(servers: Map<string, Serving>, fetch: FetchState, live: boolean): void {
-  if (fetch.server !== '') {
-    const server = servingOf(servers, fetch.server);
+  const { done, seconds = 0, bytes } = fetch;
+  const given = done ? (fetch.servers ?? []) : fetch.server === '' ? [] : [{ server: fetch.server, bytes }];
+  for (const part of given) {
+    const server = servingOf(servers, part.server);
     server.fetches += 1;
-    server.bytes += fetch.bytes;
-    if (live && !fetch.done) server.rate += fetch.rate;
-    if (fetch.done && fetch.seconds !== undefined) {
-      server.doneBytes += fetch.bytes;
-      server.doneSeconds += fetch.seconds;
+    server.bytes += part.bytes;
+    if (live && !done) server.rate += fetch.rate;
+    if (done && seconds > 0) {
+      server.doneBytes += part.bytes;
+      server.doneSeconds += seconds;
     }
   }
   for (const setback of fetch.setbacks) {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import { shellQuote } from '../base/shell-quote.ts';
-import { Fault } from '../fault/fault.ts';
+import { asFault, Fault } from '../fault/fault.ts';
 import type { RunState } from '../journal/state.ts';
 import { RemoteMirror } from './remote-mirror.ts';
 import { RemoteShell } from './remote-shell.ts';
@@ -12,6 +12,8 @@ import type { RunSource } from './run-source.ts';
 
 /** How often the other machine is asked: an access point is shared, and a training does not change in a second. */
 const lookMillis = 5000;
+/** The longest wait before a lost connection is tried again. */
+const mostMillis = 60_000;
 
 export interface RemoteOptions {
   env: Env;
@@ -47,35 +49,60 @@ export async function openRemoteRun(address: string, options: RemoteOptions): Pr
     await close();
     throw error;
   }
-  let trouble: unknown;
-  const updating = keepUp(mirror, options.clock, done.signal).catch((error: unknown) => {
-    trouble = error;
-  });
+  const upkeep = new Upkeep(mirror, options.clock, done.signal);
   return {
     place: address,
     folder,
     argument: shellQuote(remote),
     readEnd: (file, mostBytes) => mirror.readEnd(file, mostBytes),
     async *follow(signal) {
-      const broken = new AbortController();
-      const both = AbortSignal.any([signal, broken.signal]);
-      void updating.then(() => broken.abort(trouble));
-      yield* options.follow(folder, both);
+      const broken = upkeep.untilTrouble();
+      yield* options.follow(folder, AbortSignal.any([signal, broken]));
     },
     async [Symbol.asyncDispose]() {
       await close();
-      await updating;
+      await upkeep.ended;
     },
   };
 }
 
-async function keepUp(mirror: RemoteMirror, clock: Clock, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const isOver = await clock.sleep(lookMillis, signal).then(
-      () => false,
-      () => true,
-    );
-    if (isOver) return;
-    await mirror.update();
+/** Keeps the copy up to date for as long as it may, through lost connections; each time it waits longer to try again. */
+class Upkeep {
+  readonly ended: Promise<void>;
+  #trouble: Fault | undefined;
+  #broken = new AbortController();
+
+  constructor(mirror: RemoteMirror, clock: Clock, signal: AbortSignal) {
+    this.ended = this.#keepUp(mirror, clock, signal);
+  }
+
+  /** Aborts when the copy cannot be kept up, at once where that is so now. */
+  untilTrouble(): AbortSignal {
+    if (this.#trouble !== undefined) return AbortSignal.abort(this.#trouble);
+    return this.#broken.signal;
+  }
+
+  async #keepUp(mirror: RemoteMirror, clock: Clock, signal: AbortSignal): Promise<void> {
+    for (let failures = 0; ;) {
+      const wait = Math.min(mostMillis, lookMillis * 2 ** failures);
+      const isOver = await clock.sleep(wait, signal).then(
+        () => false,
+        () => true,
+      );
+      if (isOver) return;
+      try {
+        await mirror.update();
+        if (failures > 0) this.#broken = new AbortController();
+        this.#trouble = undefined;
+        failures = 0;
+      } catch (error) {
+        failures += 1;
+        this.#trouble = again(asFault(error));
+        this.#broken.abort(this.#trouble);
+      }
+    }
   }
 }
+
+const again = ({ kind, message, fix }: Fault): Fault =>
+  new Fault(kind, `${message}; it is tried again by itself`, fix === undefined ? {} : { fix });

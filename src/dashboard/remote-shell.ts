@@ -5,16 +5,26 @@ import type { Readable, Writable } from 'node:stream';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 
+/** A connection whose other end no longer answers ends after three of these. */
+const aliveSeconds = 15;
+
+interface Connection {
+  child: ChildProcessByStdio<Writable, Readable, Readable>;
+  lines: AsyncIterator<string>;
+  /** When the process has ended: what it said on its standard error. */
+  ended: Promise<string>;
+}
+
 /**
- * A shell on another machine, over the user's own `ssh`: one connection, made as the user's configuration says, on
- * which one command after the other is run.
+ * A shell on another machine, over the user's own `ssh`: a connection made as the user's configuration says, on which
+ * one command after the other is run. After it was lost the next command makes another one, without asking for a
+ * password: nobody may be there to type it.
  */
 export class RemoteShell {
   readonly #host: string;
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
-  readonly #lines: AsyncIterator<string>;
-  readonly #ended: Promise<void>;
-  #said = '';
+  readonly #env: Env;
+  #connection: Connection | undefined;
+  #wasLost = false;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(host: string, env: Env) {
@@ -25,21 +35,7 @@ export class RemoteShell {
         fix: 'say HOST:FOLDER, with HOST as you would write it behind `ssh`',
       });
     this.#host = host;
-    // Passwords are asked for on the terminal itself: ssh does not need these streams for it.
-    const child = spawn('ssh', ['-T', '--', host, 'exec sh'], { env, stdio: ['pipe', 'pipe', 'pipe'] });
-    this.#child = child;
-    child.stdin.on('error', () => undefined);
-    child.stderr.on('data', (chunk: Buffer) => {
-      this.#said = (this.#said + chunk.toString()).slice(-2000);
-    });
-    this.#ended = new Promise((resolve) => {
-      child.on('error', (error) => {
-        this.#said += error.message;
-        resolve();
-      });
-      child.on('close', () => resolve());
-    });
-    this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    this.#env = env;
   }
 
   /** The lines a command prints. Names in it must be quoted already; it must read nothing. */
@@ -50,20 +46,22 @@ export class RemoteShell {
   }
 
   async #ask(command: string): Promise<string[]> {
+    const connection = (this.#connection ??= connect(this.#host, this.#env, this.#wasLost));
     const end = `end-${randomBytes(9).toString('hex')}`;
-    this.#child.stdin.write(`{ ${command}\n} </dev/null; echo; echo ${end}\n`);
+    connection.child.stdin.write(`{ ${command}\n} </dev/null; echo; echo ${end}\n`);
     const lines: string[] = [];
     for (;;) {
-      const { value, done } = (await this.#lines.next()) as IteratorResult<string, undefined>;
-      if (done === true) throw await this.#gone();
+      const { value, done } = (await connection.lines.next()) as IteratorResult<string, undefined>;
+      if (done === true) throw await this.#gone(connection);
       if (value === end) return lines.slice(0, lines.at(-1) === '' ? -1 : undefined);
       lines.push(value);
     }
   }
 
-  async #gone(): Promise<Fault> {
-    await this.#ended;
-    const said = this.#said.trim();
+  async #gone({ ended }: Connection): Promise<Fault> {
+    const said = (await ended).trim();
+    this.#connection = undefined;
+    this.#wasLost = true;
     return new Fault('pool-unreachable', `no connection to ${this.#host}${said === '' ? '' : `: ${said}`}`, {
       about: this.#host,
       fix: `see whether \`ssh ${this.#host}\` works`,
@@ -71,8 +69,28 @@ export class RemoteShell {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#child.stdin.end();
-    this.#child.kill();
-    await this.#ended;
+    this.#connection?.child.stdin.end();
+    this.#connection?.child.kill();
+    await this.#connection?.ended;
   }
+}
+
+function connect(host: string, env: Env, isAgain: boolean): Connection {
+  const alive = ['-o', `ServerAliveInterval=${aliveSeconds}`];
+  const unasked = isAgain ? ['-o', 'BatchMode=yes'] : [];
+  // Passwords are asked for on the terminal itself: ssh does not need these streams for it.
+  const child = spawn('ssh', ['-T', ...alive, ...unasked, '--', host, 'exec sh'], {
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let said = '';
+  child.stdin.on('error', () => undefined);
+  child.stderr.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-2000);
+  });
+  const ended = new Promise<string>((resolve) => {
+    child.on('error', (error) => resolve(said + error.message));
+    child.on('close', () => resolve(said));
+  });
+  return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator](), ended };
 }

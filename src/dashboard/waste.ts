@@ -1,6 +1,9 @@
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { AttemptState, RunState } from '../journal/state.ts';
-import type { Ledger } from '../report/ledger.ts';
+import type { AttemptRow } from '../report/log/event-ledger.ts';
+import { ledgerOf } from '../report/log/event-ledger.ts';
+import { slotColumns, sumOver, usefulColumns } from '../report/log/columns.ts';
+import { runJobs } from '../report/log/run-jobs.ts';
 import type { Waste } from './page-data.ts';
 
 const outcomeWords: Record<string, string> = {
@@ -19,22 +22,47 @@ export function causeOf({ fault, agent, outcome }: AttemptState): string {
 export const whatIs = (cause: string): string =>
   cause in kinds ? kinds[cause as FaultKind].what : (outcomeWords[cause] ?? '');
 
-/** Where the time on slots went, as far as it can be called useful or lost. Pure. */
-export function wasteOf(state: RunState, { rows, slot, useful, sum }: Ledger): Waste {
+/** Where the time on slots went, as far as it can be called useful or lost; as the report counts it. Pure. */
+export function wasteOf(state: RunState): Waste {
+  const { rows, sum, slotMillis } = ledgerOf(runJobs(state), noFacts);
   const attempts = state.jobs.flatMap((job) => job.attempts);
   const lost = new Map<string, Waste['lost'][number]>();
   let [moving, open] = [0, 0];
-  for (const [index, row] of rows.entries()) {
-    const onSlot = row.total - row.millis.queued;
+  for (const [index, row] of rows.flatMap((job) => job.attempts).entries()) {
     const attempt = attempts[index];
-    if (row.outcome === 'success') moving += onSlot - row.millis.training;
-    else if (row.outcome === 'running' || attempt === undefined) open += onSlot;
-    else {
-      const cause = causeOf(attempt);
-      const entry = lost.get(cause) ?? { cause, what: whatIs(cause), millis: 0, attempts: 0 };
-      lost.set(cause, { ...entry, millis: entry.millis + onSlot, attempts: entry.attempts + 1 });
-    }
+    const parts = partsOf(row);
+    moving += parts.moving;
+    open += parts.open;
+    const cause = attempt?.outcome === undefined || row.ending === 'success' ? stalled : causeOf(attempt);
+    if (parts.lost === 0) continue;
+    const entry = lost.get(cause) ?? { cause, what: whatIs(cause), millis: 0, attempts: 0 };
+    lost.set(cause, { ...entry, millis: entry.millis + parts.lost, attempts: entry.attempts + 1 });
   }
   const worst = [...lost.values()].sort((a, b) => b.millis - a.millis);
-  return { slot, useful, moving, open, lost: worst, queued: sum.queued };
+  return {
+    slot: slotMillis,
+    useful: sum.usefulCompute,
+    moving,
+    open,
+    lost: worst,
+    queued: sum.queued + sum.idle,
+  };
+}
+
+const noFacts = {
+  ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
+  ...{ firstTime: undefined, lastTime: undefined },
+};
+
+/** What an attempt that goes well, or has not ended, can have lost already. */
+const stalled: FaultKind = 'transfer-stalled';
+
+/** An attempt's time on its slot beside useful compute. What was neither useful nor under way is lost with it. */
+function partsOf({ ending, millis }: AttemptRow): { moving: number; open: number; lost: number } {
+  const rest = sumOver(millis, slotColumns) - millis.usefulCompute;
+  const stood = millis.retriedTransfer;
+  if (ending === 'running') return { moving: 0, open: rest - stood, lost: stood };
+  if (ending === 'success') return { moving: rest - stood, open: 0, lost: stood };
+  const moving = sumOver(millis, usefulColumns) - millis.usefulCompute;
+  return { moving, open: 0, lost: rest - moving };
 }

@@ -20,6 +20,20 @@ const cases: [
   words: RegExp,
 ][] = [
   [
+    undefined,
+    undefined,
+    'Error from slot1@node: FILETRANSFER: transfer of osdf input stalled: aborted due to lack of progress',
+    'transfer-stalled',
+    /stood still/,
+  ],
+  [
+    undefined,
+    undefined,
+    'Error from slot1@node: FILETRANSFER: Details: upload of output: connection refused',
+    'servers-unreachable',
+    /could not be reached/,
+  ],
+  [
     13,
     256,
     `${at} http. Details: The requested URL returned error: 404 ( URL file = http://a/x )|`,

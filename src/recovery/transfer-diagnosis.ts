@@ -16,7 +16,10 @@ export function transferDirection(reason: string, code: number | undefined): 'in
   if (/transfer output files failure|STARTER\b.{0,80}failed to send|SHADOW failed to receive/is.test(reason))
     return 'output';
   if (code === 12) return 'output';
-  return code === 13 ? 'input' : undefined;
+  if (code === 13) return 'input';
+  // The words of the part of HTCondor that moves files, where no code comes with them.
+  if (code !== undefined || !/\bFILETRANSFER\b/.test(reason)) return undefined;
+  return /\boutput\b|\bupload/i.test(reason) ? 'output' : 'input';
 }
 
 /** Why input did not arrive. */

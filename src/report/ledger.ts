@@ -1,4 +1,4 @@
-import { phases, type Outcome, type Phase } from '../journal/entry.ts';
+import type { Outcome, Phase } from '../journal/entry.ts';
 import type { AgentState, AttemptState, RunState } from '../journal/state.ts';
 
 /**
@@ -6,7 +6,19 @@ import type { AgentState, AttemptState, RunState } from '../journal/state.ts';
  * account, and what the pool moved before and after it; `stalled` is fetching that stood still until a server was
  * given up; `overhead` is starting the agent and noticing its end; `unknown` is time for which nobody spoke.
  */
-export const columns = [...phases, 'stalled', 'overhead', 'unknown'] as const;
+export const columns = [
+  'queued',
+  'preparing',
+  'fetching',
+  'stalled',
+  'unpacking',
+  'training',
+  'saving',
+  'returning',
+  'cleaning',
+  'overhead',
+  'unknown',
+] as const satisfies (Phase | 'stalled' | 'overhead' | 'unknown')[];
 export type Column = (typeof columns)[number];
 export type Millis = Record<Column, number>;
 

@@ -70,6 +70,9 @@ interface Life {
   training: number;
   /** Epochs before and after. */
   epochs: [number, number];
+  /** The epoch after which it saved a checkpoint, or with which it began. */
+  saved?: number;
+  resumed?: number;
 }
 
 interface ToldLife extends Life {
@@ -139,9 +142,17 @@ function livesOf(index: number, message: string): Life[] {
     fetching: 150,
     training: 1100,
     epochs: [0, 3],
+    saved: 2,
   };
   const good: Life = { outcome: 'success', fetching: 160, training: 2400, epochs: [0, 8] };
-  const running: Life = { outcome: 'running', message, fetching: 170, training: 1500, epochs: [2, 6] };
+  const running: Life = {
+    outcome: 'running',
+    message,
+    fetching: 170,
+    training: 1500,
+    epochs: [2, 6],
+    resumed: 2,
+  };
   const wrong: Life = {
     outcome: 'wrong-output',
     fault: 'wrong-output',
@@ -156,9 +167,9 @@ function livesOf(index: number, message: string): Life[] {
       [stalled, good],
       [evicted, running],
       [good],
-      [running],
+      [fresh],
       [wrong],
-      [{ ...running, training: 0, epochs: [0, 0] as [number, number] }],
+      [{ ...fresh, training: 0, epochs: [0, 0] as [number, number] }],
     ][index % 8] ?? []
   );
 }
@@ -251,6 +262,11 @@ function trainingEntries(
     [fetched + 30, { kind: 'training-started', pid: 2, command: 'python3 main.py --epochs 8' }],
   ];
   const [from, to] = life.epochs;
+  if (life.resumed !== undefined)
+    entries.push(
+      [fetched + 30, { kind: 'checkpoint-restored', savedBy: 1, epoch: life.resumed }],
+      [fetched + 60, { kind: 'resume-checked', movedOn: true, epoch: life.resumed + 1 }],
+    );
   const steps = life.stepsPerEpoch;
   for (let report = 1; report <= (to - from) * steps; report += 1) {
     const done = from + report / steps;
@@ -262,5 +278,10 @@ function trainingEntries(
       { kind: 'progress', epoch, epochs: 8, step: report % steps || steps, steps, loss },
     ]);
   }
-  return entries;
+  if (life.saved !== undefined)
+    entries.push([
+      fetched + 30 + (life.training * life.saved) / (to - from),
+      { kind: 'checkpoint-saved', files: 1, bytes: 98e6, sha256: '', epoch: life.saved },
+    ]);
+  return entries.toSorted(([a], [b]) => a - b);
 }

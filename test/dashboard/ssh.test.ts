@@ -5,11 +5,14 @@ import { test, type TestContext } from 'node:test';
 import type { Clock } from '../../src/base/clock.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { openRemoteRun, type RemoteRun } from '../../src/dashboard/remote-run.ts';
+import { RunHub } from '../../src/dashboard/run-hub.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun } from './imagenet-run.ts';
+import { tell } from './served.ts';
+import { sshServer } from './ssh-server.ts';
 
 /** Waits are short here, and real. */
 const hurried: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 50), signal) };
@@ -23,8 +26,9 @@ async function fakeSsh(t: TestContext): Promise<{ env: { PATH: string }; argumen
   const argumentsFile = path.join(folder, 'arguments');
   const script = `#!/bin/sh
 printf '%s\\n' "$@" > ${argumentsFile}
-[ "$3" = broken.example ] && { echo 'ssh: connect to host broken.example: no route' >&2; exit 255; }
-cd / && exec sh -c "$4"
+while [ "$1" != -- ]; do shift; done
+[ "$2" = broken.example ] && { echo 'ssh: connect to host broken.example: no route' >&2; exit 255; }
+cd / && exec sh -c "$3"
 `;
   await writeFile(path.join(folder, 'ssh'), script);
   await chmod(path.join(folder, 'ssh'), 0o755);
@@ -49,6 +53,8 @@ test('a run on another machine is followed over ssh, live, and its logs are read
   await using run = await remote(`me@ap1.example:${written.folder}`, env);
   assert.deepEqual((await readFile(argumentsFile, 'utf8')).trim().split('\n'), [
     '-T',
+    '-o',
+    'ServerAliveInterval=15',
     '--',
     'me@ap1.example',
     'exec sh',
@@ -116,3 +122,42 @@ test('what cannot be reached, is no run, or is no address at all is told in a se
       (error) => error instanceof Fault && message.test(error.message),
     );
 });
+
+test('over a real OpenSSH a run is followed, and again after the connection was cut, with a word about it', async (t) => {
+  const server = await sshServer(t);
+  if (server === undefined) return;
+  const parent = await temporaryFolder(t);
+  await chmod(parent, 0o755);
+  const written = await imagenetRun(path.join(parent, "it's a run"), Date.now(), 8);
+  await using run = await remote(`ap.example:${written.folder}`, server.env);
+  const hub = new RunHub(run, tell, hurried);
+  const done = new AbortController();
+  const following = hub.run(done.signal);
+  t.after(async () => {
+    done.abort();
+    await following;
+  });
+  await heard(hub, () => hub.state?.jobs.length === 8);
+  server.answer(false);
+  server.cut();
+  await heard(hub, () => hub.trouble !== null);
+  assert.match(hub.trouble ?? '', /no connection to ap\.example.*; it is tried again by itself/s);
+  await written.append(5399, { kind: 'job-ended', job: '0007', outcome: 'success' });
+  server.answer(true);
+  await heard(hub, () => hub.trouble === null && hub.state?.jobs[7]?.outcome === 'success');
+  assert.ok(server.connections() > 1);
+  const log = await run.readEnd('jobs/0002/attempt-2/out.log', 20);
+  assert.deepEqual(log, { text: 'job 0002, attempt 2\n', size: 36, from: 16 });
+});
+
+/** When the hub has told of a change after which this is so. */
+function heard(hub: RunHub, isSo: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const forget = hub.listen(() => {
+      if (!isSo()) return;
+      forget();
+      resolve();
+    });
+    hub.refresh();
+  });
+}

@@ -136,7 +136,7 @@ export class JobPanel {
 }
 
 /** @param {JobDetail['attempts'][number]} attempt */
-const attemptOf = ({ attempt, outcome, why, where, fault, fix, parts }) =>
+const attemptOf = ({ attempt, outcome, why, where, fault, fix, notes, parts }) =>
   html(
     'li',
     { value: String(attempt) },
@@ -147,4 +147,5 @@ const attemptOf = ({ attempt, outcome, why, where, fault, fix, parts }) =>
     html('span', { class: 'what' }, partWords(parts) || 'just begun'),
     fault === '' ? null : html('span', { class: 'said' }, fault),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
+    ...notes.map((note) => html('span', { class: 'what' }, note)),
   );

@@ -72,12 +72,21 @@ function verdictOf({ verdict, counts, jobs }) {
 }
 
 /** @param {Board} board */
-function wrongOf({ wrong, trouble, garbled }) {
+function wrongOf({ wrong, trouble, account, garbled }) {
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
+    account === null
+      ? null
+      : html(
+          'p',
+          { class: 'alarm' },
+          account.message,
+          html('span', { class: 'fix' }, `What helps: ${account.fix}`),
+        ),
     garbled === 0 ? null : html('p', {}, `${many(garbled, 'line')} of the journals could not be read.`),
   ];
-  if (wrong.length === 0) return [...notes, trouble === null ? html('p', {}, 'Nothing.') : null];
+  if (wrong.length === 0)
+    return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];
   return [
     ...notes,
     html('ul', { class: 'problems' }, ...wrong.slice(0, 6).map(problemOf)),
@@ -127,7 +136,7 @@ function wastedOf({ waste }) {
       'p',
       { class: 'headline' },
       lost === 0
-        ? 'Nothing: no attempt was lost.'
+        ? 'Nothing: nothing was lost.'
         : `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${showShare(lost, waste.slot)})`,
     ),
     html(

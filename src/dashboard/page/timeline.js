@@ -6,6 +6,7 @@ import { showMillis } from './words.js';
 const phases = [
   'preparing',
   'fetching',
+  'stalled',
   'unpacking',
   'training',
   'saving',

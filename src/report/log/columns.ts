@@ -37,6 +37,8 @@ const useful: ReadonlySet<Column> = new Set([
 const undecided: ReadonlySet<Column> = new Set(['underWay', 'unknown', 'overhead']);
 
 export const slotColumns = columns.filter((column) => !offSlot.has(column));
+/** Slot time that led to something. */
+export const usefulColumns = columns.filter((column) => useful.has(column));
 /** Slot time that led to nothing. */
 export const lossColumns = slotColumns.filter((column) => !useful.has(column) && !undecided.has(column));
 

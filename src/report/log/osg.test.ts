@@ -38,6 +38,12 @@ test('79 of 100 succeed; 16, 3 and 2 do not, in the published shares', async (t)
   );
 });
 
+test('what the attempts suffered from is known, most of all stalled transfers', async (t) => {
+  const { setbacks } = (await read(t)).report;
+  assert.deepEqual([setbacks[0]?.cause, setbacks[0]?.attempts], ['transfer-stalled', 226]);
+  assert.ok(setbacks.every(({ cause }) => cause !== 'unknown'));
+});
+
 test('first match to completion: mean 31,006 s and median 17,845 s', async (t) => {
   const { completion } = (await read(t)).report;
   assert.equal(Math.floor(completion.meanSeconds ?? 0), 31_006);

@@ -1,0 +1,130 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import type { TestContext } from 'node:test';
+import { enterRootScript } from '../../src/mini/pool/enter-root.ts';
+import { poolUser } from '../../src/mini/pool/root-folder.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
+
+/** A real OpenSSH on loopback: the user's `ssh` with a configuration of its own, and Debian's `sshd` behind it. */
+export interface SshServer {
+  /** With a PATH on which `ssh ap.example` comes here. */
+  env: { PATH: string };
+  /** How many connections were made so far. */
+  connections: () => number;
+  /** Cuts every connection, as a network does. */
+  cut: () => void;
+  /** Takes connections, or refuses them by ending them at once. */
+  answer: (willing: boolean) => void;
+}
+
+/** Undefined, and the test skipped by name, where there is no `sshd`. */
+export async function sshServer(t: TestContext): Promise<SshServer | undefined> {
+  const root = rootWithSshd();
+  if (root === undefined || spawnSync('ssh', ['-V']).status !== 0) {
+    t.skip(`no OpenSSH: needs ssh here, and sshd in the pool's root folder under ${cache}`);
+    return undefined;
+  }
+  const folder = await temporaryFolder(t);
+  const command = await sshdCommand(folder, root);
+  const sockets = new Set<Socket>();
+  let [connections, willing] = [0, true];
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.on('error', () => undefined);
+    if (!willing) socket.destroy();
+    else serve(socket, command, sockets);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  t.after(() => {
+    cut();
+    server.close();
+  });
+  const env = await clientEnv(folder, (server.address() as AddressInfo).port);
+  return {
+    ...{ env, cut, connections: () => connections },
+    answer: (next) => {
+      willing = next;
+    },
+  };
+}
+
+function rootWithSshd(): string | undefined {
+  const named = process.env['UPDRAFT_TEST_POOL_ROOT'];
+  if (named !== undefined) return named;
+  try {
+    const found = readdirSync(cache).find((name) => /^pool-root-[0-9a-f]+$/.test(name));
+    return found === undefined ? undefined : path.join(cache, found);
+  } catch {
+    return undefined;
+  }
+}
+
+/** One `sshd` per connection, as inetd starts it: no port is taken before it is known. */
+function serve(socket: Socket, [program = '', ...words]: string[], sockets: Set<Socket>): void {
+  sockets.add(socket);
+  const child = spawn(program, words, { stdio: ['pipe', 'pipe', 'ignore'] });
+  child.stdin.on('error', () => undefined);
+  socket.pipe(child.stdin);
+  child.stdout.pipe(socket);
+  socket.on('close', () => {
+    sockets.delete(socket);
+    child.stdin.end();
+  });
+  child.on('exit', () => socket.destroy());
+}
+
+async function sshdCommand(folder: string, root: string): Promise<string[]> {
+  const [enter, home, config] = ['enter.sh', 'home', 'sshd_config'].map((name) => path.join(folder, name));
+  await mkdir(home ?? '');
+  await writeFile(enter ?? '', enterRootScript);
+  for (const name of ['host', 'user'])
+    spawnSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path.join(folder, name)]);
+  await writeFile(
+    config ?? '',
+    [
+      `HostKey ${folder}/host`,
+      `AuthorizedKeysFile ${folder}/user.pub`,
+      'PasswordAuthentication no',
+      'StrictModes no',
+      'UsePAM no',
+      'PidFile none',
+      '',
+    ].join('\n'),
+  );
+  const inside = ['unshare', '--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
+  return [...inside, 'sh', enter ?? '', root, home ?? '', '/usr/sbin/sshd', '-i', '-f', config ?? ''];
+}
+
+/** `ssh` as a user has it: a host in the configuration, with its port, key and name there. */
+async function clientEnv(folder: string, port: number): Promise<{ PATH: string }> {
+  const config = path.join(folder, 'ssh_config');
+  await writeFile(
+    config,
+    [
+      'Host ap.example',
+      '  HostName 127.0.0.1',
+      `  Port ${port}`,
+      `  User ${poolUser.name}`,
+      `  IdentityFile ${folder}/user`,
+      '  IdentitiesOnly yes',
+      '  StrictHostKeyChecking no',
+      '  UserKnownHostsFile /dev/null',
+      '  LogLevel ERROR',
+      '',
+    ].join('\n'),
+  );
+  const bin = path.join(folder, 'bin');
+  await mkdir(bin);
+  await writeFile(path.join(bin, 'ssh'), `#!/bin/sh\nexec /usr/bin/ssh -F ${config} "$@"\n`);
+  await chmod(path.join(bin, 'ssh'), 0o755);
+  return { PATH: `${bin}:/usr/bin:/bin` };
+}
