@@ -43,7 +43,9 @@ async function project(t: TestContext, files: Record<string, string>) {
   return {
     cwd,
     run: async (...args: string[]): Promise<Answer> =>
-      JSON.parse((await runCommand(adopt, [...args, '--json'], { cwd, env })).out) as Answer,
+      JSON.parse(
+        (await runCommand(adopt, [...args, '--json'], { cwd, env, pid: process.pid })).out,
+      ) as Answer,
   };
 }
 

@@ -18,8 +18,18 @@ pool = "condor"
 jobs = 3
 `;
 
-function submit({ folder, env }: CondorBench) {
-  const child = spawn(process.execPath, [main, 'submit'], { cwd: folder, env: { ...env }, stdio: 'ignore' });
+/** The commands that submit, and what they need beside the job file. */
+const commands = {
+  submit: ['submit'],
+  adopt: ['adopt', 'job.sub', '--submit', '--yes'],
+};
+const adopted = {
+  'job.sub': 'executable = run.sh\nlog = own.log\nrequest_memory = 100 MB\nrequest_disk = 10 MB\nqueue 3\n',
+  'run.sh': '#!/bin/sh\nset -e\nsleep 600\n',
+};
+
+function submit({ folder, env }: CondorBench, args = commands.submit) {
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, env: { ...env }, stdio: 'ignore' });
   return { child, ended: once(child, 'exit') as Promise<[number | null]> };
 }
 
@@ -50,8 +60,8 @@ async function untilAsking({ folder }: CondorBench): Promise<void> {
   }
 }
 
-async function assertOnce(t: TestContext, bench: CondorBench): Promise<void> {
-  const again = submit(bench);
+async function assertOnce(t: TestContext, bench: CondorBench, args = commands.submit): Promise<void> {
+  const again = submit(bench, args);
   const [code] = await again.ended;
   assert.equal(code, 0);
   const runs = await readdir(path.join(bench.folder, 'runs'));
@@ -68,16 +78,18 @@ for (const [when, script] of [
   ['before the scheduler has heard of it', 'sleep 1.5; exec REAL "$@"'],
   ['after the scheduler has taken it', 'REAL "$@"; code=$?; sleep 1.5; exit $code'],
 ] as const)
-  test(`a submit that is killed ${when} and done again makes one cluster`, async (t) => {
-    const bench = await condorBench(t, { 'updraft.toml': file });
-    if (bench === undefined) return;
-    await slowSubmit(bench, script);
-    const { child, ended } = submit(bench);
-    await untilAsking(bench);
-    child.kill('SIGKILL');
-    await ended;
-    await assertOnce(t, bench);
-  });
+  for (const [command, args] of Object.entries(commands))
+    test(`${command} that is killed ${when} and done again makes one cluster`, async (t) => {
+      const bench = await condorBench(t, { 'updraft.toml': file, ...adopted });
+      if (bench === undefined) return;
+      await chmod(path.join(bench.folder, 'run.sh'), 0o755);
+      await slowSubmit(bench, script);
+      const { child, ended } = submit(bench, args);
+      await untilAsking(bench);
+      child.kill('SIGKILL');
+      await ended;
+      await assertOnce(t, bench, args);
+    });
 
 test('a submit that is killed together with condor_submit is done again', async (t) => {
   const bench = await condorBench(t, { 'updraft.toml': file });

@@ -1,37 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { systemClock } from '../../src/base/clock.ts';
-import { startPool, stopPool } from '../../src/mini/pool/pool.ts';
-import { sites } from '../../src/mini/pool/sites.ts';
+import { test } from 'node:test';
 import { testPool } from '../pool.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 import { condorBench, type CondorBench } from './condor-bench.ts';
+import { ownPool } from './own-pool.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
-
-/** A pool of the test's own, whose scheduler may be stopped. */
-async function ownPool(t: TestContext, root: string) {
-  const home = await temporaryFolder(t);
-  const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
-  const world = { clock: systemClock, kill };
-  const signal = AbortSignal.timeout(60_000);
-  const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, ...world });
-  const children = await readFile(`/proc/${state.master}/task/${state.master}/children`, 'utf8');
-  for (const pid of children.trim().split(' ').map(Number)) {
-    const name = await readFile(`/proc/${pid}/comm`, 'utf8');
-    if (name.trim() !== 'condor_schedd') continue;
-    t.after(async () => {
-      kill(pid, 'SIGCONT');
-      await stopPool(state, world);
-    });
-    return { bin: state.bin, schedd: pid };
-  }
-  throw new Error('the pool has no schedd');
-}
 
 async function updraft({ folder, env }: CondorBench, ...args: string[]) {
   const child = spawn(process.execPath, [main, ...args], {
@@ -53,7 +30,8 @@ test('a scheduler that does not answer is told in time by submit and stop, and s
   });
   const shared = await testPool(t);
   if (bench === undefined || shared === undefined) return;
-  const { bin, schedd } = await ownPool(t, shared.root);
+  const { bin, schedd: findSchedd } = await ownPool(t, shared.root);
+  const schedd = await findSchedd();
   bench.env = { ...bench.env, PATH: `${bin}:${process.env['PATH'] ?? ''}`, UPDRAFT_POOL_SECONDS: '2' };
 
   process.kill(schedd, 'SIGSTOP');

@@ -10,6 +10,8 @@ export function additions(submission: Submission, runFolder: string, withPlugin:
   return [
     // A second log, wherever the jobs' own ones are: the schedd writes to both.
     `dagman_log = ${inRun(condorFiles.eventLog)}`,
+    // By which they are found in the queue when nobody heard what became of the submission.
+    `MY.UpdraftRun = "${path.basename(runFolder)}"`,
     ...(has('ulog_execute_attrs') ? [] : ['ulog_execute_attrs = GLIDEIN_ResourceName']),
     ...(withPlugin ? pluginStatements(has, inRun) : []),
   ];

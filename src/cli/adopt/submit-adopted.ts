@@ -1,14 +1,18 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Evidence } from '../../adopt/evidence.ts';
+import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
-import { openJournal } from '../../journal/file.ts';
+import type { Plan } from '../../job/plan.ts';
+import { readJournal } from '../../journal/read-journal.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
 import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { pluginScript } from '../../pool/condor/launcher.ts';
 import { agentExecutable, placePackedAgent } from '../../pool/condor/packed-agent.ts';
+import { requestOnce, SubmitRefused } from '../../pool/condor/submit-once.ts';
 import { createRun, newRunName } from '../../run/create-run.ts';
+import { findEarlier } from '../../run/find-earlier.ts';
 import type { Cli } from '../cli.ts';
 import { additions } from './additions.ts';
 import { adoptedPlan } from './adopted-plan.ts';
@@ -19,45 +23,70 @@ export interface AdoptedRun {
   cluster: number;
 }
 
-/** The statements that will be given beside the file, for a run that is not made yet. */
-export function plannedRun(
+/** A run that is to be made of a file, or one that was made of the very same and has not ended. */
+export interface PlannedRun {
+  run: string;
+  /** The statements that are given beside the file. */
+  added: string[];
+  withPlugin: boolean;
+  /** It is there already: the same command was given before. */
+  isGoingOn: boolean;
+}
+
+/** What submitting the file would do. The same file again goes on with its run, unless another one is asked for. */
+export async function plannedRun(
   cli: Cli,
   file: string,
   evidence: Evidence,
-  withPlugin: boolean,
-): { run: string; added: string[] } {
+  { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
+): Promise<PlannedRun> {
   assertCountable(file, evidence);
-  const run = newRunName(adoptedPlan(file, evidence), cli.clock);
-  return {
-    run,
-    added: additions(evidence.submission, path.join(path.dirname(file), runsFolder, run), withPlugin),
-  };
+  const plan = adoptedPlan(file, evidence);
+  const earlier = isNew ? undefined : await openRun(plan, await readFile(file, 'utf8'), withPlugin);
+  const run = earlier ?? newRunName(plan, cli.clock);
+  const added = additions(evidence.submission, path.join(plan.folder, runsFolder, run), withPlugin);
+  return { run, added, withPlugin, isGoingOn: earlier !== undefined };
 }
 
-/** Submits the file as it is, with a run's folder that `status`, `watch` and `report` understand. */
+/** The run of this very text that has not ended, or of whose submission nobody has heard yet. */
+async function openRun(plan: Plan, text: string, withPlugin: boolean): Promise<string | undefined> {
+  const { same } = await findEarlier(plan);
+  if (same === undefined) return undefined;
+  const { entries } = await readJournal(path.join(same.folder, runFiles.journal));
+  if (same.isEnded && entries.some(({ kind }) => kind === 'submitted')) return undefined;
+  const read = (name: string): Promise<string | undefined> =>
+    readFile(path.join(same.folder, name), 'utf8').catch(() => undefined);
+  const isSame =
+    (await read(condorFiles.submit)) === text &&
+    ((await read(condorFiles.plugin)) !== undefined) === withPlugin;
+  return isSame ? path.basename(same.folder) : undefined;
+}
+
+/** Submits the file as it is, exactly once, with a run's folder that `status`, `watch` and `report` understand. */
 export async function submitAdopted(
   cli: Cli,
   file: string,
   evidence: Evidence,
-  { run, added, withPlugin }: { run: string; added: string[]; withPlugin: boolean },
+  planned: PlannedRun,
 ): Promise<AdoptedRun> {
+  const { run, withPlugin, isGoingOn } = planned;
   const tools = await CondorTools.find(cli.env);
   const plan = adoptedPlan(file, evidence);
-  const rendered = {
-    [condorFiles.submit]: await readFile(file, 'utf8'),
-    ...(withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
-  };
-  const folder = await createRun(plan, rendered, cli.version, cli.clock, run);
-  const cluster = await submit(cli, tools, file, folder, { added, withPlugin }).catch(
-    async (error: unknown) => {
-      // Nothing was queued, so there is no run to show.
-      await rm(folder, { recursive: true, force: true });
-      throw error;
-    },
-  );
-  await using journal = await openJournal(path.join(folder, runFiles.journal), cli.clock);
-  await journal.append({ kind: 'submitted', cluster });
-  return { run, folder, cluster };
+  const folder = path.join(plan.folder, runsFolder, run);
+  if (!isGoingOn) {
+    const rendered = {
+      [condorFiles.submit]: await readFile(file, 'utf8'),
+      ...(withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
+    };
+    await createRun(plan, rendered, cli.version, cli.clock, run);
+  }
+  try {
+    return { run, folder, cluster: await submit(cli, tools, file, folder, planned) };
+  } catch (error) {
+    // Nothing was queued, so there is no run to show.
+    if (error instanceof SubmitRefused) await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
 }
 
 async function submit(
@@ -65,19 +94,31 @@ async function submit(
   tools: CondorTools,
   file: string,
   folder: string,
-  { added, withPlugin }: { added: string[]; withPlugin: boolean },
+  { run, added, withPlugin }: PlannedRun,
 ): Promise<number> {
+  const self = identifyProcess(cli.pid);
+  if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
   if (withPlugin) {
     const executable = await agentExecutable(cli.env, cli.self);
     await placePackedAgent(executable, path.join(folder, condorFiles.agent), cli.env);
   }
   const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
-  const cluster = Number.parseInt(await tools.ask('condor_submit', args, path.dirname(file)), 10);
-  if (!Number.isNaN(cluster)) return cluster;
-  throw new Fault('pool-unreachable', 'condor_submit told no cluster', {
-    fix: 'see `condor_q`',
-    about: file,
-  });
+  return await requestOnce(
+    folder,
+    { tools, clock: cli.clock, self },
+    {
+      round: 1,
+      // Reads the file itself, so that this means what it means to its author; waits for a line to go.
+      command: '/bin/sh',
+      args: ['-c', 'read -r go && exec "$@"', 'sh', tools.command('condor_submit'), ...args],
+      cwd: path.dirname(file),
+      input: 'go\n',
+      // Nobody else writes to this log.
+      isOurs: () => true,
+      constraint: `UpdraftRun == "${run}"`,
+      file,
+    },
+  );
 }
 
 /** A run knows its jobs from the start. */

@@ -26,6 +26,7 @@ interface Options {
   submit?: true;
   withPlugin?: true;
   yes?: true;
+  new?: true;
   usage?: string;
   pool?: ProfileName;
 }
@@ -39,6 +40,7 @@ export function configure(command: Command, cli: Cli): void {
       '--with-plugin',
       "submit it with Updraft's transfer plugin for osdf:/// URLs; shows the change first",
     )
+    .option('--new', 'submit it again although its last run has not ended')
     .option('-y, --yes', 'submit without asking, errors or not')
     .option('--usage <log>', 'an event log of earlier jobs: requests are compared with what they used')
     .addOption(
@@ -113,12 +115,18 @@ async function submit(
   isBad: boolean,
 ): Promise<AdoptedRun> {
   const withPlugin = options.withPlugin === true;
-  const { run, added } = plannedRun(cli, file, evidence, withPlugin);
+  const planned = await plannedRun(cli, file, evidence, { withPlugin, isNew: options.new === true });
+  if (planned.isGoingOn) {
+    cli.err(
+      `\n${planned.run} is of this very file and has not ended: nothing is queued twice (--new does)\n`,
+    );
+    return submitAdopted(cli, file, evidence, planned);
+  }
   cli.err(
-    `\nthe file stays as it is; condor_submit gets these statements with it:\n${additionsDiff(file, evidence.submission, added)}`,
+    `\nthe file stays as it is; condor_submit gets these statements with it:\n${additionsDiff(file, evidence.submission, planned.added)}`,
   );
   if (options.yes !== true && (isBad || withPlugin)) await confirm(cli, file, isBad);
-  return submitAdopted(cli, file, evidence, { run, added, withPlugin });
+  return submitAdopted(cli, file, evidence, planned);
 }
 
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {

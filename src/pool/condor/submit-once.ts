@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Clock } from '../../base/clock.ts';
 import { withLease } from '../../base/lease.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import type { EventOf } from '../../eventlog/events.ts';
 import { readEventLog } from '../../eventlog/read-event-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
@@ -24,29 +25,66 @@ export interface Submitter {
 const lookEveryMs = 100;
 const tryAgain = 'the same command again finds out what became of it, and submits no job twice';
 
+/** How `condor_submit` is asked, and how to tell later what became of it. */
+export interface SubmitRequest {
+  round: number;
+  /** Started, and named in the journal, before it is given its input: until then it submits nothing. */
+  command: string;
+  args: string[];
+  cwd: string;
+  input: Buffer | string;
+  /** Whether an event of the run's log is of a job that this request made. */
+  isOurs: (event: EventOf<'submit' | 'cluster-submit'>) => boolean;
+  /** What is true of those jobs in the queue. */
+  constraint: string;
+  /** What the user should look at when it is refused. */
+  file: string;
+}
+
+/** HTCondor looked at the request and made nothing of it. */
+export class SubmitRefused extends Fault {}
+
+/** Submits a round of a run exactly once. Gives the cluster's number. */
+export async function submitOnce(runFolder: string, round: number, submitter: Submitter): Promise<number> {
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
+  const batch = batchName(run, round);
+  const file = path.join(runFolder, roundFiles(round).submit);
+  return await requestOnce(runFolder, submitter, {
+    round,
+    command: submitter.tools.command('condor_submit'),
+    args: ['-terse', '-'],
+    cwd: runFolder,
+    // A description that breaks off has no `queue` and submits nothing.
+    input: await readFile(file),
+    isOurs: ({ details }) => details.batchName === batch,
+    constraint: `JobBatchName == ${adString(batch)}`,
+    file,
+  });
+}
+
 /**
- * Submits a round of a run exactly once, whoever is killed when: `condor_submit` is started and named in the journal before it
- * is told what to submit, so that whoever comes later waits for its end and then looks for the cluster. Gives the
+ * Makes a request exactly once, whoever is killed when: `condor_submit` is started and named in the journal before it
+ * is told to go, so that whoever comes later waits for its end and then looks for the cluster. Gives the
  * cluster's number.
  */
-export async function submitOnce(runFolder: string, round: number, submitter: Submitter): Promise<number> {
+export async function requestOnce(
+  runFolder: string,
+  submitter: Submitter,
+  request: SubmitRequest,
+): Promise<number> {
   const lease = path.join(runFolder, condorFiles.submitting);
+  const isThisRound = (entry: { round?: number }): boolean => (entry.round ?? 1) === request.round;
   return await withLease(lease, submitter.self, submitter.clock, async () => {
     const file = path.join(runFolder, runFiles.journal);
     const { entries } = await readJournal(file);
-    const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
-    const submitted = entries
-      .filter((entry) => entry.kind === 'submitted')
-      .find((entry) => (entry.round ?? 1) === round);
+    const submitted = entries.filter((entry) => entry.kind === 'submitted').find(isThisRound);
     if (submitted !== undefined) return submitted.cluster;
     await using journal = await openJournal(file, submitter.clock);
-    const asking = entries
-      .filter((entry) => entry.kind === 'submitting')
-      .findLast((entry) => (entry.round ?? 1) === round);
-    const batch = batchName(run, round);
-    const found = asking && (await findCluster(runFolder, batch, asking.by, submitter));
-    const cluster = found ?? (await submit(runFolder, round, journal, submitter));
-    await journal.append({ kind: 'submitted', cluster, round });
+    const asking = entries.filter((entry) => entry.kind === 'submitting').findLast(isThisRound);
+    const found = asking && (await findCluster(runFolder, request, asking.by, submitter));
+    const cluster = found ?? (await submit(request, journal, submitter));
+    await journal.append({ kind: 'submitted', cluster, round: request.round });
     return cluster;
   });
 }
@@ -54,7 +92,7 @@ export async function submitOnce(runFolder: string, round: number, submitter: Su
 /** The cluster that an earlier `condor_submit`, whose answer nobody heard, may have made. */
 async function findCluster(
   runFolder: string,
-  batch: string,
+  { isOurs, constraint }: SubmitRequest,
   by: ProcessIdentity,
   { tools, clock }: Submitter,
 ): Promise<number | undefined> {
@@ -66,26 +104,24 @@ async function findCluster(
   const log = path.join(runFolder, condorFiles.eventLog);
   try {
     for await (const event of readEventLog(log))
-      if (event.kind === 'submit' || event.kind === 'cluster-submit')
-        if (event.details.batchName === batch) return event.cluster;
+      if ((event.kind === 'submit' || event.kind === 'cluster-submit') && isOurs(event)) return event.cluster;
   } catch (error) {
     if (!(error instanceof Fault)) throw error; // no log yet
   }
-  const args = ['-constraint', `JobBatchName == ${adString(batch)}`, '-af', 'ClusterId'];
-  const cluster = Number.parseInt(await tools.ask('condor_q', args), 10);
+  const cluster = Number.parseInt(
+    await tools.ask('condor_q', ['-constraint', constraint, '-af', 'ClusterId']),
+    10,
+  );
   return Number.isNaN(cluster) ? undefined : cluster;
 }
 
 async function submit(
-  runFolder: string,
-  round: number,
+  { round, command, args, cwd, input, file }: SubmitRequest,
   journal: Journal<RunBody>,
   { tools, clock }: Submitter,
 ): Promise<number> {
-  const file = path.join(runFolder, roundFiles(round).submit);
-  const description = await readFile(file);
-  const child = spawn(tools.command('condor_submit'), ['-terse', '-'], {
-    cwd: runFolder,
+  const child = spawn(command, args, {
+    cwd,
     env: { ...tools.env },
     // In a session of its own: a Ctrl-C in the terminal must not end it half-way.
     detached: true,
@@ -101,19 +137,21 @@ async function submit(
   ended.catch(() => undefined);
   const by = identifyProcess(child.pid ?? 0);
   if (by !== undefined) await journal.append({ kind: 'submitting', by, round });
-  // Until now it knows nothing; a description that breaks off has no `queue` and submits nothing.
   child.stdin.on('error', () => undefined); // its exit tells
-  child.stdin.end(description);
+  child.stdin.end(input);
   const code = await inTime(child, ended, tools, clock);
   const cluster = Number.parseInt(said.out, 10);
   if (code === 0 && !Number.isNaN(cluster)) return cluster;
   const told = toldBy(said);
-  const fix = isUnreachable(told)
-    ? 'the scheduler does not answer: try the same command again in a while; `condor_q` shows when it is back'
-    : `see ${file}; the same command again submits it`;
-  throw new Fault('pool-unreachable', `condor_submit refused the run: ${told}`, {
-    fix,
-    about: runFolder,
+  const message = `condor_submit refused the run: ${told}`;
+  if (!isUnreachable(told))
+    throw new SubmitRefused('pool-unreachable', message, {
+      fix: `see ${file}; the same command again submits it`,
+      about: file,
+    });
+  throw new Fault('pool-unreachable', message, {
+    fix: 'the scheduler does not answer: try the same command again in a while; `condor_q` shows when it is back',
+    about: file,
   });
 }
 

@@ -1,0 +1,32 @@
+import { readFile } from 'node:fs/promises';
+import type { TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { startPool, stopPool } from '../../src/mini/pool/pool.ts';
+import { sites } from '../../src/mini/pool/sites.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
+
+/** A pool of the test's own, with one site, whose scheduler may be stopped and killed. */
+export async function ownPool(t: TestContext, root: string, config: string[] = []) {
+  const home = await temporaryFolder(t);
+  const world = { clock: systemClock, kill };
+  const signal = AbortSignal.timeout(60_000);
+  const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, config, ...world });
+  const schedd = async (): Promise<number> => {
+    const children = await readFile(`/proc/${state.master}/task/${state.master}/children`, 'utf8');
+    for (const pid of children.trim().split(' ').map(Number)) {
+      const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+      if (name.trim() === 'condor_schedd') return pid;
+    }
+    throw new Error('the pool has no schedd');
+  };
+  t.after(async () => {
+    await schedd().then(
+      (pid) => kill(pid, 'SIGCONT'),
+      () => undefined,
+    );
+    await stopPool(state, world);
+  });
+  return { bin: state.bin, schedd };
+}
