@@ -19,7 +19,8 @@ for (const template of Object.keys(jobTemplates))
       await writeFile(path.join(toml, file), 'mine');
       await writeFile(path.join(yaml, file), 'mine');
     }
-    for (const cwd of [toml, yaml]) assert.match((await runCommand(check, [], { cwd })).out, /^(ok|nothing wrong so far): /);
+    for (const cwd of [toml, yaml])
+      assert.match((await runCommand(check, [], { cwd })).out, /^(ok|nothing wrong so far): /);
     const text = await readFile(path.join(toml, 'updraft.toml'), 'utf8');
     const twin = await readFile(path.join(yaml, 'updraft.yaml'), 'utf8');
     assert.deepEqual(readSpec(text, 'updraft.toml'), readSpec(twin, 'updraft.yaml'));
