@@ -51,6 +51,7 @@ function unknownKey(table: KeyPath, key: string): string {
 interface Node {
   properties?: Record<string, Node>;
   additionalProperties?: Node | boolean;
+  anyOf?: Node[];
 }
 
 function nodeAt(table: KeyPath): Node | undefined {
@@ -62,7 +63,10 @@ function nodeAt(table: KeyPath): Node | undefined {
   return node;
 }
 
-const keysAt = (table: KeyPath): string[] => Object.keys(nodeAt(table)?.properties ?? {});
+function keysAt(table: KeyPath): string[] {
+  const node = nodeAt(table);
+  return [node, ...(node?.anyOf ?? [])].flatMap((one) => Object.keys(one?.properties ?? {}));
+}
 
 /** A key that belongs into another table, or that stands in a table that should not be there. */
 function elsewhere(table: KeyPath, key: string): string | undefined {

@@ -78,9 +78,12 @@ export function answerToHold(code: number, subcode: number, failures: number): A
 
 /** Own holds of agents that a signal ended have its number and this in their subcode. */
 export const signalBase = 128;
+/** The highest signal there is. */
+export const lastSignal = 64;
 
 /** An agent that was killed: the machine had no memory left, or somebody there did it. */
-const answerToSignal = (subcode: number): Answer => (subcode > signalBase ? 'elsewhere' : 'never');
+const answerToSignal = (subcode: number): Answer =>
+  subcode > signalBase && subcode <= signalBase + lastSignal ? 'elsewhere' : 'never';
 
 /** What helps against a kind of fault when so many attempts have failed, this one included. */
 export function answerToKind(kind: FaultKind, failures: number): Answer {

@@ -20,6 +20,8 @@ export interface CatalogueBench extends CondorBench {
   check(...words: string[]): Promise<Checked>;
   /** What `updraft why` says of the first job of a run. */
   why(run: string): Promise<Explanation>;
+  /** The same for the only job of a log of HTCondor's. */
+  whyLog(log: string): Promise<Explanation>;
 }
 
 /** A second without a byte is a stall here, where it takes twenty elsewhere. */
@@ -37,6 +39,13 @@ export async function catalogueBench(
   const bench = await condorBench(t, await prepare(objects), { env: { ...objects.env, ...impatient } });
   if (bench === undefined) return undefined;
   const updraft = (words: string[]) => objects.updraft(words, { cwd: bench.folder, env: bench.env });
+  const why = async (...words: string[]): Promise<Explanation> => {
+    const { exit, out, err } = await updraft(['why', ...words, '--json']);
+    assert.equal(exit, 0, err);
+    const [job] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
+    assert.ok(job !== undefined, out);
+    return job;
+  };
   return {
     ...bench,
     objects,
@@ -46,13 +55,8 @@ export async function catalogueBench(
       assert.match(first, /^\{"ok"/, err);
       return { ...(JSON.parse(first) as Checked), exit };
     },
-    async why(run) {
-      const { exit, out, err } = await updraft(['why', run, '0', '--json']);
-      assert.equal(exit, 0, err);
-      const [job] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
-      assert.ok(job !== undefined, out);
-      return job;
-    },
+    why: (run) => why(run, '0'),
+    whyLog: (log) => why(log),
   };
 }
 

@@ -97,7 +97,10 @@ describe('machines that go away', { concurrency: 4 }, () => {
     if (bench === undefined) return;
     const { exit, findings } = await bench.check('--quick');
     assert.equal(exit, 3);
-    assert.match(findings.find(({ rule }) => rule === 'duration')?.message ?? '', /"2d2h" is longer than the 20h that the OSPool gives/);
+    assert.match(
+      findings.find(({ rule }) => rule === 'duration')?.message ?? '',
+      /"2d2h" is longer than the 20h that the OSPool gives/,
+    );
   });
 
   test('F17: an eviction in the middle of computing costs what came after the last checkpoint', async (t) => {

@@ -29,7 +29,10 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     const job = onlyJob(await bench.finish(await bench.submit()));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
     const [fetch] = job.attempts[0]?.agent?.fetches ?? [];
-    assert.ok(fetch?.setbacks.some(({ fault }) => fault.kind === 'transfer-stalled'), JSON.stringify(fetch));
+    assert.ok(
+      fetch?.setbacks.some(({ fault }) => fault.kind === 'transfer-stalled'),
+      JSON.stringify(fetch),
+    );
   });
 
   test('F6: a path that is wrong is refused; a 404 that caches make up costs nothing', async (t) => {
@@ -49,15 +52,17 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     const { exit, err } = await bench.objects.updraft(['submit'], { cwd: bench.folder, env: bench.env });
     assert.equal(exit, 3);
     assert.match(err, /object-missing[\s\S]*nothing was queued/);
-    assert.equal(await bench.tool('condor_q', '-constraint', `Iwd == "${bench.folder}"`, '-af', 'ClusterId'), '');
+    assert.equal(
+      await bench.tool('condor_q', '-constraint', `Iwd == "${bench.folder}"`, '-af', 'ClusterId'),
+      '',
+    );
   });
 
   test('F10: transfers that stall again and again go on at other servers, in one attempt', async (t) => {
     const bench = await catalogueBench(t, copying('jobs = 2', 'caches: stall after 500kB on x.bin first 8'));
     if (bench === undefined) return;
     const { jobs } = await bench.finish(await bench.submit());
-    for (const job of jobs)
-      assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
+    for (const job of jobs) assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
   });
 
   test('F11: sixteen jobs meet a burst of 404s, are released and end well', async (t) => {
@@ -74,7 +79,9 @@ describe('transfers that fail', { concurrency: 3 }, () => {
       await objects.publish('demo/x.bin', 1000);
       await objects.trouble('cache-1: 404 on x.bin first 2');
       const [cache] = objects.federation.caches;
-      const data = demoData().replace('osdf://', cache?.httpUrl ?? '').replace('stream', 'https');
+      const data = demoData()
+        .replace('osdf://', cache?.httpUrl ?? '')
+        .replace('stream', 'https');
       return { 'updraft.toml': jobFile(copy, { tables: data }) };
     });
     if (bench === undefined) return;

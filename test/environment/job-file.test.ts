@@ -106,6 +106,11 @@ for (const [what, environment, message] of [
     /nowhere\.sh is not there; make it with: updraft env pack/,
   ],
   ['a tar without pixi-unpack', 'pack = "osdf:///x/e.tar"', /"osdf:\/\/\/x\/e\.tar" is not self-extracting/],
+  [
+    'a key that an archive does not have',
+    'pack = { url = "osdf:///x/e.sh", size = 3 }',
+    /environment\.pack\.size: no such key; expected at \[environment\.pack\]: url, sha256, bytes, manifest/,
+  ],
   ['an environment of nothing', 'pixi_environment = "gpu"', /says nothing without `pixi`/],
   ['a delivery that nobody knows', `${gpu}delivery = "pak"`, /did you mean "pack"\?/],
 ] as const)

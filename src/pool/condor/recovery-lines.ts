@@ -2,6 +2,7 @@ import { answerByPolicy } from '../../recovery/answer-by-policy.ts';
 import {
   exitsWith,
   holdAnswers,
+  lastSignal,
   ownHold,
   ownSubcodes,
   signalBase,
@@ -62,7 +63,7 @@ function releaseLines(policy: Policy): string[] {
     ({ code, subcodes: [subcode = 0] = [] }) => answerByPolicy(policy, code, subcode, 0) !== 'never',
   );
   const quick = answered.filter(({ answer }) => answer !== 'later').map(({ code }) => code);
-  const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase})`;
+  const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
   const exits = exitsWith(['later', 'elsewhere', 'more-disk'], later);
   const own = `(HoldReasonCode == ${ownHold} && ${members(exits, 'HoldReasonSubCode')})`;
   const isQuick = `UpdraftFailures <= ${atOnce} && (${members([...new Set(quick)], 'HoldReasonCode')} || ${killed})`;
