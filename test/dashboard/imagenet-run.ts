@@ -145,14 +145,8 @@ function livesOf(index: number, message: string): Life[] {
     saved: 2,
   };
   const good: Life = { outcome: 'success', fetching: 160, training: 2400, epochs: [0, 8] };
-  const running: Life = {
-    outcome: 'running',
-    message,
-    fetching: 170,
-    training: 1500,
-    epochs: [2, 6],
-    resumed: 2,
-  };
+  const fresh: Life = { outcome: 'running', message, fetching: 170, training: 1500, epochs: [2, 6] };
+  const running: Life = { ...fresh, resumed: 2 };
   const wrong: Life = {
     outcome: 'wrong-output',
     fault: 'wrong-output',

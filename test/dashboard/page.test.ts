@@ -60,6 +60,8 @@ for (const [device, width, height] of [
     assert.match(await tab.text('#wrong'), /3 jobs: wrong-output\s+needs you/);
     assert.match(await tab.text('#doing'), /3 jobs: running again after evicted/);
     assert.match(await tab.text('#wasted'), /of .* on slots \(\d+\.\d %\)/);
+    assert.match(await tab.text('#waste'), /lost: transfer-stalled/);
+    assert.match(await tab.text('.legend'), /stalled/);
     const wide = await tab.read<number>('document.documentElement.scrollWidth');
     assert.ok(wide <= width, `${wide} pixels wide`);
     assert.deepEqual(tab.errors, []);
@@ -74,6 +76,8 @@ test('a click on a job tells why it stands as it does, its loss over all attempt
   await tab.untilText('#explanation', 'Attempt 1 at UChicago took');
   assert.match(await tab.text('#explanation'), /ended as evicted\. The pool took the slot back\./);
   assert.match(await tab.text('#explanation'), /Attempt 2 is training/);
+  assert.match(await tab.text('.job .attempts'), /Its last checkpoint \(epoch 2\) was saved at/);
+  assert.match(await tab.text('.job .attempts'), /It resumed from epoch 2 of attempt 1, and has gone past it/);
   await tab.untilText('#log', 'loss of job 0002, attempt 2');
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
   assert.match(

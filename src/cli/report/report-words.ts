@@ -50,12 +50,16 @@ export function tellSections(
   for (const note of notes) cli.out(`\n${note}\n`);
 }
 
+/** `2026-03-04 10:15 UTC` */
+const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`;
+
 async function writePage(cli: Cli, name: string, read: ReadLogs, file: string): Promise<void> {
   const { report, jobs, ledger } = read;
   const { firstEventAt, lastEventAt } = report;
   const page = reportHtml({
     title: `Where the time went: ${name}`,
-    lead: firstEventAt === null ? '' : `${firstEventAt} to ${lastEventAt ?? ''}`,
+    lead:
+      firstEventAt === null ? '' : `${minuteOf(firstEventAt)} to ${minuteOf(lastEventAt ?? firstEventAt)}`,
     sections: sections(report),
     charts: reportCharts(jobs, ledger, report),
     notes: report.notes,

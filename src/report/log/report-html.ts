@@ -60,6 +60,7 @@ function sectionHtml({ id, title, head, rows, bars, after = [] }: Section): stri
       element(
         'table',
         {},
+        element('caption', {}, escapeMarkup(title)),
         ...(titled
           ? [`<thead><tr>${heads.join('')}${bars === undefined ? '' : '<td></td>'}</tr></thead>`]
           : []),
@@ -67,10 +68,15 @@ function sectionHtml({ id, title, head, rows, bars, after = [] }: Section): stri
       ),
     ),
     ...after.map((text) =>
-      element('p', { class: text.startsWith('  ') ? 'quote' : undefined }, escapeMarkup(text.trim())),
+      text.startsWith('  ')
+        ? element('p', { class: 'quote' }, escapeMarkup(text.trim()))
+        : element('p', {}, withCode(escapeMarkup(text))),
     ),
   );
 }
+
+/** Our own sentences mark commands and settings as Markdown does. */
+const withCode = (markup: string): string => markup.replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 
 function rowHtml(row: readonly string[], head: Section['head'], bar: number | undefined): string {
   const cells = row.map((text, index) =>

@@ -3,6 +3,8 @@ export const reportStyle = `
 :root { color-scheme: light dark; --text: #1b1f24; --back: #ffffff; --soft: #f3f5f7; --line: #d5dae0; --mark: #0072b2; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #e8eaed; --back: #15181c; --soft: #20252b; --line: #3a424b; --mark: #56b4e9; }
+  svg circle[fill='#0072b2'] { fill: var(--mark); }
+  svg path[stroke='#0072b2'] { stroke: var(--mark); }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); }
@@ -15,6 +17,8 @@ a:focus-visible, .wide:focus-visible { outline: 3px solid var(--mark); outline-o
 .skip { position: absolute; left: -999rem; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--back); padding: .3rem .6rem; }
 .wide { overflow-x: auto; }
+/* The heading above says the same to those who see it. */
+caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 table { border-collapse: collapse; min-width: min(34rem, 100%); font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem 1.4rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: inherit; }
 thead th { font-size: .85rem; opacity: .8; }
@@ -22,12 +26,19 @@ thead th { font-size: .85rem; opacity: .8; }
 .bar { width: 22rem; min-width: 6rem; padding-right: 0; }
 .bar i { display: block; height: .8rem; margin-top: .35rem; background: var(--mark); min-width: 1px; }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
+code { font-size: .92em; }
 .quote { border-left: 3px solid var(--line); padding-left: .8rem; font-size: .9rem; opacity: .85; }
 figure { margin: 0 0 2rem; }
 figcaption { font-weight: 600; margin-bottom: .4rem; }
 svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #summary th { width: 16rem; }
-@media (max-width: 40rem) { #summary th { width: 9rem; } th, td { padding-right: .7rem; } .bar { width: 8rem; } }
+@media (max-width: 40rem) {
+  th, td { padding-right: .9rem; }
+  .bar { width: 8rem; }
+  tbody th { white-space: nowrap; }
+  td:last-child:not(.right, .bar) { min-width: 11rem; }
+  #summary th, #time th { min-width: 8rem; width: 8rem; white-space: normal; }
+}
 @media print {
   :root { color-scheme: light; --text: #000; --back: #fff; --soft: #fff; --line: #bbb; }
   nav, .skip { display: none; }

@@ -7,8 +7,8 @@ import type { Doing, LoggedAttempt, Span } from './history.ts';
 const order: [Phase | 'stalled' | 'unknown', Doing][] = [
   ['queued', 'queue'],
   ['preparing', 'starting'],
-  ['fetching', 'input'],
   ['stalled', 'stalled'],
+  ['fetching', 'input'],
   ['unpacking', 'unpacking'],
   ['training', 'executing'],
   ['saving', 'output'],

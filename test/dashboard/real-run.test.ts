@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { followRunStates } from '../../src/run/run-states.ts';
+import { openChromium } from '../browser/chromium.ts';
+import { condorBench } from '../condor/condor-bench.ts';
+import { projectRoot, RunBench } from '../run/run-bench.ts';
+import { folderRun, served } from './served.ts';
+
+/** Tells its progress, waits to be let go, and leaves a model unless it is the first job's first attempt. */
+const training = [
+  'echo \'{{"epoch": 1, "epochs": 2, "loss": 0.7}}\' >> "$UPDRAFT_PROGRESS"',
+  'echo first epoch of "$UPDRAFT_JOB"',
+  'while [ ! -e "$GO" ]; do sleep 0.05; done',
+  '[ "$UPDRAFT_JOB" != 0000 ] || [ -e "$GO.again" ] || exit 0',
+  'echo \'{{"epoch": 2, "epochs": 2, "loss": 0.4}}\' >> "$UPDRAFT_PROGRESS"',
+  'echo 1 > model.pt',
+].join('; ');
+
+/** The link that `updraft dashboard` prints; it serves until the test ends. */
+async function dashboardOf(t: TestContext, bench: RunBench, run: string): Promise<string> {
+  const main = path.join(projectRoot, 'src/cli/main.ts');
+  const child = spawn(process.execPath, [main, 'dashboard', path.basename(run), '--no-open', '--here'], {
+    cwd: bench.folder,
+    env: bench.env,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const ended = once(child, 'exit');
+  t.after(async () => {
+    child.kill('SIGINT');
+    await ended;
+  });
+  for await (const line of createInterface({ input: child.stdout })) return line;
+  throw new Error('the dashboard ended without a link');
+}
+
+test('a real run on this machine is watched, explained and retried on the page of `updraft dashboard`', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const bench = await RunBench.make(t);
+  await bench.describe(training, 'jobs = 2');
+  const submitted = await bench.updraft('submit');
+  assert.equal(submitted.code, 0, submitted.err);
+  const [run = ''] = await bench.runs();
+  const tab = await browser.open();
+  await tab.go(await dashboardOf(t, bench, run));
+  await tab.untilText('#verdict', 'Yes: nothing is wrong.');
+  await tab.untilText('tr[data-job="0001"]', 'training');
+  await tab.click('tr[data-job="0001"] button');
+  await tab.untilText('#log', 'first epoch of 0001');
+  await tab.untilText('#explanation', 'Attempt 1 is training');
+  await writeFile(bench.env['GO'] ?? '', '');
+  await tab.untilText('#verdict', 'It has ended, and 1 job has no valid result.');
+  assert.match(await tab.text('#wrong'), /1 job: wrong-output\s+needs you.*model\.pt/s);
+  assert.match(await tab.text('#wasted'), /Most of it: wrong-output/);
+  await tab.until(`document.querySelectorAll('#curve circle, #curve polyline').length > 0`);
+  await tab.click('tr[data-job="0000"] button');
+  await tab.untilText('.actions', 'Try job 0000 again');
+  await writeFile(`${bench.env['GO'] ?? ''}.again`, '');
+  await tab.click('.actions button.act');
+  await tab.untilText('dialog[open]', `updraft retry`);
+  await tab.click('dialog[open] button.act');
+  await tab.untilText('#verdict', 'It went well: every job has a valid result.');
+  await tab.untilText('#explanation', 'Attempt 2');
+  assert.deepEqual(tab.errors, []);
+});
+
+const queued = `
+name = "queued"
+[train]
+command = "echo on the worker; echo 1 > out.txt"
+outputs = ["out.txt"]
+[run]
+pool = "condor"
+jobs = 2
+`;
+
+test('a real run on an HTCondor pool is on the page, with its sites, while it goes and when it has ended', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const bench = await condorBench(t, { 'updraft.toml': queued });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const dashboard = await served(t, {
+    ...folderRun(run),
+    follow: (signal) => followRunStates(run, { clock: systemClock, signal }),
+  });
+  const tab = await browser.open();
+  await tab.go(dashboard.url);
+  await tab.untilText('.about', 'pool condor');
+  await tab.untilText('#verdict', 'It went well: every job has a valid result.');
+  assert.match(await tab.text('#sites'), /SITE|site/i);
+  await tab.click('tr[data-job="0001"] button');
+  await tab.untilText('#log', 'on the worker');
+  assert.match(await tab.text('.job .attempts'), /success at .*training \d/s);
+  assert.deepEqual(tab.errors, []);
+});

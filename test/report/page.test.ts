@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { osgLog } from '../../scripts/osg-log.ts';
+import * as report from '../../src/cli/commands/report.ts';
+import { openChromium, type Tab } from '../browser/chromium.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { imagenetRun } from '../dashboard/imagenet-run.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const made = {
+  'the published 100 jobs': async (cwd: string) => {
+    await writeFile(path.join(cwd, 'osg.log'), osgLog());
+    return 'osg.log';
+  },
+  'a run with evictions and checkpoints': async (cwd: string) => {
+    await imagenetRun(path.join(cwd, 'runs/imagenet-k3v9q1'), Date.UTC(2026, 2, 4, 12), 24);
+    return 'imagenet-k3v9q1';
+  },
+};
+
+/** The report's page as `updraft report --html` writes it, open in a tab; undefined where there is no browser. */
+async function opened(t: TestContext, name: keyof typeof made): Promise<Tab | undefined> {
+  const browser = await openChromium(t);
+  if (browser === undefined) return undefined;
+  const cwd = await temporaryFolder(t);
+  await runCommand(report, [await made[name](cwd), '--html', 'page.html'], { cwd });
+  const tab = await browser.open();
+  await tab.go(pathToFileURL(path.join(cwd, 'page.html')).href);
+  await tab.until(`document.readyState === 'complete' && document.querySelector('#charts svg')`);
+  return tab;
+}
+
+/** What assistive software is told of the page. */
+async function accessible(tab: Tab): Promise<{ role: string; name: string }[]> {
+  const { nodes } = (await tab.send('Accessibility.getFullAXTree')) as {
+    nodes: { ignored: boolean; role?: { value: string }; name?: { value: string } }[];
+  };
+  return nodes
+    .filter(({ ignored }) => !ignored)
+    .map(({ role, name }) => ({ role: role?.value ?? '', name: name?.value ?? '' }));
+}
+
+for (const name of Object.keys(made) as (keyof typeof made)[])
+  test(`the page of ${name} can be heard as well as seen, fits a phone and paper, and asks nobody`, async (t) => {
+    const tab = await opened(t, name);
+    if (tab === undefined) return;
+    const nodes = await accessible(tab);
+    const named = (role: string) => nodes.filter((node) => node.role === role).map((node) => node.name);
+    assert.equal(named('main').length, 1);
+    assert.deepEqual(await tab.read(`[...document.querySelectorAll('h1')].length`), 1);
+    for (const role of ['table', 'image', 'region', 'navigation', 'link'])
+      assert.ok(named(role).length > 0 && named(role).every((label) => label !== ''), role);
+    const tables = await tab.read<number>(`document.querySelectorAll('table').length`);
+    const captions = await tab.read<string[]>(
+      `[...document.querySelectorAll('caption')].map((c) => c.textContent)`,
+    );
+    assert.equal(new Set(captions).size, tables);
+    const bare = `[...document.querySelectorAll('thead th, tbody th')].filter((one) => !one.scope).length`;
+    assert.equal(await tab.read<number>(bare), 0);
+    const svgs = await tab.read<boolean[]>(
+      `[...document.querySelectorAll('svg')].map((svg) => svg.getAttribute('role') === 'img' && svg.querySelector('desc').textContent.length > 20)`,
+    );
+    assert.ok(svgs.length >= 5 && svgs.every(Boolean));
+    await tab.resize(390, 844);
+    assert.ok((await tab.read<number>('document.documentElement.scrollWidth')) <= 390);
+    await tab.prefer({}, 'print');
+    assert.equal(await tab.read<string>(`getComputedStyle(document.querySelector('nav')).display`), 'none');
+    const { data } = (await tab.send('Page.printToPDF', {})) as { data: string };
+    assert.ok(Buffer.from(data, 'base64').subarray(0, 5).toString() === '%PDF-');
+    assert.equal(tab.requests.length, 1);
+    assert.deepEqual(tab.errors, []);
+  });
+
+test('with the keyboard alone one skips to the report and scrolls what is wider than the screen', async (t) => {
+  const tab = await opened(t, 'the published 100 jobs');
+  if (tab === undefined) return;
+  await tab.press('Tab');
+  assert.equal(await tab.read<string>('document.activeElement.textContent'), 'Skip to the report');
+  await tab.press('Enter');
+  await tab.until(`location.hash === '#main'`);
+  await tab.press('Tab');
+  assert.equal(await tab.read<string>('document.activeElement.className'), 'wide');
+});
+
+/** How far two colours are apart, as readers with weak eyes need it: 4.5 for text, 3 for marks. */
+const contrast = `((a, b) => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).map((part) => {
+      const value = part / 255;
+      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+  };
+  const [x, y] = [light(a), light(b)];
+  return Math.max(x, y) / Math.min(x, y);
+})`;
+
+test('text and marks stand out from their ground, by day and by night', async (t) => {
+  const tab = await opened(t, 'the published 100 jobs');
+  if (tab === undefined) return;
+  const style = (what: string, property: string) =>
+    `getComputedStyle(document.querySelector('${what}')).${property}`;
+  const ground = style('body', 'backgroundColor');
+  for (const scheme of ['light', 'dark']) {
+    await tab.prefer({ 'color-scheme': scheme });
+    const text = await tab.read<number>(`${contrast}(${style('body', 'color')}, ${ground})`);
+    const link = await tab.read<number>(`${contrast}(${style('nav a', 'color')}, ${ground})`);
+    const dot = await tab.read<number>(`${contrast}(${style('#charts circle', 'fill')}, ${ground})`);
+    assert.ok(text > 7 && link > 4.5 && dot > 3, `${scheme}: ${text} ${link} ${dot}`);
+  }
+});
