@@ -147,7 +147,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'environment-broken': {
     found:
-      'when software is unpacked or started: an image without gzip, a Python without the modules, a damaged archive; from HTCondor’s hold codes 6, 35 and 45',
+      'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive; from HTCondor’s hold codes 6, 35 and 45',
     fix: '`updraft check` looks into the image before anything is queued; make the image or archive again',
   },
   'order-invalid': {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFile } from 'node:fs/promises';
+import { copyFile, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { testPool } from '../pool.ts';
@@ -79,13 +79,16 @@ for number in range(1, 6):
 open("rows.txt", "w").write(f"{rows} {sys.argv[1]}")
 `;
 
-test('fifty jobs of one run read CIFAR-10 through our plugin', { timeout: 400_000 }, async (t) => {
-  const cifar = await publishedCifar(t);
-  if (cifar === undefined) return;
-  const bench = await condorBench(
-    t,
-    {
-      'updraft.toml': `
+test(
+  'fifty jobs of one run, which enter the queue as room comes, read CIFAR-10 through our plugin',
+  { timeout: 400_000 },
+  async (t) => {
+    const cifar = await publishedCifar(t);
+    if (cifar === undefined) return;
+    const bench = await condorBench(
+      t,
+      {
+        'updraft.toml': `
 name = "fifty"
 [train]
 command = "python3 read.py {job}"
@@ -103,17 +106,23 @@ memory = "500 MB"
 pool = "condor"
 jobs = 50
 `,
-      'read.py': reading,
-    },
-    { env: cifar.env },
-  );
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const state = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
-  assert.equal(state.tally.success, 50, JSON.stringify(state.tally));
-  const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
-  assert.deepEqual(
-    rows,
-    state.jobs.map(({ id }) => `200 ${id}`),
-  );
-});
+        'read.py': reading,
+      },
+      { env: cifar.env },
+    );
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    assert.match(await readFile(path.join(run, 'condor/job.sub'), 'utf8'), /^max_idle = 30$/m);
+    const state = await bench.until(run, ({ endedAt, tally: { total, ...parts }, trouble }) => {
+      const sum = Object.values(parts).reduce((all, part) => all + part, 0);
+      assert.deepEqual([total, sum, trouble], [50, 50, undefined]);
+      return endedAt !== undefined;
+    });
+    assert.equal(state.tally.success, 50, JSON.stringify(state.tally));
+    const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
+    assert.deepEqual(
+      rows,
+      state.jobs.map(({ id }) => `200 ${id}`),
+    );
+  },
+);

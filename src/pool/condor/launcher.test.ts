@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { launcherScript, pluginScript } from './launcher.ts';
 
 /** How a script ends where these programs are all there is beside the shell. */
-async function runWith(t: TestContext, script: string, programs: string[]) {
+async function runWith(t: TestContext, script: string, programs: string[], agent?: string) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'launcher-'));
   t.after(() => rm(folder, { recursive: true }));
+  if (agent !== undefined) await writeFile(path.join(folder, 'updraft-agent.gz'), gzipSync(agent));
   for (const name of programs) await symlink(path.join('/usr/bin', name), path.join(folder, name));
-  return await new Promise<{ code: unknown; said: string }>((resolve) => {
-    execFile('/bin/sh', ['-c', script], { cwd: folder, env: { PATH: folder } }, (error, _, said) => {
-      resolve({ code: error?.code ?? 0, said });
+  return await new Promise<{ code: unknown; out: string; said: string }>((resolve) => {
+    const words = ['-c', script, 'sh', 'word'];
+    execFile('/bin/sh', words, { cwd: folder, env: { PATH: folder } }, (error, out, said) => {
+      resolve({ code: error?.code ?? 0, out, said });
     });
   });
 }
@@ -33,4 +36,11 @@ for (const [name, script] of Object.entries({ job: launcherScript, plugin: plugi
     assert.equal(code, 116);
     assert.match(said, /it is damaged, or the disk is full/);
   });
+
+  for (const unpacker of ['gzip', 'python3'])
+    test(`the ${name}'s launcher becomes the agent where ${unpacker} is all there is to unpack it`, async (t) => {
+      const agent = '#!/bin/sh\necho "agent $*"\n';
+      const { code, out, said } = await runWith(t, script, ['mkdir', 'mv', 'chmod', unpacker], agent);
+      assert.deepEqual([code, out.trim()], [0, name === 'job' ? 'agent sandbox word' : 'agent word'], said);
+    });
 }

@@ -8,16 +8,26 @@ const agent = packed.replace(/\.gz$/, '');
 const authority = path.posix.basename(condorFiles.authority);
 const { exit } = kinds['environment-broken'];
 
-/** Unpacks the agent once; needs a shell and gzip, which every image with a Python has. */
+const byPython = `import gzip, shutil, sys; shutil.copyfileobj(gzip.open("${packed}"), sys.stdout.buffer)`;
+
+/** Unpacks the agent once; needs a shell and gzip, or the Python that images without gzip have. */
 const unpack = [
+  'has() { command -v "$1" > /dev/null 2>&1; }',
+  'unpacked() {',
+  `  if has gzip; then gzip -dc ${packed}`,
+  `  else python3 -c '${byPython}'`,
+  '  fi',
+  '}',
   `if [ ! -x ${agent} ]; then`,
-  '  for tool in gzip chmod mv; do',
-  '    command -v $tool > /dev/null 2>&1 || {',
-  '      echo "updraft: the agent cannot be unpacked: this machine or image has no $tool; add it to the image" >&2',
-  `      exit ${exit}`,
-  '    }',
-  '  done',
-  `  gzip -dc ${packed} > .${agent}.$$ && chmod 755 .${agent}.$$ && mv .${agent}.$$ ${agent} || {`,
+  '  lacks=',
+  '  has mv || lacks=mv',
+  '  has chmod || lacks=chmod',
+  '  has gzip || has python3 || lacks=gzip',
+  '  if [ "$lacks" ]; then',
+  '    echo "updraft: the agent cannot be unpacked: this machine or image has no $lacks; add it to the image" >&2',
+  `    exit ${exit}`,
+  '  fi',
+  `  unpacked > .${agent}.$$ && chmod 755 .${agent}.$$ && mv .${agent}.$$ ${agent} || {`,
   `    echo "updraft: ${packed} cannot be unpacked: it is damaged, or the disk is full" >&2`,
   `    exit ${exit}`,
   '  }',
