@@ -8,6 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { Env } from '../../src/base/env.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { JobState, RunState } from '../../src/journal/state.ts';
+import { condorProfiles } from '../../src/pool/condor/profiles.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
@@ -96,6 +97,14 @@ export async function condorBench(
     until,
     finish: (run) => until(run, () => false),
   };
+}
+
+/** Has the shared pool's customs let no more than so many jobs of a run wait in the queue, until the test ends. */
+export function letWait(t: TestContext, most: number): void {
+  const { mini } = condorProfiles;
+  const { mostIdle } = mini;
+  mini.mostIdle = most;
+  t.after(() => void (mini.mostIdle = mostIdle));
 }
 
 /** The only job of a run. */

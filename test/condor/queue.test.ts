@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { readRunState } from '../../src/run/run-states.ts';
-import { condorBench, onlyJob } from './condor-bench.ts';
+import { condorBench, letWait, onlyJob } from './condor-bench.ts';
 
 const waiting = `
 name = "waiting"
@@ -39,6 +39,7 @@ test('jobs removed by hand, outside, are told as stopped with the words of whoev
 });
 
 test('a run of more jobs than may wait is stopped whole, also those that never were in the queue', async (t) => {
+  letWait(t, 30);
   const nowhere = `jobs = 40\nrequirements = 'TARGET.Machine == "none"'`;
   const bench = await condorBench(t, { 'updraft.toml': waiting.replace('jobs = 2', nowhere) });
   if (bench === undefined) return;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { testPool } from '../pool.ts';
 import { torchImage } from '../torch-image.ts';
-import { condorBench, onlyJob, result } from './condor-bench.ts';
+import { condorBench, letWait, onlyJob, result } from './condor-bench.ts';
 import { publishedCifar } from './published-cifar.ts';
 
 type Cifar = NonNullable<Awaited<ReturnType<typeof publishedCifar>>>;
@@ -83,6 +83,7 @@ test(
   'fifty jobs of one run, which enter the queue as room comes, read CIFAR-10 through our plugin',
   { timeout: 400_000 },
   async (t) => {
+    letWait(t, 30);
     const cifar = await publishedCifar(t);
     if (cifar === undefined) return;
     const bench = await condorBench(

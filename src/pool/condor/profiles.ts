@@ -85,9 +85,6 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     ...plain,
     name: 'mini',
     title: 'the mini pool of this machine',
-    // A few more than its slots.
-    mostQueued: 100,
-    mostIdle: 30,
     pace: { firstWait: 1, mostWait: 12, atOnce: 2, letGo: 10 },
     liveSeconds: 2,
   },
