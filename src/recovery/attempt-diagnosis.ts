@@ -95,10 +95,11 @@ function signalDiagnosis(
   const isOver = asked !== undefined && used > asked;
   const seen =
     asked === undefined ? [] : [`It was seen to use ${used} MB of memory and asked for ${asked} MB.`];
+  const isFarBelow = asked !== undefined && used < asked / 2;
   const hint: Record<number, string> = {
     9: isOver
       ? 'Ask for more memory: the machine may have killed it for that.'
-      : 'Signal 9 is often the machine’s answer to too much memory; the log alone does not show it.',
+      : `Signal 9 is often the machine’s answer to too much memory; ${isFarBelow ? 'what was seen of it speaks against that, and the log does not show who sent it' : 'the log alone does not show it'}.`,
     11: 'The program touched memory that is not its own: a mistake in it or in a library.',
   };
   return {

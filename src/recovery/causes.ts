@@ -24,7 +24,7 @@ const causes = {
   'command-missing': 'the program could not be started',
   'file-unusable': 'a file of the access point cannot be opened',
   'machine-broken': 'the machine could not run it',
-  'checkpoint-failed': 'a checkpoint could not be saved',
+  'checkpoint-failed': 'a checkpoint could not be saved, or brought back',
   'exit-code': 'the program ended with an error',
   signal: 'the program was ended by a signal',
   'job-policy': 'a rule of the job itself said so',

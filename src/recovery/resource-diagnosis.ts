@@ -72,7 +72,9 @@ export function sizeDiagnosis(way: 'input' | 'output', reason: string): Diagnosi
 
 /** A limit on time, with the limit. */
 export function timeDiagnosis(code: number | undefined, reason: string): Diagnosis {
-  const limit = /duration of ((?:\d+[+:])?[\d:]+)/i.exec(reason)?.[1];
+  const told = /duration of ((?:\d+[+:])?[\d:]+)/i.exec(reason)?.[1];
+  // HTCondor leaves the hours out where there are none.
+  const limit = told !== undefined && /^\d+:\d+$/.test(told) ? `${told} (minutes and seconds)` : told;
   const what = code === 46 ? 'on a slot, transfers included' : 'of running the program';
   return {
     cause: 'time-limit',

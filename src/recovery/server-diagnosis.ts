@@ -57,6 +57,19 @@ const serverCases: ServerCase[] = [
   },
 ];
 
+/** The names under which HTCondor keeps checkpoints of a job at a `checkpoint_destination`. */
+const checkpointName = /\/[^/]+_\d+\.\d+_\d+\/\d{4}\//;
+
+/** A part of the job's own checkpoint: no data set of the user's, and no cache that may have it tomorrow. */
+const lostCheckpoint = (url: string): Diagnosis => ({
+  cause: 'checkpoint-failed',
+  because: [`A part of the checkpoint that it had saved is not there any more (404): ${url}.`],
+  outlook: 'lasting',
+  advice: [
+    'See whether checkpoint_destination keeps every file that is put there; without it, submit it again.',
+  ],
+});
+
 /** What a server's answer, or its silence, means; undefined where the words tell of none. */
 export function serverDiagnosis({ reason }: TransferWords, way: Way): Diagnosis | undefined {
   const url = namedUrl(reason);
@@ -65,6 +78,7 @@ export function serverDiagnosis({ reason }: TransferWords, way: Way): Diagnosis 
   if (found === undefined || (url === undefined && found.cause === 'object-missing' && !/404/.test(details)))
     return undefined;
   const { cause, outlook, because, advice } = found;
+  if (cause === 'object-missing' && url !== undefined && checkpointName.test(url)) return lostCheckpoint(url);
   const isFederated = url !== undefined && /^(?:osdf|pelican|https?|stash):/.test(url);
   return {
     cause,

@@ -17,6 +17,19 @@ const copying =
   };
 
 describe('transfers that fail', { concurrency: 3 }, () => {
+  // It takes longest.
+  test('F18: a job whose data stalls for ever is given up after its attempts, and says of what', async (t) => {
+    const bench = await catalogueBench(t, copying('attempts = 2', 'all: stall after 1kB on x.bin'));
+    if (bench === undefined) return;
+    const run = await bench.submit();
+    const job = onlyJob(await bench.finish(run));
+    assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2], endsOf(job));
+    const { cause, doing } = await bench.why(run);
+    assert.equal(cause, 'transfer-stalled');
+    assert.match(doing.join(' '), /tried 2 times, and the rules of the run allow 2/);
+    assert.equal(await bench.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
+  });
+
   test('F2: a web server that falls silent is asked again for the rest, and the job never notices', async (t) => {
     const bench = await catalogueBench(t, async (objects) => {
       await objects.publish('demo/x.bin', 4_000_000);
@@ -89,17 +102,5 @@ describe('transfers that fail', { concurrency: 3 }, () => {
     const job = onlyJob(await bench.finish(run));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 3], endsOf(job));
     assert.match((await bench.why(run)).title, /ended well, though not at its first attempt/);
-  });
-
-  test('F18: a job whose data stalls for ever is given up after its attempts, and says of what', async (t) => {
-    const bench = await catalogueBench(t, copying('attempts = 2', 'all: stall after 1kB on x.bin'));
-    if (bench === undefined) return;
-    const run = await bench.submit();
-    const job = onlyJob(await bench.finish(run));
-    assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2], endsOf(job));
-    const { cause, doing } = await bench.why(run);
-    assert.equal(cause, 'transfer-stalled');
-    assert.match(doing.join(' '), /tried 2 times, and the rules of the run allow 2/);
-    assert.equal(await bench.tool('condor_q', ...constraint(run), '-af', 'ClusterId'), '');
   });
 });
