@@ -1,44 +1,20 @@
-import { statSync, writeFileSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { enterRootScript } from '../../src/mini/pool/enter-root.ts';
-import { rootFolder } from '../../src/mini/pool/root-folder.ts';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import type { Cost } from '../measure.ts';
 import { scratchFolder } from '../scratch.ts';
+import { inPoolRoot } from './in-pool-root.ts';
 import { makeLog } from './make-log.ts';
 
-/** `node bench/eventlog/run.ts [ROUNDS [ROOT]]`; ROOT is a Debian root folder with HTCondor, made if not given. */
-const rounds = Number(process.argv[2] ?? 5);
-const root =
-  process.argv[3] ??
-  (await rootFolder({
-    cacheFolder: path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft'),
-    say: (line) => process.stderr.write(`${line}\n`),
-    signal: new AbortController().signal,
-  }));
-
+/** `node bench/eventlog/run.ts [ROUNDS [MEGABYTES [ROOT]]]`; ROOT is a Debian root folder with HTCondor, made if not given. */
+const [rounds = '5', wanted = '200', root] = process.argv.slice(2);
 const scratch = scratchFolder('memory');
 const log = path.join(scratch, 'events.log');
-const { events } = makeLog(log, 200e6);
+const { events } = makeLog(log, Number(wanted) * 1e6);
 const megabytes = statSync(log).size / 1e6;
-const enter = path.join(scratch, 'enter.sh');
-writeFileSync(enter, enterRootScript);
-
-const inside = [
-  'unshare',
-  '--user',
-  '--map-root-user',
-  '--mount',
-  '--pid',
-  '--fork',
-  'sh',
-  enter,
-  root,
-  scratch,
-];
-const condor = [...inside, 'env', '-i', 'PATH=/usr/sbin:/usr/bin', 'LC_ALL=C.UTF-8'];
+const condor = await inPoolRoot(scratch, root);
 const ours = (how: string): string[] => [
   process.execPath,
   path.join(import.meta.dirname, 'read.ts'),
@@ -55,7 +31,11 @@ const variants: Variant[] = [
   { name: '`wc -l`', command: ['wc', '-l', log] },
 ];
 
-const costs = await interleave(variants, { rounds, prepare: () => undefined, prove: () => undefined });
+const costs = await interleave(variants, {
+  rounds: Number(rounds),
+  prepare: () => undefined,
+  prove: () => undefined,
+});
 const pythonCpu = cpuOf(costs.get('HTCondor’s Python, `JobEventLog.events`') ?? []);
 const rows = [...costs].map(([name, runs]) => {
   const told = /"events": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];

@@ -1,18 +1,20 @@
 import { statSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { inPoolRoot } from '../eventlog/in-pool-root.ts';
 import { makeLog } from '../eventlog/make-log.ts';
 import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
 
-/** `node bench/report/run.ts [ROUNDS [PYTHON...]]`; PYTHON is a command that runs a Python with HTCondor's module. */
-const [rounds = '3', ...python] = process.argv.slice(2);
+/** `node bench/report/run.ts [ROUNDS [MEGABYTES [ROOT]]]`; ROOT is a Debian root folder with HTCondor, made if not given. */
+const [rounds = '3', wanted = '200', root] = process.argv.slice(2);
 const scratch = scratchFolder('memory');
 const log = path.join(scratch, 'events.log');
-const { events } = makeLog(log, 200e6);
+const { events } = makeLog(log, Number(wanted) * 1e6);
 const megabytes = statSync(log).size / 1e6;
 const page = path.join(scratch, 'report.html');
+const reader = path.join(import.meta.dirname, '../eventlog/read.py');
 
 // GNU time tells the peak of a process that is not ours to ask.
 const timed = (...command: string[]): string[] => [
@@ -29,13 +31,11 @@ const report = (...words: string[]): string[] =>
 const variants: Variant[] = [
   { name: '`updraft report --json`', command: report('--json') },
   { name: '`updraft report --html`', command: report('--html', page) },
-];
-if (python.length === 0) process.stderr.write('skipped: HTCondor’s Python reader (no command given)\n');
-else
-  variants.push({
+  {
     name: 'HTCondor’s Python, reading only',
-    command: timed(...python, path.join(import.meta.dirname, '../eventlog/read.py'), log),
-  });
+    command: timed(...(await inPoolRoot(scratch, root)), '/usr/bin/python3', reader, log),
+  },
+];
 
 const costs = await interleave(variants, {
   rounds: Number(rounds),

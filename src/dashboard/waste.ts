@@ -1,7 +1,6 @@
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { AttemptState, RunState } from '../journal/state.ts';
-import type { AttemptRow } from '../report/log/event-ledger.ts';
-import { ledgerOf } from '../report/log/event-ledger.ts';
+import { ledgerOf, noFacts, type AttemptRow } from '../report/log/event-ledger.ts';
 import { slotColumns, sumOver, usefulColumns } from '../report/log/columns.ts';
 import { runJobs } from '../report/log/run-jobs.ts';
 import type { Waste } from './page-data.ts';
@@ -48,11 +47,6 @@ export function wasteOf(state: RunState): Waste {
     queued: sum.queued + sum.idle,
   };
 }
-
-const noFacts = {
-  ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
-  ...{ firstTime: undefined, lastTime: undefined },
-};
 
 /** What an attempt that goes well, or has not ended, can have lost already. */
 const stalled: FaultKind = 'transfer-stalled';

@@ -37,11 +37,6 @@ export interface LedgerRow {
 export interface Ledger {
   rows: LedgerRow[];
   sum: Millis;
-  total: number;
-  /** Time on slots: everything but the queue. */
-  slot: number;
-  /** Training of the attempts that succeeded. */
-  useful: number;
 }
 
 /** Where the time of a run went. Pure; every millisecond of an attempt is in exactly one column. */
@@ -49,9 +44,7 @@ export function ledger(state: RunState): Ledger {
   const rows = state.jobs.flatMap((job) => job.attempts.map(ledgerRow));
   const sum = noTime();
   for (const row of rows) for (const column of columns) sum[column] += row.millis[column];
-  const total = totalOf(sum);
-  const useful = rows.reduce((all, row) => all + (row.outcome === 'success' ? row.millis.training : 0), 0);
-  return { rows, sum, total, slot: total - sum.queued, useful };
+  return { rows, sum };
 }
 
 function ledgerRow(attempt: AttemptState): LedgerRow {

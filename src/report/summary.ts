@@ -1,5 +1,6 @@
 import type { JobState, RunState } from '../journal/state.ts';
 import { cacheReports, type CacheReport } from './log/cache-reports.ts';
+import { ledgerOf, noFacts } from './log/event-ledger.ts';
 import { failureReports, type FailureReport } from './log/failure-reports.ts';
 import type { ResourceReport } from './log/resource-reports.ts';
 import { runJobs } from './log/run-jobs.ts';
@@ -33,7 +34,7 @@ export interface Summary {
     waiting: number;
   };
   slotSeconds: Record<Column, number>;
-  /** Training of successful attempts, of all time on slots (the queue is not on a slot). */
+  /** Training that led to a result, of all time on slots (the queue is not on a slot). */
   usefulShare: number | null;
   /** From a job's first start to its valid result. */
   completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
@@ -59,7 +60,8 @@ export interface AttemptSummary {
 
 export function summary(state: RunState, context: RunContext = {}): Summary {
   const logged = runJobs(state, context);
-  const { rows, sum, slot, useful } = ledger(state);
+  const { rows, sum } = ledger(state);
+  const { sum: columnSum, slotMillis } = ledgerOf(logged, noFacts);
   const { tally } = state;
   return {
     format: 1,
@@ -81,7 +83,7 @@ export function summary(state: RunState, context: RunContext = {}): Summary {
       waiting: tally.waiting,
     },
     slotSeconds: inSeconds(sum),
-    usefulShare: slot === 0 ? null : useful / slot,
+    usefulShare: slotMillis === 0 ? null : columnSum.usefulCompute / slotMillis,
     completion: completion(state.jobs),
     failures: failureReports(logged),
     sites: siteReports(logged),

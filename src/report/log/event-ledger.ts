@@ -40,6 +40,12 @@ export interface EventLedger {
   facts: LogFacts;
 }
 
+/** For jobs that come from no log. */
+export const noFacts: LogFacts = {
+  ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
+  ...{ firstTime: undefined, lastTime: undefined },
+};
+
 /** Where the time of the jobs of a log went; `events` as `readEventLog` gives them, or any other list of events. */
 export async function ledger(events: AsyncIterable<LogEvent> | Iterable<LogEvent>): Promise<EventLedger> {
   const fold = new LogFold();

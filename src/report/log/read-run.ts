@@ -1,5 +1,5 @@
 import type { RunState } from '../../journal/state.ts';
-import { ledgerOf } from './event-ledger.ts';
+import { ledgerOf, noFacts } from './event-ledger.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { runJobs } from './run-jobs.ts';
@@ -10,7 +10,7 @@ import { summary, type AttemptSummary, type Summary } from '../summary.ts';
 export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
   const jobs = runJobs(state, context);
   const facts = {
-    ...{ events: 0, backwards: 0, cut: 0, repeated: 0 },
+    ...noFacts,
     firstTime: first(jobs.map(({ from }) => from)),
     lastTime: first(
       jobs.map(({ to }) => -to),
