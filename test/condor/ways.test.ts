@@ -35,9 +35,7 @@ url = "${urlOf(way, cifar)}"
 method = "${way}"
 into = "data"
 expect = { files = 8 }
-[environment]
-python = ["torch", "numpy"]
-${image === undefined ? '' : `image = ${JSON.stringify(image)}`}
+${image === undefined ? '' : `[environment]\nimage = ${JSON.stringify(image)}`}
 [resources]
 disk = "4 GB"
 memory = "2 GB"
