@@ -258,3 +258,29 @@ test('an object whose size nobody says is read to its proper end, and is not cal
   assert.equal(result.verified, 'none');
   assert.equal(result.bytes, bytes.length);
 });
+
+test('a fetch that turns out damaged tells who sent it, and the next one asks others', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const damaged = Buffer.from(bytes);
+  damaged[1000] = (damaged[1000] ?? 0) ^ 1;
+  const [bad, good] = await serveAll(t, [{ bytes: damaged }, { bytes }]);
+  assert.ok(bad !== undefined && good !== undefined);
+  const suspects = new Set<string>();
+  const options = { suspects, sha256: sha256(bytes) };
+  await assert.rejects(receive([bad, good], options), { kind: 'data-corrupt' });
+  assert.equal(suspects.size, 1);
+  const { hash, result } = await receive([bad, good], options);
+  assert.equal(hash, sha256(bytes));
+  assert.deepEqual(
+    result.servers.filter(({ server }) => suspects.has(server)),
+    [],
+  );
+});
+
+test('where everybody is suspected, they are asked all the same', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const servers = await serveAll(t, [{ bytes }]);
+  const suspects = new Set<string>();
+  await assert.rejects(receive(servers, { suspects, sha256: 'a'.repeat(64) }), { kind: 'data-corrupt' });
+  assert.equal((await receive(servers, { suspects, sha256: sha256(bytes) })).result.verified, 'digest');
+});

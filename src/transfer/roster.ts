@@ -112,7 +112,7 @@ export class Roster {
 
   /** Whether nobody is left but those whose bytes were proven wrong. */
   get allSuspect(): boolean {
-    return this.sources.every(({ server }) => this.#suspects.has(server.host));
+    return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
   }
 
   get #usable(): Source[] {
