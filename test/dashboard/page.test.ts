@@ -77,7 +77,10 @@ test('a click on a job tells why it stands as it does, its loss over all attempt
   assert.match(await tab.text('#explanation'), /ended as evicted\. The pool took the slot back\./);
   assert.match(await tab.text('#explanation'), /Attempt 2 is training/);
   assert.match(await tab.text('.job .attempts'), /Its last checkpoint \(epoch 2\) was saved at/);
-  assert.match(await tab.text('.job .attempts'), /It resumed from epoch 2 of attempt 1, and has gone past it/);
+  assert.match(
+    await tab.text('.job .attempts'),
+    /It resumed from epoch 2 of attempt 1, and has gone past it/,
+  );
   await tab.untilText('#log', 'loss of job 0002, attempt 2');
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
   assert.match(
@@ -86,6 +89,24 @@ test('a click on a job tells why it stands as it does, its loss over all attempt
   );
   assert.equal(await tab.read<string>('document.activeElement.id'), 'job-title');
   assert.deepEqual(tab.errors, []);
+});
+
+test('a file of the run that is gone is told among what is wrong, with what helps', async (t) => {
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const { folder } = await imagenetRun(path.join(await temporaryFolder(t), 'run-1'), Date.now(), 1);
+  const trouble = { message: 'events.log is gone: the run cannot be followed.', fix: 'bring it back' };
+  const source = folderRun(folder);
+  const dashboard = await served(t, {
+    ...source,
+    async *follow(signal) {
+      for await (const state of source.follow(signal)) yield { ...state, trouble };
+    },
+  });
+  const tab = await browser.open();
+  await tab.go(dashboard.url);
+  await tab.untilText('#wrong', 'events.log is gone: the run cannot be followed.');
+  assert.match(await tab.text('#wrong'), /What helps: bring it back/);
 });
 
 test('what happens in the run arrives on the page without loading it again', async (t) => {
