@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { algorithms } from '../../src/transfer/hasher.ts';
 import type { Dataset } from './datasets.ts';
 
 interface Served {
@@ -36,10 +37,9 @@ export async function serve(
   const { discoveryHost, caFile, caches } = JSON.parse(line) as Served;
   return {
     env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
-    async warm({ prefixes: [prefix = ''], objects }) {
-      await Promise.all(
-        caches.flatMap((cache) => objects.map((object) => fill(`${cache}${prefix}/${object}`))),
-      );
+    async warm({ prefixes, objects }) {
+      const paths = prefixes.flatMap((prefix) => objects.map((object) => `${prefix}/${object}`));
+      await Promise.all(caches.flatMap((cache) => paths.map((object) => fill(cache + object))));
     },
     async [Symbol.asyncDispose]() {
       child.stdin.end();
@@ -48,9 +48,10 @@ export async function serve(
   };
 }
 
-/** The first byte makes the cache fetch all the others. */
+/** The first byte makes the cache fetch all the others; what the digest is must be known beforehand, too. */
 async function fill(url: string): Promise<void> {
   await (await fetch(url, { headers: { Range: 'bytes=0-0' } })).arrayBuffer();
+  await fetch(url, { method: 'HEAD', headers: { 'Want-Digest': algorithms.join(',') } });
   const onlyIfCached = { method: 'HEAD', headers: { 'Cache-Control': 'only-if-cached' } };
   while (!(await fetch(url, onlyIfCached)).ok) await new Promise((resolve) => setTimeout(resolve, 500));
 }

@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { detectMachine } from '../../src/pool/local/machine.ts';
+import { scratchFolder } from '../scratch.ts';
 import { makeDataset, type Dataset, type DatasetName } from './datasets.ts';
 import { serve } from './federation.ts';
 import { showFigures, type Measured } from './figures.ts';
@@ -16,8 +17,6 @@ const { values } = parseArgs({
     tiny: { type: 'boolean', default: false },
     caches: { type: 'string', default: '2' },
     rate: { type: 'string', default: '100MB/s' },
-    memory: { type: 'string', default: '/dev/shm' },
-    disk: { type: 'string', default: '/tmp' },
     out: { type: 'string', default: 'gpu-figures' },
   },
 });
@@ -25,12 +24,7 @@ const { values } = parseArgs({
 const began = performance.now();
 const say = (line: string): void =>
   console.error(`${((performance.now() - began) / 1000).toFixed(0)} s: ${line}`);
-const [memory, disk] = [values.memory, values.disk].map((parent) =>
-  mkdtempSync(path.join(parent, 'updraft-gpu-')),
-) as [string, string];
-process.on('exit', () => {
-  for (const folder of [memory, disk]) rmSync(folder, { recursive: true, force: true });
-});
+const [memory, disk] = [scratchFolder('memory'), scratchFolder('disk')];
 mkdirSync(values.out, { recursive: true });
 
 const chosen = workloads.filter(({ name }) => values.only.includes(name));

@@ -37,16 +37,16 @@ export const workloads: Workload[] = [
     tiny: [withoutGpu, 'train.command=python3 hello_pytorch.py'],
   },
   {
-    ...{ name: 'mnist', example: 'mnist-pixi', dataset: 'mnist', set: [] },
+    ...{ name: 'mnist', example: 'mnist-pixi', dataset: 'mnist', set: [], inMemory: 2 },
     tiny: [
       withoutGpu,
       'train.command=python3 torch_mnist.py --epochs 1 --device cpu --save-model',
       'train.check=python3 check_model.py --least-accuracy 0.3',
     ],
   },
-  { name: 'cifar10', example: 'cifar10', dataset: 'cifar10', set: [], tiny: [withoutGpu] },
+  { name: 'cifar10', example: 'cifar10', dataset: 'cifar10', set: [], inMemory: 2, tiny: [withoutGpu] },
   {
-    ...{ name: 'cifar10-resnet', example: 'cifar10-resnet', dataset: 'cifar10', set: [] },
+    ...{ name: 'cifar10-resnet', example: 'cifar10-resnet', dataset: 'cifar10', set: [], inMemory: 2 },
     tiny: [
       withoutGpu,
       'train.command=python3 cifar10_resnet.py --epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1 --save-model',
