@@ -147,5 +147,5 @@ const attemptOf = ({ attempt, outcome, why, where, fault, fix, notes, parts }) =
     html('span', { class: 'what' }, partWords(parts) || 'just begun'),
     fault === '' ? null : html('span', { class: 'said' }, fault),
     fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
-    ...notes.map((note) => html('span', { class: 'what' }, note)),
+    ...notes.map((note) => html('span', { class: 'told' }, note)),
   );
