@@ -63,8 +63,14 @@ const cases: Case[] = [
     manifest: true,
   },
   {
-    what: 'damage everywhere, known by the digest alone',
+    what: 'damage in every cache, known by the digest alone',
     rules: ['caches: corrupt at 700kB length 100 on x'],
+    exit: 0,
+    says: /should be [0-9a-f]+; fetching what is damaged from another server/,
+  },
+  {
+    what: 'damage everywhere, known by the digest alone',
+    rules: ['caches: corrupt at 700kB length 100 on x', 'origin: corrupt at 700kB length 100 on x'],
     exit: 101,
     says: /FAILED: osdf:\/\/\/demo\/x: .* is [0-9a-f]+, should be/,
   },
