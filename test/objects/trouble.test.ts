@@ -70,7 +70,7 @@ const cases: Case[] = [
   },
   {
     what: 'damage everywhere, known by the digest alone',
-    rules: ['caches: corrupt at 700kB length 100 on x', 'origin: corrupt at 700kB length 100 on x'],
+    rules: ['caches: corrupt at 700kB length 100 on x', 'origin: corrupt at 100kB length 100 on x'],
     exit: 101,
     says: /FAILED: osdf:\/\/\/demo\/x: .* is [0-9a-f]+, should be/,
   },
