@@ -86,7 +86,8 @@ export class Attempt {
     const image = await imageStart(plan, env);
     const command = [...agent, 'run', orderFile];
     const { pid, exited } = await world.startAgent({
-      command: image === undefined ? command : inImage(image, command, { run: runFolder, scratch, agent }, plan),
+      command:
+        image === undefined ? command : inImage(image, command, { run: runFolder, scratch, agent }, plan),
       env: agentEnvironment(image === undefined ? env : imageEnvironment(env), share),
       log: path.join(folder, attemptFiles.log),
       cwd: scratch,
