@@ -48,7 +48,7 @@ const limits = [
   'use policy:HOLD_IF_MEMORY_EXCEEDED',
   'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
   // Starters tell what a job uses after 8 s and then every five minutes, too late for a short test.
-  'STARTER_UPDATE_INTERVAL = 4',
+  'STARTER_UPDATE_INTERVAL = 10',
 ];
 
 async function startOnce(): Promise<PoolState> {

@@ -92,7 +92,7 @@ test('a job that is held for good is changed and released, and stays where it is
     `name = "held"
 [train]\ncommand = "cat in/${file} > out.txt"\noutputs = ["out.txt"]
 [data.one]\nurl = "file://${data}"\ninto = "in"\nmethod = "native"
-[resources]\nmemory = "100 MB"
+[resources]\nmemory = "250 MB"
 [run]\npool = "condor"\n`,
   );
   const run = await bench.submit();
