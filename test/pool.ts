@@ -44,12 +44,7 @@ export async function testPool(t: TestContext): Promise<PoolState | undefined> {
 }
 
 /** As on real machines, a job that takes more memory than it asked for loses its slot, within seconds. */
-const limits = [
-  'use policy:HOLD_IF_MEMORY_EXCEEDED',
-  'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
-  // Starters tell what a job uses after 8 s and then every five minutes, too late for a short test.
-  'STARTER_UPDATE_INTERVAL = 10',
-];
+const limits = ['use policy:HOLD_IF_MEMORY_EXCEEDED', 'PROCD_MAX_SNAPSHOT_INTERVAL = 1'];
 
 async function startOnce(): Promise<PoolState> {
   const running = await runningPool(home);
