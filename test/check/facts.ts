@@ -19,7 +19,7 @@ function reading(text: string) {
 /** The plan of a job file; keys of [train] come first, tables behind them. */
 export function aPlan(text = '', sent: Record<string, string> = {}): Plan {
   const files = Object.entries(sent).map(([path, content]) => ({ path, bytes: content.length, sha256: '' }));
-  return makePlan({ spec: reading(text).spec, file: '/work/updraft.toml', folder: '/work', files });
+  return makePlan({ spec: reading(text).spec, file: '/project/updraft.toml', folder: '/project', files });
 }
 
 export const whereIn = (text = ''): Where => {
