@@ -63,7 +63,7 @@ export async function condorBench(
   const pool = openPool('condor', start);
   const until = async (run: string, satisfies: (state: RunState) => boolean): Promise<RunState> => {
     let last: RunState | undefined;
-    const signal = AbortSignal.timeout(120_000);
+    const signal = AbortSignal.timeout(240_000);
     for await (const seen of followRunStates(run, { clock: systemClock, signal })) {
       last = seen;
       if (satisfies(seen)) break;

@@ -22,7 +22,7 @@ pool = "condor"
 
 /** The states of a run, one `next` at a time until one satisfies. */
 function states(run: string) {
-  const signal = AbortSignal.timeout(30_000);
+  const signal = AbortSignal.timeout(240_000);
   const following = followRunStates(run, { clock: systemClock, signal });
   const until = async (satisfies: (state: RunState) => boolean): Promise<RunState> => {
     for (;;) {

@@ -11,7 +11,7 @@ const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pi
 export async function ownPool(t: TestContext, root: string, config: string[] = []) {
   const home = await temporaryFolder(t);
   const world = { clock: systemClock, kill };
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(180_000);
   const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, config, ...world });
   const schedd = async (): Promise<number> => {
     const children = await readFile(`/proc/${state.master}/task/${state.master}/children`, 'utf8');

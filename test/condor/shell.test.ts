@@ -10,7 +10,7 @@ const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 test(
   'updraft shell gives a terminal on a machine of the pool, with the files of the training',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   async (t) => {
     const bench = await condorBench(t, {
       'updraft.toml': `

@@ -57,7 +57,7 @@ export class CondorBench {
       return new CondorBench('', 'no root folder with HTCondor is built (updraft mini pool up)');
     const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-pool-'));
     copyFileSync(agent, path.join(home, 'updraft_plugin'));
-    const signal = AbortSignal.timeout(90_000);
+    const signal = AbortSignal.timeout(240_000);
     return new CondorBench(
       home,
       await startPool({ root, home: path.join(home, 'pool'), sites, signal, ...world }),

@@ -19,7 +19,7 @@ import { supervisorState } from '../../src/pool/local/supervisor-state.ts';
 import { createRun } from '../../src/run/create-run.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
-const deadlineMs = 30_000;
+const deadlineMs = 120_000;
 
 export interface Answer {
   code: number | null;
