@@ -1,8 +1,9 @@
-import { access } from 'node:fs/promises';
-import { mkdir, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { access, mkdir, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { after, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { systemClock } from '../src/base/clock.ts';
 import { withLease } from '../src/base/lease.ts';
 import { identifyProcess } from '../src/base/process-identity.ts';
@@ -27,32 +28,40 @@ const world = {
 
 if (shared === undefined) after(() => stopTestPool(home));
 
-/** A real HTCondor pool, shared by all tests; undefined, and the test skipped, where there can be none. */
+/** A real HTCondor pool, shared by all tests; undefined, and the test skipped, where the machine can have none. */
 export async function testPool(t: TestContext): Promise<PoolState | undefined> {
   const self = identifyProcess(process.pid);
-  if (self === undefined) {
-    t.skip('no /proc on this machine');
+  const root = await poolRoot();
+  if (self === undefined || 'lacks' in root) {
+    t.skip(`no HTCondor pool can be had here: ${'lacks' in root ? root.lacks : 'there is no /proc'}`);
     return undefined;
   }
+  await mkdir(home, { recursive: true });
+  return await withLease(path.join(home, 'starting'), self, systemClock, () => startOnce(root.folder));
+}
+
+/** What is missing here is told apart from a pool that does not start, which is a failure. */
+async function poolRoot(): Promise<{ folder: string } | { lacks: string }> {
+  const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', 'true'];
   try {
-    await mkdir(home, { recursive: true });
-    return await withLease(path.join(home, 'starting'), self, systemClock, startOnce);
+    await promisify(execFile)('unshare', namespaces);
+    const named = process.env['UPDRAFT_TEST_POOL_ROOT'];
+    const signal = AbortSignal.timeout(300_000);
+    const folder = named ?? (await rootFolder({ cacheFolder: cache, say: () => undefined, signal }));
+    await access(path.join(folder, 'usr/sbin/condor_master'));
+    return { folder };
   } catch (error) {
-    t.skip(`no HTCondor pool can be had here: ${(error as Error).message}`);
-    return undefined;
+    return { lacks: (error as Error).message };
   }
 }
 
 /** As on real machines, a job that takes more memory than it asked for loses its slot, within seconds. */
 const limits = ['use policy:HOLD_IF_MEMORY_EXCEEDED', 'PROCD_MAX_SNAPSHOT_INTERVAL = 1'];
 
-async function startOnce(): Promise<PoolState> {
+async function startOnce(root: string): Promise<PoolState> {
   const running = await runningPool(home);
   if (running !== undefined) return running;
   const signal = AbortSignal.timeout(300_000);
-  const named = process.env['UPDRAFT_TEST_POOL_ROOT'];
-  const root = named ?? (await rootFolder({ cacheFolder: cache, say: () => undefined, signal }));
-  await access(path.join(root, 'usr/sbin/condor_master'));
   return await startPool({ root, home, sites, signal, config: limits, ...world });
 }
 
