@@ -1,12 +1,4 @@
-/** What a training said about how far it is. */
-export interface Progress {
-  epoch?: number;
-  epochs?: number;
-  step?: number;
-  steps?: number;
-  loss?: number;
-  accuracy?: number;
-}
+import type { Progress } from '../journal/entry.ts';
 
 const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
 const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;

@@ -3,13 +3,14 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import { attemptFiles } from '../job/layout.ts';
+import type { Progress } from '../journal/entry.ts';
 import { isArriving } from './arriving-data.ts';
 import type { Attempt } from './attempt.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import type { Note } from './notes.ts';
 import { attemptProcesses, memoryOf } from './processes.ts';
-import { mergeProgress, progressOfLine, progressOfRecord, type Progress } from './progress.ts';
+import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
 import { QuietWatch } from './quiet-watch.ts';
 import { SlowSlot } from './slow-slot.ts';
 

@@ -69,6 +69,16 @@ export type RunBody =
   | { kind: 'stop-requested'; jobs: string[] | 'all'; why?: string }
   | { kind: 'run-ended'; succeeded: number; failed: number };
 
+/** What a training said about how far it is. */
+export interface Progress {
+  epoch?: number;
+  epochs?: number;
+  step?: number;
+  steps?: number;
+  loss?: number;
+  accuracy?: number;
+}
+
 /** Entries of the execution point, in the attempt's `agent.jsonl`. */
 export type AgentBody =
   | {
@@ -96,15 +106,7 @@ export type AgentBody =
   /** The software that came with the job is up; `bytes` is its archive. */
   | { kind: 'environment-ready'; how: string; seconds: number; bytes: number }
   | { kind: 'training-started'; pid: number; command: string }
-  | {
-      kind: 'progress';
-      epoch?: number;
-      epochs?: number;
-      step?: number;
-      steps?: number;
-      loss?: number;
-      accuracy?: number;
-    }
+  | ({ kind: 'progress' } & Progress)
   /** The first epoch is over, or, with `said`, takes far too long, and why the attempt stays all the same. */
   | { kind: 'first-epoch'; seconds: number; said?: string }
   | { kind: 'heartbeat'; memoryBytes: number; quietSeconds: number }

@@ -1,4 +1,4 @@
-import type { FaultRecord, Outcome, Phase, Verified } from './entry.ts';
+import type { FaultRecord, Outcome, Phase, Progress, Verified } from './entry.ts';
 
 /** A run as its journals tell it. Plain data: it goes into `--json` as it is. */
 export interface RunState {
@@ -171,14 +171,8 @@ export interface ResumeState {
   movedOn?: boolean;
 }
 
-export interface TrainingState {
+export interface TrainingState extends Progress {
   command: string;
-  epoch?: number;
-  epochs?: number;
-  step?: number;
-  steps?: number;
-  loss?: number;
-  accuracy?: number;
   /** Exit status; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
