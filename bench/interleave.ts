@@ -37,7 +37,7 @@ export async function interleave(variants: Variant[], course: Course): Promise<M
   return costs;
 }
 
-function shuffled<T>(list: T[]): T[] {
+export function shuffled<T>(list: T[]): T[] {
   const rest = [...list];
   const order: T[] = [];
   while (rest.length > 0) order.push(...rest.splice(Math.floor(Math.random() * rest.length), 1));

@@ -24,11 +24,11 @@ for (const [line, expected] of [
 ] as const)
   test(`understands ${JSON.stringify(line)}`, () => assert.deepEqual(progressOfLine(line), expected));
 
-test('a line of a megabyte costs no time', () => {
-  const started = performance.now();
-  progressOfLine('epoch '.repeat(200_000));
-  progressOfLine('1'.repeat(1_000_000));
-  assert.ok(performance.now() - started < 200);
+test('of a line of a megabyte only the beginning is looked at', () => {
+  const filler = 'epoch '.repeat(200_000);
+  assert.deepEqual(progressOfLine(`epoch 3 loss=0.5 ${filler} accuracy=0.5`), { epoch: 3, loss: 0.5 });
+  assert.deepEqual(progressOfLine(`${filler} loss=0.5`), {});
+  assert.deepEqual(progressOfLine('1'.repeat(1_000_000)), {});
 });
 
 test('a record takes numbers under known names, also those JSON cannot write, and nothing else', () => {

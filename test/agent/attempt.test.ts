@@ -123,9 +123,9 @@ test('a training without a sign of life is stopped', async (t) => {
 
 test('a training that tells its progress only in its file is alive', async (t) => {
   const bench = await AgentBench.open(t);
-  const tell = 'echo "{\\"epoch\\":$i,\\"loss\\":NaN}" >> $UPDRAFT_PROGRESS; sleep 0.2';
+  const tell = 'echo "{\\"epoch\\":$i,\\"loss\\":NaN}" >> $UPDRAFT_PROGRESS; sleep 0.7';
   const { exit } = await bench.run({
-    train: { command: `for i in 1 2 3 4 5 6 7 8; do ${tell}; done; ${weights}`, quietLimitSeconds: 1 },
+    train: { command: `for i in 1 2 3 4 5 6 7 8; do ${tell}; done; ${weights}`, quietLimitSeconds: 4 },
   });
   assert.equal(exit, 0);
   const last = bench.entries('progress').at(-1);

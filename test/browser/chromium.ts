@@ -6,8 +6,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
 
-/** Every test waits at most this long for what it expects to see. */
-const patienceMillis = 60_000;
+/** Every test waits at most this long for what it expects to see: a busy machine needs its time. */
+const patienceMillis = 180_000;
 
 const flags = [
   '--headless',
@@ -53,20 +53,26 @@ export async function openChromium(t: TestContext): Promise<Chromium | undefined
     t.skip('no Chromium on this machine (Debian package: chromium)');
     return undefined;
   }
+  const browser = await startChromium(program);
+  t.after(() => browser[Symbol.asyncDispose]());
+  return browser;
+}
+
+/** A browser without a window, and without a trace once it is disposed of. */
+export async function startChromium(program: string): Promise<Chromium> {
+  await using stack = new AsyncDisposableStack();
   const profile = await mkdtemp(path.join(os.tmpdir(), 'updraft-chromium-'));
+  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 5 }));
   // A group of its own, so that its helpers end with it.
   const child = spawn(program, [...flags, `--user-data-dir=${profile}`, 'about:blank'], {
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true,
   });
-  t.after(async () => {
-    await end(child);
-    await rm(profile, { recursive: true, force: true, maxRetries: 5 });
-  });
+  stack.defer(() => end(child));
   const socket = new WebSocket(await debuggerOf(child));
   await once(socket, 'open');
-  t.after(() => socket.close());
-  return new Chromium(socket);
+  stack.defer(() => socket.close());
+  return new Chromium(socket, stack.move());
 }
 
 async function debuggerOf(child: ChildProcess): Promise<string> {
@@ -104,10 +110,12 @@ export class Chromium {
     { resolve: (value: unknown) => void; reject: (error: Error) => void }
   >();
   readonly #events = new Map<string, ((method: string, params: unknown) => void)[]>();
+  readonly #belongings: AsyncDisposable;
   #next = 0;
 
-  constructor(socket: WebSocket) {
+  constructor(socket: WebSocket, belongings: AsyncDisposable) {
     this.#socket = socket;
+    this.#belongings = belongings;
     socket.addEventListener('message', ({ data }) => this.#take(JSON.parse(String(data)) as Answer));
   }
 
@@ -117,6 +125,10 @@ export class Chromium {
     if (error !== undefined) waiting?.reject(new Error(error.message));
     else waiting?.resolve(result);
     if (method !== undefined) for (const hear of this.#events.get(sessionId) ?? []) hear(method, params);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#belongings[Symbol.asyncDispose]();
   }
 
   send(method: string, params: object = {}, sessionId?: string): Promise<unknown> {
@@ -156,6 +168,8 @@ export class Tab {
   readonly errors: string[] = [];
   /** Every address the page asked for. */
   readonly requests: string[] = [];
+  /** What servers sent as events, in the order it came. */
+  readonly told: string[] = [];
 
   constructor(send: Tab['send']) {
     this.send = send;
@@ -168,6 +182,7 @@ export class Tab {
       if (entry.level === 'error' && !(entry.url ?? '').endsWith('/favicon.ico'))
         this.errors.push(entry.text);
     }
+    if (method === 'Network.eventSourceMessageReceived') this.told.push((params as { data: string }).data);
     if (method === 'Network.requestWillBeSent')
       this.requests.push((params as { request: { url: string } }).request.url);
   }

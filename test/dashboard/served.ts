@@ -35,9 +35,9 @@ export const folderRun = (folder: string, stopped: string[][] = [], retried: str
   },
 });
 
-/** The dashboard of these runs, ended with the test. */
-export async function served(t: TestContext, ...runs: RunSource[]): Promise<Dashboard> {
-  const dashboard = await serveDashboard({ runs, tell, clock: systemClock, version: '0.0.0' });
+/** The dashboard of a run, ended with the test. */
+export async function served(t: TestContext, run: RunSource, clock = systemClock): Promise<Dashboard> {
+  const dashboard = await serveDashboard({ runs: [run], tell, clock, version: '0.0.0' });
   t.after(() => dashboard[Symbol.asyncDispose]());
   return dashboard;
 }
