@@ -80,15 +80,19 @@ export class Lanes {
   /** Ends lanes whose piece was taken over to its last byte. */
   endEmpty(): void {
     for (const lane of this.#open.keys())
-      if (lane.piece.position >= lane.piece.end && !lane.waitsForSink && this.#silent(lane))
+      if (lane.piece.position >= lane.piece.end && (untouched(lane) || this.#silent(lane)))
         end(lane, 'fell silent, another server took over');
   }
 
-  /** Bytes per second of the lane that works on `piece`: 0 if it is silent, undefined if it has just begun. */
-  rateOf(piece: Piece): number | undefined {
+  /**
+   * Bytes per second of the lane that works on `piece`, for a server that could help: 0 if it is silent, undefined if
+   * it has just begun. One that failed before, and has sent nothing yet, must not hold up one that delivers.
+   */
+  rateOf(piece: Piece, helper?: Source): number | undefined {
     const lane = [...this.#open.keys()].find((each) => each.piece === piece);
     if (lane === undefined || this.#silent(lane)) return 0;
-    if (lane.piece.position === lane.piece.start) return undefined;
+    if (untouched(lane))
+      return failedBefore(lane.source) && helper !== undefined && !failedBefore(helper) ? 0 : undefined;
     return lane.source.meter.rate(this.#clock.monotonic());
   }
 
@@ -122,6 +126,9 @@ export class Lanes {
     return !lane.waitsForSink && this.#clock.monotonic() - lane.movedAt > silentMs;
   }
 }
+
+const untouched = ({ piece }: Lane): boolean => piece.position === piece.start;
+const failedBefore = ({ breaker }: Source): boolean => breaker.failures > 0;
 
 function end({ controller, source }: Lane, what: string): void {
   const { host } = source.server;

@@ -18,11 +18,15 @@ export interface Source {
   noRanges: boolean;
   bytes: number;
   readonly meter: RateMeter;
+  /** From the last question to its answer, or a guess. */
+  answerSeconds: number;
   busy: boolean;
 }
 
 /** Waits between questions to a cache that is still getting the object from its origin. */
 const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
+
+const usualAnswerSeconds = 0.1;
 
 /** The servers of one object, in the order to try them. */
 export class Roster {
@@ -51,6 +55,7 @@ export class Roster {
         noRanges: false,
         bytes: 0,
         meter: new RateMeter(now),
+        answerSeconds: usualAnswerSeconds,
         busy: false,
       });
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Segments, type Piece, type Want } from './segments.ts';
+import { Segments, type Piece, type Thief, type Want } from './segments.ts';
 
 const mebibyte = 1 << 20;
 const want = (server: string, more: Partial<Want> = {}): Want => ({
@@ -11,6 +11,10 @@ const want = (server: string, more: Partial<Want> = {}): Want => ({
   grain: 1,
   ...more,
 });
+
+function thief(rate: number, answerSeconds = 0.05): Thief {
+  return { rate, answerSeconds };
+}
 
 function claimed(piece: Piece | undefined): [number, number] | undefined {
   return piece === undefined ? undefined : [piece.start, piece.end];
@@ -41,7 +45,7 @@ test('what a broken piece did not bring is missing again', () => {
 test('a thief takes as much as lets both end at the same time', () => {
   const segments = new Segments(40 * mebibyte);
   const slow = segments.claim(want('slow'))!;
-  const stolen = segments.steal(want('fast'), 30 * mebibyte, () => 10 * mebibyte);
+  const stolen = segments.steal(want('fast'), thief(30 * mebibyte), () => 10 * mebibyte);
   assert.deepEqual(claimed(stolen), [10 * mebibyte, 40 * mebibyte]);
   assert.equal(slow.end, 10 * mebibyte);
 });
@@ -50,7 +54,7 @@ test('of a silent piece everything is taken over', () => {
   const segments = new Segments(40 * mebibyte);
   const silent = segments.claim(want('silent'))!;
   silent.position = mebibyte;
-  assert.deepEqual(claimed(segments.steal(want('fast'), 1000, () => 0)), [mebibyte, 40 * mebibyte]);
+  assert.deepEqual(claimed(segments.steal(want('fast'), thief(1000), () => 0)), [mebibyte, 40 * mebibyte]);
   assert.equal(silent.end, silent.position);
 });
 
@@ -58,7 +62,7 @@ test('a piece that has just begun is left to its server', () => {
   const segments = new Segments(40 * mebibyte);
   segments.claim(want('a'));
   assert.equal(
-    segments.steal(want('b'), 1e6, () => undefined),
+    segments.steal(want('b'), thief(1e6), () => undefined),
     undefined,
   );
 });
@@ -66,13 +70,16 @@ test('a piece that has just begun is left to its server', () => {
 test('a server not measured yet gets half', () => {
   const segments = new Segments(40 * mebibyte);
   segments.claim(want('a'));
-  assert.deepEqual(claimed(segments.steal(want('b'), 0, () => mebibyte)), [20 * mebibyte, 40 * mebibyte]);
+  assert.deepEqual(claimed(segments.steal(want('b'), thief(0), () => mebibyte)), [
+    20 * mebibyte,
+    40 * mebibyte,
+  ]);
 });
 
 test('of the last chunk that a slow server holds, the rest is taken over', () => {
   const segments = new Segments(8 * mebibyte);
   segments.claim(want('slow'));
-  const stolen = segments.steal(want('fast', { grain: 8 * mebibyte }), 63 * mebibyte, () => mebibyte);
+  const stolen = segments.steal(want('fast', { grain: 8 * mebibyte }), thief(63 * mebibyte), () => mebibyte);
   assert.deepEqual(claimed(stolen), [mebibyte / 8, 8 * mebibyte]);
 });
 
@@ -81,14 +88,24 @@ test('what is nearly done is not worth taking over', () => {
   const piece = segments.claim(want('a'))!;
   piece.position = mebibyte - 1000;
   assert.equal(
-    segments.steal(want('b'), 1e3, () => 1e3),
+    segments.steal(want('b'), thief(1e3), () => 1e3),
     undefined,
   );
   piece.position = 0;
   assert.equal(
-    segments.steal(want('b'), 1e8, () => 1e8),
+    segments.steal(want('b'), thief(1e8), () => 1e8),
     undefined,
   );
+});
+
+test('a server takes over what it can bring sooner, by the time it needs to answer', () => {
+  const segments = new Segments(10 * mebibyte);
+  segments.claim(want('a'));
+  const rest = () => 100 * mebibyte;
+  assert.equal(segments.steal(want('far'), thief(100 * mebibyte, 0.2), rest), undefined);
+  assert.deepEqual(claimed(segments.steal(want('near'), thief(100 * mebibyte, 0.001), rest)), [
+    ...[5 * mebibyte, 10 * mebibyte],
+  ]);
 });
 
 test('a damaged range is not asked of the same server again until all is forgiven', () => {
@@ -137,7 +154,7 @@ test('whatever servers claim, steal, break and bring, every byte comes exactly o
             const wish = want(server, { limit: amount, grain });
             const next =
               segments.claim(wish) ??
-              (what === 'steal' ? segments.steal(wish, amount, () => 1000) : undefined);
+              (what === 'steal' ? segments.steal(wish, thief(amount), () => 1000) : undefined);
             if (next !== undefined) running.set(server, next);
           } else if (what === 'advance') advance(piece, amount);
           else if (what === 'break') {

@@ -30,11 +30,19 @@ export interface Want {
   grain: number;
 }
 
+/** A free server that could take over part of another's piece. */
+export interface Thief {
+  /** Bytes per second; 0 if it was not measured yet. */
+  rate: number;
+  /** From asking it to its first byte. */
+  answerSeconds: number;
+}
+
 const nobody: ReadonlySet<string> = new Set();
 /** Less than this is not worth a request of its own. */
 const smallestTheft = 256 * 1024;
-/** Nor is what its server will have sent in this time. */
-const soonSeconds = 0.15;
+/** Nor is what its server will have sent within this time, or before the thief's own bytes could flow well. */
+const soonSeconds = 0.02;
 
 /**
  * Which bytes are there, which are on their way, which are missing. Pieces are given out in order; when none is
@@ -112,10 +120,14 @@ export class Segments {
    * Takes over part of the running piece that would take longest. Both then end at about the same time; of a
    * piece that does not move at all, everything is taken. `rateOf` is undefined for one that has just begun.
    */
-  steal(want: Want, rate: number, rateOf: (piece: Piece) => number | undefined): Piece | undefined {
+  steal(
+    want: Want,
+    { rate, answerSeconds }: Thief,
+    rateOf: (piece: Piece) => number | undefined,
+  ): Piece | undefined {
     let victim: Piece | undefined;
     let victimRate = 0;
-    let longest = soonSeconds;
+    let longest = Math.max(soonSeconds, 2 * answerSeconds);
     for (const piece of this.#running) {
       const pieceRate = rateOf(piece);
       if (piece.server === want.server || piece.end === Infinity || pieceRate === undefined) continue;

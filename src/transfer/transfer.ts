@@ -174,6 +174,7 @@ export class Transfer implements PieceContext {
   }
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
+    lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
     if (this.#found) return;
     this.#found = true;
     this.#age = answer.age;
@@ -232,8 +233,10 @@ export class Transfer implements PieceContext {
     if (this.#width === 1) return this.segments.claim({ server, limit: Infinity, before: Infinity, grain });
     const rate = source.meter.rate(this.clock.monotonic());
     const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
+    const thief = { rate, answerSeconds: source.answerSeconds };
     const piece =
-      this.segments.claim(want) ?? this.segments.steal(want, rate, (each) => this.#lanes.rateOf(each));
+      this.segments.claim(want) ??
+      this.segments.steal(want, thief, (each) => this.#lanes.rateOf(each, source));
     this.#lanes.endEmpty();
     return piece;
   }

@@ -9,7 +9,10 @@ export interface NginxOptions {
   /** What it serves. */
   root: string;
   tls?: Certificate;
-  /** One more http server per entry, at 127.0.0.1, 127.0.0.2 and so on, that sends so many bytes a second per request. */
+  /**
+   * One more http server per entry, at 127.0.0.1, 127.0.0.2 and so on, that sends so many bytes a second per request and
+   * says, as a cache does, that it holds what it sends (`Age`).
+   */
   limits?: number[];
 }
 
@@ -32,7 +35,8 @@ export async function startNginx(file: string, options: NginxOptions): Promise<N
     servers.push(serverBlock(`127.0.0.1:${secure} ssl`, root, certificate));
   }
   const limited = limits.map((rate, index) => ({ rate, address: `127.0.0.${index + 1}:${others[index]}` }));
-  for (const { rate, address } of limited) servers.push(serverBlock(address, root, `limit_rate ${rate};`));
+  for (const { rate, address } of limited)
+    servers.push(serverBlock(address, root, `limit_rate ${rate}; add_header Age 3600;`));
   const configuration = path.join(folder, 'nginx.conf');
   await writeFile(configuration, configurationOf(folder, servers));
   const running = await startProcess(file, ['-p', folder, '-c', configuration, '-e', 'stderr'], {
