@@ -20,7 +20,7 @@ export async function setUp(say: (line: string) => void): Promise<StepResult[]> 
   const results: StepResult[] = [];
   for (const arch of ['x64', 'arm64'] as const)
     results.push(await step(`agent for linux-${arch}`, () => buildAgent(arch)));
-  const { uid } = os.userInfo();
+  const uid = process.getuid?.() ?? 0;
   const signal = new AbortController().signal;
   const lasting = (line: string, transient = false): void => {
     if (!transient) say(line);

@@ -1,10 +1,10 @@
 import { enableCompileCache } from 'node:module';
-import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import readline from 'node:readline/promises';
 import { Command, CommanderError } from 'commander';
 import { systemClock } from '../base/clock.ts';
+import { cacheFolder } from '../base/user-folders.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -35,7 +35,7 @@ function world(): Cli {
     signal: stop.signal,
     ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
     self: [process.execPath, import.meta.filename],
-    uid: os.userInfo().uid,
+    uid: process.getuid?.() ?? 0,
     pid: process.pid,
     kill,
   };
@@ -110,8 +110,6 @@ function outputFailed(error: NodeJS.ErrnoException): never {
 
 // Commands are loaded on demand: compiled once, they start in half the time. Never in a shared folder, where others
 // could put code of theirs.
-enableCompileCache(
-  path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft', 'node'),
-);
+enableCompileCache(path.join(cacheFolder(process.env), 'node'));
 process.stdout.on('error', outputFailed);
 process.exitCode = await main(process.argv.slice(2));

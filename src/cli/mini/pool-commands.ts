@@ -1,6 +1,11 @@
 import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { findProgram } from '../../base/find-program.ts';
+import { withLease } from '../../base/lease.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { identifyProcess } from '../../base/process-identity.ts';
+import { cacheFolder } from '../../base/user-folders.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { runningPool, startPool, stopPool, type PoolState } from '../../mini/pool/pool.ts';
 import { rootFolder } from '../../mini/pool/root-folder.ts';
@@ -38,8 +43,15 @@ async function up(cli: Cli, options: Options): Promise<void> {
     return;
   }
   const home = homeOf(cli, options);
-  const before = await runningPool(home);
-  const state = before ?? (await build(cli, home));
+  const self = identifyProcess(cli.pid);
+  if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
+  // Given twice at once, the second waits for the first and finds its pool.
+  const state = await withLease(
+    path.join(home, 'starting'),
+    self,
+    cli.clock,
+    async () => (await runningPool(home)) ?? (await build(cli, home)),
+  );
   tell(cli, state, options);
 }
 
@@ -47,9 +59,9 @@ async function build(cli: Cli, home: string): Promise<PoolState> {
   const say = progressLine(cli);
   try {
     const machine = { ...cli, say };
-    if (!(await hasProgram(cli, 'mmdebstrap')) && (await mayInstall(machine)))
+    if ((await findProgram(['mmdebstrap'], cli.env)) === undefined && (await mayInstall(machine)))
       await aptInstall(machine, ['mmdebstrap'], 'the pool is built with mmdebstrap');
-    const root = await rootFolder({ cacheFolder: cacheOf(cli), say, signal: cli.signal });
+    const root = await rootFolder({ cacheFolder: cacheFolder(cli.env), say, signal: cli.signal });
     say('starting HTCondor ...', true);
     const state = await startPool({
       root,
@@ -64,17 +76,18 @@ async function build(cli: Cli, home: string): Promise<PoolState> {
   } catch (error) {
     cli.signal.throwIfAborted();
     throw new Fault('pool-unreachable', `the pool cannot be started: ${asFault(error).message}`, {
-      fix: 'it needs Debian with mmdebstrap (apt-get install mmdebstrap) and user namespaces; elsewhere use a machine with HTCondor',
+      fix: 'it needs user namespaces and, the first time, Debian with mmdebstrap (apt-get install mmdebstrap) and its mirror; elsewhere use a machine with HTCondor',
       cause: error,
     });
   }
 }
 
 function tell(cli: Cli, state: PoolState, { json }: Options): void {
+  const onPath = `export PATH=${shellQuote(state.bin)}:$PATH`;
   if (json === true) cli.out(`${JSON.stringify({ running: true, ...state })}\n`);
-  else cli.out(`export PATH=${state.bin}:$PATH\n`);
+  else cli.out(`${onPath}\n`);
   nextCommands(cli, [
-    [`export PATH=${state.bin}:$PATH`, 'condor_submit, condor_q and the others, for this shell'],
+    [onPath, 'condor_submit, condor_q and the others, for this shell'],
     ['condor_status', 'its sites and slots'],
     ['updraft mini pool down', 'end it'],
   ]);
@@ -104,11 +117,6 @@ async function ownCondor(cli: Cli): Promise<string | undefined> {
   return undefined;
 }
 
-async function hasProgram(cli: Cli, name: string): Promise<boolean> {
-  for (const folder of foldersOf(cli)) if (await can(path.join(folder, name), constants.X_OK)) return true;
-  return false;
-}
-
 const foldersOf = (cli: Cli): string[] => (cli.env['PATH'] ?? '').split(':');
 
 const can = (file: string, mode: number): Promise<boolean> =>
@@ -118,9 +126,6 @@ const can = (file: string, mode: number): Promise<boolean> =>
   );
 
 const homeOf = (cli: Cli, { state }: Options): string => stateFolder(cli, 'mini-pool', state);
-
-const cacheOf = (cli: Cli): string =>
-  path.join(cli.env['XDG_CACHE_HOME'] ?? path.join(cli.env['HOME'] ?? '/tmp', '.cache'), 'updraft');
 
 const help = `A real HTCondor pool on this machine, on loopback: three sites with slots of their own, some saying that they have a
 GPU, and Apptainer for jobs in containers. It comes from Debian's packages in a folder of its own (built once) and needs

@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { access, appendFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { access, appendFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { removeTree } from '../../base/remove-tree.ts';
+import { unpackDebian } from './debian-tree.ts';
 
 /** Newest first; the stable one is the dependable fallback, without Apptainer. */
 const suites = [
@@ -41,21 +42,26 @@ export async function rootFolder(build: Build): Promise<string> {
   if (await exists(folder)) return folder;
   await mkdir(build.cacheFolder, { recursive: true });
   const mirror = await debianMirror();
-  let failure = '';
+  let failure: string | undefined;
   for (const suite of suites) {
     build.say(`building the pool's root folder from Debian ${suite.name} (once, a few minutes) ...`);
     const attempt = `${folder}.${suite.name}.part`;
-    await rm(attempt, { recursive: true, force: true });
-    failure = await mmdebstrap(build, suite.name, [...suite.packages, ...forJobs], attempt, mirror);
-    if (failure === '') {
-      await finish(attempt);
-      await rename(attempt, folder);
-      return folder;
+    removeTree(attempt);
+    try {
+      const packages = [...suite.packages, ...forJobs];
+      const { signal } = build;
+      failure = await unpackDebian({ suite: suite.name, packages, mirror, folder: attempt, signal });
+      if (failure === undefined) {
+        await finish(attempt);
+        await rename(attempt, folder);
+        return folder;
+      }
+    } finally {
+      removeTree(attempt);
     }
-    await rm(attempt, { recursive: true, force: true });
     build.say(`Debian ${suite.name} cannot be used: ${failure}`);
   }
-  throw new Error(`no Debian suite gave a root folder with HTCondor: ${failure}`);
+  throw new Error(`no Debian suite gave a root folder with HTCondor: ${failure ?? ''}`);
 }
 
 /** Daemons run under one mapped user, which the folder must know by name. */
@@ -76,41 +82,6 @@ async function debianMirror(): Promise<string> {
     if (found !== undefined) return found;
   }
   throw new Error("no Debian mirror in this machine's apt sources");
-}
-
-/** Empty when it worked, else why not. */
-function mmdebstrap(
-  build: Build,
-  suite: string,
-  packages: string[],
-  folder: string,
-  mirror: string,
-): Promise<string> {
-  const args = [
-    '--variant=apt',
-    '--components=main',
-    // The newest suite's Release file may be past its date.
-    '--aptopt=Acquire::Check-Valid-Until "false"',
-    '--aptopt=APT::Install-Recommends "false"',
-    ...['doc', 'man', 'locale'].map((name) => `--dpkgopt=path-exclude=/usr/share/${name}/*`),
-    `--include=${packages.join(',')}`,
-    suite,
-    folder,
-    mirror,
-  ];
-  return new Promise((resolve, reject) => {
-    const child = spawn('mmdebstrap', args, { stdio: ['ignore', 'ignore', 'pipe'], signal: build.signal });
-    let last = '';
-    child.stderr.on('data', (chunk: Buffer) => void (last = (last + chunk.toString()).slice(-1000)));
-    child.on('error', (error) => (build.signal.aborted ? reject(error) : resolve(error.message)));
-    child.on('close', (code) =>
-      resolve(
-        code === 0
-          ? ''
-          : `mmdebstrap ended with ${code ?? 'a signal'}: ${last.trim().split('\n').at(-1) ?? ''}`,
-      ),
-    );
-  });
 }
 
 const exists = (file: string): Promise<boolean> =>

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Env } from '../../base/env.ts';
 import { isGone } from '../../base/is-gone.ts';
+import { cacheFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import { agentCommand } from '../local/agent-command.ts';
 
@@ -27,7 +28,7 @@ export async function agentExecutable(env: Env, self: readonly string[]): Promis
 
 /** Puts the packed agent into a run's folder: packed once for each version of it, then shared by all runs. */
 export async function placePackedAgent(executable: string, target: string, env: Env): Promise<void> {
-  const cache = path.join(env['XDG_CACHE_HOME'] ?? path.join(env['HOME'] ?? '/tmp', '.cache'), 'updraft');
+  const cache = cacheFolder(env);
   const packed = path.join(cache, `agent-${await identityOf(executable)}.gz`);
   if (!(await isThere(packed))) {
     await mkdir(cache, { recursive: true });
