@@ -37,11 +37,15 @@ export const enterRootScript = [
   '',
 ].join('\n');
 
-/** A command line that runs inside the namespaces of the process `pid`, in the caller's folder. */
-export const insideScript = (pid: number): string =>
+/**
+ * A command line that runs as the pool's user inside the namespaces of the master, in the caller's folder. By way of the
+ * keeper's user namespace, which owns the others: an ordinary user may enter them from there only.
+ */
+export const insideScript = ({ keeper, master }: { keeper: number; master: number }): string =>
   [
     '#!/bin/sh',
-    `exec nsenter -t ${pid} --user --mount --pid --preserve-credentials -- \\`,
+    `exec nsenter --user=/proc/${keeper}/ns/user -t ${master} --mount --pid --preserve-credentials -- \\`,
+    '  nsenter -t 1 --user --preserve-credentials -- \\',
     `  env -i PATH=/usr/sbin:/usr/bin HOME=${insideHome} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${poolFolders(insideHome).config} \\`,
     `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
     '',

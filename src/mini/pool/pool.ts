@@ -140,7 +140,7 @@ async function writeTools(folders: PoolFolders, state: PoolState): Promise<void>
   await rm(folders.bin, { recursive: true, force: true });
   await mkdir(folders.bin);
   const inside = path.join(folders.bin, '.inside');
-  await writeProgram(inside, insideScript(state.master));
+  await writeProgram(inside, insideScript({ keeper: state.keeper.pid, master: state.master }));
   const names = await readdir(path.join(state.root, 'usr/bin'));
   for (const name of names)
     if (/^(condor_|htcondor$|apptainer$)/.test(name)) await symlink('.inside', path.join(folders.bin, name));
@@ -162,16 +162,22 @@ async function waitForSites(state: PoolState, { sites, clock, signal }: PoolOpti
     });
     return stdout.trim().length;
   };
+  let trouble = '';
   for (;;) {
     // Before the collector listens the tools fail: that is "not yet", until the deadline.
     const ready = await Promise.all([offered(), schedds()]).then(
       ([slots, queue]) => slots >= sites.length && queue > 0,
-      () => false,
+      (error: unknown) => {
+        trouble = String(error instanceof Error ? error.message : error).trim();
+        return false;
+      },
     );
     signal.throwIfAborted();
     if (ready) return;
     if (clock.monotonic() > deadline)
-      throw new Error(`HTCondor's sites did not come up within a minute (see ${state.home}/log)`);
+      throw new Error(
+        `HTCondor's sites did not come up within a minute (see ${state.home}/log)${trouble === '' ? '' : `: ${trouble}`}`,
+      );
     if (livenessOf(state.keeper) !== 'alive') throw new Error(await whyItEnded(poolFolders(state.home)));
     await clock.sleep(200, signal);
   }
