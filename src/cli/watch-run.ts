@@ -97,7 +97,7 @@ const isAboutToEnd = (job: JobState): boolean =>
 function newsOf(job: JobState): string {
   const attempt = latestAttempt(job);
   const training = attempt?.agent?.training;
-  const setbacks = attempt?.agent?.fetches.reduce((sum, fetch) => sum + fetch.setbacks.length, 0);
+  const setbacks = attempt?.agent?.fetches.reduce((sum, fetch) => sum + fetch.setbacks.length, 0) ?? 0;
   return [jobWord(job), attempt?.attempt, training?.epoch, setbacks, job.stopRequested].join(' ');
 }
 

@@ -50,6 +50,30 @@ test('a job waits, runs, waits again for its next attempt, and ends', () => {
   assert.deepEqual([state.endedAt, state.jobs[0]?.outcome], [time(5), 'success']);
 });
 
+test('an attempt whose agent has ended is on its way back until the pool ends it', () => {
+  const inPool = (phase: 'preparing' | 'returning'): RunBody => ({
+    kind: 'attempt-phase',
+    job: '0',
+    attempt: 1,
+    phase,
+  });
+  const entries = [
+    ...run([0, created('0')], [1, started('0', 1)], [2, inPool('preparing')]),
+    ...agent(
+      '0',
+      1,
+      [3, hello],
+      [4, { kind: 'phase', phase: 'cleaning' }],
+      [5, { kind: 'agent-ended', outcome: 'success', exit: 0 }],
+    ),
+    ...run([6, inPool('returning')], [7, inPool('preparing')]),
+  ];
+  const phases = entries.map(
+    (_entry, index) => fold(entries.slice(0, index + 1)).jobs[0]?.attempts[0]?.phase,
+  );
+  assert.deepEqual(phases.slice(-4), ['cleaning', 'returning', 'returning', 'returning']);
+});
+
 test('a retry opens a job and its run again, and the time since its end was no waiting', () => {
   const entries = run(
     [0, created('0')],

@@ -240,9 +240,9 @@ function without(
 
 /** The agent's word counts while it is at work; before and after, the pool's. */
 function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): Phase {
-  if (agent === undefined || (agent.outcome !== undefined && pool?.phase === 'returning'))
-    return pool?.phase ?? agent?.phase ?? 'queued';
-  return agent.phase;
+  if (agent === undefined) return pool?.phase ?? 'queued';
+  // An agent that has ended leaves nothing to a pool but to bring its files back.
+  return agent.outcome !== undefined && pool !== undefined ? 'returning' : agent.phase;
 }
 
 function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
