@@ -49,3 +49,11 @@ test("the last line of the training's errors is in the message", () => {
   assert.match(fault.message, /with status 1: OSError/);
   assert.match(fault.fix ?? '', /disk/);
 });
+
+test('of a line of several commands the one that is missing is named', () => {
+  const word = (lastLine: string) =>
+    trainingFault({ status: 127 }, 'A=1 python3 prepare.py && trian', lastLine)?.about;
+  assert.equal(word('/bin/sh: 1: trian: not found'), 'trian');
+  assert.equal(word('bash: line 3: trian: command not found'), 'trian');
+  assert.equal(word(''), 'python3');
+});

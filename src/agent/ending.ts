@@ -27,12 +27,16 @@ export function outcomeOf(fault: Fault | undefined): Outcome {
   return fault.kind === 'interrupted' ? 'stopped' : 'failed';
 }
 
+/** How shells tell of a command: `sh: 1: pytohn: not found`, `bash: line 1: pytohn: command not found`. */
+const missingWord = /^\S*sh: (?:line )?\d+: (.+?): (?:command )?(?:not found|Permission denied)$/;
+
 /** What to say of a training that did not end with status 0; undefined for one that did. */
 export function trainingFault(ended: Ended, command: string, lastLine: string): Fault | undefined {
   if (ended.status === 0) return undefined;
   const said = lastLine === '' ? '' : `: ${lastLine}`;
   if (ended.status === 127 || ended.status === 126) {
-    const word = firstWord(command);
+    // A line of several commands may have lacked any of them: the shell names the one.
+    const word = missingWord.exec(lastLine)?.[1] ?? firstWord(command);
     const what = ended.status === 127 ? 'cannot be found' : 'cannot be run';
     return new Fault('command-missing', `the training command \`${word}\` ${what}${said}`, {
       fix: `send ${word} along in \`files\`, name its path, or use an environment that has it`,

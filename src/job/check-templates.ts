@@ -63,7 +63,7 @@ function filledPathComplaints(text: string, matrix: Record<string, Scalar[]>): s
   for (const values of combinations(matrix)) {
     const filled = fillText(text, { ...values, job: '0000', index: 0 });
     if (!isInside(filled))
-      return [`becomes ${JSON.stringify(filled)}; expected a relative path without ".."`];
+      return [`becomes ${JSON.stringify(filled)}; expected a relative path without ".." or line breaks`];
   }
   return [];
 }

@@ -35,7 +35,7 @@ export const urlOrPath = (what: string) =>
 export const path = (what: string) =>
   text(what).refine(isInside, {
     error: ({ input }) =>
-      `is ${show(input)}; expected a relative path without "..": nothing outside the job's folder is touched`,
+      `is ${show(input)}; expected a relative path without ".." or line breaks: nothing outside the job's folder is touched`,
   });
 
 export const paths = (what: string) => z.array(path('the path of a file or folder'), entry(what));

@@ -55,6 +55,17 @@ test('one huge object is a warning with the size up to which caches serve well',
   assert.deepEqual(of(9e9), []);
 });
 
+test('a folder that HTCondor cannot name is told before it is submitted from', () => {
+  const inFolder = (folder: string, pool: string) => {
+    const text = `[run]\npool = "${pool}"\n`;
+    const facts = { plan: { ...aPlan(text), folder }, customs: plain, where: whereIn(text) };
+    return findAll(limitRules, facts).map(({ rule }) => rule);
+  };
+  assert.deepEqual(inFolder('/home/a\nb', 'condor'), ['folder-name']);
+  assert.deepEqual(inFolder('/home/a\nb', 'local'), []);
+  assert.deepEqual(inFolder(`/home/a b $(x) "é"`, 'condor'), []);
+});
+
 test('two objects that would arrive under one name are told before they overwrite each other', () => {
   const two = (method: string) =>
     data('a', 'osdf:///a/x.tar?q=1', undefined, method) +

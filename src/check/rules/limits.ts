@@ -33,6 +33,21 @@ export const limitRules: Rule<PlanFacts>[] = [
     check: sameNames,
   },
   {
+    name: 'folder-name',
+    level: 'error',
+    about: "The job's folder has a name that HTCondor cannot write down.",
+    check: ({ plan, where }) =>
+      plan.spec.run.pool !== 'condor' || !/[\n\r]/.test(plan.folder)
+        ? []
+        : [
+            {
+              message: `the folder ${JSON.stringify(plan.folder)} has a line break in its name, which HTCondor refuses`,
+              fix: 'rename the folder, or move the job elsewhere',
+              place: where(),
+            },
+          ],
+  },
+  {
     name: 'gpus',
     level: 'warning',
     about: 'A job asks for more GPUs than the pool gives out soon.',
