@@ -72,6 +72,14 @@ export const commands: Record<string, Entry> = {
     summary: 'a federation or a real HTCondor pool on this machine',
     load: () => import('./commands/mini.ts'),
   },
+  doctor: {
+    summary: 'see what this machine has of what runs need',
+    load: () => import('./commands/doctor.ts'),
+  },
+  completion: {
+    summary: 'print the script that completes commands in your shell',
+    load: () => import('./commands/completion.ts'),
+  },
   _supervise: {
     summary: 'bring a run on the local pool to its end',
     hidden: true,

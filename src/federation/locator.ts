@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import { createDirector } from './director.ts';
-import { createDiscovery } from './discovery.ts';
+import { createDiscovery, type Discovery } from './discovery.ts';
 import { readJobIdentity } from './job-identity.ts';
 import { locateFederated, tokenChoice, type FederationParts } from './locate-federated.ts';
 import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
@@ -22,7 +22,7 @@ interface LocatorOptions {
 }
 
 /** A locator that also lends its connections, for the small requests about objects. */
-export interface FederationLocator extends Locator {
+export interface FederationLocator extends Locator, Discovery {
   readonly wire: Wire;
 }
 
@@ -45,6 +45,7 @@ export function createLocator({ env, cwd, uid, clock, version }: LocatorOptions)
   return {
     ca,
     wire,
+    discover: (host, signal) => parts.discovery.discover(host, signal),
     async locate(text, options = {}) {
       const url = parseObjectUrl(text, env);
       if (url.kind === 'federated') return await locateFederated(parts, url, options);

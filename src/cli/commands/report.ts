@@ -3,17 +3,15 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/log/compare-reports.ts';
 import { runReport } from '../../report/log/read-run.ts';
-import { summary } from '../../report/summary.ts';
-import { reportText } from '../../report/text.ts';
+import { runText } from '../../report/log/run-text.ts';
 import { readRunState } from '../../run/run-states.ts';
 import { failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
 import type { FoundRun } from '../find-run.ts';
-import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
 import { runContext } from '../report/run-context.ts';
-import { tellReport, tellSections, type ReportForm } from '../report/report-words.ts';
+import { tellReport, tellSections, textPage, type ReportForm } from '../report/report-words.ts';
 
 interface Flags extends ReportForm {
   compare?: true;
@@ -21,7 +19,10 @@ interface Flags extends ReportForm {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[run | log...]', 'folder, id or name of a run (default: the latest), or HTCondor event logs')
+    .argument(
+      '[run | log...]',
+      'folder, id or name of a run (default: the latest), or HTCondor event logs (- reads one from stdin)',
+    )
     .option('--json', 'the same figures as one object with stable keys')
     .addOption(new Option('--markdown', 'tables for a page or an issue').conflicts('json'))
     .addOption(new Option('--csv', 'a row per attempt, seconds per column').conflicts(['json', 'markdown']))
@@ -46,7 +47,7 @@ export function configure(command: Command, cli: Cli): void {
       if ('run' in source && Object.keys(form).length === 0) return tellRun(cli, source.run, json === true);
       const read = await readSource(cli, source);
       await tellReport(cli, sourceName(source), read, flags);
-      if (Object.keys(flags).length > 0) return;
+      if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = words.map(shellQuote).join(' ');
       nextCommands(cli, [
         [`updraft report ${named} --html report.html`, 'the same with charts, as one page'],
@@ -65,18 +66,19 @@ Examples:
   $ updraft report runs/cifar10-a1b2c3 --json | jq .usefulShare
   $ updraft report my.log --html report.html             the log of your jobs, with charts
   $ updraft report --compare before.log after.log
+  $ zcat old.log.gz | updraft report -
 
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
 async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
   const state = await readRunState(run.folder);
   const context = await runContext(run.folder, state);
+  const report = runReport(run.folder, state, context);
   if (json) {
-    cli.out(`${JSON.stringify(runReport(run.folder, state, context))}\n`);
+    cli.out(`${JSON.stringify(report)}\n`);
     return;
   }
-  const width = cli.outIsTerminal ? cli.columns : 132;
-  cli.out(`${reportText(summary(state, context), { width, bar: glyphsFor(cli.env).done })}\n`);
+  cli.out(`${runText(report, textPage(cli))}\n`);
   nextCommands(cli, [
     ...failureCommands(state, run.argument),
     [`updraft status ${run.argument}`, 'how each job stands'],

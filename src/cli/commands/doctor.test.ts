@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import * as doctor from './doctor.ts';
+
+const payload = (claims: object): string =>
+  ['e30', Buffer.from(JSON.stringify(claims)).toString('base64url'), 'c2ln'].join('.');
+
+/** A machine with nothing but what the test puts there; its OSDF has a name that cannot be asked. */
+const bare = { UPDRAFT_OSDF_HOST: 'no host', XDG_RUNTIME_DIR: '/nonexistent', PATH: '/nonexistent' };
+
+test('a bare machine is told what is missing, why it matters and what to do, and it is no failure', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const { out, err } = await runCommand(doctor, [], { cwd, env: bare, uid: 123_456 });
+  assert.match(out, /^ok {2}machine +\d+ CPUs, .* memory, /m);
+  assert.match(out, /^- {3}Apptainer +apptainer or singularity is not on the PATH/m);
+  assert.match(out, /^- {3}HTCondor +there is no HTCondor on this machine.*\n +.*updraft mini pool up/m);
+  assert.match(out, /^- {3}OSDF +.*no host/m);
+  assert.match(out, /^- {3}token +none found/m);
+  assert.match(err, /updraft mini pool up/);
+});
+
+test('a token is told by its place and its time, never by its text', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const soon = Math.floor(Date.now() / 1000) + 2 * 3600 + 60;
+  const token = payload({ exp: soon, 'wlcg.ver': '1.0' });
+  await writeFile(path.join(cwd, 'token'), token);
+  const env = { ...bare, BEARER_TOKEN_FILE: 'token' };
+  const { out } = await runCommand(doctor, ['--json'], { cwd, env });
+  const { findings } = JSON.parse(out) as { findings: { name: string; ok: boolean; said: string }[] };
+  const found = findings.find(({ name }) => name === 'token');
+  assert.deepEqual([found?.ok, found?.said], [true, `${path.join(cwd, 'token')}, valid for 2.0 hours`]);
+  assert.ok(!out.includes(token.split('.')[1]!));
+});
+
+test('programs are shown with their version and their place', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const pixi = path.join(cwd, 'bin/pixi');
+  await mkdir(path.dirname(pixi));
+  await writeFile(pixi, '#!/bin/sh\necho pixi 9.9.9\n');
+  await chmod(pixi, 0o755);
+  const { out } = await runCommand(doctor, [], { cwd, env: { ...bare, PATH: path.dirname(pixi) } });
+  assert.ok(out.includes(`ok  Pixi       pixi 9.9.9 (${pixi})\n`), out);
+});

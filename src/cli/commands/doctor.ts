@@ -1,0 +1,38 @@
+import type { Command } from 'commander';
+import { printable } from '../../base/printable.ts';
+import type { Cli } from '../cli.ts';
+import { examine, type Finding } from '../doctor/examine.ts';
+import { nextCommands } from '../next-commands.ts';
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .option('--json', 'as one object')
+    .addHelpText(
+      'after',
+      `
+Looks for the agent, PyTorch, Apptainer, Pixi, HTCondor and its scheduler, the OSDF and a token, all at once. Nothing
+is changed, and nothing has to be there that your jobs do not use. A token is never shown.
+
+Exit codes: 0 shown.`,
+    )
+    .action(async ({ json = false }: { json?: boolean }) => {
+      const findings = await examine(cli);
+      if (json) {
+        cli.out(`${JSON.stringify({ version: cli.version, findings })}\n`);
+        return;
+      }
+      cli.out(findings.map((finding) => lines(finding)).join(''));
+      nextCommands(cli, [
+        ['updraft check', 'what would fail of your own job'],
+        ...(findings.some(({ name, ok }) => name === 'HTCondor' && !ok)
+          ? ([['updraft mini pool up', 'a real HTCondor on this machine']] as const)
+          : []),
+        ['updraft demo', 'train CIFAR-10 here, end to end'],
+      ]);
+    });
+}
+
+function lines({ name, ok, said, fix }: Finding): string {
+  const first = `${ok ? 'ok ' : '-  '} ${name.padEnd(10)} ${printable(said)}\n`;
+  return fix === undefined ? first : `${first}${' '.repeat(15)}${printable(fix)}\n`;
+}

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { statfs } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { findProgram } from '../../base/find-program.ts';
+import { findPython } from '../../environment/find-python.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { createLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { readClaims } from '../../federation/token-claims.ts';
+import { createTokenFiles, tokenPlaces } from '../../federation/token-places.ts';
+import { formatSize } from '../../job/units.ts';
+import { CondorTools } from '../../pool/condor/condor-tools.ts';
+import { findCustoms } from '../../pool/condor/find-profile.ts';
+import { agentExecutable } from '../../pool/condor/packed-agent.ts';
+import { detectMachine } from '../../pool/local/machine.ts';
+import type { Cli } from '../cli.ts';
+
+/** What one look at this machine found. */
+export interface Finding {
+  name: string;
+  ok: boolean;
+  said: string;
+  fix?: string;
+}
+
+/** A host that does not answer within this would hold up the whole page. */
+const patienceMs = 15_000;
+
+type Look = (cli: Cli, signal: AbortSignal) => Promise<string>;
+
+/** Everything a run may need of this machine, in the order in which a run needs it. */
+const looks: Record<string, Look> = {
+  machine: lookAtMachine,
+  agent: ({ env, self }) => agentExecutable(env, self),
+  PyTorch: lookForTorch,
+  Apptainer: (cli) =>
+    lookForProgram(cli, ['apptainer', 'singularity'], 'jobs with an `image` cannot run on this machine'),
+  Pixi: (cli) => lookForProgram(cli, ['pixi'], 'environments can be read, but not locked here'),
+  'pixi-pack': (cli) => lookForProgram(cli, ['pixi-pack'], 'environments cannot be packed here'),
+  HTCondor: lookForCondor,
+  OSDF: lookForFederation,
+  token: lookForToken,
+};
+
+/** Looks at everything side by side; what is missing is a finding, never a failure. */
+export async function examine(cli: Cli): Promise<Finding[]> {
+  const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(patienceMs)]);
+  const findings = await Promise.all(
+    Object.entries(looks).map(async ([name, look]): Promise<Finding> => {
+      try {
+        return { name, ok: true, said: await look(cli, signal) };
+      } catch (error) {
+        const { message, fix } = asFault(error);
+        const said = signal.aborted ? `no answer within ${patienceMs / 1000} s` : message;
+        return { name, ok: false, said, ...(fix === undefined ? {} : { fix }) };
+      }
+    }),
+  );
+  cli.signal.throwIfAborted();
+  return findings;
+}
+
+async function lookAtMachine({ env, cwd }: Cli): Promise<string> {
+  const { cpus, memoryBytes, gpus } = await detectMachine(env);
+  const { bavail, bsize } = await statfs(cwd);
+  const graphics = gpus.length === 0 ? 'no GPU' : `${gpus.length} GPU`;
+  return `${cpus} CPUs, ${formatSize(memoryBytes)} memory, ${graphics}, ${formatSize(bavail * bsize)} free here`;
+}
+
+async function lookForTorch({ env }: Cli, signal: AbortSignal): Promise<string> {
+  const { found, tried } = await findPython(['torch'], env, { signal });
+  if (found !== undefined) return found;
+  const asked = tried.map(({ path, lacks }) => `${path} lacks ${lacks}`).join('; ');
+  throw new Fault('environment-broken', asked === '' ? 'there is no python3' : asked, {
+    fix: 'needed only for jobs on this machine without an image: apt-get install python3-torch, or python3 -m pip install torch',
+  });
+}
+
+async function lookForProgram({ env }: Cli, names: string[], without: string): Promise<string> {
+  const file = await findProgram(names, env);
+  if (file === undefined)
+    throw new Fault('environment-broken', `${names.join(' or ')} is not on the PATH: ${without}`);
+  const { stdout } = await promisify(execFile)(file, ['--version'], { env: { ...env }, timeout: patienceMs });
+  return `${stdout.trim().split('\n')[0] ?? ''} (${file})`;
+}
+
+async function lookForCondor({ env }: Cli): Promise<string> {
+  const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: String(patienceMs / 1000), ...env });
+  const version = await tools.version();
+  const { name } = await findCustoms(undefined, tools);
+  // Asks the scheduler itself, once: a client alone says nothing of a pool.
+  await tools.ask('condor_q', ['-totals']);
+  return `HTCondor ${version}, rules of ${name}, the scheduler answers`;
+}
+
+async function lookForFederation(
+  { env, cwd, uid, clock, version }: Cli,
+  signal: AbortSignal,
+): Promise<string> {
+  const url = parseObjectUrl('osdf:///any', env);
+  const host = url.kind === 'federated' ? url.discoveryHost : '';
+  const { directorUrl } = await createLocator({ env, cwd, uid, clock, version }).discover(host, signal);
+  return directorUrl === undefined
+    ? `${host} serves the objects itself`
+    : `director ${directorUrl}, told by ${host}`;
+}
+
+/** Says where a token is and how long it lasts; never the token. */
+async function lookForToken({ env, cwd, uid, clock }: Cli): Promise<string> {
+  const files = createTokenFiles();
+  for (const place of await tokenPlaces({ env, cwd, uid }, {})) {
+    const token = 'token' in place ? place.token : await files.read(place.file);
+    if (token === undefined) continue;
+    const where = 'token' in place ? place.name : place.file;
+    const expires = readClaims(token)?.expires;
+    if (expires === undefined) return `${where}, which does not say how long it lasts`;
+    const hours = (expires - clock.now()) / 3_600_000;
+    if (hours > 0) return `${where}, valid for ${hours.toFixed(1)} hours`;
+    throw new Fault('token-expired', `${where} has expired`, {
+      fix: 'get a new one as your federation says',
+    });
+  }
+  throw new Fault('token-missing', 'none found: only public objects can be read, and none uploaded', {
+    fix: 'name its file in BEARER_TOKEN_FILE where data is protected',
+  });
+}
