@@ -121,6 +121,14 @@ const cases: [
     'output-missing',
     /without writing out\.bin/,
   ],
+  // No server said this: the access point's own folder did.
+  [
+    12,
+    13,
+    'Transfer output files failure at access point ap while receiving files from execution point slot1@n. Details: writing to file /home/a/results/0000/o: (errno 13) Permission denied',
+    'output-failed',
+    /access point could not write \/home\/a\/results\/0000\/o \(Permission denied\)/,
+  ],
   [12, 28, `${back}. Details: No space left on device`, 'disk-full', /disk or your quota is full/],
   [
     12,

@@ -1,6 +1,6 @@
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import { causeTitle, type Diagnosis } from './causes.ts';
+import { causeTitle, type Cause, type Diagnosis } from './causes.ts';
 import { diagnose } from './diagnose.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
@@ -69,9 +69,20 @@ const unseen = (began: Evidence): StoryAttempt => ({
   ...{ slot: '', site: '', memoryMb: 0, saves: 0, reconnects: 0 },
 });
 
+/** Of these the next job can do something about. */
+const avoidable = new Set<Cause>([
+  'evicted',
+  'disconnected',
+  'time-limit',
+  'memory-exceeded',
+  'disk-exceeded',
+]);
+
 /** A job that ended well may still have lost hours on the way. */
-const adviceOnLosses = (streaks: readonly Streak[]): string[] =>
-  streaks.at(-1)?.diagnosis.advice.slice(0, 1) ?? [];
+function adviceOnLosses(streaks: readonly Streak[]): string[] {
+  const last = streaks.at(-1)?.diagnosis;
+  return last !== undefined && avoidable.has(last.cause) ? last.advice.slice(0, 1) : [];
+}
 
 function explainHold(story: JobStory, rules: RunRules | undefined): Explanation {
   const last = story.attempts.at(-1);

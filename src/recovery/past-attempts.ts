@@ -58,7 +58,7 @@ function sentence({ from, to, diagnosis, last }: Streak): string {
   const because = diagnosis.because.slice(0, 2).join(' ');
   if (from === to) return `Attempt ${from}${place === '' ? '' : ` at ${place}`}: ${because}`;
   const at = place === '' ? '' : ` at ${place}`;
-  return `Attempts ${from} to ${to} ended for the same cause, the last${at}: ${because}`;
+  return `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to} ended for the same cause, the last${at}: ${because}`;
 }
 
 /** Where an attempt ran, as a person names it. */

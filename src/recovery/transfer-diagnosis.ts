@@ -74,7 +74,7 @@ function outputFileDiagnosis({ reason, subcode }: TransferWords): Diagnosis | un
       ],
     };
   if (
-    /failed to write|failed to receive/i.test(reason) &&
+    /failed to write|failed to receive|writing to file/i.test(reason) &&
     /errno/i.test(reason) &&
     namedUrl(reason) === undefined
   )
@@ -104,7 +104,7 @@ function unnamed({ reason, subcode }: TransferWords, way: Way): Diagnosis {
 /** The file a transfer could not read or write. */
 function namedFile(reason: string): string | undefined {
   const file =
-    /(?:reading from(?: file)?|failed to write to file|sending file) (.+?)(?:: \(?errno|: max|:? \(errno|$)/is.exec(
+    /(?:reading from(?: file)?|(?:failed to write|writing) to file|sending file) (.+?)(?:: \(?errno|: max|:? \(errno|$)/is.exec(
       reason,
     )?.[1];
   return file === undefined ? undefined : short(file.replace(/^.*\/(?:dir_\d+)\/(?:scratch\/)?/, ''));
