@@ -16,7 +16,7 @@ Examples:
 
 Exit codes: 0 printed, 2 another shell.`,
     )
-    .action(async (shell: string) => {
-      cli.out(scripts[shell]!(await commandTree(cli)));
+    .action(async (shell: keyof typeof scripts) => {
+      cli.out(scripts[shell](await commandTree(cli)));
     });
 }

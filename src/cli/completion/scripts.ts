@@ -67,4 +67,4 @@ ${tree
   .join('\n')}
 `;
 
-export const scripts: Record<string, Script> = { bash, zsh, fish };
+export const scripts = { bash, zsh, fish } satisfies Record<string, Script>;
