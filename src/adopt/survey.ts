@@ -88,6 +88,7 @@ function pathsOf(submission: Submission): Set<string> {
       const add = (name: string): void => {
         if (!isUrl(name)) paths.add(path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name));
       };
+      paths.add(path.posix.normalize(base));
       if (commands['executable'] !== undefined) paths.add(path.posix.normalize(commands['executable']));
       for (const name of listOf(commands['transfer_input_files'])) add(name);
       if (commands['container_image'] !== undefined) add(commands['container_image']);

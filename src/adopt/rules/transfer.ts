@@ -17,8 +17,14 @@ export const transferRules: Rule<Evidence>[] = [
   {
     id: 'executable-missing',
     severity: 'error',
-    about: 'The executable is not there, so that HTCondor refuses the file.',
+    about: 'The executable is not there or not named, so that HTCondor refuses the file.',
     check: perBatch(missingExecutable),
+  },
+  {
+    id: 'initialdir-missing',
+    severity: 'error',
+    about: '`initialdir` names a folder that is not there, so that HTCondor refuses the file.',
+    check: perBatch(missingInitialdir),
   },
   {
     id: 'input-missing',
@@ -107,6 +113,11 @@ export const transferRules: Rule<Evidence>[] = [
   },
 ];
 
+/** Of a long list the first ones tell enough. */
+const mostMissing = 5;
+
+const isOff = (batch: Batch): boolean => /^(no|false)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
+
 const inputsOf = (batch: Batch): string[] => listOf(valueOf(batch, 'transfer_input_files'));
 
 /** Each path as evidence knows it. */
@@ -115,6 +126,14 @@ const factOf = ({ files }: Evidence, { job }: Batch, name: string): FileFact | u
 
 function missingExecutable(batch: Batch, { files }: Evidence): Found[] {
   const name = valueOf(batch, 'executable');
+  if (name === undefined && needsExecutable(batch))
+    return [
+      {
+        message: 'no `executable`: HTCondor does not know what to run and refuses the file',
+        fix: 'executable = train.sh',
+        place: batch.queue.place,
+      },
+    ];
   const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
   if (name === undefined || !isSent || files.get(path.posix.normalize(name))?.kind !== 'missing') return [];
   return [
@@ -126,18 +145,43 @@ function missingExecutable(batch: Batch, { files }: Evidence): Found[] {
   ];
 }
 
-function missingInputs(batch: Batch, evidence: Evidence): Found[] {
-  return inputsOf(batch)
-    .filter((name) => factOf(evidence, batch, name)?.kind === 'missing')
-    .map((name) => {
-      const words = name.split(/\s+/);
-      const blanks = words.length > 1 && words.every((word) => !/[,"']/.test(word));
-      return {
-        message: `the input ${name} does not exist: the job would be held with code 13`,
-        fix: blanks ? `separate files by commas: ${words.join(', ')}` : 'create it, or correct its name',
-        place: placeOf(batch, 'transfer_input_files'),
-      };
-    });
+/** An image has a command of its own, and grid jobs may start a machine. */
+const needsExecutable = (batch: Batch): boolean =>
+  !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
+  !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
+
+function missingInitialdir({ queue }: Batch, { files }: Evidence): Found[] {
+  const missing = queue.jobs.filter(
+    ({ commands: { initialdir } }) =>
+      initialdir !== undefined && files.get(path.posix.normalize(initialdir))?.kind === 'missing',
+  );
+  const [first] = missing;
+  if (first === undefined) return [];
+  const folder = first.commands['initialdir'] ?? '';
+  return [
+    {
+      message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${missing.length - 1} other jobs` : ''}: HTCondor refuses the file`,
+      fix: `mkdir -p ${folder}`,
+      place: placeOf({ queue, job: first }, 'initialdir'),
+    },
+  ];
+}
+
+function missingInputs({ queue }: Batch, evidence: Evidence): Found[] {
+  const missing = new Map<string, Batch>();
+  for (const job of queue.jobs)
+    for (const name of inputsOf({ queue, job }))
+      if (factOf(evidence, { queue, job }, name)?.kind === 'missing' && !missing.has(name))
+        missing.set(name, { queue, job });
+  return [...missing].slice(0, mostMissing).map(([name, batch]) => {
+    const words = name.split(/\s+/);
+    const blanks = words.length > 1 && words.every((word) => !/[,"']/.test(word));
+    return {
+      message: `the input ${name} does not exist: the job would be held with code 13`,
+      fix: blanks ? `separate files by commas: ${words.join(', ')}` : 'create it, or correct its name',
+      place: placeOf(batch, 'transfer_input_files'),
+    };
+  });
 }
 
 /** What the access point itself sends: local inputs, the executable and a local image; URLs do not count. */
@@ -183,11 +227,12 @@ function noOutputs(batch: Batch): Found[] {
   const declared = ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].some(
     (name) => name in batch.job.commands,
   );
-  if (declared || /^no$/i.test(valueOf(batch, 'should_transfer_files') ?? '')) return [];
+  if (declared || isOff(batch)) return [];
+  const folders = new Set(batch.queue.jobs.map(({ commands }) => commands['initialdir']));
+  const overwrite = batch.queue.jobs.length > 1 && folders.size === 1;
   return [
     {
-      message:
-        'no `transfer_output_files`: only new files at the top of the scratch folder come back, and a job without its result still counts as done',
+      message: `no \`transfer_output_files\`: only new files at the top of the scratch folder come back, and a job without its result still counts as done${overwrite ? `; all ${batch.queue.total ?? ''} jobs bring them to one folder, where those of one name overwrite each other` : ''}`,
       fix: 'transfer_output_files = model.pt (a listed file that is missing holds the job)',
       place: batch.queue.place,
     },
@@ -198,7 +243,7 @@ function transferOff(batch: Batch): Found[] {
   const lists = ['transfer_input_files', 'transfer_output_files'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
-  if (!/^no$/i.test(valueOf(batch, 'should_transfer_files') ?? '') || lists.length === 0) return [];
+  if (!isOff(batch) || lists.length === 0) return [];
   return [
     {
       message: `\`${lists.join('` and `')}\` with should_transfer_files = NO: HTCondor refuses the file`,
