@@ -19,6 +19,7 @@ interface Tally {
 
 /** What one process told of the tests in its file. */
 interface FileResult {
+  seconds: number;
   passed: number;
   failed: string[];
   skipped: string[];
@@ -45,7 +46,7 @@ const testFiles = (): string[] =>
 async function runFiles(files: string[], concurrency: number): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
   const of = (file = ''): FileResult => {
-    const result = results.get(file) ?? { passed: 0, failed: [], skipped: [] };
+    const result = results.get(file) ?? { seconds: 0, passed: 0, failed: [], skipped: [] };
     results.set(file, result);
     return result;
   };
@@ -63,6 +64,9 @@ async function runFiles(files: string[], concurrency: number): Promise<Map<strin
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     console.log(`FAILED ${placed(file, name)}\n${told}`);
   });
+  tests.on('test:complete', ({ nesting, details, file }) => {
+    if (nesting === 0) of(file).seconds += details.duration_ms / 1000;
+  });
   tests.on('test:stderr', ({ message }) => process.stderr.write(message));
   await new Promise((resolve) => tests.on('end', resolve).resume());
   return results;
@@ -77,6 +81,7 @@ const placed = (file: string | undefined, name: string): string =>
  */
 async function runTests(tally: Tally): Promise<void> {
   const first = await runFiles(testFiles(), 3);
+  tellSlowest(first);
   const broken = [...first].filter(([file, { failed }]) => file !== '' && failed.length > 0);
   // Many broken files are no accident, and running them again would only take long.
   const again = broken.length <= 8 ? broken.map(([file]) => file) : [];
@@ -90,6 +95,13 @@ async function runTests(tally: Tally): Promise<void> {
       ...before.filter((name) => !result.failed.includes(name)).map((name) => placed(file, name)),
     );
   }
+}
+
+/** `npm test` has to stay short: these are the files to look at. */
+function tellSlowest(results: Map<string, FileResult>): void {
+  const slowest = [...results].sort(([, a], [, b]) => b.seconds - a.seconds).slice(0, 8);
+  for (const [file, { seconds }] of slowest)
+    if (seconds >= 30) console.log(`${seconds.toFixed(0).padStart(4)} s  ${path.relative(root, file)}`);
 }
 
 // One pool for all tests; the module reads the variable when it is loaded.
