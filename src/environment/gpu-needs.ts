@@ -1,5 +1,5 @@
 import { compareVersions } from './conda-version.ts';
-import type { LockedSet } from './pixi-lock.ts';
+import { lockedVirtual, type LockedSet } from './pixi-lock.ts';
 import type { TorchBuild } from './torch-build.ts';
 
 /** What a GPU and its driver must be at least, and why. */
@@ -20,7 +20,7 @@ interface Rule {
 const atLeast = (version: string | undefined, least: string): boolean =>
   version !== undefined && compareVersions(version, least) >= 0;
 
-/** The oldest cards that still run it; the first rule that applies counts. */
+/** The oldest cards that still run it; of several rules that apply, the strictest counts. */
 const rules: Rule[] = [
   { capability: 7.5, because: (_, cuda) => (atLeast(cuda, '13') ? `CUDA ${cuda}` : undefined) },
   {
@@ -53,44 +53,64 @@ export function gpuNeeds(
   declared: string | undefined,
 ): EnvironmentNeeds {
   if (torch?.build !== 'gpu') return { why: [] };
-  const cudnn = set.packages.find(({ name }) =>
-    /^(cudnn|libcudnn|nvidia-cudnn(-cu\d+)?)$/.test(name),
-  )?.version;
-  const rule = cuda === undefined ? undefined : rules.find(({ because }) => because(torch, cuda, cudnn));
   const driver = driverNeed(set, cuda, declared);
+  const card = cardNeed(set, torch, cuda);
   return {
     ...(driver !== undefined && { cuda: driver.version }),
-    ...(rule !== undefined && { capability: rule.capability }),
+    ...(card !== undefined && { capability: Number(card.version) }),
     why: [
       ...(driver === undefined ? [] : [`driver for CUDA ${driver.version}: ${driver.because}`]),
-      ...(rule === undefined || cuda === undefined
-        ? []
-        : [`capability ${rule.capability.toFixed(1)}: ${rule.because(torch, cuda, cudnn) ?? ''}`]),
+      ...(card === undefined ? [] : [`capability ${card.version}: ${card.because}`]),
     ],
   };
 }
 
-/** The newest of all that is asked for; where nobody asks, the libraries run on any driver of their major version. */
-function driverNeed(
-  { packages, platform }: LockedSet,
-  cuda: string | undefined,
-  declared: string | undefined,
-): { version: string; because: string } | undefined {
+interface Need {
+  version: string;
+  because: string;
+}
+
+/** What the packages ask of a virtual package, and what the platform was locked for. */
+function askedOf(virtual: string, { packages, platform }: LockedSet): Need[] {
+  const pattern = new RegExp(`^${virtual}\\s+>=?\\s*(\\d+(?:\\.\\d+)?)`);
   const asked = packages.flatMap(({ name, depends, constrains }) =>
     [...depends, ...constrains].flatMap((spec) => {
-      const version = /^__cuda\s+>=?\s*(\d+(?:\.\d+)?)/.exec(spec)?.[1];
+      const version = pattern.exec(spec)?.[1];
       return version === undefined ? [] : [{ version, because: `${name} asks for ${spec}` }];
     }),
   );
-  const virtual = platform.virtual
-    .map((one) => /^__cuda=+(\d+(?:\.\d+)?)/.exec(one)?.[1])
-    .find((version) => version !== undefined);
-  if (virtual !== undefined)
-    asked.push({ version: virtual, because: `locked for the platform ${platform.name}` });
+  const version = lockedVirtual(platform, virtual);
+  return version === undefined
+    ? asked
+    : [...asked, { version, because: `locked for the platform ${platform.name}` }];
+}
+
+function mostOf(asked: Need[]): Need | undefined {
+  const [most] = asked.sort((a, b) => compareVersions(b.version, a.version));
+  return most && { ...most, version: most.version.includes('.') ? most.version : `${most.version}.0` };
+}
+
+/** The newest of all that is asked for; where nobody asks, the libraries run on any driver of their major version. */
+function driverNeed(
+  set: LockedSet,
+  cuda: string | undefined,
+  declared: string | undefined,
+): Need | undefined {
+  const asked = askedOf('__cuda', set);
   if (declared !== undefined) asked.push({ version: declared, because: 'the manifest declares it' });
   if (asked.length === 0 && cuda !== undefined)
     asked.push({ version: cuda.split('.')[0] ?? cuda, because: `its libraries are of CUDA ${cuda}` });
-  const most = asked.sort((a, b) => compareVersions(b.version, a.version))[0];
-  if (most === undefined) return undefined;
-  return { ...most, version: most.version.includes('.') ? most.version : `${most.version}.0` };
+  return mostOf(asked);
+}
+
+function cardNeed(set: LockedSet, torch: TorchBuild, cuda: string | undefined): Need | undefined {
+  const asked = askedOf('__cuda_arch', set);
+  const cudnn = set.packages.find(({ name }) =>
+    /^(cudnn|libcudnn|nvidia-cudnn(-cu\d+)?)$/.test(name),
+  )?.version;
+  for (const { capability, because } of cuda === undefined ? [] : rules) {
+    const reason = because(torch, cuda ?? '', cudnn);
+    if (reason !== undefined) asked.push({ version: capability.toFixed(1), because: reason });
+  }
+  return mostOf(asked);
 }

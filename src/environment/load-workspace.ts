@@ -3,6 +3,7 @@ import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { describeEnvironment, type EnvironmentFacts } from './describe-environment.ts';
 import { lockMismatches } from './lock-mismatches.ts';
+import { namePlatforms } from './name-platforms.ts';
 import { selectLocked, type PixiLock } from './pixi-lock.ts';
 import { declaredCuda, type PixiManifest } from './pixi-manifest.ts';
 import { readLock } from './read-lock.ts';
@@ -41,7 +42,8 @@ export async function loadWorkspace(manifestFile: string): Promise<Workspace> {
       cause: error,
     });
   });
-  return { manifestFile, lockFile, manifest, lock: readLock(text, lockFile) };
+  const lock = namePlatforms(readLock(text, lockFile), manifest);
+  return { manifestFile, lockFile, manifest, lock };
 }
 
 async function textOf(file: string): Promise<string> {

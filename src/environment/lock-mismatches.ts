@@ -1,6 +1,18 @@
-import { versionFits } from './conda-version.ts';
-import { selectLocked, type LockedSet, type PixiLock } from './pixi-lock.ts';
-import { dependenciesOf, platformsOf, type Dependency, type PixiManifest } from './pixi-manifest.ts';
+import { compareVersions, versionFits } from './conda-version.ts';
+import {
+  lockedVirtual,
+  selectLocked,
+  type LockedPlatform,
+  type LockedSet,
+  type PixiLock,
+} from './pixi-lock.ts';
+import {
+  dependenciesOf,
+  platformsOf,
+  type Dependency,
+  type ManifestPlatform,
+  type PixiManifest,
+} from './pixi-manifest.ts';
 
 /**
  * Where a lock is not one of its manifest, for one environment and platform, in sentences. What needs a solver to
@@ -17,23 +29,36 @@ export function lockMismatches(
     outside.push(`the environment "${environment}" is in the lock and not in ${manifest.file}`);
   const set = selectLocked(lock, environment, platform);
   const platforms = platformsOf(manifest, environment);
-  if (outside.length === 0 && !platforms.some(({ name }) => name === set.platform.name))
+  const declared = platforms.find(({ name }) => name === set.platform.name);
+  if (outside.length === 0 && declared === undefined)
     outside.push(
       `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} for "${environment}", the lock has ${set.platform.name}`,
     );
+  if (declared !== undefined) outside.push(...otherPlatform(declared, set.platform));
   if (outside.length > 0) return outside;
   return dependenciesOf(manifest, environment, set.platform).flatMap((one) => unmet(one, set));
 }
 
-function unmet({ kind, name, spec }: Dependency, { packages }: LockedSet): string[] {
+/** A platform of the same name that was another one when it was locked. */
+function otherPlatform(declared: ManifestPlatform, locked: LockedPlatform): string[] {
+  const { name, subdir, cuda = 'none' } = declared;
+  if (subdir !== locked.subdir)
+    return [`the platform ${name} is ${subdir}, and was locked as ${locked.subdir}`];
+  const lockedCuda = lockedVirtual(locked, '__cuda') ?? 'none';
+  // A plain name says nothing of CUDA: [system-requirements] may, and those of all features count.
+  if (name === subdir || compareVersions(cuda, lockedCuda) === 0) return [];
+  return [`CUDA of the platform ${name} is ${cuda}, and was locked as ${lockedCuda}`];
+}
+
+function unmet({ kind, name, spec, conditional }: Dependency, { packages }: LockedSet): string[] {
   if (name.startsWith('__')) return [];
   // A PyPI requirement can be met by the conda package of the same name.
   const named = packages.filter((one) => one.name === name && (kind === 'pypi' || one.kind !== 'pypi'));
   const [locked] = named;
-  if (locked === undefined)
-    return [
-      ...(kind === 'pypi' && mayBeRenamed(packages, name) ? [] : [`${name} is asked for and not locked`]),
-    ];
+  if (locked === undefined) {
+    const isExcused = conditional === true || (kind === 'pypi' && mayBeRenamed(packages, name));
+    return isExcused ? [] : [`${name} is asked for and not locked`];
+  }
   if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
   return [`${name} "${spec}" is asked for, ${locked.version} is locked`];
 }

@@ -11,6 +11,13 @@ export interface LockedPlatform {
   virtual: string[];
 }
 
+/** The version of a virtual package that a platform was locked for. */
+export const lockedVirtual = ({ virtual }: LockedPlatform, name: string): string | undefined =>
+  virtual
+    .map((one) => one.split('='))
+    .find(([first]) => first === name)
+    ?.find((part, index) => index > 0 && part !== '');
+
 export interface LockedEnvironment {
   channels: string[];
   platforms: (LockedPlatform & { packages: Record<string, unknown>[] })[];

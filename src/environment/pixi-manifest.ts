@@ -1,3 +1,5 @@
+import { compareVersions } from './conda-version.ts';
+
 /** What a workspace asks for, as far as it matters where an environment runs. */
 export interface PixiManifest {
   /** For messages. */
@@ -30,8 +32,10 @@ export interface Dependency {
   name: string;
   /** A version specification; `*` where only the name is asked for. */
   spec: string;
-  /** Only for platforms this selector means: `linux-64`, `linux`, `unix`, a platform's name. */
+  /** Only for platforms this selector means: `linux-64`, `linux`, `unix`, a platform's name, or `*-cuda`. */
   target?: string;
+  /** Asked for only where a condition holds, which takes a solver to tell. */
+  conditional?: true;
 }
 
 /** The features of an environment, the default one first. */
@@ -41,28 +45,33 @@ function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
   return names.flatMap((name) => manifest.features.get(name) ?? []);
 }
 
-/** The names of the platforms that an environment is for: those that all of its features allow. */
+/** The platforms that an environment is for: those that all of its features allow, by their names or by a subdir. */
 export function platformsOf(manifest: PixiManifest, environment: string): ManifestPlatform[] {
   const features = featuresOf(manifest, environment);
-  return manifest.platforms.filter(({ name }) =>
-    features.every(({ platforms }) => platforms === undefined || platforms.includes(name)),
+  const isName = (word: string): boolean => manifest.platforms.some(({ name }) => name === word);
+  const allows = (words: string[], { name, subdir }: ManifestPlatform): boolean =>
+    words.includes(name) || (words.includes(subdir) && !isName(subdir));
+  return manifest.platforms.filter((platform) =>
+    features.every(({ platforms }) => platforms === undefined || allows(platforms, platform)),
   );
 }
 
-/** What an environment asks for on a platform. */
+/** What an environment asks for on a platform; within a feature, what is asked for a target takes the place of the rest. */
 export function dependenciesOf(
   manifest: PixiManifest,
   environment: string,
   platform: { name: string; subdir: string },
 ): Dependency[] {
-  return featuresOf(manifest, environment).flatMap(({ dependencies }) =>
-    dependencies.filter(({ target }) => target === undefined || selects(target, platform)),
-  );
+  return featuresOf(manifest, environment).flatMap(({ dependencies }) => {
+    const asked = dependencies.filter(({ target }) => target === undefined || selects(target, platform));
+    return [...new Map(asked.map((one) => [`${one.kind} ${one.name}`, one])).values()];
+  });
 }
 
 function selects(target: string, { name, subdir }: { name: string; subdir: string }): boolean {
   const [system = ''] = subdir.split('-');
-  return [name, subdir, system, ...(system === 'win' ? [] : ['unix'])].includes(target);
+  const pattern = new RegExp(`^${target.split('*').map(RegExp.escape).join('.*')}$`);
+  return pattern.test(name) || [subdir, system, ...(system === 'win' ? [] : ['unix'])].includes(target);
 }
 
 /** The newest CUDA that a manifest declares for an environment on a platform, in any of the three ways it can. */
@@ -80,6 +89,6 @@ export function declaredCuda(
     ...asked,
   ]
     .filter((version) => version !== undefined)
-    .sort((a, b) => Number.parseFloat(a) - Number.parseFloat(b))
+    .sort(compareVersions)
     .at(-1);
 }

@@ -71,8 +71,21 @@ function platformOf(value: unknown): ManifestPlatform {
   if (typeof value === 'string') return { name: value, subdir: value };
   const table = tableAt({ value }, 'value');
   const subdir = textOf(table['platform']) ?? '';
-  const cuda = textOf(table['cuda']);
-  return { name: textOf(table['name']) ?? subdir, subdir, ...(cuda !== undefined && { cuda }) };
+  const cuda = cudaOf(table['cuda']) ?? textOf(table['__cuda']);
+  return {
+    name: textOf(table['name']) ?? derivedName(subdir, { ...table, cuda }),
+    subdir,
+    ...(cuda !== undefined && { cuda }),
+  };
+}
+
+/** What pixi calls a platform that has no name: `linux-64-cuda-12-0`. */
+function derivedName(subdir: string, table: Table): string {
+  const parts = ['cuda', 'archspec', 'glibc', 'linux', 'macos', 'windows'].flatMap((key) => {
+    const value = textOf(table[key]);
+    return value === undefined ? [] : [`${key}-${value.replaceAll(/[^A-Za-z0-9]+/g, '-')}`];
+  });
+  return [subdir, ...parts].join('-');
 }
 
 function featureOf(table: Table): Feature {
@@ -90,19 +103,26 @@ function featureOf(table: Table): Feature {
   };
 }
 
-const cudaOf = (value: unknown): string | undefined =>
-  textOf(value) ?? textOf(tableAt({ value }, 'value')['version']);
+/** `"12"`, or a table that names the driver's version in one of two words. */
+const cudaOf = (value: unknown): string | undefined => {
+  const table = tableAt({ value }, 'value');
+  return textOf(value) ?? textOf(table['version']) ?? textOf(table['driver']);
+};
 
 const condaTables = ['dependencies', 'host-dependencies', 'build-dependencies'];
 
 function dependenciesIn(table: Table, target?: string): Dependency[] {
   const of = (kind: Dependency['kind'], key: string): Dependency[] =>
-    Object.entries(tableAt(table, key)).map(([name, value]) => ({
-      kind,
-      name: plainName(kind, name),
-      spec: textOf(value) ?? textOf(tableAt({ value }, 'value')['version']) ?? '*',
-      ...(target !== undefined && { target }),
-    }));
+    Object.entries(tableAt(table, key)).map(([name, value]) => {
+      const said = tableAt({ value }, 'value');
+      return {
+        kind,
+        name: plainName(kind, name),
+        spec: textOf(value) ?? textOf(said['version']) ?? '*',
+        ...(target !== undefined && { target }),
+        ...(('when' in said || 'env-markers' in said) && { conditional: true }),
+      };
+    });
   return [...condaTables.flatMap((key) => of('conda', key)), ...of('pypi', 'pypi-dependencies')];
 }
 

@@ -42,11 +42,8 @@ async function readFacts(
   try {
     const workspace = await loadWorkspace(path.join(folder, pixi.manifest));
     const facts = describeLocked(workspace, pixi.environment, pixi.platform);
-    const { torch } = facts;
-    if (spec.resources.gpus > 0 && torch?.build === 'cpu')
-      problems.push(
-        problemAt(source, ['environment', 'pixi_environment'], cpuOnGpu(spec, torch.version, workspace)),
-      );
+    if (spec.resources.gpus > 0 && facts.torch?.build === 'cpu')
+      problems.push(problemAt(source, ['environment', 'pixi_environment'], cpuOnGpu(spec, facts, workspace)));
     return facts;
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
@@ -56,15 +53,24 @@ async function readFacts(
   }
 }
 
-function cpuOnGpu({ environment, resources }: Spec, version: string, workspace: Workspace): string {
-  const { environment: name = '', platform = '' } = environment.pixi ?? {};
-  const forGpus = [...workspace.lock.environments.keys()].filter((one) =>
-    isForGpus(workspace, one, platform),
+function cpuOnGpu(
+  { environment, resources }: Spec,
+  { torch, subdir }: EnvironmentFacts,
+  workspace: Workspace,
+): string {
+  const { environment: name = '' } = environment.pixi ?? {};
+  const version = torch?.version ?? '';
+  const forGpus = [...workspace.lock.environments].flatMap(([one, { platforms }]) =>
+    platforms
+      .filter((platform) => platform.subdir === subdir && isForGpus(workspace, one, platform.name))
+      .map((platform) =>
+        platform.name === subdir ? `"${one}"` : `"${one}" with platform = "${platform.name}"`,
+      ),
   );
   const other =
     forGpus.length === 0
-      ? 'no environment of the lock has a GPU build; declare CUDA ([system-requirements] cuda = "12") and lock again'
-      : `expected one with a GPU build: ${forGpus.map((one) => `"${one}"`).join(', ')}`;
+      ? `no environment of the lock has a GPU build; declare CUDA (platforms = [{ platform = "${subdir}", cuda = "12" }]) and lock again`
+      : `expected one with a GPU build: ${forGpus.join(', ')}`;
   return `"${name}" has a CPU build of PyTorch ${version}, and the job asks for ${resources.gpus} GPU${resources.gpus > 1 ? 's' : ''}; ${other}`;
 }
 

@@ -38,32 +38,39 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
     return;
   }
   const workspace = await openWorkspace(cli, word);
-  const names =
-    options.environment === undefined ? namesOn(workspace, options.platform) : [options.environment];
-  if (names.length === 0) throw noneOn(workspace, options.platform);
-  const facts = names.map((name) => describeLocked(workspace, name, options.platform));
+  const chosen =
+    options.environment === undefined
+      ? lockedOn(workspace, options.platform)
+      : [{ environment: options.environment, platform: options.platform }];
+  if (chosen.length === 0) throw noneOn(workspace, options.platform);
+  const facts = chosen.map(({ environment, platform }) => describeLocked(workspace, environment, platform));
   if (options.json) {
     cli.out(`${JSON.stringify(options.environment === undefined ? facts : facts[0], undefined, 2)}\n`);
     return;
   }
   const [only, second] = facts;
   cli.out(second === undefined && only !== undefined ? factsText(only) : overview(facts));
+  if (only !== undefined) tellNext(cli, word, only, second !== undefined);
+}
+
+function tellNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
   const argument = word === '.' ? '' : ` ${shellQuote(word)}`;
-  const platform = options.platform === 'linux-64' ? '' : ` -p ${shellQuote(options.platform)}`;
-  const chosen = `${argument} -e ${shellQuote(only?.environment ?? 'default')}${platform}`;
+  const platform = first.platform === 'linux-64' ? '' : ` -p ${shellQuote(first.platform)}`;
+  const chosen = `${argument} -e ${shellQuote(first.environment)}${platform}`;
   nextCommands(cli, [
-    ...(second === undefined ? [] : [[`updraft env show${chosen}`, 'all about one environment'] as const]),
+    ...(areMore ? [[`updraft env show${chosen}`, 'all about one environment'] as const] : []),
     [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],
     [`updraft env image${chosen}`, 'write the recipe of an image of it'],
   ]);
 }
 
-const namesOn = ({ lock }: Workspace, platform: string): string[] =>
-  [...lock.environments]
-    .filter(([, { platforms }]) =>
-      platforms.some(({ name, subdir }) => name === platform || subdir === platform),
-    )
-    .map(([name]) => name);
+/** Every environment on the platform of that name, and on all platforms of that subdir. */
+const lockedOn = ({ lock }: Workspace, word: string): { environment: string; platform: string }[] =>
+  [...lock.environments].flatMap(([environment, { platforms }]) =>
+    platforms
+      .filter(({ name, subdir }) => name === word || subdir === word)
+      .map(({ name }) => ({ environment, platform: name })),
+  );
 
 function noneOn({ lock }: Workspace, platform: string): Fault {
   const known = new Set(
@@ -76,8 +83,8 @@ function noneOn({ lock }: Workspace, platform: string): Fault {
 }
 
 function overview(facts: EnvironmentFacts[]): string {
-  const rows = facts.map(({ environment, python, torch, cuda, packages, bytes, hash }) => [
-    environment,
+  const rows = facts.map(({ environment, platform, subdir, python, torch, cuda, packages, bytes, hash }) => [
+    platform === subdir ? environment : `${environment} (${platform})`,
     python ?? '-',
     torch === undefined ? '-' : torch.version,
     torch === undefined ? '-' : torch.build,

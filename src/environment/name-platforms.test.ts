@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { lockMismatches } from './lock-mismatches.ts';
+import { namePlatforms } from './name-platforms.ts';
+import { selectLocked } from './pixi-lock.ts';
+import { readLock } from './read-lock.ts';
+import { readManifest } from './read-manifest.ts';
+
+const url = (name: string): string => `https://conda.example.org/noarch/${name}-1.5-0.conda`;
+
+/** A lock of version 7: platforms as `name subdir virtual…`, and the packages that the default environment has there. */
+function lock(platforms: Record<string, string[]>) {
+  const rows = Object.keys(platforms).map((words) => words.split(' '));
+  const text = [
+    'version: 7',
+    'platforms:',
+    ...rows.flatMap(([name = '', subdir = '', ...virtual]) => [
+      `- name: ${name}`,
+      `  subdir: ${subdir}`,
+      '  virtual-packages:',
+      ...virtual.map((one) => `  - ${one}`),
+    ]),
+    'environments:',
+    '  default:',
+    '    channels: []',
+    '    packages:',
+    ...Object.values(platforms).flatMap((names, index) => [
+      `      ${rows[index]?.[0] ?? ''}:`,
+      ...names.map((name) => `      - conda: ${url(name)}`),
+    ]),
+    'packages:',
+    ...new Set(
+      Object.values(platforms)
+        .flat()
+        .map((name) => `- conda: ${url(name)}\n  sha256: ab`),
+    ),
+  ];
+  return readLock(`${text.join('\n')}\n`, 'pixi.lock');
+}
+
+const manifest = (text: string) => readManifest(text, 'pixi.toml');
+
+const two = manifest(`[workspace]
+platforms = ["linux-64", { name = "gpu", platform = "linux-64", cuda = "12" }]
+[dependencies]
+base = "*"
+[target.gpu.dependencies]
+fast = "*"`);
+const lockedTwo = {
+  'linux-64 linux-64 __glibc=2.28': ['base'],
+  'p1 linux-64 __cuda=12.0 __glibc=2.28': ['base', 'fast'],
+};
+
+test('a platform that the lock calls p1 has the name that the manifest gives it', () => {
+  const named = namePlatforms(lock(lockedTwo), two);
+  const { platform, packages } = selectLocked(named, 'default', 'gpu');
+  assert.deepEqual([platform.name, platform.subdir, packages.length], ['gpu', 'linux-64', 2]);
+  assert.deepEqual(lockMismatches(two, named, 'default', 'gpu'), []);
+  assert.deepEqual(lockMismatches(two, named, 'default', 'linux-64'), []);
+});
+
+test('a platform whose CUDA comes from [system-requirements] keeps its plain name', () => {
+  const asked = manifest('[workspace]\nplatforms = ["linux-64"]\n[system-requirements]\ncuda = "12"');
+  const named = namePlatforms(lock({ 'p1 linux-64 __cuda=12': [] }), asked);
+  assert.deepEqual(lockMismatches(asked, named, 'default', 'linux-64'), []);
+});
+
+for (const [what, platforms, words] of [
+  [
+    'CUDA of a platform was raised',
+    '[{ name = "gpu", platform = "linux-64", cuda = "12.8" }]',
+    /CUDA of the platform gpu is 12\.8, and was locked as 12\.0/,
+  ],
+  [
+    'CUDA of a platform was taken away',
+    '[{ name = "gpu", platform = "linux-64" }]',
+    /CUDA of the platform gpu is none, and was locked as 12\.0/,
+  ],
+  [
+    'a platform became another',
+    '[{ name = "gpu", platform = "linux-aarch64", cuda = "12.0" }]',
+    /the platform gpu is linux-aarch64, and was locked as linux-64/,
+  ],
+] as const)
+  test(`a lock from before ${what} does not match`, () => {
+    const changed = manifest(`[workspace]\nplatforms = ${platforms}`);
+    const named = namePlatforms(lock({ 'gpu linux-64 __cuda=12.0': [] }), changed);
+    assert.match(lockMismatches(changed, named, 'default', 'gpu').join(), words);
+  });
+
+for (const [what, dependencies] of [
+  ['under a condition', 'base = "*"\nother = { version = "*", when = "__cuda" }'],
+  ['for some machines', 'base = "*"\n[pypi-dependencies]\nother = { version = "*", env-markers = "x" }'],
+  ['in another version for a target', 'base = ">=2"\n[target.linux-64.dependencies]\nbase = "<2"'],
+  ['in another version by a pattern', 'base = ">=2"\n[target."linux-*".dependencies]\nbase = "<2"'],
+] as const)
+  test(`what is asked for ${what} is no mismatch`, () => {
+    const asked = manifest(`[workspace]\nplatforms = ["linux-64"]\n[dependencies]\n${dependencies}`);
+    assert.deepEqual(
+      lockMismatches(asked, lock({ 'linux-64 linux-64': ['base'] }), 'default', 'linux-64'),
+      [],
+    );
+  });
+
+test('a platform without a name is called as Pixi calls it, and its CUDA may be a table', () => {
+  const asked = manifest(`[workspace]
+platforms = [{ platform = "linux-64", cuda = { driver = "12.0", arch = "8.6" } }]
+[feature.gpu]
+platforms = ["linux-64-cuda-12-0"]
+[environments]
+gpu = ["gpu"]`);
+  assert.deepEqual(asked.platforms, [{ name: 'linux-64-cuda-12-0', subdir: 'linux-64', cuda: '12.0' }]);
+});
