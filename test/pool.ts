@@ -55,8 +55,12 @@ async function poolRoot(): Promise<{ folder: string } | { lacks: string }> {
   }
 }
 
-/** As on real machines, a job that takes more memory than it asked for loses its slot, within seconds. */
-const limits = ['use policy:HOLD_IF_MEMORY_EXCEEDED', 'PROCD_MAX_SNAPSHOT_INTERVAL = 1'];
+/** As on real machines, a job that takes more memory or disk than it asked for loses its slot, within seconds. */
+const limits = [
+  'use policy:HOLD_IF_MEMORY_EXCEEDED',
+  'use policy:HOLD_IF_DISK_EXCEEDED',
+  'PROCD_MAX_SNAPSHOT_INTERVAL = 1',
+];
 
 async function startOnce(root: string): Promise<PoolState> {
   const running = await runningPool(home);

@@ -1,3 +1,4 @@
+import { checkCheckpoint } from './check-checkpoint.ts';
 import { checkEnvironment } from './check-environment.ts';
 import { checkTemplates } from './check-templates.ts';
 import { checkRecovery } from './check-recovery.ts';
@@ -25,6 +26,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkMethods(source),
     ...checkEnvironment(source),
     ...checkRecovery(source, matrix),
+    ...checkCheckpoint(source),
   ];
 }
 

@@ -14,7 +14,7 @@ export class SpecFault extends Fault {
       problems.length === 1 ? lines : `${problems.length} problems in ${file}\n${lines}`,
       {
         about: file,
-        fix: `correct it, then run: updraft check ${shellQuote(file)}`,
+        fix: file.startsWith('--') ? 'correct it' : `correct it, then run: updraft check ${shellQuote(file)}`,
       },
     );
     this.problems = problems;

@@ -8,8 +8,9 @@ import { growthSteps, waitAfter, type Policy } from './policy.ts';
 export function answerByPolicy(policy: Policy, code: number, subcode: number, failures: number): Answer {
   const answer = answerToHold(code, subcode, failures);
   if (answer !== 'more-memory' && answer !== 'more-disk') return answer;
-  const growth = answer === 'more-memory' ? policy.memory : policy.disk;
-  return policy.growsItself || growthSteps(growth).length === 0 ? 'never' : answer;
+  const isMemory = answer === 'more-memory';
+  const growth = isMemory ? policy.memory : policy.disk;
+  return (isMemory && policy.growsItself) || growthSteps(growth).length === 0 ? 'never' : answer;
 }
 
 /**

@@ -31,7 +31,7 @@ export interface Policy {
   avoid: Avoidance;
   memory: Growth;
   disk: Growth;
-  /** The scheduler asks for more by itself: a hold for lack of memory or disk then says that it had all it may. */
+  /** The scheduler asks for more memory by itself: a hold for lack of it then says that it had all it may. */
   growsItself: boolean;
   /** No attempt is begun later than so many seconds after the job was queued. */
   giveUpSeconds?: number;

@@ -34,9 +34,13 @@ test('for an older schedd the request counts the holds, and those holds are rele
   assert.doesNotMatch(release(old), /\{104\}/);
 });
 
-test('what HTCondor puts beside the job’s files is asked for each time', () => {
-  const lines = requestLines(policy({ disk: { asked: 2 ** 20, most: 2 ** 21 } }), 2 ** 10);
-  assert.ok(lines.includes('retry_request_disk = 2049 KB'), lines.join('\n'));
+test('disk grows by holds and by what agents found on every schedd, and what HTCondor puts beside is asked for each time', () => {
+  const one = policy({ disk: { asked: 2 ** 20, most: 2 ** 21 } });
+  assert.match(
+    requestLines(one, 2 ** 10).at(-1) ?? '',
+    /^request_disk = min\(\{2049, 1025 \* pow\(2, .*StartdHeldJob.*ExitCode =\?= 107/,
+  );
+  assert.match(release(one), /HoldReasonCode == 21 && member\(HoldReasonSubCode, \{104\}\)/);
 });
 
 test('only what is asked for is avoided, and the places of all attempts count', () => {

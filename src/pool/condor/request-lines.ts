@@ -2,29 +2,17 @@ import { kinds } from '../../fault/kinds.ts';
 import { growthSteps, type Growth, type Policy } from '../../recovery/policy.ts';
 
 /**
- * Memory and disk of a job, and how they grow when an attempt ran out of them. Newer schedds do that by themselves and
- * at once; for others the request is an expression that counts the holds. `extraDisk` is what HTCondor puts beside the
- * job's own files. Pure.
+ * Memory and disk of a job, and how they grow when an attempt ran out of them. Newer schedds do that for memory by
+ * themselves and at once; elsewhere the request is an expression that counts the holds. For disk it always is: an agent
+ * that found it full has ended by itself, and HTCondor's own growth of a request works on plain figures only.
+ * `extraDisk` is what HTCondor puts beside the job's own files. Pure.
  */
 export function requestLines({ memory, disk, growsItself }: Policy, extraDisk: number): string[] {
   const megabytes = inUnits(memory, 2 ** 20);
   const kilobytes = inUnits({ asked: disk.asked + extraDisk, most: disk.most + extraDisk }, 2 ** 10);
-  const [more] = kilobytes.steps;
-  // An agent that found the disk full has ended by itself: nobody held the job, but the next attempt needs more.
-  const found =
-    more === undefined
-      ? undefined
-      : `ifThenElse(ExitCode =?= ${kinds['disk-full'].exit}, ${more}, ${kilobytes.asked})`;
-  if (growsItself)
-    return [
-      `request_memory = ${megabytes.asked} MB`,
-      ...retryLine('memory', 'MB', megabytes.steps),
-      `request_disk = ${found ?? `${kilobytes.asked} KB`}`,
-      ...retryLine('disk', 'KB', kilobytes.steps),
-    ];
   return [
-    `request_memory = ${byHolds(megabytes, String(megabytes.asked)) ?? `${megabytes.asked} MB`}`,
-    `request_disk = ${byHolds(kilobytes, found ?? '') ?? `${kilobytes.asked} KB`}`,
+    ...(growsItself ? grownBySchedd(megabytes) : [grownByHolds('memory', 'MB', megabytes)]),
+    grownByHolds('disk', 'KB', kilobytes, `(ExitCode =?= ${kinds['disk-full'].exit} ? 1 : 0)`),
   ];
 }
 
@@ -38,12 +26,17 @@ const inUnits = (growth: Growth, bytes: number): Steps => ({
   steps: growthSteps(growth).map((step) => Math.ceil(step / bytes)),
 });
 
-const retryLine = (name: string, unit: string, steps: number[]): string[] =>
-  steps.length === 0 ? [] : [`retry_request_${name} = ${steps.map((step) => `${step} ${unit}`).join(', ')}`];
+function grownBySchedd({ asked, steps }: Steps): string[] {
+  const retries = steps.map((step) => `${step} MB`).join(', ');
+  return [`request_memory = ${asked} MB`, ...(retries === '' ? [] : [`retry_request_memory = ${retries}`])];
+}
 
-const ranOut = '((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0))';
+const heldFor = '(NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0)';
 
-function byHolds({ steps }: Steps, asked: string): string | undefined {
+/** Twice as much for each time that it ran out; `found` counts what nobody held the job for. */
+function grownByHolds(name: string, unit: string, { asked, steps }: Steps, found?: string): string {
   const most = steps.at(-1);
-  return most === undefined ? undefined : `min({${most}, ${asked} * pow(2, ${ranOut})})`;
+  if (most === undefined) return `request_${name} = ${asked} ${unit}`;
+  const times = found === undefined ? heldFor : `${heldFor} + ${found}`;
+  return `request_${name} = min({${most}, ${asked} * pow(2, ${times})})`;
 }
