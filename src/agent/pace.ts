@@ -1,16 +1,47 @@
-/** With fewer norms than this nobody can say what is normal. */
-const fewestNorms = 3;
+import type { Mark } from './first-epoch.ts';
 
-/** What the first epoch takes elsewhere. */
+/** With fewer paces than this nobody can say what is normal. */
+const fewestPaces = 3;
+/** What takes less than this share of the epoch tells more of a moment than of a machine. */
+const leastShare = 1 / 8;
+
+/** How an attempt went through its first epoch. */
+export interface Pace {
+  /** Seconds until its end. */
+  seconds: number;
+  /** The first thing that was told, and some of the rest. */
+  marks: readonly Mark[];
+}
+
+/** What something takes elsewhere. */
 export interface Norm {
-  /** Seconds: the median of what others took. */
+  /** The median of what others took. */
   seconds: number;
   attempts: number;
 }
 
-/** What the first epoch takes in this run, as far as enough attempts have told. */
-export function normOf(seconds: readonly number[]): Norm | undefined {
-  if (seconds.length < fewestNorms) return undefined;
+/** What the first epoch takes, as far as enough attempts have told. */
+export const epochNorm = (paces: readonly Pace[]): Norm | undefined =>
+  normOf(paces.map(({ seconds }) => seconds));
+
+/**
+ * What it takes to tell the first step, or, once one was told, to come further than `reached` from there. So the same
+ * steps are compared with each other, and what goes before them only with its like.
+ */
+export const stepNorm = (paces: readonly Pace[], reached: number | undefined): Norm | undefined =>
+  normOf(paces.map((pace) => stepSeconds(pace, reached)).filter((seconds) => seconds !== undefined));
+
+function stepSeconds({ seconds, marks }: Pace, reached: number | undefined): number | undefined {
+  const [first] = marks;
+  if (first === undefined) return undefined;
+  const origin = reached === undefined ? 0 : first.seconds;
+  const past = reached === undefined ? -Infinity : Math.max(reached, first.at);
+  const ends = [...marks.filter(({ at }) => at > past).map((mark) => mark.seconds), seconds];
+  return ends.map((end) => end - origin).find((span) => span >= seconds * leastShare);
+}
+
+function normOf(seconds: readonly number[]): Norm | undefined {
+  if (seconds.length < fewestPaces) return undefined;
   const sorted = [...seconds].sort((a, b) => a - b);
   const half = sorted.length >> 1;
   const upper = sorted[half] ?? 0;
@@ -18,8 +49,36 @@ export function normOf(seconds: readonly number[]): Norm | undefined {
   return { seconds: median, attempts: sorted.length };
 }
 
-/** Seconds that a note tells, or undefined when it does not: any job of the user may have written it. */
-export function normFromNote(text: string | undefined): number | undefined {
-  const seconds = Number(text ?? Number.NaN);
-  return Number.isFinite(seconds) && seconds > 0 ? seconds : undefined;
+/** The note that tells a pace, as `paceOfNote` reads it. */
+export function noteOfPace({ seconds, marks }: Pace): string {
+  return JSON.stringify([...marks.map((mark) => [mark.at, rounded(mark.seconds)]), rounded(seconds)]);
 }
+
+/** The pace that a note tells, or undefined when it does not: any job of the user may have written it. */
+export function paceOfNote(text: string | undefined): Pace | undefined {
+  const parts = parsed(text);
+  const seconds = parts.pop();
+  if (!isDuration(seconds)) return undefined;
+  const marks: Mark[] = [];
+  for (const part of parts) {
+    const [at, after] = Array.isArray(part) ? (part as unknown[]) : [];
+    if (typeof at !== 'number' || typeof after !== 'number' || !(after >= 0 && after <= seconds))
+      return undefined;
+    marks.push({ at, seconds: after });
+  }
+  return { seconds, marks };
+}
+
+function parsed(text: string | undefined): unknown[] {
+  try {
+    const value: unknown = JSON.parse(text ?? '');
+    return Array.isArray(value) ? (value as unknown[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+const isDuration = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0;
+
+const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;

@@ -1,21 +1,30 @@
 import { Fault } from '../fault/fault.ts';
 import { formatDuration } from '../job/units.ts';
+import type { Progress } from '../journal/entry.ts';
 import type { Attempt } from './attempt.ts';
 import { FirstEpoch } from './first-epoch.ts';
 import { describeMachine } from './machine.ts';
-import { normOf, type Norm } from './pace.ts';
+import { epochNorm, stepNorm, type Norm, type Pace } from './pace.ts';
 import { RunNorms } from './run-norms.ts';
 
 const defaultLimit = 3;
 /** A job that has left so many machines for being slow stays where it is: perhaps it is not the machines. */
 const mostLeavings = 2;
+/** What goes on for less than this may be slow for a reason that passes, such as a cold disk. */
+const momentSeconds = 20;
 /** The access point is asked ever more rarely: the longer it takes, the less a moment matters. */
 const firstAskMs = 1000;
 const askGrowth = 1.25;
 
+/** Seconds that something has taken here, and the norm that they are far beyond. */
+interface Missed {
+  seconds: number;
+  norm: Norm;
+}
+
 /**
- * Watches how long the first epoch takes, against what it took in other attempts of the run. Where the training tells
- * no epochs, or the run has no notes, nothing is judged.
+ * Watches how the first epoch goes, against how it went in other attempts of the run: step by step where the training
+ * tells steps, as a whole where it does not. Where it tells no epochs, or the run has no notes, nothing is judged.
  */
 export class SlowSlot {
   readonly #attempt: Attempt;
@@ -24,7 +33,8 @@ export class SlowSlot {
   readonly #norms: RunNorms;
   readonly #epoch = new FirstEpoch();
   readonly #startedAt: number;
-  #norm: Norm | undefined;
+  /** Of other attempts. */
+  #paces: readonly Pace[] = [];
   #askMs = firstAskMs;
   /** One question to the access point at a time. */
   #asking: Promise<void> | undefined;
@@ -45,9 +55,9 @@ export class SlowSlot {
     this.#startedAt = attempt.world.clock.monotonic();
   }
 
-  /** The training told of this epoch. */
-  hear(epoch: number | undefined): void {
-    if (this.#epoch.hear(epoch)) this.#over();
+  /** The training told this of its progress. */
+  hear(progress: Progress): void {
+    if (this.#epoch.hear(progress, this.#seconds())) this.#over();
   }
 
   /** The training has ended well: then its first epoch has, too, though no second was told. */
@@ -62,12 +72,20 @@ export class SlowSlot {
   }
 
   #isTime(): boolean {
-    const elapsedMs = this.#attempt.world.clock.monotonic() - this.#startedAt;
-    return elapsedMs >= this.#askMs || this.#isSlow(elapsedMs / 1000);
+    const seconds = this.#seconds();
+    return seconds * 1000 >= this.#askMs || this.#missed(seconds) !== undefined;
   }
 
-  #isSlow(seconds: number): boolean {
-    return this.#norm !== undefined && seconds > this.#limit * this.#norm.seconds;
+  /** What it should have done by now, if it is too far behind. */
+  #missed(seconds: number): Missed | undefined {
+    const epoch = epochNorm(this.#paces);
+    if (epoch !== undefined && seconds > this.#limit * epoch.seconds) return { seconds, norm: epoch };
+    // What a resumed training told is no measure of how far it has come here.
+    if (this.#took !== undefined || !this.#isFresh) return undefined;
+    const since = seconds - (this.#epoch.marks[0]?.seconds ?? 0);
+    const step = stepNorm(this.#paces, this.#epoch.reached);
+    const isSlow = step !== undefined && since > Math.max(momentSeconds, this.#limit * step.seconds);
+    return isSlow ? { seconds: since, norm: step } : undefined;
   }
 
   #ask(): void {
@@ -79,16 +97,19 @@ export class SlowSlot {
   }
 
   async #judge(): Promise<void> {
-    this.#norm = normOf(await this.#norms.others());
+    this.#paces = await this.#norms.others();
     const seconds = this.#seconds();
     this.#askMs = seconds * 1000 * askGrowth;
-    if (this.#norm !== undefined && this.#isSlow(seconds)) await this.#leave(seconds, this.#norm);
-    else if (this.#took !== undefined && this.#isFresh) await this.#norms.tell(this.#took);
+    const missed = this.#missed(seconds);
+    if (missed !== undefined) await this.#leave(missed);
+    else if (this.#took !== undefined && this.#isFresh)
+      await this.#norms.tell({ seconds: this.#took, marks: this.#epoch.marks });
   }
 
-  async #leave(seconds: number, norm: Norm): Promise<void> {
+  async #leave(missed: Missed): Promise<void> {
     this.#isJudged = true;
-    const fault = slow(this.#attempt, seconds, norm);
+    const { seconds } = missed;
+    const fault = slow(this.#attempt, missed);
     const leavings = await this.#norms.leavings();
     if (leavings >= mostLeavings) {
       const said = `${fault.message}; the job stays, as it has left ${leavings} machines for that already`;
@@ -107,13 +128,13 @@ export class SlowSlot {
   }
 }
 
-function slow({ order, world }: Attempt, seconds: number, norm: Norm): Fault {
+function slow({ order, world }: Attempt, { seconds, norm }: Missed): Fault {
   const { host, site } = describeMachine(world.env);
   const where = site === undefined ? host : `${host} (${site})`;
   const times = Math.floor((seconds / norm.seconds) * 10) / 10;
   return new Fault(
     'slow-slot',
-    `the first epoch of job ${order.job.id} takes ${shown(seconds)} and more on ${where}: ${times} times the ${shown(norm.seconds)} it takes elsewhere (median of ${norm.attempts} attempts of this run)`,
+    `the first epoch of job ${order.job.id} goes ${times} times slower on ${where} than elsewhere: ${shown(seconds)} and more for what takes ${shown(norm.seconds)} (median of ${norm.attempts} attempts of this run)`,
     {
       fix: 'another machine may be faster; where jobs differ so much by nature, raise `slow_limit` in [train]',
       about: host,

@@ -110,7 +110,7 @@ export class TrainingWatch {
 
   #add(parts: Progress[]): void {
     this.#news = mergeProgress([this.#news, ...parts]);
-    for (const { epoch } of parts) this.#slow.hear(epoch);
+    for (const part of parts) this.#slow.hear(part);
   }
 
   #tell(): void {

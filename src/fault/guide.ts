@@ -156,7 +156,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'slow-slot': {
     found:
-      'when the first epoch takes more than `slow_limit` times what it took in at least three other attempts',
+      'when the first epoch, or the same steps of it, takes more than `slow_limit` times what it took in at least three other attempts',
     fix: 'nothing; `slow_limit = 0` turns it off',
   },
   internal: {

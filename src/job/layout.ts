@@ -33,7 +33,7 @@ export const attemptFiles = {
 
 /** Folders of shared notes. */
 export const noteFolders = {
-  /** With a dash and a hash of the job's parameters: seconds that the first epoch took, by `<job>-<attempt>`. */
+  /** With a dash and a hash of the job's parameters: how the first epoch went, by `<job>-<attempt>`. */
   norms: 'norms',
   /** Attempts that left their machine for being slow, by `<job>-<attempt>`. */
   slow: 'slow',
