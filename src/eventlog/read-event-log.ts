@@ -23,11 +23,13 @@ export async function* readEventLog(
 ): AsyncGenerator<LogEvent, void, void> {
   let events: LogEvent[] = [];
   await using file = await openLog(path);
-  const parser = await parserFor(file, (event) => events.push(event), options);
+  let piece = await readPiece(file, options.signal);
+  const parser = await parserFor(file, piece, (event) => events.push(event), options);
   for (let more = true; more;) {
-    more = await feedPiece(file, parser, options.signal);
+    more = feed(parser, piece);
     for (const event of events) yield event;
     events = [];
+    if (more) piece = await readPiece(file, options.signal);
   }
 }
 
@@ -38,43 +40,47 @@ export async function scanEventLog(
   options: ReadOptions = {},
 ): Promise<void> {
   await using file = await openLog(path);
-  const parser = await parserFor(file, onEvent, options);
-  while (await feedPiece(file, parser, options.signal));
+  let piece = await readPiece(file, options.signal);
+  const parser = await parserFor(file, piece, onEvent, options);
+  while (feed(parser, piece)) piece = await readPiece(file, options.signal);
 }
 
 async function parserFor(
   file: FileHandle,
+  beginning: Buffer,
   onEvent: (event: LogEvent) => void,
   { offsetMinutes, onGarbled }: ReadOptions,
 ): Promise<Parser> {
   const { mtimeMs } = await file.stat();
-  const beginning = await file.read(Buffer.allocUnsafe(pieceSize), 0, pieceSize, 0);
-  const within = momentWithin(beginning.buffer.subarray(0, beginning.bytesRead));
+  const within = momentWithin(beginning.subarray(headroom));
   return createParser({ reference: mtimeMs, within, offsetMinutes, onGarbled, onEvent });
 }
 
-/** Whether there was a piece; without one the log has ended. */
-async function feedPiece(
-  file: FileHandle,
-  parser: Parser,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
+/** The next piece behind free room; nothing but the room at the end. Read in order alone, as a pipe must be. */
+async function readPiece(file: FileHandle, signal: AbortSignal | undefined): Promise<Buffer> {
   signal?.throwIfAborted();
   const room = Buffer.allocUnsafeSlow(headroom + pieceSize);
   const { bytesRead } = await file.read(room, headroom, pieceSize, null);
-  if (bytesRead === 0) parser.end();
-  else parser.feed(room.subarray(0, headroom + bytesRead), headroom);
-  return bytesRead > 0;
+  return room.subarray(0, headroom + bytesRead);
+}
+
+/** Whether there was a piece; without one the log has ended. */
+function feed(parser: Parser, piece: Buffer): boolean {
+  const more = piece.length > headroom;
+  if (more) parser.feed(piece, headroom);
+  else parser.end();
+  return more;
 }
 
 async function openLog(path: string): Promise<FileHandle> {
   try {
     const file = await open(path, 'r');
-    if ((await file.stat()).isFile()) return file;
+    const facts = await file.stat();
+    if (facts.isFile() || facts.isFIFO()) return file;
     await file.close();
   } catch (cause) {
-    const what = (cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be read';
-    throw new Fault('file-invalid', `The event log ${path} ${what}.`, {
+    const { code = '' } = cause as NodeJS.ErrnoException;
+    throw new Fault('file-invalid', `The event log ${path} ${whyNot[code] ?? 'cannot be read'}.`, {
       about: path,
       cause,
       fix: 'Name the log of the jobs, as `log` in their submit file says.',
@@ -85,3 +91,8 @@ async function openLog(path: string): Promise<FileHandle> {
     fix: 'Name the log of the jobs, as `log` in their submit file says.',
   });
 }
+
+const whyNot: Record<string, string> = {
+  ENOENT: 'does not exist',
+  EACCES: 'may not be read by you: its owner must allow it',
+};

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../journal/load-run.ts';
-import { summary } from './summary.ts';
-import { reportText } from './text.ts';
+import { runReport } from './log/read-run.ts';
+import { runText } from './log/run-text.ts';
 
 const cases = path.join(import.meta.dirname, '../../test/journals');
 
@@ -18,7 +18,7 @@ for (const name of readdirSync(cases))
     for (const attempt of state.jobs.flatMap(({ attempts }) => attempts)) delete attempt.heardAt;
     const got = {
       'expected-state.json': `${JSON.stringify(state, null, 2)}\n`,
-      'expected-report.txt': `${reportText(summary(state), { width: 100, bar: '█' })}\n`,
+      'expected-report.txt': `${runText(runReport(folder, state), { width: 100, bar: '█' })}\n`,
     };
     for (const [file, text] of Object.entries(got)) {
       const expected = path.join(folder, file);

@@ -3,13 +3,13 @@ import path from 'node:path';
 import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { startFederation, type MiniFederation } from '../../mini/federation/federation.ts';
-import { summary } from '../../report/summary.ts';
-import { reportText } from '../../report/text.ts';
+import { runReport } from '../../report/log/read-run.ts';
+import { runText } from '../../report/log/run-text.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
-import { glyphsFor } from '../glyphs.ts';
 import { nextCommands } from '../next-commands.ts';
 import { planText } from '../plan-text.ts';
+import { textPage } from '../report/report-words.ts';
 import { submitPlan } from '../submit-plan.ts';
 import { assertSucceeded } from '../after-failure.ts';
 import { watchToEnd } from '../watch-to-end.ts';
@@ -64,8 +64,8 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
   const metrics = JSON.parse(await readFile(path.join(results, 'metrics.json'), 'utf8')) as {
     accuracy: number;
   };
-  const page = { width: cli.columns, bar: glyphsFor(cli.env).done };
-  cli.out(`\n${reportText(summary(await readRunState(submitted.folder)), page)}\n\n`);
+  const report = runReport(submitted.folder, await readRunState(submitted.folder));
+  cli.out(`\n${runText(report, textPage(cli))}\n\n`);
   cli.out(`accuracy on the test batch: ${(100 * metrics.accuracy).toFixed(1)} % (chance is 10 %)\n`);
   cli.out(`model: ${path.join(results, 'cifar10_cnn.pt')}\n`);
   const where = path.relative(cli.cwd, inside.cwd);

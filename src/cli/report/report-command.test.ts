@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { osgLog } from '../../../scripts/osg-log.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
@@ -154,4 +157,34 @@ test('a run of Updraft’s own is shown in the same forms as a log', async () =>
   assert.match(out, /\| jobs \| 2 \(1 failed\) \|/);
   const { out: csv } = await runCommand(report, ['retry-then-failure', '--csv'], { cwd });
   assert.equal(csv.trimEnd().split('\n').length, 4);
+});
+
+test('a pipe is read as a log is, alone; two of which one is a pipe are refused', async (t) => {
+  const cwd = await temporaryFolder(t, { 'a.log': whole });
+  const pipe = path.join(cwd, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  const written = once(spawn('sh', ['-c', 'cat a.log > pipe'], { cwd }), 'close');
+  const { out } = await runCommand(report, ['pipe', '--json'], { cwd });
+  await written;
+  assert.deepEqual((JSON.parse(out) as LogReport).jobs, (await reportOn(t, { 'a.log': whole })).jobs);
+  await assert.rejects(runCommand(report, ['pipe', 'a.log'], { cwd }), /is a pipe/);
+});
+
+test('a compressed log is refused with the way to read it', async (t) => {
+  const cwd = await temporaryFolder(t);
+  await writeFile(path.join(cwd, 'a.log.gz'), gzipSync(whole));
+  await assert.rejects(runCommand(report, ['a.log.gz'], { cwd }), (fault) => {
+    assert.ok(fault instanceof Fault && /zcat LOG\.gz \| updraft report -/.test(fault.fix ?? ''));
+    return true;
+  });
+});
+
+test('the first screen says when, how many, what was lost and what helps most', async (t) => {
+  const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
+  const { out } = await runCommand(report, ['osg.log'], { cwd, columns: 80, outIsTerminal: true });
+  const [summary = '', ...rest] = out.split('\n\n');
+  assert.match(summary, /when +2024-06-10 09:00 to 2024-06-13 01:47 UTC/);
+  assert.match(summary, /lost +50\.0 % of it, 378\.2 h\n +lost mostly because +the transfer stalled/);
+  assert.match(rest.join('\n'), /transfer-stalled: Fetch with a short stall limit and another cache/);
+  for (const line of out.split('\n')) assert.ok(line.length <= 80, line);
 });

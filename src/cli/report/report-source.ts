@@ -14,8 +14,9 @@ import { runContext } from './run-context.ts';
 /** What a report is about: a run of ours, or event logs of anybody's. */
 export type ReportSource = { run: FoundRun } | { logs: string[] };
 
-/** Words that are files are logs; a word that is none names a run. */
-export async function reportSource(cli: Cli, words: readonly string[]): Promise<ReportSource> {
+/** Words that are files are logs, `-` is what comes in; a word that is none names a run. */
+export async function reportSource(cli: Cli, named: readonly string[]): Promise<ReportSource> {
+  const words = named.map((word) => (word === '-' ? '/dev/stdin' : word));
   const kinds = await Promise.all(words.map((word) => kindOf(path.resolve(cli.cwd, word))));
   if (words.length > 0 && kinds.every((kind) => kind === 'file')) return { logs: [...words] };
   const [word] = words;

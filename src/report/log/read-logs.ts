@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import type { LogEvent } from '../../eventlog/events.ts';
 import { readEventLog, scanEventLog } from '../../eventlog/read-event-log.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -22,19 +23,34 @@ export async function readLogs(paths: readonly string[], signal?: AbortSignal): 
     fold.nextLog();
     await scanEventLog(path, (event) => fold.add(event), { signal, onGarbled });
   }
-  if (fold.facts.events === 0 && garbledBytes > 0)
-    throw new Fault('file-invalid', `There is no HTCondor event in ${paths.join(', ')}.`, {
-      fix: 'Name the log of the jobs, as `log` in their submit file says; their output is another file.',
-    });
+  if (fold.facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
   const jobs = fold.finish();
   const ledger = ledgerOf(jobs, fold.facts);
   return { jobs, ledger, report: logReport([...paths], jobs, ledger, notesOn(ledger, garbledBytes)) };
 }
 
+function noEvents(paths: readonly string[]): Fault {
+  const packed = paths.find((path) => /\.(gz|xz|bz2|zst)$/.test(path));
+  return new Fault('file-invalid', `There is no HTCondor event in ${paths.join(', ')}.`, {
+    fix:
+      packed === undefined
+        ? 'Name the log of the jobs, as `log` in their submit file says; their output is another file.'
+        : 'It seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`.',
+  });
+}
+
 /** Logs that follow each other, as rotated ones do, must be read in their order. */
 async function oldestFirst(paths: readonly string[], signal: AbortSignal | undefined): Promise<string[]> {
+  if (paths.length < 2) return [...paths];
   const starts = new Map<string, number>();
-  for (const path of paths) starts.set(path, (await firstEvent(path, signal))?.time ?? Infinity);
+  for (const path of paths) {
+    const facts = await stat(path).catch(() => undefined);
+    if (facts?.isFIFO() === true)
+      throw new Fault('usage', `${path} is a pipe, which can be read only once.`, {
+        fix: 'Name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`.',
+      });
+    starts.set(path, (await firstEvent(path, signal))?.time ?? Infinity);
+  }
   return [...starts].sort(([, a], [, b]) => (a === b ? 0 : a - b)).map(([path]) => path);
 }
 

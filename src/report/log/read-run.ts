@@ -4,7 +4,7 @@ import { logReport, type LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import { runJobs } from './run-jobs.ts';
 import { runResources, type RunContext } from './run-resources.ts';
-import { summary, type AttemptSummary, type Summary } from '../summary.ts';
+import { runPhases, type RunPhases } from '../run-phases.ts';
 
 /** A run by its own state, accounted for as a log would be. */
 export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
@@ -25,41 +25,30 @@ export function readRun(folder: string, state: RunState, context: RunContext = {
 function notesOn({ trouble, garbled }: RunState): string[] {
   return [
     ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
-    ...(garbled === 0 ? [] : [`${garbled} lines of the journals could not be read and are left out.`]),
+    ...(garbled === 0
+      ? []
+      : [`${garbled} line${garbled === 1 ? '' : 's'} of the journals could not be read and are left out.`]),
   ];
 }
 
 /** What `report --json` prints of a run: the keys of any report, and what only a run has. */
-export interface RunReport extends LogReport {
+export interface RunReport extends LogReport, RunPhases {
   run: string;
   name: string;
   pool: string;
   createdAt: string | null;
   endedAt: string | null;
-  /** Seconds per phase, as the agents tell them. */
-  phaseSeconds: Summary['slotSeconds'];
-  attemptRows: AttemptSummary[];
   /** Lines of the journals that could not be read. */
   garbledLines: number;
 }
 
 export function runReport(folder: string, state: RunState, context: RunContext = {}): RunReport {
-  const { run, name, pool, createdAt, endedAt, slotSeconds, attempts, garbledLines } = summary(
-    state,
-    context,
-  );
+  const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
   return {
     ...readRun(folder, state, context).report,
-    ...{
-      run,
-      name,
-      pool,
-      createdAt,
-      endedAt,
-      phaseSeconds: slotSeconds,
-      attemptRows: attempts,
-      garbledLines,
-    },
+    ...{ run, name, pool, createdAt, endedAt },
+    ...runPhases(state),
+    garbledLines: garbled,
   };
 }
 

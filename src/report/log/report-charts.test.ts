@@ -28,7 +28,7 @@ function drawn(jobs: number, site: string): { charts: Chart[]; page: string } {
   const charts = reportCharts(logged, ledger, report);
   return {
     charts,
-    page: reportHtml({ title: 'x', lead: '', sections: sections(report), charts, notes: [] }),
+    page: reportHtml({ title: 'x', sections: sections(report), charts, notes: [] }),
   };
 }
 

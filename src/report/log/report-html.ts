@@ -5,15 +5,13 @@ import type { Section } from './sections.ts';
 
 interface HtmlPage {
   title: string;
-  /** A line below the title. */
-  lead: string;
   sections: readonly Section[];
   charts: readonly Chart[];
   notes: readonly string[];
 }
 
 /** One self-contained page: no script, nothing fetched, every text from a log escaped. */
-export function reportHtml({ title, lead, sections, charts, notes }: HtmlPage): string {
+export function reportHtml({ title, sections, charts, notes }: HtmlPage): string {
   const links = [...sections, ...(charts.length === 0 ? [] : [{ id: 'charts', title: 'Charts' }])].map(
     ({ id, title: text }) => element('a', { href: `#${id}` }, escapeMarkup(text)),
   );
@@ -31,7 +29,6 @@ ${element('title', {}, escapeMarkup(title))}
 <a class="skip" href="#main">Skip to the report</a>
 <header>
 ${element('h1', {}, escapeMarkup(title))}
-${element('p', {}, escapeMarkup(lead))}
 <nav aria-label="Parts of the report">${links.join('\n')}</nav>
 </header>
 <main id="main">

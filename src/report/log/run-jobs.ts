@@ -11,11 +11,12 @@ import { runSpans } from './run-spans.ts';
  * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
  */
 export function runJobs(state: RunState, context: RunContext = {}): LoggedJob[] {
-  return state.jobs.map((job) => runJob(job, context));
+  return state.jobs.map((job) => runJob(job, state.createdAt, context));
 }
 
-function runJob(job: JobState, context: RunContext): LoggedJob {
-  const from = Date.parse(job.attempts[0]?.waitingSince ?? job.attempts[0]?.startedAt ?? '') || 0;
+function runJob(job: JobState, createdAt: string | undefined, context: RunContext): LoggedJob {
+  const [first] = job.attempts;
+  const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
   let now = 0;
   const attempts = job.attempts.map((attempt, index) => {
     const logged = runAttempt(attempt, now, isGoneOn(job, index), context);

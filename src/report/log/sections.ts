@@ -1,7 +1,7 @@
 import { formatSize } from '../../job/units.ts';
 import { showMillis } from '../show-millis.ts';
 import { describeCause } from './causes.ts';
-import { columnWords, slotColumns } from './columns.ts';
+import { columnWords, lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { GroupReport } from './group-reports.ts';
 import type { LogReport } from './log-report.ts';
 import type { ResourceReport } from './resource-reports.ts';
@@ -21,11 +21,14 @@ export interface Section {
 
 export const showSeconds = (seconds: number | null): string =>
   seconds === null ? '-' : showMillis(seconds * 1000);
-/** Less than a tenth of an hour says more in minutes and seconds. */
+/** Less than an hour says more in minutes and seconds. */
 export const showHours = (seconds: number): string =>
-  seconds > 0 && seconds < 360 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
+  seconds > 0 && seconds < 3600 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
 export const showShare = (share: number | null): string =>
   share === null ? '-' : `${(share * 100).toFixed(1)} %`;
+
+/** `2026-03-04 10:15` of a time in UTC. */
+const showMinute = (time: string): string => time.slice(0, 16).replace('T', ' ');
 
 const right = (title: string) => ({ title, align: 'right' as const });
 const mostSites = 20;
@@ -39,29 +42,55 @@ export function sections(report: LogReport): Section[] {
     setbackSection(report),
     siteSection(report),
     groupSection('gpus', 'GPUs', 'model', report.gpus),
-    groupSection('machines', 'Machines that lost most', 'machine', worst(report.machines)),
-    wasteSection(report),
-    slowestSection(report),
+    // One job has told all of this already.
+    ...(report.jobs.total < 2
+      ? []
+      : [
+          groupSection('machines', 'Machines that lost most', 'machine', worst(report.machines)),
+          wasteSection(report),
+          slowestSection(report),
+        ]),
     cacheSection(report),
     resourceSection(report),
   ].filter(({ rows }) => rows.length > 0);
 }
 
-function summarySection({ jobs, attempts, slotTotalSeconds, usefulShare, completion }: LogReport): Section {
+function summarySection(report: LogReport): Section {
+  const { jobs, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
   return {
     ...{ id: 'summary', title: 'Summary', head: [{ title: '' }, { title: '' }] },
     rows: [
+      ...whenRow(report),
       ['jobs', `${total}${words === '' ? '' : ` (${words})`}`],
       ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
       ['attempts', String(attempts)],
       ['time on slots', showHours(slotTotalSeconds)],
-      ['useful compute', `${showShare(usefulShare)} of it`],
+      ['useful compute', usefulShare === null ? '-' : `${showShare(usefulShare)} of it`],
+      ...lostRows(report),
       ['first match to completion', completionWords(completion)],
     ],
   };
+}
+
+function whenRow({ firstEventAt, lastEventAt }: LogReport): string[][] {
+  if (firstEventAt === null || lastEventAt === null) return [];
+  return [['when', `${showMinute(firstEventAt)} to ${showMinute(lastEventAt)} UTC`]];
+}
+
+/** What led to nothing, and why most of it did. */
+function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): string[][] {
+  const lost = sumOver(slotSeconds, lossColumns);
+  const [worst] = setbacks;
+  if (lost === 0) return [];
+  return [
+    ['lost', `${showShare(lost / slotTotalSeconds)} of it, ${showHours(lost)}`],
+    ...(worst === undefined || worst.lostSeconds === 0
+      ? []
+      : [['lost mostly because', describeCause(worst.cause).what]]),
+  ];
 }
 
 const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
@@ -75,7 +104,10 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
   const used = slotColumns
     .filter((column) => slotSeconds[column] > 0)
     .sort((a, b) => slotSeconds[b] - slotSeconds[a]);
-  const { queued, idle, held } = slotSeconds;
+  const off = [
+    ...[[slotSeconds.queued, 'queued'] as const, [slotSeconds.idle, 'idle between attempts'] as const],
+    [slotSeconds.held, 'held'] as const,
+  ].filter(([seconds]) => seconds > 0);
   const shares = used.map((column) => slotSeconds[column] / slotTotalSeconds);
   return {
     ...{ id: 'time', title: 'Where the time on slots went' },
@@ -86,9 +118,10 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
       showShare(shares[index] ?? 0),
     ]),
     bars: shares,
-    after: [
-      `On no slot: ${showHours(queued)} queued, ${showHours(idle)} idle between attempts, ${showHours(held)} held.`,
-    ],
+    after:
+      off.length === 0
+        ? []
+        : [`On no slot: ${off.map(([seconds, what]) => `${showHours(seconds)} ${what}`).join(', ')}.`],
   };
 }
 
@@ -104,7 +137,9 @@ function failureSection({ failures }: LogReport): Section {
   };
 }
 
-function setbackSection({ setbacks }: LogReport): Section {
+function setbackSection({ setbacks, failures }: LogReport): Section {
+  const told = new Set(failures.map(({ cause }) => cause));
+  const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !told.has(cause));
   return {
     ...{ id: 'setbacks', title: 'Attempts that did not go well, by cause' },
     head: [{ title: 'cause' }, right('attempts'), right('slot time lost'), { title: 'what' }],
@@ -114,6 +149,7 @@ function setbackSection({ setbacks }: LogReport): Section {
       showHours(lostSeconds),
       describeCause(cause).what,
     ]),
+    after: costly.map(({ cause }) => `${cause}: ${describeCause(cause).remedy}`),
   };
 }
 
@@ -188,7 +224,7 @@ function slowestSection({ slowest }: LogReport): Section {
 }
 
 /** Which cache or origin gave how much. */
-export function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
+function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
   return {
     ...{ id: 'caches', title: 'Caches and origins' },
     head: [
@@ -203,7 +239,7 @@ export function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
 }
 
 /** What was asked for and used, and what to ask for. */
-export function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
+function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
   const amount = (value: number, { unit }: ResourceReport) =>
     `${Number(value.toFixed(2))}${unit === null ? '' : ` ${unit}`}`;
   return {

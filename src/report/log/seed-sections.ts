@@ -1,6 +1,8 @@
-import { showHours, showShare, type Section } from './sections.ts';
+import { showShare, type Section } from './sections.ts';
 import type { SeedView, SplitGroup } from './seed-view.ts';
 
+/** Also less than an hour, as the study has it. */
+const showHours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`;
 const right = (title: string) => ({ title, align: 'right' as const });
 
 /** The published study's tables. */

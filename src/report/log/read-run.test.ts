@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
-import { fold } from '../journal/fold.ts';
-import type { FaultKind } from '../fault/kinds.ts';
-import { summary } from './summary.ts';
+import type { Entry, Outcome, RunBody } from '../../journal/entry.ts';
+import { fold } from '../../journal/fold.ts';
+import type { FaultKind } from '../../fault/kinds.ts';
+import { readRun } from './read-run.ts';
 
 /** A run whose jobs each took so many seconds, from the first start of all. */
 function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[]): Entry[] {
@@ -39,12 +39,13 @@ function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[])
 test('completion counts the jobs that succeeded, from their first start', () => {
   const times = [10, 20, 30, 40, 1000];
   const jobs = times.map((seconds) => ({ seconds, outcome: 'success' as const }));
-  const { completion } = summary(fold(runOf([...jobs, { seconds: 9, outcome: 'failed' }])));
+  const { completion } = readRun('r', fold(runOf([...jobs, { seconds: 9, outcome: 'failed' }]))).report;
   assert.deepEqual(completion, { meanSeconds: 220, medianSeconds: 30, p95Seconds: 808 });
 });
 
 test('failures are counted by cause, the most frequent first, and their shares add up', () => {
-  const { failures, jobs } = summary(
+  const { failures, jobs } = readRun(
+    'r',
     fold(
       runOf([
         { seconds: 1, outcome: 'success' },
@@ -54,7 +55,7 @@ test('failures are counted by cause, the most frequent first, and their shares a
         { seconds: 1, outcome: 'lost' },
       ]),
     ),
-  );
+  ).report;
   assert.deepEqual(
     failures.map(({ cause, jobs: count, share }) => [cause, count, share]),
     [
@@ -63,10 +64,16 @@ test('failures are counted by cause, the most frequent first, and their shares a
       ['wrong-output', 1, 0.25],
     ],
   );
-  assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed, jobs.lost], [1, 1, 2, 1]);
+  assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed], [1, 1, 3]);
 });
 
 test('a run in which nothing has happened has figures, not errors', () => {
-  const empty = summary(fold([]));
+  const empty = readRun('r', fold([])).report;
   assert.deepEqual([empty.usefulShare, empty.completion.meanSeconds, empty.failures], [null, null, []]);
+});
+
+test('a job that never started is in the report from when the run was made', () => {
+  const created = runOf([{ seconds: 1, outcome: 'success' }]).slice(0, 1);
+  const { report } = readRun('r', fold(created));
+  assert.deepEqual([report.jobs.waiting, report.firstEventAt], [1, '2026-01-01T00:00:00.000Z']);
 });
