@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { withLease } from '../base/lease.ts';
+import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
@@ -10,6 +12,26 @@ import { copyFiles, writeRendered } from './place-files.ts';
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
+
+/**
+ * Runs `action`, which looks for an earlier run and makes one if there is none, while nobody else in the folder does: so the
+ * same command given twice at once makes one run.
+ */
+export async function whileCreating<T>(
+  { folder }: Plan,
+  { pid, clock }: { pid: number; clock: Clock },
+  action: () => Promise<T>,
+): Promise<T> {
+  const self = identifyProcess(pid);
+  // Where processes cannot be told apart, nobody can be waited for.
+  if (self === undefined) return await action();
+  const runs = path.join(folder, runsFolder);
+  const lease = path.join(runs, '.creating');
+  await mkdir(lease, { recursive: true }).catch((error: unknown) => {
+    throw cannotCreate(runs, error);
+  });
+  return await withLease(lease, self, clock, action);
+}
 
 /**
  * Makes the folder of a new run, whole or not at all: the plan, copies of the files it sends, what the pool

@@ -3,8 +3,8 @@ import type { Clock } from '../base/clock.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
 import { climb } from './climb.ts';
-import { createRun, newRunName } from './create-run.ts';
-import { findEarlier, type Earlier } from './find-earlier.ts';
+import { createRun, newRunName, whileCreating } from './create-run.ts';
+import { findEarlier, type Earlier, type EarlierRun } from './find-earlier.ts';
 import { whatChanged } from './what-changed.ts';
 import { readRunState } from './run-states.ts';
 import type { RoundsWorld } from './with-rounds.ts';
@@ -32,20 +32,36 @@ export interface Submitted {
  * told, and only a changed plan (or `isNew`) makes another run.
  */
 export async function submitRun(plan: Plan, pool: Pool, options: SubmitOptions): Promise<Submitted> {
-  const earlier = await findEarlier(plan);
-  const { same } = earlier;
-  if (same !== undefined && !options.isNew) {
-    const { folder, isEnded } = same;
-    if (isEnded)
-      return { folder, how: 'finished', why: await howEnded(folder, 'nothing changed since it ended') };
-    return await goOn(folder, pool, options, 'it has not ended and nothing changed');
-  }
-  const run = newRunName(plan, options.clock);
+  const { same } = await findEarlier(plan);
+  if (same !== undefined && !options.isNew) return await takeUp(same, pool, options);
+  const made = await whileCreating(plan, options, async () => {
+    const earlier = await findEarlier(plan);
+    return earlier.same === undefined || options.isNew
+      ? await create(plan, pool, earlier, options)
+      : earlier.same;
+  });
+  if (!('why' in made)) return await takeUp(made, pool, options);
+  await pool.submit(made.folder);
+  return made;
+}
+
+async function takeUp(
+  { folder, isEnded }: EarlierRun,
+  pool: Pool,
+  options: SubmitOptions,
+): Promise<Submitted> {
+  if (isEnded)
+    return { folder, how: 'finished', why: await howEnded(folder, 'nothing changed since it ended') };
+  return await goOn(folder, pool, options, 'it has not ended and nothing changed');
+}
+
+async function create(plan: Plan, pool: Pool, earlier: Earlier, options: SubmitOptions): Promise<Submitted> {
+  const { version, clock } = options;
+  const run = newRunName(plan, clock);
   const canary = rungsFor(plan, options.canary);
   const first = canary && firstRung(plan, canary[0] ?? 0);
   const rendering = await pool.render(plan, run, first);
-  const folder = await createRun(plan, rendering.files, options.version, options.clock, run, canary);
-  await pool.submit(folder);
+  const folder = await createRun(plan, rendering.files, version, clock, run, canary);
   const ahead = first === undefined ? '' : `; ${first.jobs.length} of ${plan.jobs.length} jobs go ahead`;
   return { folder, how: 'created', why: `${reason(plan, earlier, options)}; ${rendering.summary}${ahead}` };
 }

@@ -60,8 +60,13 @@ test('a file is submitted as it is, and its run is followed although every job h
   const files = { 'job.sub': description, 'run.sh': '#!/bin/sh\nset -e\necho m > model.pt\n[ "$1" != 1 ]\n' };
   const bench = await project(t, files);
   if (bench === undefined) return;
-  const { submitted, condor, findings } = await bench.run('job.sub', '--submit');
+  // Given twice at once, which makes one run.
+  const [{ submitted, condor, findings }, beside] = await Promise.all([
+    bench.run('job.sub', '--submit'),
+    bench.run('job.sub', '--submit'),
+  ]);
   assert.deepEqual([findings, condor.accepted, condor.messages], [[], true, []]);
+  assert.deepEqual(beside.submitted, submitted);
   const state = await finalState(submitted?.folder ?? '');
   assert.deepEqual(
     state?.jobs.map(({ outcome, attempts }) => [outcome, attempts.length]),

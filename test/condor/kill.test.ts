@@ -6,6 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { condorBench, type CondorBench } from './condor-bench.ts';
+import { runNames } from '../run-names.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 const file = `
@@ -53,7 +54,7 @@ async function slowSubmit(bench: CondorBench, script: string): Promise<void> {
 /** Waits until the run's journal names the process that asks the scheduler. */
 async function untilAsking({ folder }: CondorBench): Promise<void> {
   for (;;) {
-    const [run] = await readdir(path.join(folder, 'runs')).catch(() => []);
+    const [run] = await runNames(folder);
     const journal = path.join(folder, 'runs', run ?? '', 'journal.jsonl');
     if ((await readFile(journal, 'utf8').catch(() => '')).includes('"submitting"')) return;
     await systemClock.sleep(5);
@@ -64,7 +65,7 @@ async function assertOnce(t: TestContext, bench: CondorBench, args = commands.su
   const again = submit(bench, args);
   const [code] = await again.ended;
   assert.equal(code, 0);
-  const runs = await readdir(path.join(bench.folder, 'runs'));
+  const runs = await runNames(bench.folder);
   assert.equal(runs.length, 1);
   const constraint = `UpdraftRun == "${runs[0] ?? ''}"`;
   t.after(() => bench.tool('condor_rm', '-constraint', constraint).catch(() => undefined));
@@ -99,7 +100,7 @@ test('a submit that is killed together with condor_submit is done again', async 
   await untilAsking(bench);
   child.kill('SIGKILL');
   await ended;
-  const [run = ''] = await readdir(path.join(bench.folder, 'runs'));
+  const [run = ''] = await runNames(bench.folder);
   const journal = await readFile(path.join(bench.folder, 'runs', run, 'journal.jsonl'), 'utf8');
   const asking = journal.split('\n').find((line) => line.includes('"submitting"')) ?? '';
   process.kill((JSON.parse(asking) as { by: { pid: number } }).by.pid, 'SIGKILL');

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { testPool } from '../pool.ts';
 import { condorBench, type CondorBench } from './condor-bench.ts';
 import { ownPool } from './own-pool.ts';
+import { runNames } from '../run-names.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -48,7 +48,7 @@ test('a scheduler that does not answer is told in time by submit and stop, and s
   bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '30' };
   const again = await updraft(bench, 'submit');
   assert.equal(again.code, 0, again.err);
-  assert.equal((await readdir(path.join(bench.folder, 'runs'))).length, 1);
+  assert.equal((await runNames(bench.folder)).length, 1);
 
   process.kill(schedd, 'SIGSTOP');
   bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '2' };

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { makeImage } from '../condor/make-image.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { runNames } from '../run-names.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -62,7 +63,7 @@ async function project(t: TestContext, text: string): Promise<string> {
 }
 
 async function results(folder: string, file: string): Promise<string> {
-  const [name = ''] = await readdir(path.join(folder, 'runs'));
+  const [name = ''] = await runNames(folder);
   return await readFile(path.join(folder, 'runs', name, 'results', '0000', file), 'utf8');
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
@@ -10,6 +10,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { runNames } from '../run-names.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -125,7 +126,7 @@ export class ExampleBench {
   /** The only run of the example, and the folder of its first job's results. */
   async result(): Promise<{ state: RunState; results: string }> {
     const runs = path.join(this.folder, 'runs');
-    const [name = ''] = await readdir(runs);
+    const [name = ''] = await runNames(this.folder);
     return {
       state: await readRunState(path.join(runs, name)),
       results: path.join(runs, name, 'results', '0000'),

@@ -27,6 +27,19 @@ test('a finished run is told and not done again, until --new asks for another', 
   for (const run of runs) assert.equal((await loadRun(run)).tally.success, 1);
 });
 
+test('the same command given several times at once makes one run', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.describe('echo trained >> "$LOG"; echo 1 > model.pt');
+  const said = await Promise.all(Array.from({ length: 3 }, () => bench.updraft('run')));
+  assert.deepEqual(
+    said.map(({ code }) => code),
+    [0, 0, 0],
+  );
+  assert.equal(said.filter(({ err }) => err.startsWith('started ')).length, 1);
+  assert.equal((await bench.runs()).length, 1);
+  assert.deepEqual(await bench.trainings(), ['trained']);
+});
+
 test('a changed plan starts another run beside the one that goes on, and says what changed', async (t) => {
   const bench = await RunBench.make(t);
   await writeFile(path.join(bench.folder, 'train.sh'), untilGo);

@@ -17,6 +17,7 @@ import { startAgent } from '../../src/pool/local/agent-process.ts';
 import type { SuperviseOptions } from '../../src/pool/local/supervise.ts';
 import { supervisorState } from '../../src/pool/local/supervisor-state.ts';
 import { createRun } from '../../src/run/create-run.ts';
+import { runNames } from '../run-names.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
 const deadlineMs = 120_000;
@@ -127,7 +128,7 @@ export class RunBench {
 
   async runs(): Promise<string[]> {
     const runs = path.join(this.folder, 'runs');
-    return (await readdir(runs).catch(() => [])).sort().map((name) => path.join(runs, name));
+    return (await runNames(this.folder)).map((name) => path.join(runs, name));
   }
 
   /** Waits until the run's state is as asked for. */

@@ -11,7 +11,7 @@ import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { pluginScript } from '../../pool/condor/launcher.ts';
 import { agentExecutable, placePackedAgent } from '../../pool/condor/packed-agent.ts';
 import { requestOnce, SubmitRefused } from '../../pool/condor/submit-once.ts';
-import { createRun, newRunName } from '../../run/create-run.ts';
+import { createRun, newRunName, whileCreating } from '../../run/create-run.ts';
 import { findEarlier } from '../../run/find-earlier.ts';
 import type { Cli } from '../cli.ts';
 import { additions } from './additions.ts';
@@ -29,6 +29,8 @@ export interface PlannedRun {
   /** The statements that are given beside the file. */
   added: string[];
   withPlugin: boolean;
+  /** Another one was asked for, whatever there is. */
+  isNew: boolean;
   /** It is there already: the same command was given before. */
   isGoingOn: boolean;
 }
@@ -45,7 +47,7 @@ export async function plannedRun(
   const earlier = isNew ? undefined : await openRun(plan, await readFile(file, 'utf8'), withPlugin);
   const run = earlier ?? newRunName(plan, cli.clock);
   const added = additions(evidence.submission, path.join(plan.folder, runsFolder, run), withPlugin);
-  return { run, added, withPlugin, isGoingOn: earlier !== undefined };
+  return { run, added, withPlugin, isNew, isGoingOn: earlier !== undefined };
 }
 
 /** The run of this very text that has not ended, or of whose submission nobody has heard yet. */
@@ -69,24 +71,37 @@ export async function submitAdopted(
   evidence: Evidence,
   planned: PlannedRun,
 ): Promise<AdoptedRun> {
-  const { run, withPlugin, isGoingOn } = planned;
   const tools = await CondorTools.find(cli.env);
   const plan = adoptedPlan(file, evidence);
+  const made = planned.isGoingOn
+    ? planned
+    : await whileCreating(plan, cli, () => createAdopted(cli, file, evidence, planned));
+  const { run } = made;
   const folder = path.join(plan.folder, runsFolder, run);
-  if (!isGoingOn) {
-    const rendered = {
-      [condorFiles.submit]: await readFile(file, 'utf8'),
-      ...(withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
-    };
-    await createRun(plan, rendered, cli.version, cli.clock, run);
-  }
   try {
-    return { run, folder, cluster: await submit(cli, tools, file, folder, planned) };
+    return { run, folder, cluster: await submit(cli, tools, file, folder, made) };
   } catch (error) {
     // Nothing was queued, so there is no run to show.
     if (error instanceof SubmitRefused) await rm(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Makes the run's folder, unless the same command, given at the same time, has made it meanwhile. */
+async function createAdopted(
+  cli: Cli,
+  file: string,
+  evidence: Evidence,
+  planned: PlannedRun,
+): Promise<PlannedRun> {
+  const now = planned.isNew ? planned : await plannedRun(cli, file, evidence, planned);
+  if (now.isGoingOn) return now;
+  const rendered = {
+    [condorFiles.submit]: await readFile(file, 'utf8'),
+    ...(planned.withPlugin ? { [condorFiles.plugin]: pluginScript } : {}),
+  };
+  await createRun(adoptedPlan(file, evidence), rendered, cli.version, cli.clock, planned.run);
+  return planned;
 }
 
 async function submit(

@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { batches, type Batch, type Evidence } from '../../adopt/evidence.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
-import { survey } from '../../adopt/survey.ts';
 import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { usesOf, type Uses } from '../../check/code/uses.ts';
@@ -9,11 +8,8 @@ import { findAll, ordered, type Finding } from '../../check/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
-import { CondorTools } from '../../pool/condor/condor-tools.ts';
-import { findProfile } from '../../pool/condor/find-profile.ts';
-import { condorProfiles } from '../../pool/condor/profiles.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
-import { limitsOf } from '../adopt/limits-of.ts';
+import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
@@ -32,10 +28,7 @@ const softwareMs = 120_000;
 
 /** The lint of `adopt`, and what the servers and the image say beside it. */
 export async function checkSubmitFile(cli: Cli, file: string, image?: string): Promise<CheckedFile> {
-  const tools = await CondorTools.find(cli.env).catch(() => undefined);
-  const profile = tools === undefined ? condorProfiles.htcondor : await findProfile(undefined, tools);
-  const now = new Date(cli.clock.now());
-  const evidence = await survey({ file, env: cli.env, now, limits: limitsOf(profile) });
+  const evidence = await surveyFile(cli, file);
   const all = batches(evidence);
   const sent = await sentTexts(path.dirname(file), all);
   const code = readCode(all.flatMap(commandOf), sent);

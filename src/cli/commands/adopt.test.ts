@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { chmod, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -146,4 +147,20 @@ test('nothing that a file names is run', async (t) => {
     /how many jobs `queue x from \.\/list\.sh \|` makes is only known when/,
   );
   assert.equal(spawnSync('ls', { cwd, encoding: 'utf8' }).stdout.includes('ran\n'), false);
+});
+
+test("conditions are read by the access point's version", async (t) => {
+  const tool = (text: string): string => `#!/bin/sh\n${text}\n`;
+  const cwd = await temporaryFolder(t, {
+    'job.sub': good.replace('request_disk = 1 GB', 'if version >= 25.0\nrequest_disk = 1 GB\nendif'),
+    'run.sh': script,
+    'bin/condor_submit': tool('exit 0'),
+    'bin/condor_config_val': tool('exit 1'),
+    'bin/condor_version': tool("echo '$CondorVersion: 24.9.2 2025-01-01 $'"),
+  });
+  for (const name of await readdir(path.join(cwd, 'bin'))) await chmod(path.join(cwd, 'bin', name), 0o755);
+  const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
+  const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
+  assert.match(out, /no-request\n.*\n.*no `request_disk`/);
+  assert.match(out, /HTCondor 24\.9\.2 accepts the file/);
 });

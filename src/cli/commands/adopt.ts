@@ -4,7 +4,6 @@ import { Option, type Command } from 'commander';
 import type { Evidence } from '../../adopt/evidence.ts';
 import type { Finding } from '../../adopt/finding.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
-import { survey } from '../../adopt/survey.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { profiles, type ProfileName } from '../../job/spec.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -12,11 +11,8 @@ import { additionsDiff } from '../adopt/additions.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage } from '../adopt/read-usage.ts';
 import { reportText } from '../adopt/report-text.ts';
+import { surveyFile } from '../adopt/survey-file.ts';
 import { plannedRun, submitAdopted, type AdoptedRun } from '../adopt/submit-adopted.ts';
-import { condorProfiles, type Profile } from '../../pool/condor/profiles.ts';
-import { CondorTools } from '../../pool/condor/condor-tools.ts';
-import { findProfile } from '../../pool/condor/find-profile.ts';
-import { limitsOf } from '../adopt/limits-of.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 import { ToldFault } from '../told-fault.ts';
@@ -73,13 +69,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
     options.usage === undefined
       ? undefined
       : await readUsage(path.resolve(cli.cwd, options.usage), cli.signal);
-  const evidence = await survey({
-    file,
-    env: cli.env,
-    now: new Date(cli.clock.now()),
-    limits: limitsOf(await profileOf(cli, options.pool)),
-    ...(usage === undefined ? {} : { usage }),
-  });
+  const evidence = await surveyFile(cli, file, { pool: options.pool, usage });
   const findings = lintSubmission(evidence);
   const condor = await askCondor(cli, file, evidence.submission);
   if (options.json !== true)
@@ -98,13 +88,6 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   else if (isBad) throw errorsFound(file, argument);
   else if (options.json !== true)
     nextCommands(cli, [[`updraft adopt ${argument} --submit`, 'submit it as it is and watch it']]);
-}
-
-/** Of the access point where there is one, else of any HTCondor pool. */
-async function profileOf(cli: Cli, name: ProfileName | undefined): Promise<Profile> {
-  if (name !== undefined) return condorProfiles[name];
-  const tools = await CondorTools.find(cli.env).catch(() => undefined);
-  return tools === undefined ? condorProfiles.htcondor : findProfile(undefined, tools);
 }
 
 async function submit(

@@ -27,7 +27,7 @@ export async function unpackDebian({ folder, signal, ...tree }: DebianTree): Pro
     // Without user ids of one's own mmdebstrap falls back to a way that cannot install these packages.
     if (said.make.includes('chosen mode: fakechroot')) make.kill();
   });
-  unpack.stderr?.on('data', (chunk: Buffer) => void (said.unpack += chunk.toString()));
+  unpack.stderr.on('data', (chunk: Buffer) => void (said.unpack += chunk.toString()));
   const [made, unpacked] = await Promise.all([ended(make), ended(unpack)]);
   signal.throwIfAborted();
   if (said.make.includes('chosen mode: fakechroot')) throw new Error(noIds);

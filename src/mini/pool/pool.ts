@@ -191,4 +191,6 @@ export async function stopPool(state: PoolState, { clock, kill }: PoolWorld): Pr
   if (livenessOf(state.keeper) === 'alive') kill(state.keeper.pid, 'SIGKILL');
   while (livenessOf(state.keeper) === 'alive') await clock.sleep(20);
   await rm(stateFile(state.home), { force: true });
+  // Commands that could only say that the pool is gone would pass for an HTCondor of this machine.
+  await rm(state.bin, { recursive: true, force: true });
 }
