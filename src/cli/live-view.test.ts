@@ -105,6 +105,19 @@ test('in 80 columns a job without figures tells where it is', () => {
   );
 });
 
+test('in 80 columns a job that trains tells its epoch and where it is before all else', () => {
+  const state = fetching(1);
+  const [job] = state.jobs;
+  const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
+  const training = { epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65 };
+  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', training };
+  const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
+  assert.match(
+    liveView({ ...state, jobs }, frame(80)).join('\n'),
+    /^0000 +2 training .* 33 % epoch 3\/6 {2}GP-ARGO-ksu-backfill {2}loss 0\.…$/m,
+  );
+});
+
 test('no line is wider than the screen and there are no more lines than rows, whatever its size', async () => {
   const states = [fetching(50), await golden('retry-then-failure'), await golden('lost-agent')];
   for (const state of states)

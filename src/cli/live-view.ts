@@ -153,9 +153,10 @@ function jobLine(
   const place =
     widths.place > 0 ? ` ${pad(clip(printable(placeOf(attempt)), widths.place), widths.place)}` : '';
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
-  // Without a column of its own, the site comes where the figures leave room.
+  // Without a column of its own, the site comes behind the epoch, or where the figures of a transfer leave room.
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);
-  const words = [...jobFigures(job), ...jobNotes(job, now), ...(site === undefined ? [] : [printable(site)])];
+  const words = [...jobFigures(job), ...jobNotes(job, now)];
+  if (site !== undefined) words.splice(word === 'training' ? 1 : words.length, 0, printable(site));
   const detail = clip(words.join('  '), columns - used);
   const state = paint(pad(word, 13), styles[groupOf(job)], color);
   return clipPlain(`${start}${state}${bar}${place} ${detail}`, columns, used);
