@@ -3,7 +3,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { findPython } from './find-python.ts';
+import { failingImport, findPython } from './find-python.ts';
 
 test('an interpreter that lacks a module is passed over for one that has it', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
@@ -25,4 +25,28 @@ test('when no interpreter has the module, each one tried is named with what it l
   assert.equal(search.found, undefined);
   for (const { path: python, lacks } of search.tried)
     assert.match(`${python} ${lacks}`, /python3? no_such_module_anywhere/);
+});
+
+test('a quick look imports nothing: a module that is installed will do, and those asked before are passed over', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
+  t.after(() => rm(folder, { recursive: true }));
+  await writeFile(path.join(folder, 'breaks_on_import.py'), 'raise OSError("built for another machine")\n');
+  const env = { PATH: '/usr/bin:/bin', PYTHONPATH: folder };
+  const { found } = await findPython(['breaks_on_import.part', 'json'], env, { isQuick: true });
+  if (found === undefined) {
+    t.skip('this machine has no python3');
+    return;
+  }
+  const lacks = await failingImport(found, ['json', 'breaks_on_import'], env);
+  assert.equal(lacks, 'breaks_on_import (built for another machine)');
+  const others = await findPython(['json'], env, { isQuick: true, except: [{ path: found, lacks }] });
+  assert.notEqual(others.found, found);
+});
+
+test('an interpreter that a signal ends says so', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-python-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const python = path.join(folder, 'python3');
+  await writeFile(python, '#!/bin/sh\nkill -ILL $$\n', { mode: 0o755 });
+  assert.equal(await failingImport(python, ['torch'], {}), 'torch (SIGILL ended it)');
 });

@@ -8,7 +8,8 @@ import { PackSplitter } from './pack-splitter.ts';
 /** An archive of pixi-pack that was read through and found whole. */
 export interface InspectedPack {
   metadata: PackMetadata;
-  packages: number;
+  /** Names of its conda packages. */
+  packages: string[];
   form: 'executable' | 'tar';
   bytes: number;
   sha256: string;

@@ -55,13 +55,14 @@ interface Named {
   subdir?: string;
 }
 
+/** The name of a conda package's file. */
+export const condaFile = (url: string): string =>
+  decodeURIComponent(url.replace(/[?#].*$/, '').replace(/^.*\//, ''));
+
 /** `…/linux-64/pytorch-gpu-2.7.1-cuda129_mkl_h43a4b0b_304.conda` */
 function condaName(url: string): Named {
-  const [file = '', subdir] = url
-    .replace(/[?#].*$/, '')
-    .split('/')
-    .reverse();
-  const parts = decodeURIComponent(file)
+  const subdir = /([^/]+)\/[^/]*$/.exec(url.replace(/[?#].*$/, ''))?.[1];
+  const parts = condaFile(url)
     .replace(/\.(conda|tar\.bz2)$/, '')
     .split('-');
   const [build = '', version = ''] = [parts.pop(), parts.pop()];

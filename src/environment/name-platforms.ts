@@ -14,7 +14,7 @@ export function namePlatforms(lock: PixiLock, manifest: PixiManifest): PixiLock 
     const platforms = locked.platforms.map((platform) =>
       known.some(({ name }) => name === platform.name)
         ? platform
-        : { ...platform, name: sameAs(platform, free)?.name ?? platform.name },
+        : { ...platform, name: sameAs(platform, free)?.name ?? platform.name, inLock: platform.name },
     );
     return [environment, { ...locked, platforms }];
   });

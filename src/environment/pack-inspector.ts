@@ -28,8 +28,8 @@ export class PackInspector implements EntrySink {
     await this.#reader.write(piece);
   }
 
-  /** No more bytes come: what the archive says of itself, once all its packages are proven. */
-  finish(): { metadata: PackMetadata; packages: number } {
+  /** No more bytes come: what the archive says of itself, and its packages, once all of them are proven. */
+  finish(): { metadata: PackMetadata; packages: string[] } {
     this.#reader.end();
     if (!this.#reader.ended) throw brokenPack(this.#name, 'it is cut off');
     const text = this.#texts.get(metadataName);
@@ -38,8 +38,8 @@ export class PackInspector implements EntrySink {
     return { metadata, packages: this.#prove() };
   }
 
-  #prove(): number {
-    let packages = 0;
+  #prove(): string[] {
+    const packages: string[] = [];
     for (const [file, text] of this.#texts)
       if (file !== metadataName)
         for (const [name, sha256] of indexedPackages(text, this.#name)) {
@@ -47,7 +47,7 @@ export class PackInspector implements EntrySink {
           if (found === undefined) throw brokenPack(this.#name, `the package ${name} is missing in it`);
           if (sha256 !== undefined && found !== sha256)
             throw brokenPack(this.#name, `the package ${name} in it is damaged`);
-          packages++;
+          packages.push(name);
         }
     return packages;
   }

@@ -5,6 +5,8 @@ import type { LockedPackage } from './locked-package.ts';
 /** A platform as a lock names it: since version 7 one subdir can be there more than once, with and without CUDA. */
 export interface LockedPlatform {
   name: string;
+  /** What the lock calls it, where that is another name than the manifest's. */
+  inLock?: string;
   /** `linux-64` */
   subdir: string;
   /** Virtual packages it was solved for, like `__cuda=12.0`. */

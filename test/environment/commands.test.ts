@@ -4,15 +4,20 @@ import { chmod, cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import * as env from '../../src/cli/commands/env.ts';
+import { loadWorkspace } from '../../src/environment/load-workspace.ts';
+import { condaFile } from '../../src/environment/locked-package.ts';
+import { selectLocked } from '../../src/environment/pixi-lock.ts';
+import { readLock } from '../../src/environment/read-lock.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { makeConda } from './make-conda.ts';
 import { makeExecutable, makePack } from './make-pack.ts';
 
 const workspaces = path.join(import.meta.dirname, 'workspaces');
 
-async function workspace(t: TestContext): Promise<string> {
+async function workspace(t: TestContext, name = 'v6'): Promise<string> {
   const folder = await temporaryFolder(t, { 'bin/.keep': '' });
-  await cp(path.join(workspaces, 'v6'), folder, { recursive: true });
+  await cp(path.join(workspaces, name), folder, { recursive: true });
   return folder;
 }
 
@@ -45,7 +50,7 @@ test('show reads an archive through, and tells one that is cut', async (t) => {
   await writeFile(path.join(folder, 'good.sh'), archive);
   await writeFile(path.join(folder, 'cut.sh'), archive.subarray(0, 900));
   const { out } = await run(folder, 'show', 'good.sh');
-  assert.match(out, /whole: 1 packages for linux-\S+, each as its index says, made by pixi-pack 0\.7\.10/);
+  assert.match(out, /whole: 1 package for linux-\S+, each as its index says, made by pixi-pack 0\.7\.10/);
   assert.match(out, new RegExp(createHash('sha256').update(archive).digest('hex')));
   await assert.rejects(run(folder, 'show', 'cut.sh'), { kind: 'environment-broken' });
 });
@@ -78,22 +83,33 @@ test('a lock is checked without pixi as far as that goes, and by pixi where it i
   await assert.rejects(run(folder, 'lock', '--check'), /pixi failed: lock-file not up-to-date/);
 });
 
+/** A self-extracting archive with packages of the names that the lock has for an environment on a platform. */
+async function packOf(folder: string, environment: string, platform: string): Promise<Buffer> {
+  const { lock } = await loadWorkspace(path.join(folder, 'pixi.toml'));
+  const { packages } = selectLocked(lock, environment, platform);
+  const tiny = makeConda('tiny', '1.0', {});
+  return makeExecutable(
+    makePack({ packages: packages.map(({ url }) => ({ ...tiny, file: condaFile(url) })) }),
+  );
+}
+
+/** Stands in for pixi-pack: keeps its words and the lock it is to read, and gives out an archive that was made before. */
+const packing = (version: string): string => `[ "$1" = --version ] && { echo 'pixi-pack ${version}'; exit; }
+echo "$@" > "$folder/asked"
+while [ $# -gt 1 ]; do [ "$1" = --output-file ] && cp "$folder/made" "$2"; shift; done
+cp "$(dirname "$1")/pixi.lock" "$folder/read.lock"`;
+
 for (const [version, first] of [
   ['0.6.5', 'pack --environment'],
   ['0.7.10', '--environment'],
 ] as const)
   test(`pixi-pack ${version} is called in its own form, and its archive is named by its hash`, async (t) => {
     const folder = await workspace(t);
-    await writeFile(path.join(folder, 'made'), makeExecutable(makePack()));
-    await program(
-      folder,
-      'pixi-pack',
-      `[ "$1" = --version ] && { echo 'pixi-pack ${version}'; exit; }
-echo "$@" > "$folder/asked"
-while [ $# -gt 0 ]; do [ "$1" = --output-file ] && cp "$folder/made" "$2"; shift; done`,
-    );
+    const made = await packOf(folder, 'gpu', 'linux-64');
+    await writeFile(path.join(folder, 'made'), made);
+    await program(folder, 'pixi-pack', packing(version));
     const { out } = await run(folder, 'pack', '-e', 'gpu');
-    const sha256 = createHash('sha256').update(makeExecutable(makePack())).digest('hex');
+    const sha256 = createHash('sha256').update(made).digest('hex');
     const name = `mnist-gpu-${sha256.slice(0, 8)}.sh`;
     assert.equal(out, `[environment.pack]\nurl = "${name}"\nsha256 = "${sha256}"\n`);
     const asked = await readFile(path.join(folder, 'asked'), 'utf8');
@@ -105,6 +121,33 @@ while [ $# -gt 0 ]; do [ "$1" = --output-file ] && cp "$folder/made" "$2"; shift
       false,
     );
   });
+
+test('of platforms that share a subdir pixi-pack is shown only the one that is meant', async (t) => {
+  const folder = await workspace(t, 'v7');
+  await program(folder, 'pixi-pack', packing('0.7.10'));
+  await writeFile(path.join(folder, 'made'), await packOf(folder, 'default', 'linux-64-cuda'));
+  await run(folder, 'pack', '-p', 'linux-64-cuda');
+  const shown = readLock(await readFile(path.join(folder, 'read.lock'), 'utf8'), 'pixi.lock');
+  assert.deepEqual(
+    shown.environments.get('default')?.platforms.map(({ name, subdir }) => [name, subdir]),
+    [['linux-64-cuda', 'linux-64']],
+  );
+  assert.equal(selectLocked(shown, 'default', 'linux-64').packages.length, 6);
+});
+
+test('an archive with other packages than the lock has is not kept', async (t) => {
+  const folder = await workspace(t, 'v7');
+  await program(folder, 'pixi-pack', packing('0.7.10'));
+  await writeFile(path.join(folder, 'made'), await packOf(folder, 'default', 'linux-64-cuda'));
+  await assert.rejects(
+    run(folder, 'pack', '-p', 'linux-64'),
+    /it is not "default" on linux-64: pytorch-2\.5\.1-cpu\S+ is locked and not in it/,
+  );
+  assert.equal(
+    (await readdir(folder)).some((name) => /\.sh$/.test(name)),
+    false,
+  );
+});
 
 test('an archive that pixi-pack leaves broken is not kept', async (t) => {
   const folder = await workspace(t);

@@ -13,7 +13,6 @@ export interface ReceivedPack {
   tar: string;
   bytes: number;
   metadata: PackMetadata;
-  packages: number;
   /** The program and its first words; undefined where the archive brought none. */
   unpacker: [string, ...string[]] | undefined;
 }
@@ -41,11 +40,11 @@ export async function receivePack(
   try {
     asPublished = isProven(await fetchBytes(pack, (chunk) => splitter.write(chunk), attempt));
     splitter.end();
-    const { metadata, packages } = inspector.finish();
+    const { metadata } = inspector.finish();
     await chmod(program, 0o700);
     const brought = splitter.program;
     const unpacker: ReceivedPack['unpacker'] = brought && [program, ...brought.subcommand];
-    return { tar, bytes: (await stat(tar)).size, metadata, packages, unpacker };
+    return { tar, bytes: (await stat(tar)).size, metadata, unpacker };
   } catch (thrown) {
     throw asBroken(thrown, name, asPublished);
   }

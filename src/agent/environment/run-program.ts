@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { Env } from '../../base/env.ts';
+import { tellingLine } from '../../base/telling-line.ts';
 import type { World } from '../world.ts';
 
 export interface ProgramEnd {
@@ -54,9 +55,9 @@ export async function runProgram(
   }
 }
 
-/** The last line of what a program said, or how it ended. */
-export const lastWords = ({ said, status }: ProgramEnd): string =>
-  said
-    .split('\n')
-    .findLast((line) => line.trim() !== '')
-    ?.trim() ?? (status === null ? 'a signal ended it' : `it ended with status ${status ?? 'unknown'}`);
+/** Why a program failed, in its own words, or how it ended. */
+export function lastWords({ said, status }: ProgramEnd): string {
+  const line = tellingLine(said);
+  if (line !== '') return line;
+  return status === null ? 'a signal ended it' : `it ended with status ${status ?? 'unknown'}`;
+}

@@ -1,15 +1,20 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { hashName } from '../../environment/hash-name.ts';
-import { inspectPack } from '../../environment/inspect-pack.ts';
-import { describeLocked } from '../../environment/load-workspace.ts';
+import { inspectPack, type InspectedPack } from '../../environment/inspect-pack.ts';
+import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
+import { condaFile } from '../../environment/locked-package.ts';
+import { onePlatformLock } from '../../environment/one-platform-lock.ts';
+import { brokenPack } from '../../environment/pack-metadata.ts';
+import { selectLocked, type LockedSet } from '../../environment/pixi-lock.ts';
 import { needProgram, packWords } from '../../environment/pixi-tools.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
+import { counted } from '../plan-text.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
 import { openWorkspace, withChoice, type Choice } from './workspace.ts';
@@ -45,10 +50,11 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
       `${workspace.manifest.name ?? 'environment'}-${options.environment}.${ending}`,
     );
     const version = await runTool(cli, program, [...leading, '--version'], { capture: true });
+    const locked = selectLocked(workspace.lock, options.environment, options.platform);
     const words = packWords(version, {
       ...options,
       platform: facts.subdir,
-      manifest: workspace.manifestFile,
+      manifest: await unambiguous(workspace, locked, draft),
       output,
       executable: options.tar !== true,
       ...(options.pixiUnpack === undefined
@@ -57,12 +63,48 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
     });
     await runTool(cli, program, [...leading, ...words]);
     const found = await inspectPack(output, cli.signal);
+    checkContent(found, locked, path.basename(output));
     const file = path.join(folder, hashName(output, found.sha256));
     await rename(output, file);
     tell(cli, path.relative(cli.cwd, file), { ...found, ...options });
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
+}
+
+/** The manifest that means this platform only: the workspace's own, or a copy beside a lock that has no other. */
+async function unambiguous(
+  { manifestFile, lockFile, lock }: Workspace,
+  { environment, platform }: LockedSet,
+  draft: string,
+): Promise<string> {
+  const all = lock.environments.get(environment)?.platforms ?? [];
+  if (all.filter(({ subdir }) => subdir === platform.subdir).length < 2) return manifestFile;
+  const copy = path.join(draft, path.basename(manifestFile));
+  await copyFile(manifestFile, copy);
+  const text = onePlatformLock(await readFile(lockFile, 'utf8'), environment, platform);
+  await writeFile(path.join(draft, 'pixi.lock'), text);
+  return copy;
+}
+
+/** An archive of other packages than the lock's would be found out by the training. */
+function checkContent(
+  { packages }: InspectedPack,
+  { environment, platform, packages: locked }: LockedSet,
+  name: string,
+): void {
+  const wanted = new Set(locked.filter(({ kind }) => kind === 'conda').map(({ url }) => condaFile(url)));
+  const got = new Set(packages);
+  const [missing] = wanted.difference(got);
+  const [extra] = got.difference(wanted);
+  if (missing === undefined && extra === undefined) return;
+  const what =
+    missing === undefined ? `${extra ?? ''} is in it and not locked` : `${missing} is locked and not in it`;
+  throw brokenPack(
+    name,
+    `it is not "${environment}" on ${platform.name}: ${what}`,
+    'use a newer pixi-pack, or report this',
+  );
 }
 
 /** pixi-pack itself, or pixi, which can fetch and run it. */
@@ -78,13 +120,15 @@ async function packProgram(cli: Cli): Promise<[string, ...string[]]> {
 function tell(
   cli: Cli,
   file: string,
-  { bytes, sha256, packages, json }: { bytes: number; sha256: string; packages: number; json?: true },
+  { bytes, sha256, packages, json }: InspectedPack & { json?: true },
 ): void {
   if (json) {
-    cli.out(`${JSON.stringify({ file, bytes, sha256, packages })}\n`);
+    cli.out(`${JSON.stringify({ file, bytes, sha256, packages: packages.length })}\n`);
     return;
   }
-  cli.err(`${file}: ${packages} packages, ${formatSize(bytes)}, read through and found whole\n`);
+  cli.err(
+    `${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, read through and found whole\n`,
+  );
   cli.out(`[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
   nextCommands(cli, [
     [

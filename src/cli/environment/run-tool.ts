@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { tellingLine } from '../../base/telling-line.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 
@@ -11,7 +12,9 @@ interface ToolOptions {
   env?: Record<string, string>;
 }
 
-/** Runs a program of the machine and shows what it says; throws with its last line when it fails. */
+const mostSaid = 16_000;
+
+/** Runs a program of the machine and shows what it says; throws with the line that tells why when it fails. */
 export async function runTool(
   cli: Cli,
   program: string,
@@ -27,10 +30,10 @@ export async function runTool(
     signal: cli.signal,
     killSignal: 'SIGTERM',
   });
-  let [out, last] = ['', ''];
+  let [out, said] = ['', ''];
   const hear = (piece: Buffer): void => {
     const text = piece.toString('utf8');
-    last = text.trim().split('\n').at(-1) ?? last;
+    said = (said + text).slice(-mostSaid);
     if (!capture) cli.err(text);
   };
   child.stdout.on('data', (piece: Buffer) => {
@@ -43,12 +46,12 @@ export async function runTool(
     child.once('close', resolve);
   }).catch((error: unknown) => {
     cli.signal.throwIfAborted();
-    last = (error as Error).message;
+    said = (error as Error).message;
     return null;
   });
   if (status === 0) return out;
-  throw new Fault('environment-broken', `${path.basename(program)} failed: ${last}`, {
+  throw new Fault('environment-broken', `${path.basename(program)} failed: ${tellingLine(said)}`, {
     about: program,
-    fix: 'see what it said above',
+    ...(!capture && { fix: 'see what it said above' }),
   });
 }

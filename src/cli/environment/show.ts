@@ -10,6 +10,7 @@ import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
+import { counted } from '../plan-text.ts';
 import { factsText } from './facts-text.ts';
 import { openWorkspace } from './workspace.ts';
 
@@ -111,7 +112,9 @@ async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<voi
   }
   const { metadata, packages, form, bytes, sha256 } = found;
   const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
-  cli.out(`${word}\n  whole: ${packages} packages for ${metadata.platform}, each as its index says${by}\n`);
+  cli.out(
+    `${word}\n  whole: ${counted(packages.length, 'package')} for ${metadata.platform}, each as its index says${by}\n`,
+  );
   cli.out(
     `  form: ${form === 'tar' ? 'a tar, to be unpacked by pixi-unpack' : 'self-extracting'}, ${formatSize(bytes)}\n  sha256: ${sha256}\n`,
   );

@@ -6,7 +6,6 @@ import type { Command } from 'commander';
 import { hashName } from '../../environment/hash-name.ts';
 import { inspectPack } from '../../environment/inspect-pack.ts';
 import { Fault } from '../../fault/fault.ts';
-import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { describe } from '../../stage/data-files.ts';
 import { StagedRecord } from '../../stage/staged-record.ts';
@@ -17,6 +16,7 @@ import { Board, boardMode } from '../object/board.ts';
 import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageObject } from '../object/stage-object.ts';
+import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {
   tokenFile?: string;
@@ -52,7 +52,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   try {
     const object = await stageObject(
       {
-        ...{ cli, board, url, scratch, federation: createLocator(cli) },
+        ...{ cli, board, url, scratch, federation: openFederation(cli) },
         record: await StagedRecord.open(recordFile(cli, file, url)),
         ...(options.tokenFile === undefined ? {} : { tokenFile: options.tokenFile }),
         nameOf: (_, sha8) => hashName(file, sha8),
