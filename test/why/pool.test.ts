@@ -64,5 +64,5 @@ attempts = 2
     out,
     /Nothing more: 2 attempts failed, and the rules of the run allow 2\s+\(periodic_release in/,
   );
-  assert.match(out, /shown by\n {2}events\.log:\d+ /);
+  assert.match(out, /shown by\n {2}events\.log, byte \d+ /);
 });

@@ -16,7 +16,7 @@ const failsAs = (kind: string, words: RegExp) => (error: unknown) =>
 test('a log with one job is explained in full, and the next commands are named', async () => {
   const { out, err } = await runCommand(why, ['hold404.log'], { cwd: eventLogs });
   assert.match(out, /^7\.0 held: the input was not found \(404\)\n/);
-  assert.match(out, /shown by\n {2}hold404\.log:1782 {2}2026-11-15 00:13:43\n {6}012 Job was held\./);
+  assert.match(out, /shown by\n {2}hold404\.log, byte 1782 {2}2026-11-15 00:13:43\n {6}012 Job was held\./);
   assert.match(err, /updraft report hold404\.log/);
 });
 

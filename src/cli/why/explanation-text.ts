@@ -36,8 +36,8 @@ function evidenceLines(evidence: readonly Evidence[]): string[] {
 const sameAs = (a: Evidence, b: Evidence): boolean =>
   a.file === b.file && a.offset === b.offset && a.entry === b.entry;
 
-/** `events.log:1811` (a byte), or `journal.jsonl#12` (an entry's number). */
+/** `events.log, byte 1811` (a colon would pass for a line), or `journal.jsonl#12` (an entry's number). */
 function placeOf({ file, offset, entry }: Evidence): string {
-  if (offset !== undefined) return `${file}:${offset}`;
+  if (offset !== undefined) return `${file}, byte ${offset}`;
   return entry === undefined ? file : `${file}#${entry}`;
 }
