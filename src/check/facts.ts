@@ -15,6 +15,8 @@ export interface PlanFacts {
   customs: PoolCustoms | undefined;
   /** The image, where it is a file or folder of this machine that is sent with every job; a folder counts no bytes. */
   image?: { path: string; isThere: boolean; bytes: number } | undefined;
+  /** Of an image that every job fetches by its URL. */
+  fetchedImageBytes?: number;
 }
 
 /** One object, as every server that the federation names for it tells of it. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
+import { packName } from '../../job/planned-environment.ts';
 import type { PlanFacts } from '../facts.ts';
 import { findAll } from '../finding.ts';
 import { diskRules } from './disk.ts';
@@ -32,6 +33,15 @@ test('an image sent along takes disk, too', () => {
   assert.deepEqual(found(1e9, '5 GB', {}), []);
   assert.equal(found(1e9, '5 GB', { image })[0]?.rule, 'disk-too-small');
   assert.equal(found(1e9, '10 GB', { image })[0]?.rule, 'disk-tight');
+});
+
+test('an image that every job fetches by its URL takes disk, too, and so does a packed environment', () => {
+  assert.equal(found(1e9, '5 GB', { fetchedImageBytes: 8e9 })[0]?.rule, 'disk-too-small');
+  const facts = someFacts('[data.d]\nurl = "osdf:///env.sh"\n[resources]\ndisk = "2 GB"\n');
+  const pack = { ...facts.plan.data[0]!, name: packName, expect: { bytes: 3e9 } };
+  const plan = { ...facts.plan, data: [], environment: { delivery: 'pack' as const, pack } };
+  const [only] = findAll(diskRules, { ...facts, plan });
+  assert.match(only?.message ?? '', /disk = 2 GB cannot hold: 3 GB needed \(3 GB of environment\.pack\)/);
 });
 
 test('disk that was reckoned before the size was known is measured by what the servers tell', () => {

@@ -1,5 +1,6 @@
-import type { PlannedData } from '../../job/plan.ts';
 import { estimateDisk } from '../../job/estimate-disk.ts';
+import { fetchedBy, type PlannedData } from '../../job/plan.ts';
+import { packName } from '../../job/planned-environment.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
 import type { Found, Rule } from '../finding.ts';
@@ -9,7 +10,7 @@ export const diskRules: Rule<PlanFacts>[] = [
   {
     name: 'disk-too-small',
     level: 'error',
-    about: 'The data and the image alone are larger than the disk that is asked for.',
+    about: 'The data, the image and the packed environment alone are larger than the disk that is asked for.',
     check: (facts) => {
       const { least, asked } = needs(facts);
       return asked >= least.bytes ? [] : [short(facts, 'cannot hold', least)];
@@ -33,18 +34,18 @@ interface Need {
 }
 
 /** What the job needs at the very least, and what it is likely to need. */
-function needs({ plan, image: sent }: PlanFacts): { least: Need; likely: Need; asked: number } {
-  const imageBytes = sent?.bytes ?? 0;
-  const known = plan.data.filter(({ expect }) => expect.bytes !== undefined);
-  const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
-  const least = known.reduce((sum, source) => sum + sizeOf(source), imageBytes);
+function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
+  const { plan, image: sent, fetchedImageBytes = 0 } = facts;
+  const imageBytes = (sent?.bytes ?? 0) + fetchedImageBytes;
+  const isKnown = ({ expect }: PlannedData): boolean => expect.bytes !== undefined;
+  const fetched = fetchedBy(plan).filter(isKnown);
   const files = plan.files.reduce((sum, { bytes }) => sum + bytes, 0);
-  const estimate = estimateDisk('auto', known, files, plan.environment?.size);
+  const estimate = estimateDisk('auto', plan.data.filter(isKnown), files, plan.environment?.size);
   const image = imageBytes > 0 ? [`${formatSize(imageBytes)} of image`] : [];
   return {
     least: {
-      bytes: least,
-      why: [...known.map((source) => `${formatSize(sizeOf(source))} of data.${source.name}`), ...image].join(
+      bytes: fetched.reduce((sum, source) => sum + sizeOf(source), imageBytes),
+      why: [...fetched.map((source) => `${formatSize(sizeOf(source))} of ${labelOf(source)}`), ...image].join(
         ' + ',
       ),
     },
@@ -52,6 +53,9 @@ function needs({ plan, image: sent }: PlanFacts): { least: Need; likely: Need; a
     asked: plan.disk.bytes,
   };
 }
+
+const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
+const labelOf = ({ name }: PlannedData): string => (name === packName ? packName : `data.${name}`);
 
 function short({ plan, where }: PlanFacts, what: string, need: Need): Found {
   const { diskBytes } = plan.spec.resources;

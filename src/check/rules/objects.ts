@@ -90,7 +90,9 @@ export const objectRules: Rule<ObjectFacts>[] = [
       if (isProven || bytes === undefined || /^file:/i.test(url)) return undefined;
       return {
         message: `${label}: nothing says what it must be, so a cut or replaced object is not noticed`,
-        fix: `expect = { bytes = ${bytes} } in [${label}], or better sha256 or a manifest (\`updraft stage\`)`,
+        fix: label.startsWith('data.')
+          ? `expect = { bytes = ${bytes} } in [${label}], or better sha256 or a manifest (\`updraft stage\`)`
+          : `bytes = ${bytes} in [${label}], or better sha256`,
       };
     }),
   },

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
-import type { ObjectFact, PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
+import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import type { Code } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { usesOf, type Use, type Uses } from '../../check/code/uses.ts';
@@ -12,10 +12,11 @@ import { askSlots } from '../../pool/condor/ask-slots.ts';
 import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
-import { askObjects, objectsOf } from './ask-objects.ts';
+import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { notChecked, reasonOf, withoutTokens, type Gathered, type Told } from './gathered.ts';
 import { readTexts } from './read-texts.ts';
+import { sizesOf, withSizes } from './with-sizes.ts';
 
 /** What a check found, what it looked at, and what it could not. */
 export interface Checked extends Told {
@@ -52,9 +53,11 @@ export async function checkPlan(
     openPool(plan.spec.run.pool, cli).customs(plan),
     sentImage(plan),
   ]);
-  const sized = withSizes(plan, objects.facts.objects);
+  const sizes = sizesOf(objects.facts.objects);
+  const sized = withSizes(plan, sizes);
   const findings = checkFacts({
     ...{ plan: sized, where, customs, image: sent, code, uses, now: cli.clock.now() },
+    fetchedImageBytes: sizes.get(imageLabel) ?? 0,
     ...objects.facts,
     slots: slots.facts,
     software: software.facts,
@@ -116,21 +119,6 @@ function neededBy({ spec, files }: Plan, code: Code, where: Where): Uses {
     tools: [...found.tools, ...declared(ours, 'image', found.tools)],
     modules: [...found.modules, ...declared(roots, 'python', found.modules)],
   };
-}
-
-/** The plan with the sizes that servers told; the disk stays what will be asked for. */
-function withSizes(plan: Plan, objects: readonly ObjectFact[]): Plan {
-  const sizes = new Map(
-    objects.flatMap(({ label, servers }) => {
-      const bytes = servers.find(({ status }) => status === 200)?.bytes;
-      return bytes === undefined ? [] : [[label, bytes] as const];
-    }),
-  );
-  const data = plan.data.map((source) => {
-    const bytes = source.expect.bytes ?? sizes.get(`data.${source.name}`);
-    return bytes === undefined ? source : { ...source, expect: { ...source.expect, bytes } };
-  });
-  return { ...plan, data };
 }
 
 /** Only an image that is sent from here takes room in the job's own folder. */
