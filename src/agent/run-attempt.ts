@@ -5,7 +5,6 @@ import { recordOf } from '../journal/record-of.ts';
 import { startArriving, type Arriving } from './arriving-data.ts';
 import type { Attempt } from './attempt.ts';
 import { CheckpointKeeper } from './checkpoint/keeper.ts';
-import { choosePython } from './choose-python.ts';
 import { cleanUp } from './clean-up.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
 import { heedFailedJobs, tellFailedJob } from './failed-jobs.ts';
@@ -20,9 +19,10 @@ import { withPatience } from './patience.ts';
 import { leaveMark, takeMark } from './pause.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
-import { testEnvironment, testMachine } from './self-test/self-test.ts';
+import { testMachine } from './self-test/self-test.ts';
 import type { SharedNotes } from './shared-notes.ts';
 import type { Ended } from './shell.ts';
+import { SoftwareProof } from './software-proof.ts';
 import { stageData } from './stage-data.ts';
 import { stageFiles } from './stage-files.ts';
 import { limitTime } from './time-limit.ts';
@@ -62,6 +62,7 @@ export async function runAttempt(
 /** What has become of an attempt so far: whoever ends it must know, however far it came. */
 interface Course {
   root?: string;
+  proof?: SoftwareProof;
   arriving?: Arriving;
   keeper?: CheckpointKeeper | undefined;
   ended?: Ended;
@@ -83,6 +84,7 @@ async function inScratch(order: Order, world: World, note: Note, shared: SharedN
     fault = told(course.ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
   }
   if (fault !== undefined) await tellFailedJob(order, shared, fault);
+  course.proof?.stop();
   await course.arriving?.stop();
   if (course.isPaused) return { exit: checkpointExit, fault: undefined };
   try {
@@ -115,8 +117,10 @@ async function pursue(
     await heedFailedJobs(order, shared);
     await testMachine(bare);
   }
-  const attempt = await bringEnvironment(bare);
-  const code = paused?.code ?? (await prepare(attempt));
+  const equipped = await bringEnvironment(bare);
+  const code = paused?.code ?? (await prepare(equipped));
+  if (paused === undefined) course.proof = await SoftwareProof.begin(equipped);
+  const attempt = course.proof?.attempt ?? equipped;
   const keeper = (course.keeper = await CheckpointKeeper.open(attempt, code));
   if (paused === undefined) await keeper?.restore();
   else await keeper?.takeUp();
@@ -130,6 +134,7 @@ async function pursue(
       () => true,
       () => false,
     );
+  await course.proof?.leaveToTraining();
   const ended = await trainOn(course.arriving?.attempt ?? attempt, keeper, isDone);
   // What was trained on is judged with the rest: data that is not whole proves nothing.
   if (ended === 'paused' || ended.status === 0) await course.arriving?.whole();
@@ -140,7 +145,8 @@ async function pursue(
     return;
   }
   course.ended = ended;
-  await judge(attempt, ended, before);
+  if (ended.status !== 0) await course.proof?.explainFailure();
+  await judge(equipped, ended, before);
   keeper?.discard();
 }
 
@@ -148,10 +154,7 @@ async function pursue(
 async function prepare(attempt: Attempt): Promise<string> {
   attempt.world.signal.throwIfAborted();
   await checkResultsFolder(attempt.order);
-  const code = await stageFiles(attempt);
-  await choosePython(attempt);
-  await testEnvironment(attempt);
-  return code;
+  return await stageFiles(attempt);
 }
 
 /** Outputs decide: only a valid result is handed back. */

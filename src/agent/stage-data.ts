@@ -219,11 +219,11 @@ function tellEvents(object: string, { world, note }: Attempt): (event: FetchEven
       note({ kind: 'fetch-setback', object, server: event.server, fault: recordOf(event.fault) });
       return;
     }
-    // What was unpacked is garbage by now, and there is a lot of it.
-    releaseMemory();
     const now = world.clock.monotonic();
     if (now - toldAt < progressEveryMs) return;
     toldAt = now;
+    // What was unpacked is garbage by now, and there is a lot of it. Each time costs some milliseconds, so that it is not done more often.
+    releaseMemory();
     const { bytes, total, rate, server } = event;
     const known = total === undefined ? {} : { total };
     note({ kind: 'fetch-progress', object, bytes, rate, server, ...known });

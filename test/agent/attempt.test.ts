@@ -220,35 +220,6 @@ test('the training finds its parameters, its data folder and its own settings in
   assert.equal(bench.result('model.pt'), 'test-run 0000 1 it\'s "mine"\n');
 });
 
-test('a missing Python module is named before anything is fetched, with every interpreter that was asked', async (t) => {
-  const bench = await AgentBench.open(t);
-  const fake = bench.at('python3');
-  await writeFile(fake, '#!/bin/sh\necho "no_such_module (not here)" >&2\nexit 1\n', { mode: 0o755 });
-  const { exit, stderr } = await bench.run(
-    { environment: { python: ['no_such_module'] }, data: [{ url: 'file:///never/asked.tar' }] },
-    undefined,
-    { PATH: `${bench.folder}:${process.env['PATH'] ?? ''}` },
-  );
-  assert.equal(exit, 116);
-  assert.ok(stderr.includes(`${fake} lacks no_such_module (not here)`), stderr);
-  assert.match(stderr, /apt-get install python3-no-such-module/);
-  assert.deepEqual(bench.leftovers(), []);
-});
-
-test('python3 and python mean an interpreter that has the modules', async (t) => {
-  const bench = await AgentBench.open(t);
-  await writeFile(bench.at('python3'), '#!/bin/sh\nif [ "$1" = -c ]; then exit 0; fi\necho "chosen $*"\n', {
-    mode: 0o755,
-  });
-  const { exit } = await bench.run(
-    { environment: { python: ['anything'] }, train: { command: 'python "a b" > model.pt' } },
-    undefined,
-    { PATH: `${bench.folder}:${process.env['PATH'] ?? ''}` },
-  );
-  assert.equal(exit, 0);
-  assert.equal(bench.result('model.pt'), 'chosen a b\n');
-});
-
 test('an order that cannot be read or used is refused with the field that is wrong', async (t) => {
   const bench = await AgentBench.open(t);
   const missing = await bench.start(bench.at('nowhere.json')).finished;
