@@ -109,7 +109,7 @@ test('in 80 columns a job that trains tells its epoch and where it is before all
   const state = fetching(1);
   const [job] = state.jobs;
   const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
-  const training = { epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65 };
+  const training = { command: 'true', epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65 };
   const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', training };
   const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
   assert.match(

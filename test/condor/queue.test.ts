@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
@@ -88,31 +85,4 @@ test('a job held by hand is shown as held with the reason, and goes on when it i
   await bench.tool('condor_release', ...mine);
   const job = onlyJob(await bench.finish(run));
   assert.deepEqual([job.outcome, job.held], ['success', undefined]);
-});
-
-test('input that is not there is released a few times, then the job ends as held, with the cause', async (t) => {
-  const server = http.createServer((_, response) => response.writeHead(404).end('no')).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  const bench = await condorBench(t, {
-    'updraft.toml': `
-name = "missing"
-[train]
-command = "true"
-outputs = ["out.txt"]
-[data.gone]
-url = "http://127.0.0.1:${port}/gone.tar"
-method = "https"
-[run]
-pool = "condor"
-attempts = 2
-`,
-  });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  const job = onlyJob(await bench.finish(run));
-  assert.deepEqual([job.outcome, job.attempts.length], ['failed', 2]);
-  assert.equal(job.held?.kind, 'object-missing');
-  assert.match(job.held.message, /gone\.tar/);
 });

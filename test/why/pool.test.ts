@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
 import type { Explanation } from '../../src/recovery/explanation.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { condorBench } from '../condor/condor-bench.ts';
+import { condorBench, onlyJob } from '../condor/condor-bench.ts';
 
 test('a job that the agent gave up on a real pool is explained by the agent and by HTCondor’s log', async (t) => {
   const bench = await condorBench(t, {
@@ -35,7 +35,7 @@ attempts = 2
   );
 });
 
-test('an input that its server does not have is held, and the rules that release it are named', async (t) => {
+test('an input that its server does not have is released a few times, then held with the cause and the rules', async (t) => {
   const server = createServer((_request, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
   t.after(() => server.close());
   await once(server, 'listening');
@@ -56,7 +56,9 @@ attempts = 2
   });
   if (bench === undefined) return;
   const run = await bench.submit();
-  await bench.finish(run);
+  const job = onlyJob(await bench.finish(run));
+  assert.deepEqual([job.outcome, job.attempts.length, job.held?.kind], ['failed', 2, 'object-missing']);
+  assert.match(job.held?.message ?? '', /missing\.dat/);
   const { out } = await runCommand(why, [run], { cwd: bench.folder, env: bench.env });
   assert.match(out, /^0000 held: the input was not found \(404\)\n/);
   assert.match(out, /It has been held 2 times and released once, by a rule/);
