@@ -9,8 +9,13 @@ import { runSeedLeg, type Finished } from './seed-leg.ts';
 import { runUpdraftLeg } from './updraft-leg.ts';
 import { osgWorld } from './world.ts';
 
+interface Way {
+  name: string;
+  run: (setting: Setting) => Promise<Finished>;
+}
+
 /** The two ways, by the names under which they are chosen. */
-const ways: Record<string, { name: string; run: (setting: Setting) => Promise<Finished> }> = {
+const ways: Record<string, Way> = {
   seed: { name: 'as published', run: runSeedLeg },
   updraft: { name: 'Updraft', run: runUpdraftLeg },
 };
@@ -22,53 +27,58 @@ export interface ReplayOptions {
   seed: number;
   /** Seconds of the table for one of the replay. */
   scale: number;
+  /** Names of ways. */
   only: string[];
-  /** Both ways at once, where the figures do not matter. */
-  together: boolean;
   /** Leave all files. */
   keep: boolean;
   say: (line: string) => void;
   signal: AbortSignal;
 }
 
-/** Runs the ways on a pool of their own and accounts for them, by name. */
+/** Runs the ways at the same time, each on a pool of its own, and accounts for them, by name. */
 export async function runReplay(options: ReplayOptions): Promise<Map<string, Account>> {
-  const { scale, seed, say, signal } = options;
+  const { scale, seed, say } = options;
+  const chosen = options.only.map((key) => {
+    const way = ways[key];
+    if (way === undefined) throw new Error(`there is no way "${key}": ${Object.keys(ways).join(' or ')}`);
+    return way;
+  });
   await mkdir(cacheFolder, { recursive: true });
   // Not in /tmp: HTCondor gives every job one of its own.
   const folder = await mkdtemp(path.join(cacheFolder, 'osg-replay-'));
   try {
-    await using pool = await openPool(path.join(folder, 'pool'), scale, say, signal);
     const all = osgWorld(seed);
-    const setting: Setting = {
-      world: options.jobs < all.jobs.length ? cutWorld(all, options.jobs) : all,
-      dataset: makeDataset(path.join(folder, 'data'), seed),
-      ...{ scale, folder, say, pool: pool.state, signal },
-    };
-    return await runWays(setting, options);
+    const world = options.jobs < all.jobs.length ? cutWorld(all, options.jobs) : all;
+    const dataset = makeDataset(path.join(folder, 'data'), seed);
+    return await runWays(chosen, { world, dataset, scale, folder, say, signal: options.signal });
   } finally {
     if (options.keep) say(`kept in ${folder}`);
     else await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
   }
 }
 
-async function runWays(
-  setting: Setting,
-  { only, together, say }: ReplayOptions,
-): Promise<Map<string, Account>> {
-  const accounts = new Map<string, Account>();
-  const running: Promise<void>[] = [];
-  for (const key of only) {
-    const way = ways[key];
-    if (way === undefined) throw new Error(`there is no way "${key}": ${Object.keys(ways).join(' or ')}`);
-    say(`${way.name}: ${setting.world.jobs.length} jobs`);
-    const done = way.run(setting).then(async (finished) => {
-      accounts.set(way.name, await accountFor(setting, finished));
-      say(`${way.name}: over`);
-    });
-    running.push(done);
-    if (!together) await done;
-  }
-  await Promise.all(running);
-  return accounts;
+/** When one way fails, the other is ended, too. */
+async function runWays(chosen: Way[], common: Omit<Setting, 'pool'>): Promise<Map<string, Account>> {
+  const failed = new AbortController();
+  const signal = AbortSignal.any([common.signal, failed.signal]);
+  const running = chosen.map(async (way) => {
+    try {
+      return [way.name, await runWay(way, { ...common, signal })] as const;
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    }
+  });
+  await Promise.allSettled(running);
+  return new Map(await Promise.all(running));
+}
+
+async function runWay({ name, run }: Way, common: Omit<Setting, 'pool'>): Promise<Account> {
+  const { folder, scale, say, signal, world } = common;
+  await using pool = await openPool(await mkdtemp(path.join(folder, 'pool-')), scale, say, signal);
+  say(`${name}: ${world.jobs.length} jobs`);
+  const setting = { ...common, pool: pool.state };
+  const account = await accountFor(setting, await run(setting));
+  say(`${name}: over`);
+  return account;
 }

@@ -24,7 +24,7 @@ export async function runUpdraftLeg(setting: Setting): Promise<Finished & { run:
   const over = new AbortController();
   void evictAsScripted(setting, stage, cluster, AbortSignal.any([over.signal, setting.signal]));
   try {
-    const state = await untilOver(runFolder, setting.signal);
+    const state = await untilOver(runFolder, setting.world.jobs.length, setting.signal);
     const model = (job: number): string =>
       path.join(runFolder, 'results', String(job).padStart(4, '0'), 'model.json');
     return { jobs: runJobs(state), model, run: runFolder };
@@ -71,22 +71,27 @@ async function writeFiles(setting: Setting, { folder, worldFolder }: Stage): Pro
   );
 }
 
+/** Of the table's time: so often the next job gets its first slot. Two cores cannot start a hundred agents at once. */
+const matchEverySeconds = 660;
+
 /** A job is offered the same slot first as in the other way; what comes after is between Updraft and the pool. */
-function firstMatch({ world, pool }: Setting): string {
+function firstMatch({ world, pool, scale }: Setting): string {
   const names = pool.sites.map((site) => `"${site}"`).join(', ');
   const codes = world.jobs.map(({ firstSite }) => pool.sites.indexOf(firstSite)).join('');
-  return `(NumShadowStarts ?: 0) > 0 || TARGET.GLIDEIN_ResourceName == {${names}}[int(substr("${codes}", ProcId, 1))]`;
+  const site = `{${names}}[int(substr("${codes}", ProcId, 1))]`;
+  const since = `time() - QDate >= ProcId * ${matchEverySeconds / scale}`;
+  return `(NumShadowStarts ?: 0) > 0 || (TARGET.GLIDEIN_ResourceName == ${site} && ${since})`;
 }
 
-async function submit({ pool, scale }: Setting, { folder, federation }: Stage): Promise<string> {
+async function submit({ pool }: Setting, { folder, federation }: Stage): Promise<string> {
   const updraft = path.resolve(here, '../../bin/updraft.mjs');
   const env = {
     ...process.env,
     PATH: `${pool.bin}:${process.env['PATH'] ?? ''}`,
     UPDRAFT_OSDF_HOST: federation.discoveryHost,
     SSL_CERT_FILE: federation.caFile,
-    // Scaled like everything else, down to what a busy machine of two cores can tell from a pause of its own.
-    UPDRAFT_STALL_SECONDS: String(Math.max(1, 240 / scale)),
+    // Not scaled like everything else, or a busy machine of two cores could not tell a stall from a pause of its own.
+    UPDRAFT_STALL_SECONDS: '1.3',
   };
   const { stdout } = await run(process.execPath, [updraft, 'submit', folder, '--new', '--json'], {
     cwd: folder,
@@ -95,14 +100,16 @@ async function submit({ pool, scale }: Setting, { folder, federation }: Stage): 
   return (JSON.parse(stdout) as { folder: string }).folder;
 }
 
+/** Who looks at many jobs often takes from them what they are timed by. */
+const lookMsPerJob = 100;
 /** Rules of a run wait less long than this before they let a job go on. */
 const heldForGoodMs = 60_000;
 
 /** All jobs have ended; or those that have not are held, and no rule lets them go on. */
-async function untilOver(runFolder: string, signal: AbortSignal): Promise<RunState> {
+async function untilOver(runFolder: string, jobs: number, signal: AbortSignal): Promise<RunState> {
   let movedAt = systemClock.monotonic();
   for (;;) {
-    await systemClock.sleep(3000, signal);
+    await systemClock.sleep(Math.max(3000, lookMsPerJob * jobs), signal);
     const state = await readRunState(runFolder);
     const moving = state.jobs.filter(({ status, held }) => status !== 'ended' && held === undefined);
     const isOver = state.jobs.every(({ status }) => status === 'ended');
