@@ -10,6 +10,7 @@ import { openAgentJournal } from '../journal/file.ts';
 import { Chirp } from './chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './condor-ads.ts';
+import { openSoftware } from './environment/open-software.ts';
 import { liveNote } from './live-notes.ts';
 import { Notes, type Note } from './notes.ts';
 import { openSharedNotes } from './open-shared-notes.ts';
@@ -24,6 +25,7 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
 
   updraft-agent run ORDER.json       run the attempt the order describes
   updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
+  updraft-agent software ORDER.json  only bring up its software here, for an interactive job, and print the script that activates it
   updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
   updraft-agent -infile FILE -outfile FILE [-upload]
   updraft-agent --version
@@ -95,6 +97,14 @@ async function run(file: string, inSandbox: boolean): Promise<number> {
   return exit;
 }
 
+/** For an interactive job: stdout is the activation script, stderr is talk. */
+async function software(file: string): Promise<void> {
+  const ours = world();
+  const order = await readSandboxOrder(path.resolve(file), ours);
+  const talk = (line: string): void => void process.stderr.write(`${line}\n`);
+  process.stdout.write(`${await openSoftware(order, ours, talk)}\n`);
+}
+
 /** Makes the attempt ours, or says why it cannot be. */
 async function claim({ attemptFolder, attempt, job }: Order, pid: number): Promise<void> {
   const me = identifyProcess(pid);
@@ -132,6 +142,7 @@ async function main(words: string[]): Promise<number> {
   else if (word === '--help') process.stdout.write(help);
   else if ((word === 'run' || word === 'sandbox') && file !== undefined && more.length === 0)
     return await run(file, word === 'sandbox');
+  else if (word === 'software' && file !== undefined && more.length === 0) await software(file);
   else
     throw new Fault('usage', `cannot understand: ${words.join(' ')}`, {
       fix: 'updraft-agent run ORDER.json',

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { shellQuote } from '../../src/base/shell-quote.ts';
+import { makeExecutable, makePack } from '../environment/make-pack.ts';
 import { condorBench } from './condor-bench.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
 test(
-  'updraft shell gives a terminal on a machine of the pool, with the files of the training',
+  'updraft shell gives a terminal on a machine of the pool, with the files of the training and its software',
   { timeout: 240_000 },
   async (t) => {
     const bench = await condorBench(t, {
@@ -19,12 +21,17 @@ name = "by-hand"
 command = "cat hello.txt"
 files = ["hello.txt"]
 outputs = ["out.txt"]
+[environment]
+pack = "env.sh"
+[resources]
+memory = "500 MB"
 [run]
 pool = "condor"
 `,
       'hello.txt': 'sent along\n',
     });
     if (bench === undefined) return;
+    await writeFile(path.join(bench.folder, 'env.sh'), makeExecutable(makePack()));
     const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');
     // The terminal, as a person has one.
     const child = spawn('script', ['-qec', command, '/dev/null'], {
@@ -43,11 +50,14 @@ pool = "condor"
       said += chunk.toString();
       if (typed || !said.includes('Welcome to')) return;
       typed = true;
-      child.stdin.write('test -t 0 && cat hello.txt && echo "on $(basename "$(tty)")"; exit\n');
+      child.stdin.write('test -t 0 && cat hello.txt && echo "on $(basename "$(tty)")"\n');
+      child.stdin.write('. ./software.sh && tiny && echo "active: $TINY_ACTIVE"; exit\n');
     });
     const [code] = (await once(child, 'exit')) as [number | null];
     assert.equal(code, 0, said);
     assert.match(said, /sent along\r\n/);
     assert.match(said, /on \d+\r\n/);
+    assert.match(said, /tiny in \S+\/software\/env\r\n/);
+    assert.match(said, /active: yes, \S+\/software\/env\r\n/);
   },
 );

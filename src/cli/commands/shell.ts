@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openShell } from '../../pool/condor/open-shell.ts';
+import { softwareFile } from '../../pool/condor/prepare-software.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, layersOf, type JobFileOptions } from '../job-file-argument.ts';
 
@@ -12,6 +13,7 @@ export function configure(command: Command, cli: Cli): void {
       `
 Waits for a machine of the pool as one job of the run would get it (its CPUs, memory, GPUs and image), sends the files of
 [train] there and gives you a shell on it: to try the training by hand before a hundred jobs do. Data is not fetched.
+Software that comes as an archive of pixi-pack is unpacked and activated by what you type there first: . ./software.sh
 Leaving the shell ends the job. For pool = "condor".
 
 Example:
@@ -25,6 +27,8 @@ Exit codes: 0 the shell was left, 2 the pool knows no interactive jobs, 3 someth
         throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {
           fix: 'set pool = "condor" in [run]',
         });
-      await openShell(plan, cli.env);
+      if (plan.environment?.pack !== undefined)
+        cli.err(`the software comes as an archive; in the shell, bring it up with: . ./${softwareFile}\n`);
+      await openShell(plan, cli.env, cli.self);
     });
 }

@@ -34,6 +34,20 @@ const unpack = [
   'fi',
 ];
 
+/** Unpacks the agent and becomes it. */
+function starting(verb: 'sandbox' | 'software'): string[] {
+  return [
+    ...unpack,
+    `./${agent} --version > .${agent}.version || {`,
+    '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
+    `  exit ${exit}`,
+    '}',
+    `if [ -f ${authority} ]; then SSL_CERT_FILE=$PWD/${authority}; export SSL_CERT_FILE; fi`,
+    `exec ./${agent} ${verb} "$1"`,
+    '',
+  ];
+}
+
 /**
  * The job's executable: a shell script, so that half the bytes travel. What HTCondor brings back exists from the
  * start, or an attempt that is killed early would be held for outputs it could not make.
@@ -41,15 +55,11 @@ const unpack = [
 export const launcherScript = [
   '#!/bin/sh',
   `mkdir -p ${runFiles.jobs} ${runFiles.results}`,
-  ...unpack,
-  `./${agent} --version > .${agent}.version || {`,
-  '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
-  `  exit ${exit}`,
-  '}',
-  `if [ -f ${authority} ]; then SSL_CERT_FILE=$PWD/${authority}; export SSL_CERT_FILE; fi`,
-  `exec ./${agent} sandbox "$1"`,
-  '',
+  ...starting('sandbox'),
 ].join('\n');
+
+/** Unpacks and brings up the software of an interactive job; prints the script that activates it. */
+export const softwareScript = ['#!/bin/sh', ...starting('software')].join('\n');
 
 /** The agent as HTCondor's plugin; it runs before the job, in the same sandbox. */
 export const pluginScript = ['#!/bin/sh', ...unpack, `exec ./${agent} "$@"`, ''].join('\n');

@@ -9,10 +9,12 @@ import type { Plan } from '../../job/plan.ts';
 import { CondorTools } from './condor-tools.ts';
 import { findProfile } from './find-profile.ts';
 import { localImage, sifName } from './render-image.ts';
+import { prepareSoftware } from './prepare-software.ts';
 import { renderShell } from './render-submit.ts';
+import { userEnvironment } from './user-environment.ts';
 
 /** Opens a shell on a machine of the pool, with the plan's image, resources and files, on this terminal. */
-export async function openShell(plan: Plan, env: Env): Promise<void> {
+export async function openShell(plan: Plan, env: Env, self: readonly string[]): Promise<void> {
   const tools = await CondorTools.find(env);
   const [version, profile] = await Promise.all([tools.version(), findProfile(plan.spec.run.profile, tools)]);
   const folder = await mkdtemp(path.join(env['TMPDIR'] ?? '/tmp', 'updraft-shell-'));
@@ -25,7 +27,9 @@ export async function openShell(plan: Plan, env: Env): Promise<void> {
       await symlink(image, path.join(folder, sifName));
     }
     const run = `${plan.spec.name}-shell`;
-    const text = renderShell({ plan, profile, version, run, environment: {} });
+    const software = await prepareSoftware(folder, plan, profile, env, self);
+    const environment = software.length === 0 ? {} : userEnvironment(env, false);
+    const text = renderShell({ plan, profile, version, run, environment }, software);
     await writeFile(path.join(folder, 'shell.sub'), text);
     const child = spawn(tools.command('condor_submit'), ['-interactive', 'shell.sub'], {
       cwd: folder,

@@ -56,10 +56,13 @@ export function renderSubmit(input: SubmitInput): string {
 }
 
 /** The description of an interactive job: the same machine, image and files, and a shell instead of the training. */
-export function renderShell(input: SubmitInput): string {
-  const sent = input.plan.files.length > 0 ? [`transfer_input_files = ${runFiles.files}/`] : [];
+export function renderShell(input: SubmitInput, more: string[]): string {
+  const { environment } = input;
+  const inputs = [...(input.plan.files.length > 0 ? [`${runFiles.files}/`] : []), ...more];
+  const sent = inputs.length > 0 ? [`transfer_input_files = ${inputs.join(', ')}`] : [];
   return [
     ...imageLines(input.plan, input.version),
+    ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
     'should_transfer_files = YES',
     'when_to_transfer_output = ON_EXIT',
     'transfer_output_files = ""',
@@ -121,7 +124,8 @@ function checkpointLines({ spec }: Plan): string[] {
   return ['checkpoint_exit_code = 85', `transfer_checkpoint_files = ${runFiles.jobs}`];
 }
 
-function inputsOf(source: PlannedData): string[] {
+/** What HTCondor brings to the sandbox of a source. */
+export function inputsOf(source: PlannedData): string[] {
   const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
   if (source.method === 'native') return [nativeName(source)];
   if (source.method === 'stream') return token;
