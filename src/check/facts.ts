@@ -76,6 +76,8 @@ export interface SlotFacts {
   slots: SlotFact[];
   /** What the slots offer, for figures. */
   largest: { memoryBytes: number; diskBytes: number };
+  /** HTCondor cannot read the user's own condition, so that nothing else could be asked. */
+  isUnreadable?: boolean;
 }
 
 /** What the software that the job will run in really has. */

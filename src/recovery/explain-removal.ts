@@ -4,7 +4,7 @@ import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from './explanation.ts';
 import type { JobStory } from './job-story.ts';
 import { streaksOf, tellStreaks } from './past-attempts.ts';
-import { removalCause } from './removal-cause.ts';
+import { causeOfRemoved, removalCause } from './removal-cause.ts';
 import { showSpan } from './show-span.ts';
 import type { RunRules } from './what-is-done.ts';
 
@@ -16,11 +16,12 @@ export function explainRemoval(
   { reason, evidence }: Removal,
   rules: RunRules | undefined,
 ): Explanation {
-  const [cause, because] = removalCause(reason);
+  const [removal, because] = removalCause(reason);
   const before = beforeRemoval(story);
+  const cause = causeOfRemoved(removal, story.isHeld ? before.diagnosis?.cause : undefined);
   return {
     ...{ job: story.id, standing: 'removed', cause },
-    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[cause] ?? causeTitle(cause))}${sufferedFrom(before)}`,
+    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[removal] ?? causeTitle(removal))}${sufferedFrom(before)}`,
     because: [because, ...before.because],
     evidence: [...before.evidence, evidence],
     doing: ['Nothing: it has left the queue.'],

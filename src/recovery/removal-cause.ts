@@ -31,3 +31,7 @@ export function removalCause(reason: string): [Cause, string] {
       : `It was removed with these words: ${said}`,
   ];
 }
+
+/** Who removes a job that is on hold gives up on what held it: then that is why it has no good end. */
+export const causeOfRemoved = (removal: Cause, hold: Cause | undefined): Cause =>
+  hold === undefined || hold === 'user' || hold === 'staging' ? removal : hold;

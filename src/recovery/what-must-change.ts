@@ -6,8 +6,8 @@ export interface Changes {
   memory: boolean;
   disk: boolean;
   time: boolean;
-  /** Files of the user's that are not as the run has them, and whether they are to be used. */
-  files: { changed: readonly string[]; used: boolean };
+  /** Files of the user's that are not as the run has them, whether they are to be used, and whether there are any. */
+  files: { changed: readonly string[]; used: boolean; areSent: boolean };
 }
 
 export interface Need {
@@ -28,10 +28,11 @@ const ofNobody = new Set(['none', 'user', 'interrupted']);
 /** What must change before a job that stands so is tried again. Pure. */
 export function whatMustChange({ cause, because, advice }: Explanation, changes: Changes): Need {
   // An attempt that outgrew its memory is killed, and may tell no more than that.
-  if (ofMemory.has(cause) || isOutOfMemory(because)) return resource('memory', '--memory', changes.memory);
+  if (ofMemory.has(cause) || (isOutOfMemory(because) && !isOfGpu(because)))
+    return resource('memory', '--memory', changes.memory);
   if (ofDisk.has(cause)) return resource('disk', '--disk', changes.disk);
   if (ofTime.has(cause)) return resource('time, or a checkpoint,', '--time', changes.time);
-  if (ofFiles.has(cause)) return fileNeed(changes.files);
+  if (ofFiles.has(cause)) return fileNeed(changes.files, isOutOfMemory(because));
   if (ofNobody.has(cause)) return { what: 'Nothing: nothing was wrong with it.', isMet: true };
   const [first] = advice;
   if (isLasting(cause) && first !== undefined) return { what: first, isMet: undefined };
@@ -41,15 +42,20 @@ export function whatMustChange({ cause, because, advice }: Explanation, changes:
 const isOutOfMemory = (because: readonly string[]): boolean =>
   because.some((sentence) => /out of memory|MemoryError|cannot allocate memory/i.test(sentence));
 
+/** No --memory helps against that. */
+const isOfGpu = (because: readonly string[]): boolean =>
+  because.some((sentence) => /\b(CUDA|HIP|GPU)\b.*out of memory/i.test(sentence));
+
 const resource = (what: string, option: string, given: boolean): Need => ({
   what: `It needs more ${what} than it was given: ${given ? `${option} says how much` : `say how much with ${option}`}.`,
   isMet: given,
 });
 
-function fileNeed({ changed, used }: Changes['files']): Need {
+function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boolean): Need {
   const names = `${changed.slice(0, 4).join(', ')}${changed.length > 4 ? ` and ${changed.length - 4} more` : ''}`;
   const verb = changed.length === 1 ? 'has' : 'have';
-  const failed = 'The training itself failed';
+  const failed = isGpuMemory ? 'The memory of the GPU was too small for it' : 'The training itself failed';
+  const mend = isGpuMemory ? 'use a smaller batch' : 'mend the script';
   if (changed.length > 0 && used)
     return { what: `${failed}: ${names} ${verb} changed and will be used.`, isMet: true };
   if (changed.length > 0)
@@ -57,7 +63,11 @@ function fileNeed({ changed, used }: Changes['files']): Need {
       what: `${failed}: ${names} ${verb} changed since the run was made; --with-new-files uses that.`,
       isMet: false,
     };
-  return { what: `${failed}: mend the script, then try again with --with-new-files.`, isMet: false };
+  const then = areSent
+    ? `${mend}, then try again with --with-new-files`
+    : 'it is the command of the job file that must change, and that makes a new run (updraft run)';
+  const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) is for a new run' : '';
+  return { what: `${failed}: ${then}${gpu}.`, isMet: false };
 }
 
 function isLasting(cause: Explanation['cause']): boolean {

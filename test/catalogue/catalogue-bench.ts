@@ -69,7 +69,7 @@ outputs = ["out"]
 ${train}
 ${tables}
 [resources]
-memory = "128 MB"
+memory = "300 MB"
 disk = "300 MB"
 [run]
 pool = "condor"

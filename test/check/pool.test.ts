@@ -51,6 +51,16 @@ test('a small job matches every machine of the pool', async (t) => {
   assert.deepEqual(answer.findings, []);
 });
 
+test('a condition that HTCondor cannot read is refused, and not taken for a pool that cannot be asked', async (t) => {
+  const answer = await checked(t, { 'updraft.toml': `${job('')}requirements = 'Memory > (1'\n` });
+  if (answer === undefined) return;
+  const wrong = answer.findings.filter(({ level }) => level === 'error');
+  assert.deepEqual(
+    wrong.map(({ rule, line }) => [rule, line]),
+    [['requirements-invalid', 7]],
+  );
+});
+
 test('HTCondor itself says which condition of a job costs most', async (t) => {
   const resources = '[resources]\ngpus = 1\ngpu = { capability = 7.5, memory = "20 GB" }\nmemory = "2 GB"\n';
   const answer = await checked(t, { 'updraft.toml': job(resources) });

@@ -81,3 +81,11 @@ test('the OSPool wants a project and few GPUs; a plain pool does not mind', () =
   assert.deepEqual(rules(text, plain), []);
   assert.deepEqual(rules(condor, ospool), []);
 });
+
+test('memory that the agent alone would fill is a warning, except on the machine at hand', () => {
+  const small = '[resources]\nmemory = "128 MB"\n';
+  const [only, ...others] = found(small + condor, plain);
+  assert.deepEqual([only?.rule, only?.line, others.length], ['memory-small', 6, 0]);
+  assert.match(only?.message ?? '', /memory = 128 MB: the agent takes up to 250 MB while data comes/);
+  assert.deepEqual(rules(small, plain), []);
+});

@@ -48,6 +48,22 @@ export const limitRules: Rule<PlanFacts>[] = [
           ],
   },
   {
+    name: 'memory-small',
+    level: 'warning',
+    about: 'The memory asked for is less than what the agent itself takes while data comes.',
+    check: ({ plan, where }) => {
+      const { memoryBytes } = plan.spec.resources;
+      if (plan.spec.run.pool === 'local' || memoryBytes >= agentMemory) return [];
+      return [
+        {
+          message: `memory = ${formatSize(memoryBytes)}: the agent takes up to ${formatSize(agentMemory)} while data comes, and pools that watch memory end a job that has less`,
+          fix: `set memory = "${formatSize(agentMemory)}" or more in [resources]`,
+          place: where('resources', 'memory'),
+        },
+      ];
+    },
+  },
+  {
     name: 'gpus',
     level: 'warning',
     about: 'A job asks for more GPUs than the pool gives out soon.',
@@ -80,6 +96,9 @@ export const limitRules: Rule<PlanFacts>[] = [
           ],
   },
 ];
+
+/** Measured with transfers of several gigabytes. */
+const agentMemory = 250e6;
 
 const sizeOf = ({ expect }: PlannedData): number => expect.bytes ?? 0;
 const isNative = ({ method }: PlannedData): boolean => method === 'native';

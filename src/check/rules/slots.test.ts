@@ -34,6 +34,13 @@ test('each condition costs the machines that would match without it, the dearest
   );
 });
 
+test('a condition that HTCondor cannot read is an error at its place', () => {
+  const slots = { ...slotsOf(), conditions: [], isUnreadable: true };
+  const where = whereIn('[run]\npool = "condor"\nrequirements = "(x"\n');
+  const [only, ...others] = findAll(slotRules, { slots, where });
+  assert.deepEqual([only?.rule, only?.line, others.length], ['requirements-invalid', 7, 0]);
+});
+
 test('a job that no machine could run is an error that names the one condition to blame', () => {
   const [only, ...others] = found('gc', 'gc', 'mg');
   assert.deepEqual([only?.rule, only?.level, only?.line, others.length], ['no-slot', 'error', 20, 0]);

@@ -40,6 +40,21 @@ export function analyseSlots({ conditions, slots }: SlotFacts): {
 /** Rules about the machines of the pool as they are now. */
 export const slotRules: Rule<SlotRuleFacts>[] = [
   {
+    name: 'requirements-invalid',
+    level: 'error',
+    about: 'HTCondor cannot read the condition in `requirements`, and would refuse every job.',
+    check: ({ slots, where }) =>
+      slots?.isUnreadable === true
+        ? [
+            {
+              message: 'HTCondor cannot read `requirements`: it is no expression of its language',
+              fix: 'look for brackets and quotes that are not closed, and for = where == is meant; try it with: condor_status -constraint EXPRESSION',
+              place: where('run', 'requirements'),
+            },
+          ]
+        : [],
+  },
+  {
     name: 'no-slot',
     level: 'error',
     about: 'No machine of the pool could run the job, even when nothing else runs there.',

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
-import type { FederationLocator } from '../../federation/locator.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../job/plan.ts';
 import { packName } from '../../job/planned-environment.ts';
 import { formatSize } from '../../job/units.ts';
@@ -12,7 +12,6 @@ import type { Cli } from '../cli.ts';
 import { readProof } from '../object/proof.ts';
 import { askObject } from './ask-object.ts';
 import { reasonOf, type Gathered, type Looked, type Unchecked } from './gathered.ts';
-import { openFederation } from '../object/cli-patience.ts';
 
 /** What is asked about: a data set of a job file, or an input of a submit description. */
 export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
@@ -68,7 +67,7 @@ export async function askObjects(
   asked: readonly AskedObject[],
   timeoutMs: number,
 ): Promise<Gathered<ObjectsGathered>> {
-  const federation = openFederation(cli);
+  const federation = createLocator(cli);
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(timeoutMs)]);
   const answers = await mapLimited(asked, atOnce, (one) => askOne(cli, federation, one, signal));
   cli.signal.throwIfAborted();

@@ -134,6 +134,7 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
   if (plan.spec.run.pool !== 'condor') return await nothing();
   try {
     const facts = await askSlots(plan, where, await CondorTools.find(cli.env));
+    if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
     const said = `${matching} of ${total} match, ${free} with room now`;
     return { facts, looked: [{ what: 'machines of the pool', said }], unchecked: [] };

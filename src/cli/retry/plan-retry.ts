@@ -52,7 +52,7 @@ export async function planRetry(
   const { memoryBytes, diskBytes, timeSeconds } = wish.change;
   const changes = {
     ...{ memory: memoryBytes !== undefined, disk: diskBytes !== undefined, time: timeSeconds !== undefined },
-    files: { changed, used: wish.withNewFiles },
+    files: { changed, used: wish.withNewFiles, areSent: plan.files.length > 0 },
   };
   const jobs = lacking.map(({ job }) => job);
   const explanations = await explainRun(folder, state, jobs, now);

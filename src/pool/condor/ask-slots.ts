@@ -17,7 +17,13 @@ export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Pr
     ...conditions.map(({ ever }) => ever),
     conditions.map(({ now }) => `(${now})`).join(' && '),
   ];
-  const text = await tools.ask('condor_status', ['-constraint', whole, '-af:t', ...columns]);
+  let text: string;
+  try {
+    text = await tools.ask('condor_status', ['-constraint', whole, '-af:t', ...columns]);
+  } catch (error) {
+    if (await isReadable(plan.spec.run.requirements, tools)) throw error;
+    return { conditions: [], slots: [], largest: { memoryBytes: 0, diskBytes: 0 }, isUnreadable: true };
+  }
   const rows = text
     .split('\n')
     .filter((line) => line.trim() !== '')
@@ -33,6 +39,15 @@ export async function askSlots(plan: Plan, where: Where, tools: CondorTools): Pr
     slots: rows.map(readRow),
     largest: { memoryBytes: most(1, 2 ** 20), diskBytes: most(2, 2 ** 10) },
   };
+}
+
+/** Whether HTCondor can read the user's condition; without a word against it, it can. */
+async function isReadable(requirements: string | undefined, tools: CondorTools): Promise<boolean> {
+  if (requirements === undefined) return true;
+  return await tools.ask('condor_status', ['-limit', '1', '-constraint', `(${requirements})`]).then(
+    () => true,
+    (error: unknown) => !(error instanceof Fault && error.message.includes('invalid constraint')),
+  );
 }
 
 /** What is undefined for a machine does not match it, as in HTCondor. */
