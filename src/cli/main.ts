@@ -10,16 +10,17 @@ import { kinds } from '../fault/kinds.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
 import { commands } from './commands.ts';
+import { withMiniPool } from './mini/with-mini-pool.ts';
 import { showFault } from './show-fault.ts';
 import { terminalOf } from './terminal.ts';
 
-function world(): Cli {
+async function world(): Promise<Cli> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.on(name, () => stop.abort(new Fault('interrupted', 'stopped by the user')));
   const terminal = terminalOf(process.stdin, process.stdout);
   return {
-    env: process.env,
+    env: await withMiniPool(process.env),
     cwd: process.cwd(),
     clock: systemClock,
     version: packageJson.version,
@@ -84,7 +85,7 @@ async function program(cli: Cli, name: string | undefined): Promise<Command> {
 
 /** Runs one command line; the only place that turns a failure into a message and an exit code. */
 async function main(argv: string[]): Promise<number> {
-  const cli = world();
+  const cli = await world();
   try {
     const root = await program(
       cli,

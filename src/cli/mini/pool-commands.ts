@@ -14,7 +14,7 @@ import type { Cli } from '../cli.ts';
 import { aptInstall, mayInstall } from '../debian.ts';
 import { progressLine } from '../demo/progress-line.ts';
 import { nextCommands } from '../next-commands.ts';
-import { stateFolder } from './state-folder.ts';
+import { miniPoolHome } from './with-mini-pool.ts';
 
 interface Options {
   state?: string;
@@ -82,14 +82,17 @@ async function build(cli: Cli, home: string): Promise<PoolState> {
   }
 }
 
-function tell(cli: Cli, state: PoolState, { json }: Options): void {
-  const onPath = `export PATH=${shellQuote(state.bin)}:$PATH`;
-  if (json === true) cli.out(`${JSON.stringify({ running: true, ...state })}\n`);
-  else cli.out(`${onPath}\n`);
+function tell(cli: Cli, running: PoolState, { json, state }: Options): void {
+  const onPath = `export PATH=${shellQuote(running.bin)}:$PATH`;
+  cli.out(json === true ? `${JSON.stringify({ running: true, ...running })}\n` : `${onPath}\n`);
+  const [run, word]: [[string, string][], string] =
+    state === undefined
+      ? [[['updraft run --pool condor', 'your job file on it']], '']
+      : [[], ` --state ${shellQuote(state)}`];
   nextCommands(cli, [
-    [onPath, 'condor_submit, condor_q and the others, for this shell'],
-    ['condor_status', 'its sites and slots'],
-    ['updraft mini pool down', 'end it'],
+    ...run,
+    [onPath, "condor_q, condor_status and HTCondor's other commands, in this shell"],
+    [`updraft mini pool down${word}`, 'end it'],
   ]);
 }
 
@@ -125,7 +128,8 @@ const can = (file: string, mode: number): Promise<boolean> =>
     () => false,
   );
 
-const homeOf = (cli: Cli, { state }: Options): string => stateFolder(cli, 'mini-pool', state);
+const homeOf = (cli: Cli, { state }: Options): string =>
+  state === undefined ? miniPoolHome(cli.env) : path.resolve(cli.cwd, state);
 
 const help = `A real HTCondor pool on this machine, on loopback: three sites with slots of their own, some saying that they have a
 GPU, and Apptainer for jobs in containers. It comes from Debian's packages in a folder of its own (built once) and needs

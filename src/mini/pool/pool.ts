@@ -45,10 +45,13 @@ const stateFile = (home: string): string => path.join(home, 'state.json');
 
 /** The pool of this folder; undefined when none runs. */
 export async function runningPool(home: string): Promise<PoolState | undefined> {
-  const text = await readFile(stateFile(home), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  const state = JSON.parse(text) as PoolState;
-  return livenessOf(state.keeper) === 'alive' ? state : undefined;
+  try {
+    const state = JSON.parse(await readFile(stateFile(home), 'utf8')) as PoolState;
+    return livenessOf(state.keeper) === 'alive' ? state : undefined;
+  } catch {
+    // Never started, or cut off while it was written: then the pool did not come up.
+    return undefined;
+  }
 }
 
 /** Starts a real HTCondor with one startd per site and waits until every site offers its slots. */

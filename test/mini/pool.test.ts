@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { livenessOf } from '../../src/base/process-identity.ts';
+import type { PoolState } from '../../src/mini/pool/pool.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const run = promisify(execFile);
+const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+const description = 'shell = echo hello\nlog = a.log\noutput = a.out\nshould_transfer_files = YES\nqueue\n';
+
+/** A user with a home of any name and no HTCondor on the PATH; undefined, and the test skipped, where no pool can be had. */
+async function newUser(t: TestContext) {
+  const root = (await testPool(t))?.root;
+  if (root === undefined) return undefined;
+  const home = path.join(await temporaryFolder(t, { 'ho me $(x)/job.sub': description }), 'ho me $(x)');
+  const env = {
+    PATH: '/usr/bin:/bin:/usr/sbin:/sbin',
+    HOME: home,
+    XDG_CACHE_HOME: path.resolve(root, '../..'),
+  };
+  const updraft = async (...words: string[]): Promise<string> =>
+    (await run(process.execPath, [main, ...words], { cwd: home, env })).stdout;
+  const pool = async (word: string): Promise<PoolState & { running?: boolean; stopped?: boolean }> =>
+    JSON.parse(await updraft('mini', 'pool', word, '--json')) as PoolState;
+  return { home, env, updraft, pool, [Symbol.asyncDispose]: () => pool('down').then(() => undefined) };
+}
+
+test('a mini pool starts once, runs jobs for every command, survives a kill, and leaves nothing running', async (t) => {
+  await using user = await newUser(t);
+  if (user === undefined) return;
+  const { home, env, updraft, pool } = user;
+  assert.match(await updraft('mini', 'pool', 'status'), /^no pool runs here/);
+  const [state, same] = await Promise.all([pool('up'), pool('up')]);
+  assert.deepEqual(state, same);
+  assert.deepEqual(state.sites, ['CHTC-Spark-CE1', 'PDX-Coeus-CE1', 'GP-ARGO-ksu-backfill']);
+
+  // What `up` prints is for a shell; Updraft's own commands need nothing.
+  const line = await updraft('mini', 'pool', 'up');
+  await run('sh', ['-c', `${line} condor_submit job.sub && condor_wait -wait 120 a.log`], { cwd: home, env });
+  assert.equal(await readFile(path.join(home, 'a.out'), 'utf8'), 'hello\n');
+  assert.match(await updraft('adopt', 'job.sub'), /^HTCondor \d+\.\d+\.\d+ accepts the file$/m);
+
+  process.kill(state.keeper.pid, 'SIGKILL');
+  while (livenessOf(state.keeper) === 'alive') await new Promise(setImmediate);
+  assert.equal((await pool('status')).running, false);
+  const again = await pool('up');
+  assert.notDeepEqual(again.keeper, state.keeper);
+  assert.deepEqual([(await pool('down')).stopped, (await pool('down')).stopped], [true, false]);
+  assert.equal(livenessOf(again.keeper), 'dead');
+  assert.match(
+    await updraft('adopt', 'job.sub'),
+    /^HTCondor was not asked: condor_submit is not on the PATH$/m,
+  );
+});
