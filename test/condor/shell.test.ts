@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { shellQuote } from '../../src/base/shell-quote.ts';
@@ -32,11 +32,13 @@ pool = "condor"
     });
     if (bench === undefined) return;
     await writeFile(path.join(bench.folder, 'env.sh'), makeExecutable(makePack()));
+    const temporary = path.join(bench.folder, 'tmp');
+    await mkdir(temporary);
     const command = [process.execPath, main, 'shell'].map(shellQuote).join(' ');
     // The terminal, as a person has one.
     const child = spawn('script', ['-qec', command, '/dev/null'], {
       cwd: bench.folder,
-      env: { ...bench.env, TERM: 'dumb' },
+      env: { ...bench.env, TERM: 'dumb', TMPDIR: temporary },
     });
     t.after(() => child.kill());
     const missing = await new Promise((resolve) => child.once('spawn', resolve).once('error', resolve));
@@ -59,5 +61,6 @@ pool = "condor"
     assert.match(said, /on \d+\r\n/);
     assert.match(said, /tiny in \S+\/software\/env\r\n/);
     assert.match(said, /active: yes, \S+\/software\/env\r\n/);
+    assert.deepEqual(await readdir(temporary), []);
   },
 );

@@ -37,6 +37,8 @@ export async function openShell(plan: Plan, env: Env, self: readonly string[]): 
       stdio: 'inherit',
     });
     const [code] = (await once(child, 'exit')) as [number | null];
+    // The scheduler makes the folder anew when the job's last files find none.
+    await tools.ask('condor_wait', ['-wait', '30', 'shell.log'], folder).catch(() => '');
     if (code === 0) return;
     throw new Fault(
       'pool-unreachable',
