@@ -24,6 +24,12 @@ export function identifyProcess(pid: number): ProcessIdentity | undefined {
   return { pid, start: `${ourSpace()}/${ticks}`, host: os.hostname() };
 }
 
+/** This process; undefined on a system that has no `/proc`. */
+export function identifySelf(): ProcessIdentity | undefined {
+  const pid = Number.parseInt(readOrUndefined('/proc/self/stat') ?? '', 10);
+  return Number.isNaN(pid) ? undefined : identifyProcess(pid);
+}
+
 export function livenessOf({ pid, start, host }: ProcessIdentity): Liveness {
   // A laptop's host name changes with its network, and containers of one machine share its boot.
   if (start.startsWith(`${ourSpace()}/`)) return identifyProcess(pid)?.start === start ? 'alive' : 'dead';

@@ -57,6 +57,21 @@ test('the document is asked for over https, once, and names the director', async
   assert.equal(server.requests.length, 2);
 });
 
+test('a host where nobody listens is asked again only as long as somebody waits for it', async () => {
+  for (const [refusedMs, waits] of [
+    [3_500, 2],
+    [undefined, 4],
+  ] as const) {
+    const clock = jumpingClock();
+    const request = createRequest(createWire(clock, undefined));
+    const discovery = createDiscovery({
+      ...{ request, clock, plainHttp: plainHttpRule({}), userAgent: 'updraft/0', refusedMs },
+    });
+    await assert.rejects(discovery.discover('127.0.0.1:9'), /127\.0\.0\.1:9 refuses connections/);
+    assert.equal(clock.slept.length, waits);
+  }
+});
+
 test('callers at the same time share one question, and one who leaves does not stop the others', async (t) => {
   const { server, discover } = await host(t, [good]);
   const leaving = new AbortController();

@@ -24,6 +24,8 @@ interface DiscoveryOptions {
   clock: Clock;
   plainHttp: PlainHttpRule;
   userAgent: string;
+  /** How long a host that refuses connections is asked again. */
+  refusedMs?: number | undefined;
 }
 
 const wellKnown = '/.well-known/pelican-configuration';
@@ -78,7 +80,8 @@ async function tryOnce(
     return refused(options, host, answer);
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    return { failed: failed(host, error.message, error), again: error.mayPass, patienceMs };
+    const patience = error.reason === 'refused' ? (options.refusedMs ?? patienceMs) : patienceMs;
+    return { failed: failed(host, error.message, error), again: error.mayPass, patienceMs: patience };
   }
 }
 

@@ -19,6 +19,8 @@ interface LocatorOptions {
   uid: number;
   clock: Clock;
   version: string;
+  /** Milliseconds for which a federation's host that refuses connections is asked again; usually as one that is silent. */
+  refusedMs?: number;
 }
 
 /** A locator that also lends its connections, for the small requests about objects. */
@@ -27,7 +29,14 @@ export interface FederationLocator extends Locator, Discovery {
 }
 
 /** Finds objects by `osdf:`, `stash:`, `pelican:`, `https:`, `http:` and `file:` URLs. */
-export function createLocator({ env, cwd, uid, clock, version }: LocatorOptions): FederationLocator {
+export function createLocator({
+  env,
+  cwd,
+  uid,
+  clock,
+  version,
+  refusedMs,
+}: LocatorOptions): FederationLocator {
   const ca = readTrust(env);
   const wire = createWire(clock, ca);
   const request = createRequest(wire);
@@ -38,7 +47,7 @@ export function createLocator({ env, cwd, uid, clock, version }: LocatorOptions)
     request,
     plainHttp,
     identity,
-    discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent }),
+    discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent, refusedMs }),
     director: createDirector({ request, clock, headers }),
     tokens: createTokens({ env, cwd, uid, clock }),
   };

@@ -21,6 +21,8 @@ interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal
 const forData = new Set(['X-Transfer-Status', 'TE']);
 const redirects = 5;
 const patienceMs = 15_000;
+/** Nobody listens there: that seldom passes while somebody waits for an answer. */
+const refusedMs = 3_000;
 
 /** Asks one server something small about an object, with all it needs to know of us. */
 export async function requestObject(
@@ -55,7 +57,8 @@ export async function requestPatiently(
       if (!mayPass(answer.status)) return { done: answer };
       return refused(located.url, request.server, answer, { now: clock.now(), patienceMs });
     } catch (error) {
-      return silent(located.url, error, patienceMs);
+      const isRefused = error instanceof NoAnswer && error.reason === 'refused';
+      return silent(located.url, error, isRefused ? refusedMs : patienceMs);
     }
   });
 }

@@ -407,6 +407,14 @@ test('a dead server is passed over, and when all are dead the fault says so', as
   );
 });
 
+test('where nobody was ever reached, patience may be shorter than with a server that breaks', async (t) => {
+  const server = { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' as const };
+  const s = await scene(t, []);
+  const policy = { laps: 6, unreachedLaps: 2 };
+  await fails(s.fetch({ locator: locatorOf([{ server, seen: [] }]), policy }), 'servers-unreachable');
+  assert.equal(s.setbacks().filter((kind) => kind === 'servers-unreachable').length, 2);
+});
+
 test('as long as bytes move the transfer goes on, however often a server breaks', async (t) => {
   const bytes = objectBytes(12 * mebibyte);
   const fragile: ServerOptions = {

@@ -15,6 +15,8 @@ export interface Policy {
   quietSeconds: number;
   /** Give up when every server has failed so often since the last progress. */
   laps: number;
+  /** The same while no server has ever been reached: nobody listens there, or its name is unknown. */
+  unreachedLaps: number;
   /** How long to wait, after the last byte, for a digest that a server is still computing. */
   digestSeconds: number;
   /** Bytes that may arrive ahead of their turn when they are needed in order. */
@@ -30,6 +32,7 @@ export const defaultPolicy: Policy = {
   budgetSeconds: undefined,
   quietSeconds: 600,
   laps: 6,
+  unreachedLaps: 6,
   digestSeconds: 60,
   windowBytes: 64 << 20,
 };

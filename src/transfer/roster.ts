@@ -1,5 +1,6 @@
 import type { Located, ObjectServer } from '../federation/located.ts';
 import { closedBreaker, tripped, type Breaker } from './breaker.ts';
+import type { Policy } from './policy.ts';
 import { RateMeter } from './rate-meter.ts';
 import type { Setback } from './setback.ts';
 
@@ -84,6 +85,15 @@ export class Roster {
   /** Every server that could be asked has failed once more since the last progress. */
   get lapDone(): boolean {
     return this.#staysWith === undefined && this.#usable.every(({ tries }) => tries > this.#lap);
+  }
+
+  /** Whether another lap may bring something; patience is less where no server could ever be connected to. */
+  hasLapsLeft({ laps, unreachedLaps }: Pick<Policy, 'laps' | 'unreachedLaps'>): boolean {
+    const isUnreached = ({ bytes, last }: Source) =>
+      bytes === 0 && last?.fault.kind === 'servers-unreachable';
+    return (
+      this.nextAt() !== undefined && this.#lap < (this.sources.every(isUnreached) ? unreachedLaps : laps)
+    );
   }
 
   /** No server rests: whoever could be asked is free now. */

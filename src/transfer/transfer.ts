@@ -302,7 +302,7 @@ export class Transfer implements PieceContext {
     const direct = this.#roster.lap > 1 || nextAt === undefined;
     await this.#locateAgain(direct);
     this.segments.forgive();
-    if (this.#roster.nextAt() !== undefined && this.#roster.lap < this.policy.laps) return;
+    if (this.#roster.hasLapsLeft(this.policy)) return;
     if (this.#roster.sources.some(({ disagrees }) => disagrees) && (await this.#tryRestart())) return;
     throw this.#truest();
   }

@@ -11,10 +11,12 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { diskFault, statIfThere } from './disk-fault.ts';
+import { markOwner, removeLeftOver, stagingPrefix } from './staging-owner.ts';
 
 /**
  * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
- * target, so that publishing is a rename on one file system and taking it back leaves no trace.
+ * target, so that publishing is a rename on one file system and taking it back leaves no trace. What a killed process
+ * left in the same place goes, too.
  */
 export class Staging {
   /** Where the archive's tree grows: an ordinary folder in a private one. */
@@ -29,7 +31,9 @@ export class Staging {
       let nearest = under ?? this.#into;
       while (!existsSync(nearest)) nearest = path.dirname(nearest);
       if (nearest === this.#into) this.#into = nearest = realpathSync(nearest);
-      this.#hidden = mkdtempSync(path.join(nearest, '.updraft-unpack-'));
+      this.#hidden = mkdtempSync(path.join(nearest, stagingPrefix));
+      markOwner(this.#hidden);
+      removeLeftOver(nearest, this.#hidden);
       this.folder = path.join(this.#hidden, 'tree');
       mkdirSync(this.folder);
     } catch (error) {

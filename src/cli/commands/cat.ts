@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { createLocator } from '../../federation/locator.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { objectName } from '../object/object-name.ts';
 import { checkProof, readProof, type ProofOptions } from '../object/proof.ts';
 import { setbackWords, verifiedWords } from '../object/transfer-words.ts';
+import { openFederation, promptPolicy } from '../object/cli-patience.ts';
 
 interface Options extends ProofOptions {
   tokenFile?: string;
@@ -27,11 +27,11 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   checkProof(options, urls.length);
   // A name that cannot be one is told before anything is written.
   for (const url of urls) objectName(url, cli.env);
-  const locator = createLocator(cli);
+  const locator = openFederation(cli);
   const { tokenFile } = options;
   for (const url of urls) {
     const access: FetchOptions = {
-      ...{ locator, clock: cli.clock, signal: cli.signal },
+      ...{ locator, clock: cli.clock, signal: cli.signal, policy: promptPolicy },
       ...(tokenFile === undefined ? {} : { tokenFile }),
     };
     const proof = await readProof(cli, url, options, access);

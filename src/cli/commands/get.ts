@@ -1,6 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { mapLimited } from '../../base/map-limited.ts';
-import { createLocator } from '../../federation/locator.ts';
 import { unpackModes } from '../../job/spec.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
@@ -11,6 +10,7 @@ import { isUrl } from '../object/object-name.ts';
 import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { nextCommands } from '../next-commands.ts';
+import { openFederation } from '../object/cli-patience.ts';
 
 interface Options extends ProofOptions {
   recursive?: true;
@@ -46,7 +46,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   const wanted = readWords(words);
-  const federation = createLocator(cli);
+  const federation = openFederation(cli);
   const { recursive = false, json, into, tokenFile } = options;
   const unpack = options.unpack === true ? 'auto' : options.unpack;
   const folder = into ?? (unpack === undefined ? undefined : (wanted.target ?? '.'));

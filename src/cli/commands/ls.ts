@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { pad } from '../../base/text-table.ts';
 import { listCollection, walkCollection, type CollectionEntry } from '../../federation/list-collection.ts';
-import { createLocator } from '../../federation/locator.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
+import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {
   long?: true;
@@ -27,7 +27,7 @@ export function configure(command: Command, cli: Cli): void {
 async function ls(cli: Cli, url: string, options: Options): Promise<void> {
   const { tokenFile } = options;
   const how = {
-    federation: createLocator(cli),
+    federation: openFederation(cli),
     signal: cli.signal,
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };

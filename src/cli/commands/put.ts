@@ -2,7 +2,7 @@ import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
 import { putObject, type Put } from '../../federation/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
@@ -10,6 +10,7 @@ import { Board, boardMode } from '../object/board.ts';
 import { listUploads, type PutItem } from '../object/put-items.ts';
 import { counted, endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
+import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {
   recursive?: true;
@@ -45,7 +46,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = await listUploads(cli, words, options.recursive === true);
-  const federation = createLocator(cli);
+  const federation = openFederation(cli);
   const board = new Board(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);

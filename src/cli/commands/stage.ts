@@ -4,11 +4,11 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
 import { describe, listSamples } from '../../stage/data-files.ts';
 import { planShards, type Shard } from '../../stage/plan-shards.ts';
+import { shuffleSamples } from '../../stage/shuffle-samples.ts';
 import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { stateFolder } from '../mini/state-folder.ts';
@@ -19,10 +19,12 @@ import { manifestSuffix } from '../object/proof.ts';
 import { stageNames, type StageNames } from '../object/stage-names.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
 import { counted } from '../object/tell-results.ts';
+import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {
   shardSize: string;
   shard: boolean;
+  shuffle?: true;
   dryRun?: true;
   tokenFile?: string;
   manifests?: string;
@@ -43,6 +45,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('<url>', 'folder of a federation to upload to')
     .option('--shard-size <size>', 'size of the tars a folder is packed into', '1GB')
     .option('--no-shard', 'pack a folder into one tar')
+    .option('--shuffle', 'mix the files of all folders, for trainings that begin before all data is there')
     .option('--dry-run', 'say what would be made, and upload nothing')
     .option('--token-file <file>', 'file with the token, instead of the usual places')
     .option('--manifests <folder>', 'keep manifests here too, with a key, to be sent with the jobs')
@@ -63,7 +66,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   const board = new Board(cli, boardMode(cli, options), 0);
   const { tokenFile, manifests, json } = options;
   const staging: Staging = {
-    ...{ cli, board, url, scratch, federation: createLocator(cli) },
+    ...{ cli, board, url, scratch, federation: openFederation(cli) },
     record: await StagedRecord.open(recordFile(cli, dataset.path, url)),
     ...(tokenFile === undefined ? {} : { tokenFile }),
     ...(manifests === undefined ? {} : { manifests: path.resolve(cli.cwd, manifests) }),
@@ -114,8 +117,9 @@ async function openDataSet(cli: Cli, word: string, options: Options): Promise<Da
   if (info === undefined) throw new Fault('file-invalid', `${word} is not there`, { about: place });
   const shape = !info.isDirectory() ? 'file' : options.shard ? 'shards' : 'whole';
   const names = stageNames(place, shape);
+  const samples = options.shuffle ? shuffleSamples(listSamples(place)) : listSamples(place);
   const shards =
-    shape === 'file' ? onlyFile(place) : planShards(listSamples(place), shape === 'shards' ? size : Infinity);
+    shape === 'file' ? onlyFile(place) : planShards(samples, shape === 'shards' ? size : Infinity);
   return { path: place, shape, names, shards: atLeastOne(shards, word) };
 }
 
@@ -197,11 +201,14 @@ hold a hash of the content, so no cache can hand out an older version. Beside ea
 SHA-256 of each chunk: \`updraft get --staged\` and the agent prove every byte by it. The same command again goes on
 where it stopped. With --manifests, manifests are also kept in a folder of yours and sent with the jobs: then the proof does
 not come the way the data comes, and a key in it that no cache sees makes it ten times cheaper to compute.
+With --shuffle files go into the tars in the order of a hash of their names instead: a training that takes data as it
+arrives sees all classes from the first second on. The list of all files is then held in memory.
 
 Examples:
   $ updraft stage imagenet/train osdf:///my-project/imagenet --dry-run
   $ updraft stage imagenet/train osdf:///my-project/imagenet >> updraft.toml
   $ updraft stage imagenet/train osdf:///my-project/imagenet --manifests manifests >> updraft.toml
+  $ updraft stage imagenet/train osdf:///my-project/imagenet --shuffle >> updraft.toml
   $ updraft stage labels.csv osdf:///my-project
 
 Exit codes: 0 all is there and proven; 2 wrong usage; 3 a file cannot be read; 5 stopped by the user; 93 to 95 token;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { createLocator } from '../../federation/locator.ts';
 import type { Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
 import { viewServer, type ServerView } from '../../federation/view-server.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
+import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {
   digest?: true;
@@ -24,7 +24,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function stat(cli: Cli, url: string, { digest, tokenFile, json }: Options): Promise<void> {
-  const federation = createLocator(cli);
+  const federation = openFederation(cli);
   const how: ObjectOptions = {
     federation,
     signal: cli.signal,

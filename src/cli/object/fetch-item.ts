@@ -9,6 +9,7 @@ import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Unpacked } from '../../unpack/unpacker.ts';
 import type { Cli } from '../cli.ts';
+import { promptPolicy } from './cli-patience.ts';
 import type { Work } from './bars.ts';
 import type { Board } from './board.ts';
 import type { GetItem } from './get-items.ts';
@@ -79,6 +80,7 @@ async function fetchOptions(
     locator: federation,
     clock: cli.clock,
     signal: cli.signal,
+    policy: promptPolicy,
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };
   const proof = await readProof(cli, url, options, access);

@@ -1,0 +1,12 @@
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import type { Policy } from '../../transfer/policy.ts';
+import type { Cli } from '../cli.ts';
+
+/** A person who waits at the prompt is told within seconds that nobody listens; a job's agent has more time. */
+const refusedMs = 3_500;
+export const promptPolicy: Partial<Policy> = { unreachedLaps: 4 };
+
+/** The way to objects for a command that somebody waits for. */
+export function openFederation(cli: Cli): FederationLocator {
+  return createLocator({ ...cli, refusedMs });
+}
