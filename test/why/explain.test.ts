@@ -139,7 +139,7 @@ test('a job removed by hand tells what it suffered from before', () => {
       held(2, 13, 256, reason) +
       event('009', 9, 'Job was aborted.', 'via condor_rm (by user alice)'),
   );
-  assert.deepEqual([standing, cause], ['removed', 'user']);
+  assert.deepEqual([standing, cause], ['removed', 'object-missing']);
   assert.match(because.join(' '), /alice removed it.*Before that it was held.*http:\/\/a\/x is not there/);
   assert.ok(advice.some((one) => one.includes('updraft stat http://a/x')));
 });

@@ -194,3 +194,13 @@ test('a job still on a slot is under way up to its last event: neither useful no
   const row = await account(events);
   assert.deepEqual([row['outcome'], row['underWay'], row['usefulCompute']], ['running', 100, undefined]);
 });
+
+test('a job that is removed while on hold has no good end because of what held it, unless a person did', async () => {
+  const removed = '009|Job was aborted.\n\tvia condor_rm (by user alice)';
+  const causeAfter = async (body: string) => {
+    const log = [submit, execute, body, removed].map((each, index) => written(0, index, each)).join('');
+    return (await ledger(parseText(log))).rows.map(({ outcome, cause }) => [outcome, cause]);
+  };
+  assert.deepEqual(await causeAfter(hold(34, 'over memory limit')), [['removed', 'memory-exceeded']]);
+  assert.deepEqual(await causeAfter(hold(1, 'via condor_hold (by user alice)')), [['removed', 'user']]);
+});

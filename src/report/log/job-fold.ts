@@ -1,4 +1,5 @@
 import type { Cause } from '../../recovery/causes.ts';
+import { causeOfRemoved } from '../../recovery/removal-cause.ts';
 import type { Doing, Ending, JobOutcome, LoggedAttempt, LoggedJob, Span, Wait } from './history.ts';
 
 const longestReason = 600;
@@ -126,7 +127,9 @@ export class JobFold {
 
   remove(cause: Cause, reason: string | undefined): void {
     this.#endNowOrJustNow('removed', cause);
-    this.finish('removed', cause, reason);
+    const hold = this.#ended === 'held' ? this.#job.cause : undefined;
+    const why = causeOfRemoved(cause, hold);
+    this.finish('removed', why, why === cause ? reason : this.#job.reason);
   }
 
   finish(outcome: JobOutcome, cause?: Cause, reason?: string): void {

@@ -23,12 +23,9 @@ export const showSeconds = (seconds: number | null): string =>
   seconds === null ? '-' : showMillis(seconds * 1000);
 /** Less than an hour says more in minutes and seconds. */
 export const showHours = (seconds: number): string =>
-  seconds > 0 && seconds < 3600 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
+  seconds < 3600 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
 export const showShare = (share: number | null): string =>
   share === null ? '-' : `${(share * 100).toFixed(1)} %`;
-
-/** `2026-03-04 10:15` of a time in UTC. */
-const showMinute = (time: string): string => time.slice(0, 16).replace('T', ' ');
 
 const right = (title: string) => ({ title, align: 'right' as const });
 const mostSites = 20;
@@ -77,7 +74,9 @@ function summarySection(report: LogReport): Section {
 
 function whenRow({ firstEventAt, lastEventAt }: LogReport): string[][] {
   if (firstEventAt === null || lastEventAt === null) return [];
-  return [['when', `${showMinute(firstEventAt)} to ${showMinute(lastEventAt)} UTC`]];
+  const [from, to] = [firstEventAt.slice(0, 10), lastEventAt.slice(0, 10)];
+  const took = showMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
+  return [['when', `${from === to ? from : `${from} to ${to}`}, ${took}`]];
 }
 
 /** What led to nothing, and why most of it did. */
