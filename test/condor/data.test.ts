@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { startFederation } from '../../src/mini/federation/federation.ts';
@@ -8,7 +8,7 @@ import { condorBench, onlyJob, result } from './condor-bench.ts';
 import { makeImage } from './make-image.ts';
 import { federationEnv, publishedCifar } from './published-cifar.ts';
 
-test('CIFAR-10 reaches trainings natively, by https, through our plugin and as a stream', async (t) => {
+test('CIFAR-10 reaches one job natively, by https, through our plugin and as a stream, the same by each', async (t) => {
   const cifar = await publishedCifar(t);
   if (cifar === undefined) return;
   const { archive, federation, web } = cifar;
@@ -22,18 +22,14 @@ name = "cifar"
 [train]
 command = """
 for way in native https osdf stream; do cmp native/cifar-10-batches-py/data_batch_1 $way/cifar-10-batches-py/data_batch_1 || exit 1; done
-ln -s osdf data
-python3 train.py --epochs 1 --save-model
+echo same > out.txt
 """
-files = ["train.py"]
-outputs = ["cifar10_cnn.pt", "metrics.json"]
+outputs = ["out.txt"]
 ${source('native', `file://${archive}`)}
 ${source('https', web)}
 ${source('osdf', 'osdf:///public/cifar-10-python.tar.gz')}
 ${source('stream', 'osdf:///private/cifar-10-python.tar.gz')}
 token_file = "token"
-[environment]
-python = ["torch", "numpy"]
 [resources]
 disk = "2 GB"
 [run]
@@ -45,7 +41,6 @@ jobs = 2
     { env: cifar.env },
   );
   if (bench === undefined) return;
-  await copyFile(cifar.script, path.join(bench.folder, 'train.py'));
   const run = await bench.submit();
   const state = await bench.finish(run);
   assert.equal(
@@ -53,8 +48,6 @@ jobs = 2
     2,
     JSON.stringify(state.jobs.map(({ attempts }) => attempts.at(-1)?.fault)),
   );
-  const metrics = JSON.parse(await result(run, 'metrics.json')) as { accuracy: number };
-  assert.ok(metrics.accuracy >= 0);
   const fetches = onlyJob(state).attempts[0]?.agent?.fetches ?? [];
   assert.equal(fetches.length, 4);
   assert.equal(fetches.find(({ object }) => object.includes('/private/'))?.verified, 'digest');

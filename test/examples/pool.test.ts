@@ -13,16 +13,14 @@ async function runOnPool(t: TestContext, example: string, modules: string[], pre
   await bench.publish(prefix);
   bench.env['PATH'] = `${pool.bin}:${bench.env['PATH'] ?? ''}`;
   const job = ['--with', 'small.toml', '--pool', 'condor', '--set', `environment.image=${image}`];
-  const { code, err } = await bench.updraft('run', ...job, '--set', 'run.jobs=2');
+  const { code, err } = await bench.updraft('run', ...job, '--set', 'run.jobs=1');
   assert.equal(code, 0, err);
   const { state } = await bench.result();
-  assert.equal(state.tally.success, 2);
-  for (const { attempts } of state.jobs) {
-    const agent = attempts.at(-1)?.agent;
-    assert.match(agent?.site ?? '', /CHTC-Spark-CE1|PDX-Coeus-CE1|GP-ARGO-ksu-backfill/);
-    assert.match(agent?.fetches[0]?.object ?? '', /^osdf:/);
-    assert.equal(agent?.training?.epoch, 2);
-  }
+  assert.equal(state.tally.success, 1);
+  const agent = state.jobs[0]?.attempts.at(-1)?.agent;
+  assert.match(agent?.site ?? '', /CHTC-Spark-CE1|PDX-Coeus-CE1|GP-ARGO-ksu-backfill/);
+  assert.match(agent?.fetches[0]?.object ?? '', /^osdf:/);
+  assert.equal(agent?.training?.epoch, 2);
 }
 
 test('CIFAR-10 trains on a real pool, in an image, on data of the federation', { timeout: 600_000 }, (t) =>
