@@ -1,7 +1,8 @@
 import { createHash, type Hash } from 'node:crypto';
 import { brokenPack, metadataName, readPackMetadata, wrongPack, type PackMetadata } from './pack-metadata.ts';
-import type { EntrySink, FileEntry } from '../unpack/entry.ts';
+import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from '../unpack/entry.ts';
 import { usualLimits } from '../unpack/limits.ts';
+import { quoted } from '../unpack/safe-path.ts';
 import { TarReader } from '../unpack/tar-reader.ts';
 
 const mostText = 64 << 20;
@@ -16,6 +17,7 @@ export class PackInspector implements EntrySink {
   /** Text files that are read, by path: the metadata and the indexes. */
   readonly #texts = new Map<string, string>();
   readonly #hashes = new Map<string, string>();
+  readonly #names = new Set<string>();
   #text: { path: string; pieces: Buffer[]; bytes: number } | undefined;
   #hash: { path: string; hash: Hash } | undefined;
 
@@ -53,6 +55,9 @@ export class PackInspector implements EntrySink {
   }
 
   begin({ path: name }: FileEntry): void {
+    // The one that was looked at must be the one that is unpacked.
+    if (this.#names.has(name)) throw wrongPack(this.#name, `it holds ${quoted(name)} twice`);
+    this.#names.add(name);
     const isText = name === metadataName || /^channel\/[^/]+\/repodata\.json$/.test(name);
     this.#text = isText ? { path: name, pieces: [], bytes: 0 } : undefined;
     this.#hash = name.startsWith('channel/') ? { path: name, hash: createHash('sha256') } : undefined;
@@ -72,8 +77,9 @@ export class PackInspector implements EntrySink {
     if (this.#hash !== undefined) this.#hashes.set(this.#hash.path, this.#hash.hash.digest('hex'));
   }
 
-  place(): void {
-    // Folders say nothing.
+  place({ type, path: name }: FolderEntry | SymlinkEntry | HardlinkEntry): void {
+    if (type !== 'folder')
+      throw wrongPack(this.#name, `it holds the link ${quoted(name)}, and pixi-pack writes none`);
   }
 
   amend(): void {
