@@ -36,7 +36,9 @@ export async function inspectPack(file: string, signal?: AbortSignal): Promise<I
     return { ...inspector.finish(), form, bytes, sha256: hash.digest('hex') };
   } catch (thrown) {
     if (thrown instanceof Fault)
-      throw thrown.kind.startsWith('archive-') ? brokenPack(file, thrown.message) : thrown;
+      throw ['archive-damaged', 'archive-unsafe'].includes(thrown.kind)
+        ? brokenPack(file, thrown.message)
+        : thrown;
     signal?.throwIfAborted();
     throw new Fault('file-invalid', `${file} cannot be read: ${(thrown as Error).message}`, { about: file });
   }

@@ -55,6 +55,21 @@ test('show reads an archive through, and tells one that is cut', async (t) => {
   await assert.rejects(run(folder, 'show', 'cut.sh'), { kind: 'environment-broken' });
 });
 
+test('what is neither a workspace nor an archive is told once, and a lock means its workspace', async (t) => {
+  const folder = await workspace(t);
+  await writeFile(path.join(folder, 'page.html'), '<!DOCTYPE html>'.padEnd(600));
+  await assert.rejects(run(folder, 'show', 'page.html'), {
+    kind: 'archive-kind',
+    message:
+      /^the software archive \S+page\.html cannot be used: it is no archive of pixi-pack: it begins with/,
+  });
+  assert.match((await run(folder, 'show', 'pixi.lock')).out, /^gpu\s+3\.12\.8/m);
+  await assert.rejects(
+    run(folder, 'stage', 'bin', 'osdf:///x'),
+    /bin is a folder, and an object is one file/,
+  );
+});
+
 for (const [what, words, message] of [
   ['lock', ['lock'], /locking needs pixi, which is not on the PATH/],
   ['pack', ['pack', '-e', 'gpu'], /packing needs pixi-pack, which is not on the PATH/],

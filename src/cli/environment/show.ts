@@ -34,11 +34,12 @@ export function configureShow(command: Command, cli: Cli): void {
 async function show(cli: Cli, word: string, options: Options): Promise<void> {
   const place = path.resolve(cli.cwd, word);
   const isFile = (await stat(place).catch(() => undefined))?.isFile() === true;
-  if (isFile && !place.endsWith('.toml')) {
+  const isLock = path.basename(place) === 'pixi.lock';
+  if (isFile && !isLock && !place.endsWith('.toml')) {
     await showArchive(cli, word, options.json === true);
     return;
   }
-  const workspace = await openWorkspace(cli, word);
+  const workspace = await openWorkspace(cli, isLock ? path.dirname(place) : word);
   const chosen =
     options.environment === undefined
       ? lockedOn(workspace, options.platform)
@@ -132,4 +133,5 @@ Examples:
   $ updraft env show -e gpu --json
   $ updraft env show environment-1a2b3c4d.sh
 
-Exit codes: 0 shown; 3 the manifest or the lock is wrong, or they do not match; 116 the archive is broken.`;
+Exit codes: 0 shown; 3 the manifest or the lock is wrong, or they do not match; 104 it is no archive of pixi-pack that
+could be used; 116 the archive is broken.`;

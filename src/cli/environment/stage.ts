@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { inspectPack } from '../../environment/inspect-pack.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -43,6 +44,11 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
       fix: 'write osdf:///PATH or pelican://HOST/PATH',
     });
   const file = path.resolve(cli.cwd, word);
+  if ((await stat(file).catch(() => undefined))?.isDirectory() === true)
+    throw new Fault('file-invalid', `${word} is a folder, and an object is one file`, {
+      about: file,
+      fix: `make an image of a sandbox with: apptainer build ${shellQuote(`${path.basename(file)}.sif`)} ${shellQuote(word)}`,
+    });
   const described = await describe(file, path.basename(file));
   const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
   // An archive that no worker could use is found here, and not a hundred times over there.
@@ -115,5 +121,6 @@ Examples:
   $ updraft env stage hello-gpu-1a2b3c4d.sh osdf:///my-project/environments
   $ updraft env stage hello-gpu.sif osdf:///my-project/images
 
-Exit codes: 0 it is there and proven; 2 wrong usage; 3 the file cannot be read; 93 to 95 token; 116 the archive is broken;
+Exit codes: 0 it is there and proven; 2 wrong usage; 3 the file cannot be read; 93 to 95 token; 104 it is no archive of
+pixi-pack that could be used; 116 the archive is broken;
 else those of docs/exit-codes.md.`;
