@@ -86,6 +86,9 @@ const example = `
 Each attempt is asked to end, saves its checkpoint and cleans up; one that does not end within half a minute is ended
 by force. Stopping again changes nothing.
 
+HTCondor deletes what it had saved of a job that is removed, its checkpoint too. To stop for a while and go on from there:
+condor_hold ID, and later condor_release ID.
+
 Examples:
   $ updraft stop                 the latest run
   $ updraft stop cifar10 0003    one job of the latest run of that name
