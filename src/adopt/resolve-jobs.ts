@@ -6,9 +6,6 @@ import { canonicalCommand } from './submit-commands.ts';
 import type { SubmitReader } from './submit-reader.ts';
 import type { SubmittedJob } from './submission.ts';
 
-/** Stands for the number that the schedd gives; `condor_submit -dry-run` uses the same. */
-const cluster = '1';
-
 /** The first jobs of a queue statement with everything expanded, and how many there are in all. */
 export function resolveJobs(
   reader: SubmitReader,
@@ -51,7 +48,7 @@ function resolveJob(reader: SubmitReader, turn: Turn, place: Place): SubmittedJo
     if (!reader.submission.problems.some(({ kind }) => kind === 'chance'))
       reader.note('chance', message, place);
   };
-  const scope = reader.scope(liveValues(turn), noteChance);
+  const scope = reader.scope(liveValues(turn, String(reader.world.cluster ?? 1)), noteChance);
   const commands: Record<string, string> = {};
   const attributes: Record<string, string> = {};
   // A queue variable may itself be a command, as in `queue arguments from list.txt`.
@@ -65,7 +62,7 @@ function resolveJob(reader: SubmitReader, turn: Turn, place: Place): SubmittedJo
   return { process: turn.process, item: turn.item, commands, attributes };
 }
 
-function liveValues({ process, step, row, item }: Turn): Record<string, string> {
+function liveValues({ process, step, row, item }: Turn, cluster: string): Record<string, string> {
   const live: Record<string, string> = {
     cluster,
     clusterid: cluster,

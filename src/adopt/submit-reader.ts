@@ -20,6 +20,8 @@ export interface ReaderWorld {
   version?: readonly [number, number, number];
   /** At most so many jobs of one queue statement are resolved. */
   mostJobs?: number;
+  /** The number that the schedd gave; before that, the one of `condor_submit -dry-run` stands for it. */
+  cluster?: number | undefined;
   now?: Date;
 }
 

@@ -1,8 +1,6 @@
 import { open } from 'node:fs/promises';
-import path from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import { printableLines } from '../base/printable.ts';
-import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { LivePage } from '../job/live-page.ts';
 import type { Cli } from './cli.ts';
 
@@ -16,9 +14,9 @@ export class AttemptLog {
   readonly #decoder = new StringDecoder('utf8');
   #offset = 0;
 
-  constructor(cli: Cli, runFolder: string, job: string, attempt: number, stream: 'out' | 'err') {
+  constructor(cli: Cli, path: string) {
     this.#cli = cli;
-    this.path = path.join(attemptFolder(runFolder, job, attempt), attemptFiles[stream]);
+    this.path = path;
   }
 
   /** Shows what the file holds and nobody has seen; tells whether there is a file. */

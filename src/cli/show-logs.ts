@@ -17,7 +17,8 @@ export interface LogChoice {
   /** The first attempt to show; undefined when there is none yet. */
   from: number | undefined;
   follow: boolean;
-  stream: 'out' | 'err';
+  /** The file in which an attempt's output is, once it is here. */
+  fileOf: (attempt: number) => string;
   /** Asks the pool for the end of what a running attempt of the job prints on another machine, where it runs on one. */
   live: () => Promise<LivePage | undefined>;
 }
@@ -28,12 +29,8 @@ export async function showLogs(cli: Cli, choice: LogChoice): Promise<void> {
   else if (choice.from !== undefined) await showOnce(cli, choice, choice.from);
 }
 
-async function showOnce(
-  cli: Cli,
-  { runFolder, job, stream, live }: LogChoice,
-  number: number,
-): Promise<void> {
-  const log = new AttemptLog(cli, runFolder, job.id, number, stream);
+async function showOnce(cli: Cli, { job, fileOf, live }: LogChoice, number: number): Promise<void> {
+  const log = new AttemptLog(cli, fileOf(number));
   if (await log.showNew()) return;
   if (!isAway(job, number)) return;
   const page = await live().catch((error: unknown) => {
@@ -65,8 +62,7 @@ async function follow(cli: Cli, choice: LogChoice): Promise<void> {
 
 async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState): Promise<void> {
   const journal = path.join(choice.runFolder, runFiles.journal);
-  const open = (number: number): AttemptLog =>
-    new AttemptLog(cli, choice.runFolder, choice.job.id, number, choice.stream);
+  const open = (number: number): AttemptLog => new AttemptLog(cli, choice.fileOf(number));
   const looks = new LiveLooks(cli.clock, choice.live);
   let number = choice.from;
   let log = number === undefined ? undefined : open(number);

@@ -56,7 +56,7 @@ function attemptBars(job: JobState): AttemptBar[] {
 }
 
 /** The phases of an attempt on its slot, in the order in which they come. */
+export const phases = columns.filter((column) => column !== 'queued');
+
 export const partsOf = ({ millis }: LedgerRow): AttemptBar['parts'] =>
-  columns
-    .filter((column) => column !== 'queued' && millis[column] > 0)
-    .map((column) => [column, millis[column]]);
+  phases.filter((phase) => millis[phase] > 0).map((phase) => [phase, millis[phase]]);

@@ -162,5 +162,7 @@ export interface Opening {
   runs: { name: string; href: string; current: boolean }[];
   change: Change;
   details: Record<string, JobDetail>;
+  /** What an attempt can be at, in the order in which it comes; each has its colour and its pattern in the style. */
+  phases: readonly string[];
   version: string;
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { phases } from './job-row.ts';
 import type { Opening } from './page-data.ts';
 import { pageScript, pageStyle } from './page-script.ts';
 
@@ -9,7 +10,7 @@ export interface Page {
 }
 
 /** Makes pages: one file each, with style, script and first figures in it, so that nothing is asked for later. */
-export function pageMaker(): (opening: Opening) => Page {
+export function pageMaker(): (opening: Omit<Opening, 'phases'>) => Page {
   const [style, script] = [pageStyle(), pageScript()];
   const policy = [
     "default-src 'none'",
@@ -33,7 +34,7 @@ export function pageMaker(): (opening: Opening) => Page {
 <body>
 <div id="page"></div>
 <noscript>This page needs JavaScript. The same figures as text: updraft status, updraft report.</noscript>
-<script type="application/json" id="opening">${embedded(opening)}</script>
+<script type="application/json" id="opening">${embedded({ ...opening, phases } satisfies Opening)}</script>
 <script>${script}</script>
 </body>
 </html>

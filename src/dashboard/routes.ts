@@ -8,8 +8,7 @@ import type { JobState } from '../journal/state.ts';
 import { EventStream } from './event-stream.ts';
 import { isOwnPage } from './gatekeeper.ts';
 import { jobDetail } from './job-detail.ts';
-import { plainPage, type Page } from './page.ts';
-import type { Opening } from './page-data.ts';
+import { plainPage, type pageMaker } from './page.ts';
 import type { RunHub } from './run-hub.ts';
 
 /** Pages that follow a run at once: more than this is a mistake, or not meant well. */
@@ -21,7 +20,7 @@ const mostBody = 1 << 20;
 
 export interface Site {
   hubs: readonly RunHub[];
-  makePage: (opening: Opening) => Page;
+  makePage: ReturnType<typeof pageMaker>;
   streams: Set<EventStream>;
   clock: Clock;
   version: string;
@@ -95,7 +94,8 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
     sendText(response, 404, 'The job has no such attempt.');
     return;
   }
-  const part = await hub.source.readEnd(file, logBytes);
+  const elsewhere = await hub.source.printedFile?.(job?.id ?? '', stream);
+  const part = await hub.source.readEnd(elsewhere ?? file, logBytes);
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
 

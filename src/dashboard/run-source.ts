@@ -11,6 +11,8 @@ export interface RunSource {
   follow(signal: AbortSignal): AsyncIterable<RunState>;
   /** The end of a file of the run, by its path in the folder. */
   readEnd(file: string, mostBytes: number): Promise<LogPart>;
+  /** Where the pool keeps what a job prints, if that is not with its attempts. */
+  printedFile?: ((job: string, stream: 'out' | 'err') => Promise<string | undefined>) | undefined;
   /** How a command line names the run, quoted for a shell. */
   readonly argument: string;
   /** Stops jobs (all for none named); undefined where that has to be done on another machine. */

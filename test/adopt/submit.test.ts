@@ -4,6 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import * as adopt from '../../src/cli/commands/adopt.ts';
+import * as logs from '../../src/cli/commands/logs.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
@@ -57,7 +58,10 @@ async function finalState(folder: string): Promise<RunState | undefined> {
 }
 
 test('a file is submitted as it is, and its run is followed although every job has a log of its own', async (t) => {
-  const files = { 'job.sub': description, 'run.sh': '#!/bin/sh\nset -e\necho m > model.pt\n[ "$1" != 1 ]\n' };
+  const files = {
+    'job.sub': description,
+    'run.sh': '#!/bin/sh\nset -e\necho "job $1"\necho m > model.pt\n[ "$1" != 1 ]\n',
+  };
   const bench = await project(t, files);
   if (bench === undefined) return;
   // Given twice at once, which makes one run.
@@ -79,6 +83,8 @@ test('a file is submitted as it is, and its run is followed although every job h
   assert.match(own, /^005 /m);
   assert.equal(await readFile(path.join(bench.cwd, 'model.0.pt'), 'utf8'), 'm\n');
   assert.equal(await readFile(path.join(bench.cwd, 'job.sub'), 'utf8'), description);
+  const { out } = await runCommand(logs, [path.basename(submitted?.folder ?? ''), '1'], { cwd: bench.cwd });
+  assert.equal(out, 'job 1\n');
 });
 
 test("HTCondor's own warnings and refusals are part of the answer", async (t) => {

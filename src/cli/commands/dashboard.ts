@@ -21,6 +21,7 @@ import { openPool } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
+import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { latestAttempt, placeOf } from '../job-progress.ts';
@@ -97,7 +98,11 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     folder,
     argument,
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
-    readEnd: (file, mostBytes) => readEnd(path.join(folder, file), mostBytes),
+    readEnd: (file, mostBytes) => readEnd(path.resolve(folder, file), mostBytes),
+    async printedFile(job, stream) {
+      const printed = await printedFile(cli.env, folder, job, stream);
+      return typeof printed === 'string' ? undefined : printed.file;
+    },
     async stop(jobs) {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);

@@ -1,9 +1,11 @@
+import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { jobId } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder, jobId } from '../../job/layout.ts';
 import type { PoolName } from '../../job/spec.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
@@ -59,11 +61,31 @@ async function logs(
   const stream = err ? 'err' : 'out';
   const pool = openPool(state.pool as PoolName, cli);
   const live = () => pool.output(run.folder, job.id, stream, cli.signal);
-  await showLogs(cli, { runFolder: run.folder, job, from: number, follow, stream, live });
+  const fileOf = await fileNamer(cli, run.folder, job.id, stream);
+  await showLogs(cli, { runFolder: run.folder, job, from: number, follow, fileOf, live });
   nextCommands(cli, [
     ...(err ? [] : ([[`updraft logs ${run.argument} ${job.id} --err`, 'its stderr']] as const)),
     [`updraft status ${run.argument}`, 'how each job stands'],
   ]);
+}
+
+/** Where what each attempt printed is: an adopted run leaves that to its submit description. */
+async function fileNamer(
+  cli: Cli,
+  folder: string,
+  job: string,
+  stream: 'out' | 'err',
+): Promise<(attempt: number) => string> {
+  const printed = await printedFile(cli.env, folder, job, stream);
+  if (printed === 'nowhere') {
+    const command = stream === 'out' ? 'output' : 'error';
+    throw new Fault('usage', `the submit description names no \`${command}\`: HTCondor kept nothing of it`, {
+      about: job,
+      fix: `write \`${command} = job.$(Cluster).$(Process).${stream}\` into it for the next run`,
+    });
+  }
+  if (printed !== 'with-the-attempt') return () => printed.file;
+  return (attempt) => path.join(attemptFolder(folder, job, attempt), attemptFiles[stream]);
 }
 
 function chooseJob(state: RunState, word: string | undefined, run: FoundRun): JobState {

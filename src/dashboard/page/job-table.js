@@ -35,8 +35,11 @@ export class JobTable {
     this.#table,
   );
 
-  /** @param {(id: string) => void} openJob */
-  constructor(openJob) {
+  /**
+   * @param {(id: string) => void} openJob
+   * @param {readonly string[]} phases
+   */
+  constructor(openJob, phases) {
     this.#openJob = openJob;
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
@@ -55,7 +58,7 @@ export class JobTable {
         this.#states,
         this.#found,
       ),
-      legend(),
+      legend(phases),
       this.#port,
     );
   }

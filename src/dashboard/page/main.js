@@ -24,7 +24,7 @@ const panel = new JobPanel({
   ask: { stop: dialogs.stop.ask, retry: dialogs.retry.ask },
   onClose: () => table.choose(''),
 });
-const table = new JobTable(openJob);
+const table = new JobTable(openJob, opening.phases);
 const glance = questions({ openJob });
 const numbers = figures();
 const link = html('span', { class: 'live', role: 'status' });

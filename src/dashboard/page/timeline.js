@@ -2,22 +2,12 @@
 import { html, svg } from './dom.js';
 import { showMillis } from './words.js';
 
-/** Phases in the order in which an attempt goes through them; each has its colour and its pattern in the style. */
-const phases = [
-  'preparing',
-  'fetching',
-  'stalled',
-  'unpacking',
-  'training',
-  'saving',
-  'returning',
-  'cleaning',
-  'overhead',
-  'unknown',
-];
-
-/** What the colours mean. */
-export const legend = () =>
+/**
+ * What the colours mean.
+ *
+ * @param {readonly string[]} phases
+ */
+export const legend = (phases) =>
   html(
     'ul',
     { class: 'legend', 'aria-label': 'Colours of the phases' },
