@@ -81,11 +81,15 @@ for (const [what, environment, platform, message] of [
   });
 
 for (const [what, change, message] of [
-  ['another version', ['"3.12.*"', '"3.13.*"'], /python "3\.13\.\*" is asked for, 3\.12\.8 is locked/],
+  [
+    'another version',
+    ['"3.12.*"', '"3.13.*"'],
+    /pixi\.toml: line 7: python "3\.13\.\*" is asked for, 3\.12\.8 is locked/,
+  ],
   [
     'a new package',
     ['[feature.cpu.dependencies]', '[feature.cpu.dependencies]\nscipy = "*"'],
-    /scipy is asked for and not locked/,
+    /line 10: scipy is asked for and not locked/,
   ],
   [
     'fewer platforms',

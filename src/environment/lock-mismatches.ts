@@ -50,17 +50,18 @@ function otherPlatform(declared: ManifestPlatform, locked: LockedPlatform): stri
   return [`CUDA of the platform ${name} is ${cuda}, and was locked as ${lockedCuda}`];
 }
 
-function unmet({ kind, name, spec, conditional }: Dependency, { packages }: LockedSet): string[] {
+function unmet({ kind, name, spec, line, conditional }: Dependency, { packages }: LockedSet): string[] {
   if (name.startsWith('__')) return [];
+  const at = line === undefined ? '' : `line ${line}: `;
   // A PyPI requirement can be met by the conda package of the same name.
   const named = packages.filter((one) => one.name === name && (kind === 'pypi' || one.kind !== 'pypi'));
   const [locked] = named;
   if (locked === undefined) {
     const isExcused = conditional === true || (kind === 'pypi' && mayBeRenamed(packages, name));
-    return isExcused ? [] : [`${name} is asked for and not locked`];
+    return isExcused ? [] : [`${at}${name} is asked for and not locked`];
   }
   if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
-  return [`${name} "${spec}" is asked for, ${locked.version} is locked`];
+  return [`${at}${name} "${spec}" is asked for, ${locked.version} is locked`];
 }
 
 /** conda calls some PyPI packages otherwise: `torch` is its `pytorch`. */

@@ -32,6 +32,8 @@ export interface Dependency {
   name: string;
   /** A version specification; `*` where only the name is asked for. */
   spec: string;
+  /** Of the manifest. */
+  line?: number;
   /** Only for platforms this selector means: `linux-64`, `linux`, `unix`, a platform's name, or `*-cuda`. */
   target?: string;
   /** Asked for only where a condition holds, which takes a solver to tell. */

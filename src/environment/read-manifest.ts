@@ -1,7 +1,8 @@
-import { getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
+import { getStaticTOMLValue, ParseError, parseTOML, type AST } from 'toml-eslint-parser';
 import { Fault } from '../fault/fault.ts';
 import { plainName } from './locked-package.ts';
 import type { Dependency, Feature, ManifestPlatform, PixiManifest } from './pixi-manifest.ts';
+import { tomlLines } from './toml-lines.ts';
 
 type Table = Record<string, unknown>;
 const tableAt = (value: unknown, key: string): Table => {
@@ -17,9 +18,13 @@ const textOf = (value: unknown): string | undefined =>
 
 /** Reads a `pixi.toml`, or the `[tool.pixi]` of a `pyproject.toml`. */
 export function readManifest(text: string, file: string): PixiManifest {
-  const whole = parse(text, file);
+  const program = parse(text, file);
+  const whole = getStaticTOMLValue(program);
   const isPyproject = /(^|\/)pyproject\.toml$/.test(file);
   const root = isPyproject ? tableAt(whole['tool'], 'pixi') : whole;
+  const above = isPyproject ? ['tool', 'pixi'] : [];
+  const lines = tomlLines(program);
+  const lineOf: LineOf = (...path) => lines.get(JSON.stringify([...above, ...path]));
   // `[project]` is what pixi called `[workspace]` before; in a pyproject.toml it is somebody else's.
   const workspace = { ...tableAt(root, 'project'), ...tableAt(root, 'workspace') };
   const platforms = listAt(workspace, 'platforms').map(platformOf);
@@ -27,7 +32,7 @@ export function readManifest(text: string, file: string): PixiManifest {
   const name = textOf(workspace['name']) ?? textOf(tableAt(whole, 'project')['name']);
   const features = Object.entries(tableAt(root, 'feature')).map(([feature]): [string, Feature] => [
     feature,
-    featureOf(tableAt(tableAt(root, 'feature'), feature)),
+    featureOf(tableAt(tableAt(root, 'feature'), feature), (...path) => lineOf('feature', feature, ...path)),
   ]);
   return {
     file,
@@ -36,14 +41,16 @@ export function readManifest(text: string, file: string): PixiManifest {
       typeof channel === 'string' ? channel : (textOf(tableAt({ channel }, 'channel')['channel']) ?? []),
     ),
     platforms,
-    features: new Map([['default', featureOf({ ...root, platforms: undefined })], ...features]),
+    features: new Map([['default', featureOf({ ...root, platforms: undefined }, lineOf)], ...features]),
     environments: environmentsOf(tableAt(root, 'environments')),
   };
 }
 
-function parse(text: string, file: string): Table {
+type LineOf = (...path: string[]) => number | undefined;
+
+function parse(text: string, file: string): AST.TOMLProgram {
   try {
-    return getStaticTOMLValue(parseTOML(text, { filePath: file }));
+    return parseTOML(text, { filePath: file });
   } catch (error) {
     if (!(error instanceof ParseError)) throw error;
     throw new Fault(
@@ -88,7 +95,7 @@ function derivedName(subdir: string, table: Table): string {
   return [subdir, ...parts].join('-');
 }
 
-function featureOf(table: Table): Feature {
+function featureOf(table: Table, lineOf: LineOf): Feature {
   const cuda = cudaOf(tableAt(table, 'system-requirements')['cuda']);
   const targets = tableAt(table, 'target');
   return {
@@ -97,8 +104,10 @@ function featureOf(table: Table): Feature {
     }),
     ...(cuda !== undefined && { cuda }),
     dependencies: [
-      ...dependenciesIn(table),
-      ...Object.keys(targets).flatMap((target) => dependenciesIn(tableAt(targets, target), target)),
+      ...dependenciesIn(table, lineOf),
+      ...Object.keys(targets).flatMap((target) =>
+        dependenciesIn(tableAt(targets, target), (...path) => lineOf('target', target, ...path), target),
+      ),
     ],
   };
 }
@@ -111,14 +120,16 @@ const cudaOf = (value: unknown): string | undefined => {
 
 const condaTables = ['dependencies', 'host-dependencies', 'build-dependencies'];
 
-function dependenciesIn(table: Table, target?: string): Dependency[] {
+function dependenciesIn(table: Table, lineOf: LineOf, target?: string): Dependency[] {
   const of = (kind: Dependency['kind'], key: string): Dependency[] =>
     Object.entries(tableAt(table, key)).map(([name, value]) => {
       const said = tableAt({ value }, 'value');
+      const line = lineOf(key, name);
       return {
         kind,
         name: plainName(kind, name),
         spec: textOf(value) ?? textOf(said['version']) ?? '*',
+        ...(line !== undefined && { line }),
         ...(target !== undefined && { target }),
         ...(('when' in said || 'env-markers' in said) && { conditional: true }),
       };

@@ -19,7 +19,9 @@ for (const page of pages)
     assert.equal(code, 0, `${out}\n${err}`);
   });
 
-const readmes = readdirSync(path.join(root, 'examples')).map((name) => `examples/${name}/README.md`);
+const readmes = readdirSync(path.join(root, 'examples'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => path.basename(name) === 'README.md')
+  .map((name) => `examples/${name}`);
 
 for (const page of [...pages, ...readmes])
   test(`${page}: what it links to is there`, () => {

@@ -190,6 +190,20 @@ test('the recipes are written beside the manifest, and one that was changed is n
   assert.match(await readFile(path.join(folder, 'apptainer.def'), 'utf8'), /Bootstrap: docker/);
 });
 
+test('names of a manifest lead no file elsewhere and no command into a recipe', async (t) => {
+  const folder = await workspace(t);
+  for (const file of ['pixi.toml', 'pixi.lock']) {
+    const text = await readFile(path.join(folder, file), 'utf8');
+    const renamed = text.replace('"mnist"', '"../../mnist"').replace(/^ {2}gpu:$/m, '  gpu;id:');
+    await writeFile(path.join(folder, file), renamed.replace(/^gpu = /m, '"gpu;id" = '));
+  }
+  await program(folder, 'pixi-pack', packing('0.7.10'));
+  await writeFile(path.join(folder, 'made'), await packOf(folder, 'cpu', 'linux-64'));
+  await run(folder, 'pack', '-e', 'cpu');
+  assert.ok((await readdir(folder)).some((name) => /^mnist-cpu-[0-9a-f]{8}\.sh$/.test(name)));
+  await assert.rejects(run(folder, 'image', '-e', 'gpu;id'), /"gpu;id" is no name of an environment/);
+});
+
 test('an archive that no worker could use is not uploaded', async (t) => {
   const folder = await temporaryFolder(t, { 'env.sh': '#!/bin/sh\n' });
   await assert.rejects(run(folder, 'stage', 'env.sh', 'pelican://127.0.0.1:1/x'), {

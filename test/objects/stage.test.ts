@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { loadPlan } from '../../src/job/load-plan.ts';
 import { ObjectBench } from './object-bench.ts';
 
 const long = 'x'.repeat(120);
@@ -36,6 +37,8 @@ test('a folder becomes proven shards that any tar reads, samples whole, and come
   );
   const tars = (await readdir(bench.published('inbox/sets'))).filter((name) => name.endsWith('.tar'));
   assert.ok(tars.length > 1);
+  await writeFile(bench.at('updraft.toml'), `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${out}`);
+  assert.equal((await loadPlan(bench.at('updraft.toml'))).data.length, tars.length, 'a job file takes them');
   for (const tar of tars) {
     const names = spawnSync('tar', ['tf', bench.published(`inbox/sets/${tar}`)], { encoding: 'utf8' }).stdout;
     for (const [, stem] of names.matchAll(/^(.*)\.jpg$/gm)) assert.ok(names.includes(`${stem ?? ''}.cls`));
@@ -46,6 +49,25 @@ test('a folder becomes proven shards that any tar reads, samples whole, and come
   assert.match(get.out, /verified: every chunk by the manifest/);
   for (const [name, content] of Object.entries(files))
     assert.equal(await readFile(bench.at(`back/${name}`), 'utf8'), content);
+});
+
+test('shuffled, folders are mixed from the first shard on, samples stay whole, and it is the same every time', async (t) => {
+  const { bench, env } = await dataset(t);
+  const shuffled = [...stage.slice(0, 2), 'osdf:///inbox/mixed', '--shuffle', ...stage.slice(3)];
+  const { exit, out, err } = await bench.updraft(shuffled, { env });
+  assert.equal(exit, 0, err);
+  assert.equal((await bench.updraft(shuffled, { env })).out, out);
+  const tars = (await readdir(bench.published('inbox/mixed'))).filter((name) => name.endsWith('.tar'));
+  const [first = [], ...others] = tars.sort().map((tar) => {
+    const { stdout } = spawnSync('tar', ['tf', bench.published(`inbox/mixed/${tar}`)], { encoding: 'utf8' });
+    return stdout.trim().split('\n');
+  });
+  assert.deepEqual(new Set(first.map((name) => name.split('/')[0])), new Set(['a', 'b']));
+  const names = [first, ...others];
+  for (const list of names)
+    for (const name of list.filter((one) => one.endsWith('.jpg')))
+      assert.ok(list.includes(name.replace('.jpg', '.cls')), name);
+  assert.equal(names.flat().length, Object.keys(files).length);
 });
 
 test('the same command again sends only what is missing, and says why', async (t) => {

@@ -186,7 +186,8 @@ function tomlTable({ shape, names }: DataSet, { object, url, manifest }: Staged)
     `[data.${names.data(index)}]`,
     `url = ${JSON.stringify(url)}`,
     `manifest = ${JSON.stringify(manifest)}`,
-    `into = "data"`,
+    // Each part has a folder of its own: it appears when it is whole.
+    `into = "${shape === 'shards' ? `data/${names.data(index)}` : 'data'}"`,
     ...(shape === 'file' ? [] : ['unpack = "tar"']),
     // The job file asks for nothing where there is nothing.
     ...(bytes === 0 ? [] : [`expect = ${expect}`]),

@@ -11,7 +11,7 @@ import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 import { hashFile } from './hash-file.ts';
 import { runTool } from './run-tool.ts';
-import { openWorkspace, withChoice, type Choice } from './workspace.ts';
+import { fileStem, openWorkspace, withChoice, type Choice } from './workspace.ts';
 
 interface Options extends Choice {
   write?: true;
@@ -35,6 +35,16 @@ export function configureImage(command: Command, cli: Cli): void {
 async function image(cli: Cli, word: string, options: Options): Promise<void> {
   const workspace = await openWorkspace(cli, word);
   const facts = describeLocked(workspace, options.environment, options.platform);
+  // It stands in commands of the recipe.
+  if (!/^[A-Za-z0-9][\w.-]*$/.test(options.environment))
+    throw new Fault(
+      'file-invalid',
+      `${workspace.manifestFile}: "${options.environment}" is no name of an environment`,
+      {
+        about: workspace.manifestFile,
+        fix: 'name it with letters, digits and -',
+      },
+    );
   const folder = path.dirname(workspace.manifestFile);
   const input = {
     manifest: path.basename(workspace.manifestFile),
@@ -48,8 +58,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
       await write(cli, path.join(folder, names[kind]), recipes[kind], options.force === true);
     await write(cli, path.join(folder, '.dockerignore'), '.pixi\n', false).catch(() => undefined);
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
-  if (options.build)
-    await build(cli, folder, `${workspace.manifest.name ?? 'environment'}-${options.environment}.sif`);
+  if (options.build) await build(cli, folder, `${fileStem(workspace, options.environment)}.sif`);
   else tellNext(cli, `${word === '.' ? '' : ` ${shellQuote(word)}`} -e ${shellQuote(options.environment)}`);
 }
 

@@ -17,7 +17,7 @@ import { nextCommands } from '../next-commands.ts';
 import { counted } from '../plan-text.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
-import { openWorkspace, withChoice, type Choice } from './workspace.ts';
+import { fileStem, openWorkspace, withChoice, type Choice } from './workspace.ts';
 
 interface Options extends Choice {
   outputFolder: string;
@@ -45,10 +45,7 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
   const draft = await mkdtemp(path.join(folder, '.updraft-pack-'));
   try {
     const ending = options.tar ? 'tar' : 'sh';
-    const output = path.join(
-      draft,
-      `${workspace.manifest.name ?? 'environment'}-${options.environment}.${ending}`,
-    );
+    const output = path.join(draft, `${fileStem(workspace, options.environment)}.${ending}`);
     const version = await runTool(cli, program, [...leading, '--version'], { capture: true });
     const locked = selectLocked(workspace.lock, options.environment, options.platform);
     const words = packWords(version, {

@@ -23,6 +23,10 @@ export async function manifestOf(cli: Cli, word: string): Promise<string> {
   return short.startsWith('..') ? file : short;
 }
 
+/** What files of an environment are called; names in a manifest may hold anything. */
+export const fileStem = ({ manifest }: Workspace, environment: string): string =>
+  `${manifest.name ?? 'environment'}-${environment}`.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '');
+
 /** Reads a workspace, with paths as the user would write them. */
 export async function openWorkspace(cli: Cli, word: string): Promise<Workspace> {
   const file = await findManifest(path.resolve(cli.cwd, word));
