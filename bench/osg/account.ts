@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ledgerOf } from '../../src/report/log/event-ledger.ts';
@@ -21,14 +20,14 @@ export interface Account {
 
 /** Looks at every model, whatever the job's exit status said, and accounts for the time of the jobs. */
 export async function accountFor(setting: Setting, { jobs, model }: Finished): Promise<Account> {
-  const judged: LoggedJob[] = [];
-  let valid = 0;
-  for (const job of jobs) {
-    const number = numberOf(job.id);
-    const isValid = job.outcome === 'success' && (await isModel(setting, model(number), number));
-    if (isValid) valid += 1;
-    judged.push(job.outcome === 'success' && !isValid ? asWrongOutput(job) : job);
-  }
+  const done = jobs.filter(({ outcome }) => outcome === 'success').map(({ id }) => numberOf(id));
+  const valid = await validModels(
+    setting,
+    done.map((job) => `${job} ${model(job)}`),
+  );
+  const judged = jobs.map((job) =>
+    job.outcome === 'success' && !valid.has(numberOf(job.id)) ? asWrongOutput(job) : job,
+  );
   const facts = { events: 0, backwards: 0, cut: 0, repeated: 0, firstTime: undefined, lastTime: undefined };
   const ledger = ledgerOf(judged, facts);
   const report = logReport([], judged, ledger, []);
@@ -37,7 +36,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
     const needed = (setting.world.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
     return sum + (outcome === 'success' ? Math.min(needed, millis.usefulTransfer / 1000) : 0);
   }, 0);
-  return { report, valid, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
+  return { report, valid: valid.size, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
 }
 
 /** The exit status said success: that there is no valid model is known only now. */
@@ -50,16 +49,12 @@ function asWrongOutput(job: LoggedJob): LoggedJob {
   return { ...job, attempts, outcome: 'wrongOutput', cause: 'wrong-output' };
 }
 
-async function isModel({ dataset }: Setting, file: string, job: number): Promise<boolean> {
-  const isThere = await access(file).then(
-    () => true,
-    () => false,
-  );
-  if (!isThere) return false;
-  const check = path.join(import.meta.dirname, 'workload/check.py');
+/** Numbers of the jobs whose models are right; a line `NUMBER FILE` for each that may be. */
+async function validModels({ dataset }: Setting, lines: string[]): Promise<Set<number>> {
+  const judge = path.join(import.meta.dirname, 'judge.py');
   const weights = path.join(dataset.published, 'weights.json');
-  return run('python3', ['-B', check, file, dataset.unpacked, weights, String(job)]).then(
-    () => true,
-    () => false,
-  );
+  const judging = run('python3', ['-B', judge, dataset.unpacked, weights]);
+  judging.child.stdin?.end(lines.map((line) => `${line}\n`).join(''));
+  const { stdout } = await judging;
+  return new Set(stdout.split('\n').filter(Boolean).map(Number));
 }

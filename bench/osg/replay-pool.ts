@@ -49,8 +49,8 @@ export async function openPool(
       'DEFAULT_USERLOG_FORMAT_OPTIONS = UTC SUB_SECOND',
       // Nothing here depends on figures of running jobs, and thirty jobs that tell them every second cost a core.
       ...['STARTER_UPDATE_INTERVAL', 'SHADOW_QUEUE_UPDATE_INTERVAL'].map((knob) => `${knob} = 30`),
-      // Starts are spread: on two cores, thirty at once would wait for each other.
-      'JOB_START_COUNT = 1',
+      // Starts are spread: on two cores, a hundred at once would wait for each other.
+      'JOB_START_COUNT = 4',
       'JOB_START_DELAY = 1',
       // Ten minutes to leave a slot, as usual.
       `MachineMaxVacateTime = ${Math.max(3, Math.ceil(600 / scale))}`,
