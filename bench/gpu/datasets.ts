@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { withoutKey } from '../../src/transfer/manifest.ts';
 import { manifestOf } from '../manifest-of.ts';
 
 /** A synthetic dataset of the true format: as it is published, and as a training finds it. */
@@ -13,6 +12,8 @@ export interface Dataset {
   /** What is in it. */
   objects: string[];
   unpacked: string;
+  /** Files that a job which fetches it sends along. */
+  sent: string[];
 }
 
 interface Recipe {
@@ -20,7 +21,7 @@ interface Recipe {
   objects: string[];
   /** Shell commands, run in the project's folder. */
   make: (at: { published: string; unpacked: string }, isTiny: boolean) => string;
-  /** Published with the hashes of its parts, as by `updraft stage`. */
+  /** Jobs prove its parts by a manifest of their own, as `updraft stage --manifests` makes it. */
   hasManifest?: true;
 }
 
@@ -61,7 +62,7 @@ const recipes = {
 
 export type DatasetName = keyof typeof recipes;
 
-/** Beside the object. */
+/** As a job file names it. */
 export const manifestName = (object: string): string => `${object}.manifest.json`;
 
 /** Makes a dataset under the folder; throws what its maker said when it fails. */
@@ -75,10 +76,10 @@ export async function makeDataset(name: DatasetName, folder: string, isTiny: boo
   const maker = spawn('sh', ['-ec', make({ published, unpacked }, isTiny)], { stdio: 'inherit' });
   const [code] = (await once(maker, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`${name} could not be made (${code})`);
-  if (hasManifest)
-    for (const object of objects) {
-      const manifest = withoutKey(manifestOf(path.join(published, object)));
-      await writeFile(path.join(published, manifestName(object)), JSON.stringify(manifest));
-    }
-  return { prefixes, objects, published, unpacked };
+  const sent = hasManifest ? objects.map((object) => path.join(folder, name, manifestName(object))) : [];
+  for (const file of sent) {
+    const object = path.join(published, path.basename(file, manifestName('')));
+    await writeFile(file, JSON.stringify(manifestOf(object)));
+  }
+  return { prefixes, objects, published, unpacked, sent };
 }

@@ -27,10 +27,17 @@ export interface SeenWithAgent extends Seen {
   left: string[];
 }
 
-/** The job as the example's file and the file laid over it say. */
-export function planOf({ example, set, tiny }: Workload, isTiny: boolean): Promise<Plan> {
-  const settings = isTiny ? [...set, ...tiny] : set;
-  return loadPlan(path.join('examples', example), { with: `bench/gpu/jobs/${example}.toml`, set: settings });
+/** The job as the example's file and the file laid over it say, in a copy of the example with the files it sends along. */
+export async function planOf(
+  { name, example, set, tiny }: Workload,
+  sent: string[],
+  at: { folder: string; isTiny: boolean },
+): Promise<Plan> {
+  const folder = path.join(at.folder, `job-${name}`);
+  await cp(path.join('examples', example), folder, { recursive: true });
+  for (const file of sent) await cp(file, path.join(folder, path.basename(file)));
+  const settings = at.isTiny ? [...set, ...tiny] : set;
+  return await loadPlan(folder, { with: path.resolve(`bench/gpu/jobs/${example}.toml`), set: settings });
 }
 
 export const onCores = ({ cores }: Workload): string[] =>

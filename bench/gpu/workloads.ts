@@ -20,12 +20,13 @@ const tinyImages =
   'train.command=python3 main.py --epochs 1 --batch-size 16 --lr 0.003 --image-size 32 --held-out 0.2 --mix 32 --workers 1 --log-interval 1 --seed {index} --save-model';
 
 function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload> = {}): Workload {
-  const url = `osdf:///nrp/osdf/ILSVRC2012/${size}/ILSVRC2012_img_train.tar`;
+  const object = 'ILSVRC2012_img_train.tar';
+  const url = `osdf:///nrp/osdf/ILSVRC2012/${size}/${object}`;
   return {
     ...{ name, example: 'imagenet-resnet50', dataset: `imagenet-${size}` },
     tiny: [withoutGpu, tinyImages],
     ...more,
-    set: [`data.train.url=${url}`, `data.train.manifest=${manifestName(url)}`, ...(more.set ?? [])],
+    set: [`data.train.url=${url}`, `data.train.manifest=${manifestName(object)}`, ...(more.set ?? [])],
   };
 }
 
@@ -56,5 +57,5 @@ export const workloads: Workload[] = [
   imageNet('imagenet', 'small', { inMemory: 2, set: ['data.train.arriving=false'] }),
   imageNet('imagenet-streaming-small', 'small', { inMemory: 0 }),
   imageNet('imagenet-streaming', 'large', { inMemory: 2 }),
-  imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5' }),
+  imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5', inMemory: 2 }),
 ];

@@ -18,9 +18,12 @@ import { SettledFolder } from './settled-folder.ts';
 import { CheckpointStore } from './store.ts';
 
 const lookEveryMs = 1000;
-/** Saving may take this share of the time, and after trouble waits for so long. */
+/** Saving may take this share of the time, and of a core, and after trouble waits for so long. */
 const shareOfTime = 0.05;
+const shareOfCore = 0.015;
 const afterTroubleMs = 60_000;
+/** What a core takes to copy and to hash, in milliseconds. */
+const workMsPerByte = 1.7e-6;
 const usualGenerations = 3;
 /** Where every kept byte travels with the job, older checkpoints are kept only up to here, unless the user says how many. */
 const travellingBytes = 1e9;
@@ -209,7 +212,7 @@ export class CheckpointKeeper {
       this.#latest = record;
       const { sha256, files, position } = record;
       this.#savedMs = world.clock.monotonic();
-      this.#nextLookMs = this.#savedMs + (this.#savedMs - began) / shareOfTime;
+      this.#nextLookMs = this.#savedMs + restAfter(this.#savedMs - began, bytesOf(record));
       const seconds = (this.#savedMs - began) / 1000;
       const figures = { files: files.length, bytes: bytesOf(record), sha256, seconds };
       note({ kind: 'checkpoint-saved', ...figures, ...positionIn(position) });
@@ -241,4 +244,9 @@ export class CheckpointKeeper {
 function explain(thrown: unknown, store: string): Fault {
   const { code } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
   return code === 'ENOSPC' || code === 'EDQUOT' ? diskFull(store, thrown) : asFault(thrown);
+}
+
+/** How long to wait after a saving that took so long; files that had not changed were no work. */
+function restAfter(tookMs: number, bytes: number): number {
+  return Math.max(tookMs / shareOfTime, Math.min(tookMs, bytes * workMsPerByte) / shareOfCore);
 }
