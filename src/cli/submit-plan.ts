@@ -10,6 +10,7 @@ import { readPlan } from '../run/read-plan.ts';
 import { resumeRun, submitRun, type Submitted } from '../run/submit-run.ts';
 import { checkBeforeSubmit } from './check/check-before-submit.ts';
 import type { Cli } from './cli.ts';
+import { fetchImage } from './object/fetch-image.ts';
 import { jobFileWord, layersOf, type JobFileOptions } from './job-file-argument.ts';
 
 export interface SubmitOptions extends JobFileOptions {
@@ -51,6 +52,7 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
   const { version, clock, pid } = cli;
   const { new: isNew = false, canary } = options;
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
+  if (plan.spec.run.pool === 'local') await fetchImage(cli, plan.spec.environment.image);
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
 

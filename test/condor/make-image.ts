@@ -3,11 +3,12 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-/** The least that a shell, gzip and the agent need, from this machine's own files. */
-export async function makeImage(image: string, lacks?: string): Promise<void> {
+/** The least that a shell, gzip and the agent need, and more programs on request, from this machine's own files. */
+export async function makeImage(image: string, lacks?: string, more: string[] = []): Promise<void> {
   const folders = ['bin', 'usr/bin', 'tmp', 'proc', 'dev', 'sys', 'etc', 'var/tmp', 'root', 'home'];
   for (const folder of folders) await mkdir(path.join(image, folder), { recursive: true });
-  const programs = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'].filter((name) => name !== lacks);
+  const usual = ['sh', 'gzip', 'mkdir', 'mv', 'chmod', 'cat', 'true'];
+  const programs = [...usual, ...more].filter((name) => name !== lacks);
   const script = `
 set -e
 for name in ${programs.join(' ')}; do

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { makeImage } from '../condor/make-image.ts';
+import { startFederation } from '../../src/mini/federation/federation.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { runNames } from '../run-names.ts';
@@ -25,11 +25,23 @@ const run = async (program: string, words: string[], cwd: string, env: NodeJS.Pr
   );
 
 /** Runs updraft where there is a real Apptainer: inside the root folder of the test's pool. */
-async function updraftInRoot(t: TestContext, folder: string, words: string[]): Promise<Ended | undefined> {
+async function updraftInRoot(
+  t: TestContext,
+  folder: string,
+  words: string[],
+  variables: string[] = [],
+): Promise<Ended | undefined> {
   const pool = await testPool(t);
   if (pool === undefined) return undefined;
   const enter = ['-t', String(pool.master), '--user', '--mount', '--pid', '--preserve-credentials', '--'];
-  const env = ['env', '-i', 'PATH=/usr/bin:/usr/sbin', `HOME=${folder}`, `TMPDIR=${folder}/tmp`];
+  const env = [
+    'env',
+    '-i',
+    'PATH=/usr/bin:/usr/sbin',
+    `HOME=${folder}`,
+    `TMPDIR=${folder}/tmp`,
+    ...variables,
+  ];
   const inside = [
     'sh',
     '-c',
@@ -87,6 +99,65 @@ test('an image that has no Python is told by its name before the training starts
   );
 });
 
+/** Stands in for Pixi in the image that builds: its words leave a folder with a program, and a script that activates it. */
+const pixi = `#!/bin/bash
+set -e
+case "$1 $2 $3 $4" in
+  'install --locked --environment gpu')
+    [ "$CONDA_OVERRIDE_CUDA" = 12.4 ] && [ -f pixi.toml ] && [ -f pixi.lock ]
+    mkdir -p .pixi/envs/gpu/bin
+    printf '#!/bin/bash\\necho "python of $CONDA_PREFIX, $HOOK, $*"\\n' > .pixi/envs/gpu/bin/python
+    chmod 755 .pixi/envs/gpu/bin/python;;
+  'shell-hook --environment gpu --shell')
+    echo "export CONDA_PREFIX=$PWD/.pixi/envs/gpu PATH=$PWD/.pixi/envs/gpu/bin:\\$PATH HOOK='it is hooked'";;
+  *) exit 9;;
+esac
+`;
+
+test(
+  'the definition is built by a real Apptainer, on images of this machine, and its image runs as it should',
+  { timeout: 300_000 },
+  async (t) => {
+    const pool = await testPool(t);
+    if (pool === undefined) return;
+    const folder = await temporaryFolder(t, { 'bin/.keep': '' });
+    await cp(path.join(import.meta.dirname, 'workspaces/v6'), folder, { recursive: true });
+    await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
+    await writeFile(path.join(folder, 'base/usr/bin/pixi'), pixi, { mode: 0o755 });
+    // Registries cannot be reached from everywhere: both stages begin with a folder instead.
+    const bases = `s|^Bootstrap: docker|Bootstrap: localimage|; s|^From: .*|From: ${folder}/base|`;
+    const program = `#!/bin/sh\n[ "$1" != build ] || sed -i '${bases}' apptainer.def\nexec '${pool.bin}/apptainer' "$@"\n`;
+    await writeFile(path.join(folder, 'bin/apptainer'), program, { mode: 0o755 });
+    const env = { PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
+    const built = await run(process.execPath, [main, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
+    assert.equal(built.code, 0, built.stderr);
+    const [, name = ''] = /^image = "(mnist-gpu-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
+    const apptainer = path.join(folder, 'bin/apptainer');
+    const asJob = await run(apptainer, ['exec', name, 'python', 'as a job'], folder, env);
+    assert.equal(asJob.stdout, 'python of /opt/environment/.pixi/envs/gpu, , as a job\n', asJob.stderr);
+    const byHand = await run(apptainer, ['run', name, 'python', 'by "hand"'], folder, env);
+    assert.equal(byHand.stdout, 'python of /opt/environment/.pixi/envs/gpu, it is hooked, by "hand"\n');
+    await runFromFederation(t, folder, name);
+    const labels = await run(apptainer, ['inspect', '--labels', name], folder, env);
+    assert.match(labels.stdout, /updraft\.environment: [0-9a-f]{64}/);
+  },
+);
+
+/** Runs a job of the local pool whose image only a federation has. */
+async function runFromFederation(t: TestContext, folder: string, image: string): Promise<void> {
+  const federation = await startFederation({ namespaces: [{ prefix: '/images', folder, public: true }] });
+  t.after(() => federation[Symbol.asyncDispose]());
+  const text = jobFile('python from afar > said.txt').replace('"image"', `"osdf:///images/${image}"`);
+  await writeFile(path.join(folder, 'updraft.toml'), text);
+  await mkdir(path.join(folder, 'tmp'));
+  const words = [`UPDRAFT_OSDF_HOST=${federation.discoveryHost}`, `SSL_CERT_FILE=${federation.caFile}`];
+  const ended = await updraftInRoot(t, folder, ['run'], words);
+  if (ended === undefined) return;
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(ended.stderr, /fetching the image osdf:\/\/\/images\//);
+  assert.equal(await results(folder, 'said.txt'), 'python of /opt/environment/.pixi/envs/gpu, , from afar\n');
+}
+
 test('a machine without Apptainer says so instead of running the job outside of its image', async (t) => {
   const folder = await temporaryFolder(t, { 'updraft.toml': jobFile('true') });
   await writeFile(path.join(folder, 'image'), '');
@@ -94,5 +165,9 @@ test('a machine without Apptainer says so instead of running the job outside of 
   const { code, stderr } = await run(process.execPath, [main, 'submit'], folder, env);
   assert.equal(code, 4);
   assert.match(stderr, /runs in the image image, and there is neither apptainer nor singularity on the PATH/);
-  assert.equal(existsSync(path.join(folder, 'runs')), false);
+  const runs = await readdir(path.join(folder, 'runs')).catch(() => []);
+  assert.deepEqual(
+    runs.filter((name) => !name.startsWith('.')),
+    [],
+  );
 });

@@ -1,7 +1,10 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../../base/env.ts';
 import { findProgram } from '../../base/find-program.ts';
+import { cacheFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import { fetchedBy, type Plan } from '../../job/plan.ts';
 
@@ -25,15 +28,6 @@ const misleading = [
 export async function imageStart({ spec, folder, file }: Plan, env: Env): Promise<ImageStart | undefined> {
   const { image } = spec.environment;
   if (image === undefined) return undefined;
-  if (/^(osdf|pelican|stash|https?):/i.test(image))
-    throw new Fault(
-      'pool-unreachable',
-      `Apptainer cannot start the image ${image} by its URL on this machine`,
-      {
-        about: file,
-        fix: `fetch it (updraft get ${image}), and name the file as \`image\` in [environment]`,
-      },
-    );
   const runner = await findProgram(['apptainer', 'singularity'], env);
   if (runner === undefined)
     throw new Fault(
@@ -44,7 +38,24 @@ export async function imageStart({ spec, folder, file }: Plan, env: Env): Promis
         fix: 'install Apptainer, take `image` out of [environment] to use the software of this machine, or choose another pool',
       },
     );
-  return { runner, image: image.includes('://') ? image : path.resolve(folder, image) };
+  const kept = keptImage(image, env);
+  if (kept !== undefined && !existsSync(kept))
+    throw new Fault('pool-unreachable', `the image ${image} is not on this machine`, {
+      about: file,
+      fix: 'start the run again, which fetches it, or fetch it yourself (updraft get) and name the file as `image` in [environment]',
+    });
+  return { runner, image: kept ?? (image.includes('://') ? image : path.resolve(folder, image)) };
+}
+
+/**
+ * Where an image that only a federation or a web server has is kept on this machine, by its URL; undefined for one
+ * that Apptainer finds itself.
+ */
+export function keptImage(image: string, env: Env): string | undefined {
+  if (!/^(osdf|pelican|stash|https?):/i.test(image)) return undefined;
+  const mark = createHash('sha256').update(image).digest('hex').slice(0, 16);
+  const name = path.posix.basename(image.replace(/[?#].*$/, '')).replaceAll(/[^\w.-]/g, '_');
+  return path.join(cacheFolder(env), 'images', `${mark}-${name}`);
 }
 
 /** The command that runs `command` in the image, with all folders that an attempt needs at their own paths. */
