@@ -12,14 +12,14 @@ import { scratchFolder } from '../scratch.ts';
 import { addToHash, makeNestedArchive, type NestedArchive } from './nested-archive.ts';
 import { unpackVariants } from './variants.ts';
 
-/** `node bench/unpack/run.ts [--classes 100] [--files 180] [--rounds 3] [--where memory|disk] [--only TEXT]` */
+/** `node bench/unpack/run.ts [--classes 100] [--files 180] [--rounds 3] [--where memory|disk] [--only TEXT]...` */
 const { values } = parseArgs({
   options: {
     classes: { type: 'string', default: '100' },
     files: { type: 'string', default: '180' },
     rounds: { type: 'string', default: '3' },
     where: { type: 'string', default: 'memory' },
-    only: { type: 'string', default: '' },
+    only: { type: 'string', multiple: true, default: [''] },
   },
 });
 const own = scratchFolder('disk');
@@ -29,7 +29,7 @@ const archive = makeNestedArchive(own, Number(values.classes), Number(values.fil
 const nginx = await startNginx(program('nginx', 'nginx-light'), { folder: own, root: own });
 try {
   const all = await unpackVariants(`${nginx.httpUrl}/train.tar`, folder, archive, path.join(own, 'compiled'));
-  const variants = all.filter(({ name }) => name.includes(values.only));
+  const variants = all.filter(({ name }) => values.only.some((text) => name.includes(text)));
   const costs = await interleave(variants, {
     rounds: Number(values.rounds),
     prepare: anew,

@@ -24,6 +24,9 @@ export interface DirectorPatience {
   starting: number;
 }
 
+/** It, or something in front of it, is being changed; or it is no director. */
+const nonsenseMs = 3_500;
+
 /** Decides what a director's reply to a question means, and whether to ask again. */
 export function readDirectorReply(
   question: Question,
@@ -67,7 +70,7 @@ function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAns
     question,
     `answers nonsense: status ${reply.status} with no server in its Link or Location`,
   );
-  return { failed, again: false, patienceMs: 0 };
+  return { failed, again: true, patienceMs: nonsenseMs };
 }
 
 function unreachable(question: Question, why: string, cause?: unknown): Fault {

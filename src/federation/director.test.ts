@@ -185,6 +185,11 @@ test('nonsense is called nonsense', async (t) => {
   }
 });
 
+test('nonsense that passes costs no more than a second question', async (t) => {
+  const { ask } = await director(t, (path, count) => (count === 1 ? { status: 307 } : found(path)));
+  assert.equal((await ask('/ns/x')).servers[0], 'https://a:8443/ns/x');
+});
+
 test('while the director is down its last answer is used, after a short wait', async (t) => {
   const { ask, clock } = await director(t, (path, count) => (count === 1 ? found(path) : 'reset'));
   await ask('/ns/x');

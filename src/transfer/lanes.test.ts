@@ -69,6 +69,19 @@ test('of two servers that failed before, neither takes from the other what it ha
   await s.lanes.stop();
 });
 
+test('a server that failed before takes nothing from one that delivers, and all from one that is silent', async () => {
+  const s = scene();
+  s.roster.failed(s.second, broken, s.clock.monotonic());
+  s.begin();
+  await s.clock.pass(500);
+  s.piece.position = mebibyte;
+  s.first.meter.add(mebibyte, s.clock.monotonic());
+  assert.equal(s.takeOver(), undefined);
+  await s.clock.pass(1000);
+  assert.equal(s.takeOver()?.start, mebibyte);
+  await s.lanes.stop();
+});
+
 test('a server that failed before and delivers now keeps its piece', async () => {
   const s = scene();
   s.roster.failed(s.first, broken, s.clock.monotonic());

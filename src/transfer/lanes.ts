@@ -85,14 +85,15 @@ export class Lanes {
   }
 
   /**
-   * Bytes per second of the lane that works on `piece`, for a server that could help: 0 if it is silent, undefined if
-   * it has just begun. One that failed before, and has sent nothing yet, must not hold up one that delivers.
+   * Bytes per second of the lane that works on `piece`: 0 if it is silent, undefined if it has just begun. For a
+   * `helper` that could take over part of it, a server that failed the last time counts for less than one that did
+   * not: it takes nothing from one that may deliver, and does not keep what it has sent nothing of.
    */
   rateOf(piece: Piece, helper?: Source): number | undefined {
     const lane = [...this.#open.keys()].find((each) => each.piece === piece);
     if (lane === undefined || this.#silent(lane)) return 0;
-    if (untouched(lane))
-      return failedBefore(lane.source) && helper !== undefined && !failedBefore(helper) ? 0 : undefined;
+    if (helper !== undefined && failedBefore(helper)) return undefined;
+    if (untouched(lane)) return helper !== undefined && failedBefore(lane.source) ? 0 : undefined;
     return lane.source.meter.rate(this.#clock.monotonic());
   }
 
