@@ -70,9 +70,12 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
   cli.out(`model: ${path.join(results, 'cifar10_cnn.pt')}\n`);
   const where = path.relative(cli.cwd, inside.cwd);
   nextCommands(cli, [
-    [`cd ${where} && npx updraft status`, 'how each job stands'],
-    [`cd ${where} && npx updraft logs`, 'what the training printed'],
-    [`$EDITOR ${path.join(where, 'updraft.toml')}`, 'the job file: change it, then `npx updraft check`'],
-    ['npx updraft mini federation up --help', 'publish folders of your own'],
+    [`cd ${where}`, 'the job file, its run and the model are there'],
+    ['npx updraft status', 'how each job stands'],
+    ['npx updraft logs', 'what the training printed'],
+    [
+      'eval "$(npx updraft mini federation up --publish /updraft/demo=published --detach)"',
+      'the federation again; then change updraft.toml, and `npx updraft run`',
+    ],
   ]);
 }

@@ -10,12 +10,18 @@ export function showFederation(cli: Cli, state: KeptState, { json }: { json?: tr
   }
   for (const [name, value] of variables(state)) cli.out(`export ${name}=${shellQuote(value)}\n`);
   cli.err('\n');
-  for (const { name, url, httpUrl } of [state.director, state.origin, ...state.caches])
-    cli.err(`  ${name.padEnd(10)}${url}   ${httpUrl}\n`);
-  for (const { prefix, folder, public: open, writable } of state.namespaces)
-    cli.err(
-      `  ${prefix.padEnd(10)}${folder} (${open ? 'public' : 'with a token'}${writable ? ', writable' : ''})\n`,
-    );
+  const rows: [string, string][] = [
+    ...[state.director, state.origin, ...state.caches].map(({ name, url, httpUrl }): [string, string] => [
+      name,
+      `${url}   ${httpUrl}`,
+    ]),
+    ...state.namespaces.map(({ prefix, folder, public: open, writable }): [string, string] => [
+      prefix,
+      `${folder} (${open ? 'public' : 'with a token'}${writable ? ', writable' : ''})`,
+    ]),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  for (const [name, what] of rows) cli.err(`  ${name.padEnd(width)}${what}\n`);
   cli.err('\ntry:\n');
   for (const line of examples(state)) cli.err(`  ${line}\n`);
 }
