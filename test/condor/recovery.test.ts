@@ -66,7 +66,7 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
     const run = await bench.submit();
     const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
     // A site that is blamed would never be gone back to.
-    const rule = await bench.tool('condor_q', ...mine, '-af', 'Requirements');
+    const rule = await bench.tool('condor_q', ...mine, '-af:r', 'Requirements');
     const strict = rule.replace(/(EnteredCurrentStatus\) > )\d+/, '$1 1000000');
     assert.notEqual(strict, rule);
     await bench.tool('condor_qedit', ...mine, 'Requirements', strict);
