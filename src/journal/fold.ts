@@ -247,7 +247,7 @@ function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): 
 
 function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
   const { phase, host, site, t } = entry;
-  const before = old.pool ?? { phase, since: t, millis: { fetching: 0, returning: 0 } };
+  const before = old.pool ?? { phase, since: t, millis: { fetching: 0, training: 0, returning: 0 } };
   const pool = {
     ...closed(before, phase, t),
     ...(host === undefined ? {} : { host }),
@@ -260,8 +260,8 @@ function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-pha
 function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
   const open = pool.phase;
   const passed = Math.max(0, Date.parse(t) - Date.parse(pool.since));
-  const moving = open === 'fetching' || open === 'returning';
-  const millis = moving ? { ...pool.millis, [open]: pool.millis[open] + passed } : pool.millis;
+  const counts = open === 'fetching' || open === 'training' || open === 'returning';
+  const millis = counts ? { ...pool.millis, [open]: pool.millis[open] + passed } : pool.millis;
   return { ...pool, phase, since: t, millis };
 }
 

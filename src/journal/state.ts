@@ -89,8 +89,8 @@ export interface PoolAccount {
   since: string;
   host?: string;
   site?: string;
-  /** Milliseconds in which it moved input to the attempt and output from it. */
-  millis: { fetching: number; returning: number };
+  /** Milliseconds in which it moved input to the attempt and output from it, and in which it ran what has no agent. */
+  millis: { fetching: number; training: number; returning: number };
 }
 
 /** One attempt as its agent tells it. Every time is by the agent's own clock. */

@@ -52,11 +52,12 @@ function ledgerRow(attempt: AttemptState): LedgerRow {
   const millis = { ...noTime(), ...agent?.millis };
   millis.queued = between(attempt.waitingSince, attempt.startedAt) + (agent?.millis.queued ?? 0);
   // The two machines' clocks are never compared: only how long each says it took.
-  const { fetching, returning } = attempt.pool?.millis ?? { fetching: 0, returning: 0 };
+  const { fetching, training, returning } = attempt.pool?.millis ?? nothingMoved;
   millis.stalled = stalledMillis(agent);
   millis.fetching += fetching - millis.stalled;
+  millis.training += training;
   millis.returning += returning;
-  const spoken = fetching + returning + (agent === undefined ? 0 : sumOf(agent.millis));
+  const spoken = fetching + training + returning + (agent === undefined ? 0 : sumOf(agent.millis));
   const silence = Math.max(0, between(attempt.startedAt, attempt.endedAt) - spoken);
   millis[agent?.outcome === undefined ? 'unknown' : 'overhead'] += silence;
   return {
@@ -69,6 +70,8 @@ function ledgerRow(attempt: AttemptState): LedgerRow {
     total: totalOf(millis),
   };
 }
+
+const nothingMoved = { fetching: 0, training: 0, returning: 0 };
 
 /** Fetching that stood still until a server was given up. */
 export const stalledMillis = (agent: AgentState | undefined): number =>

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import type { Env } from '../../base/env.ts';
 import { runFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
+import { isAdopted } from '../../pool/condor/is-adopted.ts';
 import { readPlan } from '../../run/read-plan.ts';
 
 export type PrintedFile =
@@ -22,9 +23,8 @@ export async function printedFile(
   job: string,
   stream: 'out' | 'err',
 ): Promise<PrintedFile> {
-  const text = await readFile(path.join(runFolder, condorFiles.submit), 'utf8').catch(() => undefined);
-  const isOurs = (await stat(path.join(runFolder, condorFiles.items)).catch(() => undefined)) !== undefined;
-  if (text === undefined || isOurs) return 'with-the-attempt';
+  if (!(await isAdopted(runFolder))) return 'with-the-attempt';
+  const text = await readFile(path.join(runFolder, condorFiles.submit), 'utf8');
   const { folder, file } = await readPlan(runFolder);
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const submitted = entries.find((entry) => entry.kind === 'submitted');

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../../base/is-gone.ts';
 import { printable } from '../../base/printable.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ReadLogs } from '../../report/log/read-logs.ts';
 import { readLogs } from '../../report/log/read-logs.ts';
@@ -29,8 +30,23 @@ export async function reportSource(cli: Cli, named: readonly string[]): Promise<
       },
     );
   if (word !== undefined && kinds[0] === undefined && /[./]/.test(word))
-    throw new Fault('file-invalid', `There is no log or run ${printable(word)}.`, { about: word });
-  return { run: await findRun(cli.cwd, word) };
+    throw new Fault('file-invalid', `There is no log or run ${printable(word)}.`, {
+      about: word,
+      fix: 'Name the log of your jobs, as `log` in their submit file says.',
+    });
+  return { run: await runMeant(cli, word, kinds[0] === 'folder') };
+}
+
+/** Somebody who has no run may well have a log. */
+async function runMeant(cli: Cli, word: string | undefined, isFolder: boolean): Promise<FoundRun> {
+  try {
+    return await findRun(cli.cwd, word);
+  } catch (error) {
+    if (!(error instanceof Fault) || (word !== undefined && !isFolder)) throw error;
+    const logs = word === undefined ? 'my.log' : `${shellQuote(word)}/*.log`;
+    const fix = `To see where the time of any HTCondor jobs went, name their event log: updraft report ${logs}`;
+    throw new Fault('usage', error.message, { fix, cause: error });
+  }
 }
 
 /** Files, pipes and devices are read; a folder may be a run's. */

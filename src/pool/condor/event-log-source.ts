@@ -13,6 +13,7 @@ import { attemptEnd } from '../local/attempt-end.ts';
 import { condorFiles } from './condor-files.ts';
 import { EventEntries } from './event-entries.ts';
 import { eventLogTrouble } from './event-log-trouble.ts';
+import { isAdopted } from './is-adopted.ts';
 import { readPolicy } from './policy-file.ts';
 import { RunClusters } from './run-clusters.ts';
 
@@ -58,7 +59,8 @@ class EventLogSource {
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
     await this.#takeLater();
-    const entries = await Promise.all(this.#entries.take().map((entry) => this.#explain(entry)));
+    const explain = (await isAdopted(this.#runFolder)) ? adoptedEntry : this.#explain.bind(this);
+    const entries = await Promise.all(this.#entries.take().map(explain));
     return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
   }
 
@@ -119,6 +121,16 @@ class EventLogSource {
     const said = path.join(this.#runFolder, condorFiles.said, `${job}.err`);
     return { ...entry, ...(await attemptEnd(folder, { code: exit, signal: null }, said)), exit };
   }
+}
+
+/** Without an agent HTCondor's account is all there is: a job that executes trains, and its exit code is the program's. */
+function adoptedEntry(entry: Entry): Entry {
+  if (entry.kind === 'attempt-phase' && entry.phase === 'preparing' && entry.host !== undefined)
+    return { ...entry, phase: 'training' };
+  if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
+  const message = `the program ended with exit code ${entry.exit}`;
+  const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
+  return { ...entry, fault: { kind: 'training-failed', message, fix } };
 }
 
 /** A job ends as its last attempt did, as far as the agent could tell. */

@@ -62,7 +62,8 @@ function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
 
 function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | 'unknown'): number {
   if (phase === 'stalled') return stalledMillis(agent);
-  const moved = phase === 'fetching' || phase === 'returning' ? (pool?.millis[phase] ?? 0) : 0;
+  const isPools = phase === 'fetching' || phase === 'training' || phase === 'returning';
+  const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
   const stood = phase === 'fetching' ? stalledMillis(agent) : 0;
   return (agent?.millis[phase] ?? 0) + moved - stood;
 }

@@ -7,7 +7,10 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Evidence } from '../../adopt/evidence.ts';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { LogReport } from '../../report/log/log-report.ts';
+import { readRunState } from '../../run/run-states.ts';
 import * as logs from '../commands/logs.ts';
+import * as report from '../commands/report.ts';
 import { adoptedPlan } from './adopted-plan.ts';
 
 const description = `executable = run.sh
@@ -18,16 +21,26 @@ queue 2
 
 const entry = (seq: number, body: object): string =>
   `${JSON.stringify({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, ...body })}\n`;
+const event = (number: string, minute: number, text: string): string =>
+  `${number} (077.001.000) 2026-01-01 00:${String(minute).padStart(2, '0')}:00Z ${text}\n...\n`;
+const log =
+  event('000', 0, 'Job submitted from host: <192.0.2.1:9618?alias=ap>') +
+  event('040', 1, 'Started transferring input files') +
+  event('040', 2, 'Finished transferring input files') +
+  event('001', 2, 'Job executing on host: <192.0.2.2:9618?alias=ep>\n\tSlotName: slot1_1@ep') +
+  event('040', 42, 'Started transferring output files') +
+  event('040', 43, 'Finished transferring output files') +
+  event('005', 43, 'Job terminated.\n\t(1) Normal termination (return value 3)');
 
-/** The folder of a run that was made of a submit description, with two jobs of which the second has run. */
+/** Where a run was made of a submit description, with two jobs of which the second has run. */
 async function adopted(t: TestContext): Promise<string> {
   const created = { run: 'job-a1b2c3', name: 'job', pool: 'condor', planHash: '', version: '0' };
   const cwd = await temporaryFolder(t, {
     'runs/job-a1b2c3/condor/job.sub': description,
     'runs/job-a1b2c3/journal.jsonl':
       entry(0, { kind: 'run-created', ...created, jobs: ['0000', '0001'] }) +
-      entry(1, { kind: 'submitted', cluster: 77 }) +
-      entry(2, { kind: 'attempt-started', job: '0001', attempt: 1, why: '' }),
+      entry(1, { kind: 'submitted', cluster: 77 }),
+    'runs/job-a1b2c3/events.log': log,
     'work/logs/77.1.out': 'epoch 1\n',
   });
   const submission = parseSubmit(description, { file: 'job.sub' });
@@ -37,8 +50,7 @@ async function adopted(t: TestContext): Promise<string> {
 }
 
 test('logs of an adopted run are the files that its submit description names', async (t) => {
-  const cwd = await adopted(t);
-  const { out } = await runCommand(logs, ['1'], { cwd });
+  const { out } = await runCommand(logs, ['1'], { cwd: await adopted(t) });
   assert.equal(out, 'epoch 1\n');
 });
 
@@ -49,4 +61,18 @@ test('a submit description that names no file for stderr is told as the reason w
     assert.match(fault.message, /names no `error`/);
     return true;
   });
+});
+
+test('without an agent the time of an adopted job is told by HTCondor, and its exit code is the program’s', async (t) => {
+  const cwd = await adopted(t);
+  const { out } = await runCommand(report, ['job-a1b2c3', '--json'], { cwd });
+  const { slotSeconds, failures } = JSON.parse(out) as LogReport;
+  const { lostToFailure, retriedTransfer, returning, queued, unknown } = slotSeconds;
+  assert.deepEqual([lostToFailure, retriedTransfer, returning, queued, unknown], [2400, 60, 60, 60, 0]);
+  assert.deepEqual(
+    failures.map(({ cause, example }) => [cause, example?.reason]),
+    [['training-failed', 'the program ended with exit code 3']],
+  );
+  const { jobs } = await readRunState(path.join(cwd, 'runs/job-a1b2c3'));
+  assert.equal(jobs[1]?.attempts[0]?.pool?.millis.training, 2_400_000);
 });
