@@ -22,7 +22,12 @@ function reported(log: string) {
 }
 
 test('who uses much less than asked for is told what would fit', () => {
-  assert.deepEqual(reported(ended(0, 400)), [['Memory', 480, 'ask for less: more slots will fit']]);
+  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'ask for less: more slots will fit']]);
+  assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'ask for less: more slots will fit']]);
+});
+
+test('a request that is small already fits, however little was used of it', () => {
+  assert.deepEqual(reported(ended(0, 3).replaceAll('2000', ' 512')), [['Memory', null, 'fits']]);
 });
 
 test('where an attempt ended for want of memory nobody is told to ask for less, however little others used', () => {

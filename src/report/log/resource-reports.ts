@@ -18,6 +18,8 @@ export interface ResourceReport {
 const margin = 1.2;
 /** Below this part of the request, asking for less finds slots sooner. */
 const muchTooMuch = 0.5;
+/** So much, in the units of HTCondor's tables (MB, KB), is free on any machine: nobody gains by asking for less. */
+const free: Record<string, number> = { Memory: 512, Disk: 1_000_000 };
 
 /** Causes by which an attempt proves that its request was too small, whatever the others used. */
 const wanting: Partial<Record<Cause, string>> = { 'memory-exceeded': 'Memory', 'disk-exceeded': 'Disk' };
@@ -49,14 +51,14 @@ export function resourceReports(jobs: readonly LoggedJob[]): ResourceReport[] {
 function resourceReport(name: string, { unit, used, requested }: Seen, exceeded: number): ResourceReport {
   const sorted = ascending(used);
   const usedMax = sorted.at(-1) ?? 0;
-  const [suggested, advice] = advise(usedMax, requested, exceeded);
+  const [suggested, advice] = advise(usedMax, requested, exceeded, free[name] ?? 1);
   return {
     ...{ name, unit: unit === '' ? null : unit, attempts: used.length, requestedMax: requested },
     ...{ usedMedian: quantile(sorted, 0.5) ?? 0, usedMax, suggested, advice },
   };
 }
 
-function advise(used: number, requested: number, exceeded: number): [number | null, string] {
+function advise(used: number, requested: number, exceeded: number, least: number): [number | null, string] {
   const fitting = Math.max(1, Math.ceil(used * margin));
   if (exceeded > 0)
     return [
@@ -64,7 +66,7 @@ function advise(used: number, requested: number, exceeded: number): [number | nu
       `${exceeded} attempt${exceeded === 1 ? '' : 's'} ended for want of it: ask for more`,
     ];
   if (used > requested) return [fitting, 'more was used than asked for: ask for more'];
-  if (used < requested * muchTooMuch && fitting < requested)
-    return [fitting, 'ask for less: more slots will fit'];
+  const less = Math.max(fitting, least);
+  if (used < requested * muchTooMuch && less < requested) return [less, 'ask for less: more slots will fit'];
   return [null, 'fits'];
 }
