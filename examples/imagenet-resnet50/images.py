@@ -1,6 +1,7 @@
 """ImageNet as a folder for each class: which images there are, and how they become tensors.
 
-While the file `.arriving` is in the folder, more classes are to come; each appears when it is whole.
+While the file `.arriving` is in the folder, more is to come: classes one after the other, each when it is whole, or
+images of all classes mixed, as `updraft stage --shuffle` packs them.
 """
 
 import os
@@ -27,37 +28,45 @@ class ClassFolders(Dataset):
 
     def __init__(self, root, size, held_out=0.02):
         self.root, self.size, self.held_out = root, size, held_out
-        self.classes, self.present = [], set()
+        self.classes, self.present, self.listed = [], {}, {}
         self.training, self.validation = [], []
 
     def scan(self):
-        """Takes in the classes that have come since the last time; tells whether more are to come."""
-        # Looked at first: a class that comes in between is seen the next time.
+        """Takes in the images that have come since the last time; tells whether more are to come."""
+        # Looked at first: what comes in between is seen the next time.
         more = os.path.exists(os.path.join(self.root, ".arriving"))
-        folders = (entry.name for entry in os.scandir(self.root) if entry.is_dir() and entry.name[0] != ".")
+        folders = {entry.name: entry for entry in os.scandir(self.root) if entry.is_dir() and entry.name[0] != "."}
         # Sorted: a directory lists its entries in another order on every machine.
-        for name in sorted(set(folders) - self.present):
-            self.add(name)
+        for name in sorted(folders):
+            changed = folders[name].stat().st_mtime_ns
+            # Clocks of file systems are coarse: at the end every folder is looked into once more.
+            if not more or self.listed.get(name) != changed:
+                self.listed[name] = changed
+                self.add(name)
         return more
 
     def add(self, name):
-        if name not in self.classes:
-            self.classes.append(name)
-        label = self.classes.index(name)
-        self.present.add(name)
-        images = sorted(file for file in os.listdir(os.path.join(self.root, name)) if file.lower().endswith(ENDINGS))
-        if not images:
-            raise BadData(f"the class folder {os.path.join(self.root, name)} has no images")
-        for image in images:
+        """The images of a class that are new: all of them where the class came as one archive, some where files come mixed."""
+        if name not in self.present:
+            self.present[name] = set()
+            if name not in self.classes:
+                self.classes.append(name)
+        label, known = self.classes.index(name), self.present[name]
+        found = {file for file in os.listdir(os.path.join(self.root, name)) if file.lower().endswith(ENDINGS)}
+        for image in sorted(found - known):
+            known.add(image)
             # By the name alone, so that every machine and every attempt holds out the same images.
             held = zlib.crc32(f"{name}/{image}".encode()) < self.held_out * 2**32
             (self.validation if held else self.training).append((os.path.join(self.root, name, image), label))
 
     def finish(self, expected):
         """All has come: numbers the classes in the order of their names, and tells the old number of each."""
-        missing = sorted(set(self.classes) - self.present)
+        missing = sorted(set(self.classes) - set(self.present))
         if missing:
             raise BadData(f"{self.root} lacks {len(missing)} classes of the checkpoint, such as {missing[0]}")
+        for name, images in self.present.items():
+            if not images:
+                raise BadData(f"the class folder {os.path.join(self.root, name)} has no images")
         if expected is not None and len(self.classes) != expected:
             raise BadData(f"{self.root} has {len(self.classes)} classes, {expected} were expected")
         if not self.validation or not self.training:

@@ -54,4 +54,7 @@ test('pixi-pack is called in the form of its version', () => {
     'pixi.toml',
   ];
   assert.deepEqual(packWords('pixi-pack 0.7.10', request), words);
+  const own = { ...request, unpackSource: 'bin/pixi-unpack' };
+  assert.ok(packWords('pixi-pack 0.7.10', own).includes('--pixi-unpack-source'));
+  assert.ok(!packWords('pixi-pack 0.7.10', { ...own, executable: false }).includes('--pixi-unpack-source'));
 });

@@ -45,7 +45,8 @@ export function packWords(version: string, request: PackRequest): string[] {
     '--output-file',
     request.output,
     ...(request.executable ? ['--create-executable'] : []),
-    ...(request.unpackSource === undefined ? [] : [source, request.unpackSource]),
+    // A tar brings no program, and pixi-pack refuses to be told of one.
+    ...(request.executable && request.unpackSource !== undefined ? [source, request.unpackSource] : []),
     request.manifest,
   ];
 }

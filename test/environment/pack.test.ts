@@ -3,14 +3,20 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { findProgram } from '../../src/base/find-program.ts';
+import * as env from '../../src/cli/commands/env.ts';
+import { condaPlatform } from '../../src/environment/pack-metadata.ts';
 import type { OrderedData } from '../../src/job/job.ts';
 import { AgentBench } from '../agent/agent-bench.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { makeExecutable, makePack, unpackProgram } from './make-pack.ts';
+import { makeChannel } from './make-channel.ts';
+import { makeExecutable, makePack, tinyPackage, unpackProgram } from './make-pack.ts';
 
 interface Told {
   name?: string;
@@ -70,6 +76,32 @@ for (const old of [false, true])
     const [ready] = bench.entries('environment-ready');
     assert.equal(ready?.how, 'pack env-1a2b3c4d.sh');
     assert.equal(ready.bytes, makePack().length);
+  });
+
+for (const form of ['sh', 'tar'])
+  test(`what pixi-pack itself makes of a channel, as .${form}, is unpacked by its own program and activated`, async (t) => {
+    const [packer, unpacker] = await Promise.all(
+      ['pixi-pack', 'pixi-unpack'].map((name) => findProgram([name], process.env)),
+    );
+    if (packer === undefined || unpacker === undefined) {
+      t.skip('no pixi-pack and pixi-unpack on the PATH of this machine');
+      return;
+    }
+    const folder = await temporaryFolder(t);
+    await makeChannel(folder, [tinyPackage()]);
+    const words = ['pack', '-p', condaPlatform(os.arch()), '--pixi-unpack', unpacker, '--json'];
+    const ways = form === 'tar' ? ['--tar'] : [];
+    const where = { cwd: folder, env: { ...process.env, HOME: folder } };
+    const { out } = await runCommand(env, [...words, ...ways], where);
+    const made = JSON.parse(out) as { file: string; sha256: string; packages: number };
+    assert.equal(made.packages, 1);
+    const { bench, exit, stderr } = await attemptWith(t, await readFile(path.join(folder, made.file)), {
+      name: made.file,
+      sha256: made.sha256,
+      ...(form === 'tar' && { unpacker: `#!/bin/sh\nexec '${unpacker}' "$@"\n` }),
+    });
+    assert.equal(exit, 0, stderr);
+    assert.match(bench.result('model.pt'), /^tiny in (.*\/software\/env)\nyes, \1\n$/);
   });
 
 test('a plain tar is unpacked by the pixi-unpack that was sent along', async (t) => {

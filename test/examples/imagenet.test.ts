@@ -60,6 +60,35 @@ test('ImageNet: whatever order the classes arrive in, the model numbers them by 
   assert.equal(classes, 'n01440764\nn01443537\nn01484850\n');
 });
 
+test('ImageNet: images of all classes may arrive mixed, and each is taken once', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  const script = `
+import os
+import images
+def come(*names):
+    for name in names:
+        os.makedirs(os.path.join("mixed", os.path.dirname(name)), exist_ok=True)
+        open(os.path.join("mixed", name), "w").close()
+come(".arriving", "b/1.jpeg", "a/1.jpeg")
+folders = images.ClassFolders("mixed", 32, 0.5)
+assert folders.scan() and folders.scan()
+come("a/2.jpeg", "b/2.jpeg", "b/3.jpeg", "c/1.jpeg")
+folders.scan()
+come("c/2.jpeg")
+os.remove("mixed/.arriving")
+assert not folders.scan()
+folders.finish(3)
+items = folders.training + folders.validation
+assert sorted(path for path, _ in items) == sorted("mixed/" + name for name in
+    ["a/1.jpeg", "a/2.jpeg", "b/1.jpeg", "b/2.jpeg", "b/3.jpeg", "c/1.jpeg", "c/2.jpeg"]), items
+assert all(folders.classes[label] == path.split("/")[1] for path, label in items), items
+`;
+  await writeFile(path.join(bench.folder, 'mixed.py'), script);
+  const { code, err } = await bench.run('mixed.py');
+  assert.equal(code, 0, err);
+});
+
 test('ImageNet: numbering the classes anew changes no score but its place, nor the momentum', async (t) => {
   const bench = await open(t);
   if (bench === undefined) return;

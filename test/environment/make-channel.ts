@@ -1,0 +1,40 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { condaPlatform } from '../../src/environment/pack-metadata.ts';
+import type { CondaPackage } from './make-conda.ts';
+
+/** A conda channel in a folder, with a Pixi workspace beside it whose lock names its packages: what Pixi's own programs read. */
+export async function makeChannel(folder: string, packages: CondaPackage[]): Promise<void> {
+  const here = condaPlatform(os.arch());
+  const channel = pathToFileURL(path.join(folder, 'channel')).href;
+  for (const subdir of [here, 'noarch']) {
+    const inside = subdir === here ? packages : [];
+    await mkdir(path.join(folder, 'channel', subdir), { recursive: true });
+    for (const { file, bytes } of inside) await writeFile(path.join(folder, 'channel', subdir, file), bytes);
+    const index = Object.fromEntries(inside.map(({ file, record }) => [file, { ...record, subdir }]));
+    const repodata = { info: { subdir }, packages: {}, 'packages.conda': index, repodata_version: 2 };
+    await writeFile(path.join(folder, 'channel', subdir, 'repodata.json'), JSON.stringify(repodata));
+  }
+  await writeFile(
+    path.join(folder, 'pixi.toml'),
+    `[workspace]\nname = "tiny"\nchannels = ["${channel}"]\nplatforms = ["${here}"]\n\n[dependencies]\n${packages.map(({ record }) => `${String(record['name'])} = "*"\n`).join('')}`,
+  );
+  const urls = packages.map((one) => ({ ...one, url: `${channel}/${here}/${one.file}` }));
+  const described = urls.map(({ url, record, bytes }) =>
+    [
+      `- conda: ${url}`,
+      ...['name', 'version', 'build'].map((key) => `  ${key}: "${String(record[key])}"`),
+      `  subdir: ${here}`,
+      '  build_number: 0',
+      ...['sha256', 'md5'].map((key) => `  ${key}: ${String(record[key])}`),
+      `  size: ${bytes.length}`,
+    ].join('\n'),
+  );
+  const used = urls.map(({ url }) => `      - conda: ${url}\n`).join('');
+  await writeFile(
+    path.join(folder, 'pixi.lock'),
+    `version: 6\nenvironments:\n  default:\n    channels:\n    - url: ${channel}/\n    packages:\n      ${here}:\n${used}packages:\n${described.join('\n')}\n`,
+  );
+}
