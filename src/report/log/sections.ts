@@ -103,10 +103,7 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
   const used = slotColumns
     .filter((column) => slotSeconds[column] > 0)
     .sort((a, b) => slotSeconds[b] - slotSeconds[a]);
-  const off = [
-    ...[[slotSeconds.queued, 'queued'] as const, [slotSeconds.idle, 'idle between attempts'] as const],
-    [slotSeconds.held, 'held'] as const,
-  ].filter(([seconds]) => seconds > 0);
+  const off = (['queued', 'idle', 'held'] as const).filter((column) => slotSeconds[column] > 0);
   const shares = used.map((column) => slotSeconds[column] / slotTotalSeconds);
   return {
     ...{ id: 'time', title: 'Where the time on slots went' },
@@ -120,7 +117,9 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
     after:
       off.length === 0
         ? []
-        : [`On no slot: ${off.map(([seconds, what]) => `${showHours(seconds)} ${what}`).join(', ')}.`],
+        : [
+            `On no slot: ${off.map((column) => `${showHours(slotSeconds[column])} ${columnWords[column]}`).join(', ')}.`,
+          ],
   };
 }
 
