@@ -59,6 +59,19 @@ test('a brake that is drawn out lasts longer each time, and a good answer lifts 
   await other.heed(object);
 });
 
+test('many that miss an object at the same time draw the brake no longer than one', async () => {
+  const { clock, one, other } = pair();
+  for (const attempt of [one, other, one, other]) await attempt.pull(object);
+  await clock.pass(300_000);
+  await other.heed(object);
+  await one.pull(object);
+  await other.pull(object);
+  await clock.pass(599_000);
+  await assert.rejects(one.heed(object), /missing everywhere/);
+  await clock.pass(1000);
+  await one.heed(object);
+});
+
 test('a note that makes no sense stops nobody', async () => {
   const { notes, one } = pair();
   await one.pull(object);

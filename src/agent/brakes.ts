@@ -26,6 +26,8 @@ export class Brakes {
   readonly #shared: SharedNotes;
   readonly #clock: Clock;
   readonly #pace: OrderedRecovery;
+  /** By object: the time that this attempt named by which it would know, for all. */
+  readonly #probes = new Map<string, number>();
 
   constructor(shared: SharedNotes, clock: Clock, pace: OrderedRecovery) {
     this.#shared = shared;
@@ -47,12 +49,18 @@ export class Brakes {
       );
     }
     const probe = Math.min(probeSeconds, this.#pace.firstWait);
-    await this.#write(object, { ...brake, until: now + probe * 1000 });
+    const until = now + probe * 1000;
+    this.#probes.set(object, until);
+    await this.#write(object, { ...brake, until });
   }
 
   /** The object is missing everywhere. */
   async pull(object: string): Promise<void> {
-    const misses = ((await this.#read(object))?.misses ?? 0) + 1;
+    const brake = await this.#read(object);
+    // Many that looked at the same time found one and the same thing.
+    const isTold = brake !== undefined && brake.until > this.#clock.now();
+    if (isTold && brake.until !== this.#probes.get(object)) return;
+    const misses = (brake?.misses ?? 0) + 1;
     const seconds = waitAfter(misses, this.#pace);
     await this.#write(object, { until: this.#clock.now() + seconds * 1000, misses });
   }
