@@ -6,7 +6,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
 import type { PoolState } from '../../src/mini/pool/pool.ts';
 import type { Dataset } from './dataset.ts';
-import { troubleRules } from './trouble-rules.ts';
+import { troubleOf } from './trouble-rules.ts';
 import type { World } from './world.ts';
 
 const run = promisify(execFile);
@@ -47,9 +47,7 @@ export async function openStage(setting: Setting, name: string): Promise<Stage> 
   });
   for (const { httpUrl } of federation.caches)
     await (await fetch(`${httpUrl}/ospool/train.tar`)).arrayBuffer();
-  for (const [number, job] of world.jobs.entries())
-    for (const rule of troubleRules(job, number, { bytes: dataset.bytes, scale }))
-      await federation.trouble.add(rule);
+  for (const rule of troubleOf(world, { bytes: dataset.bytes, scale })) await federation.trouble.add(rule);
   return { folder, worldFolder, federation, [Symbol.asyncDispose]: () => federation.stop() };
 }
 

@@ -1,4 +1,21 @@
-import type { CacheDeed, JobWorld } from './world.ts';
+import { burstsOf, type CacheDeed, type JobWorld, type World } from './world.ts';
+
+/** What the federation does to the jobs of a world, in its own language of trouble. */
+export function troubleOf(world: World, scaled: Scaled): string[] {
+  return [
+    ...burstsOf(world).flatMap((burst) => burstRules(world, burst, scaled)),
+    ...world.jobs.flatMap((job, number) => jobRules(job, number, scaled)),
+  ];
+}
+
+/** One span for all jobs of a burst, from when the first of them asks. */
+function burstRules({ jobs }: World, burst: number[], { scale }: Scaled): string[] {
+  const seconds = Math.max(...burst.map((job) => jobs[job]?.missingSeconds ?? 0)) / scale;
+  const from = burst.length === 1 ? String(burst[0]) : `{${burst.join(',')}}`;
+  return ['caches', 'origin'].map(
+    (server) => `${server}: 404 from *.${from}#* lasting ${Math.round(1000 * seconds)}ms`,
+  );
+}
 
 interface Scaled {
   /** Of the object that every job fetches. */
@@ -7,18 +24,14 @@ interface Scaled {
   scale: number;
 }
 
-/** What the federation does to the job of this number, in its own language of trouble. */
-export function troubleRules(job: JobWorld, number: number, { bytes, scale }: Scaled): string[] {
+/** What it does to the job of this number alone. */
+function jobRules(job: JobWorld, number: number, { bytes, scale }: Scaled): string[] {
   const from = `from *.${number}#*`;
   const rate = (bytes * scale) / job.transferSeconds;
   const after = (seconds: number): number =>
     Math.max(4096, Math.round((bytes * seconds) / job.transferSeconds));
   // One limit for all servers: it is the job's own way to the network that it stands for.
   const rules = [`all: limit ${Math.round(rate)}B/s ${from}`];
-  if (job.missingSeconds > 0) {
-    const lasting = `lasting ${Math.round((1000 * job.missingSeconds) / scale)}ms`;
-    rules.push(`caches: 404 ${from} ${lasting}`, `origin: 404 ${from} ${lasting}`);
-  }
   const deeds = deedRules(job.deeds, after).map((rule) => `${rule} ${from}`);
   rules.push(...deeds.map((rule) => `cache-1: ${rule}`));
   if (job.corrupted) {

@@ -9,7 +9,7 @@ import { runJobs } from '../../src/report/log/run-jobs.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import type { Finished } from './seed-leg.ts';
-import { limitSeconds, type World } from './world.ts';
+import { burstsOf, limitSeconds, type World } from './world.ts';
 
 const here = import.meta.dirname;
 const run = promisify(execFile);
@@ -79,17 +79,15 @@ function firstMatch({ world, pool, scale }: Setting): string {
   const names = pool.sites.map((site) => `"${site}"`).join(', ');
   const codes = world.jobs.map(({ firstSite }) => pool.sites.indexOf(firstSite)).join('');
   const site = `{${names}}[int(substr("${codes}", ProcId, 1))]`;
-  const since = `time() - QDate >= {${firstMatches(world).join(',')}}[ProcId] * ${matchEverySeconds / scale}`;
+  const since = `time() - QDate >= {${turnsOf(world).join(',')}}[ProcId] * ${matchEverySeconds / scale}`;
   return `(NumShadowStarts ?: 0) > 0 || (TARGET.GLIDEIN_ResourceName == ${site} && ${since})`;
 }
 
-/** Jobs come one by one, but those that met the same burst of 404, which lie side by side in the table, together. */
-function firstMatches({ jobs }: World): number[] {
+/** The turns in which jobs come: one by one, but those that met the same burst of 404 together. */
+function turnsOf(world: World): number[] {
+  const followers = new Set(burstsOf(world).flatMap((burst) => burst.slice(1)));
   let turn = -1;
-  return jobs.map(({ missingSeconds }, index) => {
-    const isSameBurst = missingSeconds > 0 && (jobs[index - 1]?.missingSeconds ?? 0) > 0;
-    return isSameBurst ? turn : ++turn;
-  });
+  return world.jobs.map((_, number) => (followers.has(number) ? turn : ++turn));
 }
 
 async function submit({ pool }: Setting, { folder, federation }: Stage): Promise<string> {

@@ -66,6 +66,18 @@ export function osgWorld(seed: number): World {
   return { jobs: rows.map((row) => jobWorld(row, { good, usual, random })), usual };
 }
 
+/** Numbers of the jobs that met the same burst of 404: they lie side by side in the table. */
+export function burstsOf({ jobs }: World): number[][] {
+  const bursts: number[][] = [];
+  for (const [number, { missingSeconds }] of jobs.entries()) {
+    if (missingSeconds === 0) continue;
+    const last = bursts.at(-1);
+    if (last?.at(-1) === number - 1) last.push(number);
+    else bursts.push([number]);
+  }
+  return bursts;
+}
+
 interface Draw {
   good: OsgJob[];
   usual: World['usual'];

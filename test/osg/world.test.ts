@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { troubleRules } from '../../bench/osg/trouble-rules.ts';
-import { osgWorld, type JobWorld, type Slot } from '../../bench/osg/world.ts';
+import { troubleOf } from '../../bench/osg/trouble-rules.ts';
+import { burstsOf, osgWorld, type JobWorld, type Slot } from '../../bench/osg/world.ts';
 import { systemClock } from '../../src/base/clock.ts';
 import { Trouble } from '../../src/mini/federation/trouble.ts';
 
-const { jobs } = osgWorld(1);
+const world = osgWorld(1);
+const { jobs } = world;
 const count = (is: (job: JobWorld) => boolean): number => jobs.filter(is).length;
 const slots: Slot[] = jobs.flatMap((job) => job.slots);
 
@@ -34,6 +35,13 @@ test('a seed gives one world, another seed another', () => {
   assert.notDeepEqual(osgWorld(1), osgWorld(2));
 });
 
+test('the jobs of the table that found nothing did so in one burst, but for one', () => {
+  assert.deepEqual(
+    burstsOf(world).map(({ length }) => length),
+    [1, 15],
+  );
+});
+
 test('no slot is taken back after the training on it would have ended', () => {
   for (const { computeSeconds, evictedAfter = 0 } of slots) assert.ok(evictedAfter < computeSeconds);
 });
@@ -45,8 +53,7 @@ test('the first cache does to the requests of every job what the script says, in
     () => servers,
     () => Promise.resolve(),
   );
-  for (const [number, job] of jobs.entries())
-    for (const rule of troubleRules(job, number, { bytes: 8e6, scale: 180 })) await trouble.add(rule);
+  for (const rule of troubleOf(world, { bytes: 8e6, scale: 180 })) await trouble.add(rule);
   for (const [number, { deeds, corrupted }] of jobs.entries()) {
     const asked = { server: 'cache-1', object: '/ospool/train.tar', job: `ap#12.${number}#1763` };
     const answer = (): string => {
