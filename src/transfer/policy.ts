@@ -15,7 +15,7 @@ export interface Policy {
   quietSeconds: number;
   /** Give up when every server has failed so often since the last progress. */
   laps: number;
-  /** The same while no server has ever been reached: nobody listens there, or its name is unknown. */
+  /** The same while no server could ever be asked: nobody listens there, its name is unknown, the token has expired. */
   unreachedLaps: number;
   /** How long to wait, after the last byte, for a digest that a server is still computing. */
   digestSeconds: number;

@@ -1,4 +1,5 @@
 import type { Located, ObjectServer } from '../federation/located.ts';
+import type { FaultKind } from '../fault/kinds.ts';
 import { closedBreaker, tripped, type Breaker } from './breaker.ts';
 import type { Policy } from './policy.ts';
 import { RateMeter } from './rate-meter.ts';
@@ -27,6 +28,8 @@ export interface Source {
 /** Waits between questions to a cache that is still getting the object from its origin. */
 const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 
+/** What ends a try before the question is out. */
+const unasked = new Set<FaultKind>(['servers-unreachable', 'token-expired']);
 const usualAnswerSeconds = 0.1;
 
 /** The servers of one object, in the order to try them. */
@@ -87,10 +90,10 @@ export class Roster {
     return this.#staysWith === undefined && this.#usable.every(({ tries }) => tries > this.#lap);
   }
 
-  /** Whether another lap may bring something; patience is less where no server could ever be connected to. */
+  /** Whether another lap may bring something; patience is less where no server could ever be asked. */
   hasLapsLeft({ laps, unreachedLaps }: Pick<Policy, 'laps' | 'unreachedLaps'>): boolean {
     const isUnreached = ({ bytes, last }: Source) =>
-      bytes === 0 && last?.fault.kind === 'servers-unreachable';
+      bytes === 0 && unasked.has(last?.fault.kind ?? 'internal');
     return (
       this.nextAt() !== undefined && this.#lap < (this.sources.every(isUnreached) ? unreachedLaps : laps)
     );

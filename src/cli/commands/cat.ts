@@ -34,19 +34,23 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
       ...{ locator, clock: cli.clock, signal: cli.signal, policy: promptPolicy },
       ...(tokenFile === undefined ? {} : { tokenFile }),
     };
+    const told = new Set<string>();
     const proof = await readProof(cli, url, options, access);
     const fetched = await fetchToStream(url, (chunk) => cli.outBytes(chunk), {
       ...access,
       ...proof,
-      onEvent: (event) => tell(cli, url, event, options),
+      onEvent: (event) => tell(cli, url, event, options, told),
     });
     if (options.quiet === undefined) cli.err(`${url}: ${verifiedWords(fetched.verified)}\n`);
   }
 }
 
-function tell(cli: Cli, url: string, event: FetchEvent, { quiet }: Options): void {
+/** Tells of a setback, once in the same words. */
+function tell(cli: Cli, url: string, event: FetchEvent, { quiet }: Options, told: Set<string>): void {
   if (event.kind === 'progress' || quiet) return;
-  cli.err(`${url}: ${setbackWords(event, !/^(?:https?|file):/i.test(url))}\n`);
+  const news = `${url}: ${setbackWords(event, !/^(?:https?|file):/i.test(url))}\n`;
+  if (!told.has(news)) cli.err(news);
+  told.add(news);
 }
 
 const example = `

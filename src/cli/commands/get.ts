@@ -10,6 +10,7 @@ import { isUrl } from '../object/object-name.ts';
 import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { nextCommands } from '../next-commands.ts';
+import { Fault } from '../../fault/fault.ts';
 import { openFederation } from '../object/cli-patience.ts';
 
 interface Options extends ProofOptions {
@@ -26,7 +27,9 @@ interface Options extends ProofOptions {
 export function configure(command: Command, cli: Cli): void {
   const swallowed: string[] = [];
   command
-    .argument('<url...>', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
+    // `--unpack URL` takes the word for a mode first, so that there may seem to be none.
+    .usage('[options] <url...>')
+    .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
     .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
     .option('-p, --parallel <number>', 'files at once', wholeNumber, 4)
     .option('-u, --unpack [mode]', `unpack while it arrives: ${modes.join(', ')}`, (word) =>
@@ -45,6 +48,8 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function get(cli: Cli, words: string[], options: Options): Promise<void> {
+  if (words.length === 0)
+    throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
   const wanted = readWords(words);
   const federation = openFederation(cli);
   const { recursive = false, json, into, tokenFile } = options;

@@ -84,6 +84,7 @@ async function fetchOptions(
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };
   const proof = await readProof(cli, url, options, access);
+  const told = new Set<string>();
   const isFederated = !/^(?:[^:]*\+)?(?:https?|file):/i.test(url);
   return {
     ...access,
@@ -95,7 +96,9 @@ async function fetchOptions(
       }
       const { server, fault } = event;
       setbacks.push({ server, kind: fault.kind, message: fault.message });
-      board.news(`${work.name}: ${setbackWords(event, isFederated)}`);
+      const news = `${work.name}: ${setbackWords(event, isFederated)}`;
+      if (!told.has(news)) board.news(news);
+      told.add(news);
     },
   };
 }

@@ -32,7 +32,8 @@ type SetbackEvent = Extract<FetchEvent, { kind: 'setback' }>;
 /** Who failed, why, and what is done about it. */
 export function setbackWords(event: SetbackEvent, isFederated: boolean): string {
   const message = printable(event.fault.message).replace(/\.$/, '');
-  const who = message.includes(event.server) ? '' : `${event.server}: `;
+  const isOurs = event.fault.kind === 'token-expired';
+  const who = isOurs || message.includes(event.server) ? '' : `${event.server}: `;
   const done = message.endsWith('another server took over') ? '' : `; ${remedy(event, isFederated)}`;
   return `${who}${message}${done}`;
 }
@@ -48,8 +49,11 @@ function remedy({ server, fault }: SetbackEvent, isFederated: boolean): string {
       return `fetching what is damaged ${isFederated ? 'from another server' : 'again'}`;
     case 'object-changed':
       return `the two versions are not mixed; ${asking}`;
+    case 'token-expired':
+      return 'waiting for a new one';
     case 'object-missing':
     case 'servers-unreachable':
+    case 'token-refused':
     case 'data-wrong':
       return asking;
     default:
