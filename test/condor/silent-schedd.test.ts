@@ -45,7 +45,7 @@ test('a scheduler that does not answer is told in time by submit and stop, and s
   assert.equal((await updraft(bench, 'status')).code, 0);
 
   process.kill(schedd, 'SIGCONT');
-  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '30' };
+  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '200' };
   const again = await updraft(bench, 'submit');
   assert.equal(again.code, 0, again.err);
   assert.equal((await runNames(bench.folder)).length, 1);
@@ -56,7 +56,7 @@ test('a scheduler that does not answer is told in time by submit and stop, and s
   assert.equal(stopped.code, 4, stopped.err);
   assert.match(stopped.err, /condor_rm had no answer within 2 s/);
   process.kill(schedd, 'SIGCONT');
-  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '30' };
+  bench.env = { ...bench.env, UPDRAFT_POOL_SECONDS: '200' };
   const stoppedAgain = await updraft(bench, 'stop', '--yes');
   assert.equal(stoppedAgain.code, 0, stoppedAgain.err);
 });

@@ -20,7 +20,7 @@ import { createRun } from '../../src/run/create-run.ts';
 import { runNames } from '../run-names.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
-const deadlineMs = 120_000;
+const deadlineMs = 300_000;
 
 export interface Answer {
   code: number | null;
