@@ -7,9 +7,10 @@ import * as adopt from '../../src/cli/commands/adopt.ts';
 import * as logs from '../../src/cli/commands/logs.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import type { RunState } from '../../src/journal/state.ts';
+import { startFederation } from '../../src/mini/federation/federation.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';
-import { testPool } from '../pool.ts';
+import { condorBench } from '../condor/condor-bench.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const description = [
@@ -36,11 +37,10 @@ interface Answer {
 
 /** Somebody's project at the shared pool; undefined, and the test skipped, where there is none. */
 async function project(t: TestContext, files: Record<string, string>) {
-  const pool = await testPool(t);
-  if (pool === undefined) return undefined;
-  const cwd = await temporaryFolder(t, files);
+  const bench = await condorBench(t, files);
+  if (bench === undefined) return undefined;
+  const { folder: cwd, env } = bench;
   await chmod(path.join(cwd, 'run.sh'), 0o755);
-  const env = { PATH: `${pool.bin}:/usr/bin:/bin:/usr/sbin:/sbin`, HOME: cwd };
   return {
     cwd,
     run: async (...args: string[]): Promise<Answer> =>
@@ -85,6 +85,26 @@ test('a file is submitted as it is, and its run is followed although every job h
   assert.equal(await readFile(path.join(bench.cwd, 'job.sub'), 'utf8'), description);
   const { out } = await runCommand(logs, [path.basename(submitted?.folder ?? ''), '1'], { cwd: bench.cwd });
   assert.equal(out, 'job 1\n');
+});
+
+test("a file is submitted with Updraft's plugin, which brings what osdf names, from a folder of almost any name", async (t) => {
+  const published = await temporaryFolder(t, { 'data.txt': 'the data\n' });
+  const namespaces = [{ prefix: '/demo', folder: published, public: true }];
+  await using federation = await startFederation({ namespaces });
+  const environment = `"PELICAN_OSDF_HOST=${federation.discoveryHost} PELICAN_SSL_CERT_FILE=${federation.caFile}"`;
+  const more = `transfer_input_files = osdf:///demo/data.txt\nenvironment = ${environment}\nqueue 1`;
+  const job = description.replace('queue 2', more).replace('request_disk = 100 MB', 'request_disk = 400 MB');
+  const script = '#!/bin/sh\nset -e\ncp data.txt model.pt\n';
+  const [odd, split] = ["of é 'x' $(y)", 'a, b'];
+  const files = Object.fromEntries([odd, split].map((name) => [`${name}/job.sub`, job]));
+  const bench = await project(t, { ...files, [`${odd}/run.sh`]: script, 'run.sh': script });
+  if (bench === undefined) return;
+  await chmod(path.join(bench.cwd, odd, 'run.sh'), 0o755);
+  const { submitted } = await bench.run(`${odd}/job.sub`, '--with-plugin', '--yes');
+  const state = await finalState(submitted?.folder ?? '');
+  assert.equal(state?.tally.success, 1, JSON.stringify(state?.jobs));
+  assert.equal(await readFile(path.join(bench.cwd, odd, 'model.0.pt'), 'utf8'), 'the data\n');
+  await assert.rejects(bench.run(`${split}/job.sub`, '--with-plugin', '--yes'), /splits its lists at ","/);
 });
 
 test("HTCondor's own warnings and refusals are part of the answer", async (t) => {

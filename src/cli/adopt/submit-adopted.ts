@@ -44,6 +44,7 @@ export async function plannedRun(
 ): Promise<PlannedRun> {
   assertCountable(file, evidence);
   const plan = adoptedPlan(file, evidence);
+  if (withPlugin) assertListable(plan.folder);
   const earlier = isNew ? undefined : await openRun(plan, await readFile(file, 'utf8'), withPlugin);
   const run = earlier ?? newRunName(plan, cli.clock);
   const added = additions(evidence.submission, path.join(plan.folder, runsFolder, run), withPlugin);
@@ -133,6 +134,16 @@ async function submit(
       constraint: `UpdraftRun == "${run}"`,
       file,
     },
+  );
+}
+
+/** The plugin stands in lists whose marks HTCondor lets nobody quote. */
+function assertListable(folder: string): void {
+  if (!/[,;=]/.test(folder)) return;
+  throw new Fault(
+    'file-invalid',
+    `the plugin cannot be sent from ${folder}: HTCondor splits its lists at "," ";" and "="`,
+    { fix: 'rename the folder, or submit the file without --with-plugin', about: folder },
   );
 }
 

@@ -37,7 +37,7 @@ const graceSeconds = 600;
 export function renderSubmit(input: SubmitInput): string {
   const { plan, profile } = input;
   return [
-    `# ${input.round?.jobs.length ?? plan.jobs.length} jobs of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
+    `# Jobs: ${input.round?.jobs.length ?? plan.jobs.length}, of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
     ...programLines(input),
     '',
     ...fileLines(input),
