@@ -71,7 +71,7 @@ def main():
     line = fit(torch.device(device), args.steps, os.environ.get("UPDRAFT_CHECKPOINT", "checkpoints"), asked)
     found |= {"device": device, "line": line, "seconds": time.monotonic() - began}
     with open("hello.json", "w") as file:
-        json.dump(found, file, indent=2)
+        file.write(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,9 @@ export async function loadWorkspace(manifestFile: string): Promise<Workspace> {
   const lockFile = path.join(path.dirname(manifestFile), 'pixi.lock');
   const manifest = readManifest(await textOf(manifestFile), manifestFile);
   const text = await readFile(lockFile, 'utf8').catch((error: unknown) => {
-    throw new Fault('file-invalid', `${lockFile} cannot be read: ${(error as Error).message}`, {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const what = code === 'ENOENT' ? 'is not there' : `cannot be read: ${message}`;
+    throw new Fault('file-invalid', `${lockFile} ${what}`, {
       about: lockFile,
       fix: 'write it with: updraft env lock',
       cause: error,
