@@ -59,8 +59,10 @@ class EventLogSource {
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
     await this.#takeLater();
-    const explain = (await isAdopted(this.#runFolder)) ? adoptedEntry : this.#explain.bind(this);
-    const entries = await Promise.all(this.#entries.take().map(explain));
+    const isAgentless = await isAdopted(this.#runFolder);
+    const entries = await Promise.all(
+      this.#entries.take().map((entry) => (isAgentless ? adoptedEntry(entry) : this.#explain(entry))),
+    );
     return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
   }
 
