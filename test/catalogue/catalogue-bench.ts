@@ -24,7 +24,7 @@ export interface CatalogueBench extends CondorBench {
   whyLog(log: string): Promise<Explanation>;
 }
 
-/** A second without a byte is a stall here, where it takes twenty elsewhere. */
+/** A second without a byte is a stall for most jobs here, where it takes twenty elsewhere. */
 const impatient: Env = { UPDRAFT_STALL_SECONDS: '1' };
 
 /**
@@ -34,9 +34,10 @@ const impatient: Env = { UPDRAFT_STALL_SECONDS: '1' };
 export async function catalogueBench(
   t: TestContext,
   prepare: (objects: ObjectBench) => Record<string, string> | Promise<Record<string, string>>,
+  patience: Env = impatient,
 ): Promise<CatalogueBench | undefined> {
   const objects = await ObjectBench.open(t);
-  const bench = await condorBench(t, await prepare(objects), { env: { ...objects.env, ...impatient } });
+  const bench = await condorBench(t, await prepare(objects), { env: { ...objects.env, ...patience } });
   if (bench === undefined) return undefined;
   const updraft = (words: string[]) => objects.updraft(words, { cwd: bench.folder, env: bench.env });
   const why = async (...words: string[]): Promise<Explanation> => {

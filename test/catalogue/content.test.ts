@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { makeTarGz } from '../agent/tar.ts';
 import { onlyJob, result } from '../condor/condor-bench.ts';
+import type { ObjectBench } from '../objects/object-bench.ts';
 import { catalogueBench, demoData, endsOf, jobFile, rulesOf } from './catalogue-bench.ts';
 
 const sha256 = (bytes: Buffer | string): string => createHash('sha256').update(bytes).digest('hex');
@@ -43,19 +44,24 @@ queue
 
   test('F14: an archive that a cache has damaged is noticed and fetched again from another', async (t) => {
     const bytes = randomBytes(3_000_000);
-    const bench = await catalogueBench(t, async (objects) => {
+    const prepare = async (objects: ObjectBench) => {
       await objects.publish('demo/x.tar.gz', makeTarGz({ 'x.bin': bytes }));
       await objects.trouble('cache-1: corrupt at 100kB length 64 on x.tar.gz');
       const data = demoData('x.tar.gz').replace('unpack = "none"\n', '');
       return { 'updraft.toml': jobFile('sha256sum < data/x.bin > out', { tables: data }) };
-    });
+    };
+    // A busy machine must not make a stall of it, after which another cache is asked.
+    const bench = await catalogueBench(t, prepare, {});
     if (bench === undefined) return;
     const run = await bench.submit();
     const job = onlyJob(await bench.finish(run));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
     assert.equal(await result(run, 'out'), `${sha256(bytes)}  -\n`);
     const [fetch] = job.attempts[0]?.agent?.fetches ?? [];
-    assert.match(fetch?.setbacks[0]?.fault.kind ?? JSON.stringify(fetch), /data-corrupt|archive-damaged/);
+    assert.ok(
+      fetch?.setbacks.some(({ fault }) => /data-corrupt|archive-damaged/.test(fault.kind)),
+      JSON.stringify(fetch),
+    );
   });
 
   test('F15: a wrapper that hides a failure makes no success: the output decides', async (t) => {
@@ -79,14 +85,15 @@ queue
 
   test('F20: new content under an old name, which caches keep, is noticed; staging gives it a name of its own', async (t) => {
     const [older, newer] = [randomBytes(200_000), randomBytes(200_000)];
-    const bench = await catalogueBench(t, async (objects) => {
+    const prepare = async (objects: ObjectBench) => {
       await objects.publish('demo/x.bin', older);
       for (const { httpUrl } of objects.federation.caches)
         await (await fetch(`${httpUrl}/demo/x.bin`)).arrayBuffer();
       await objects.publish('demo/x.bin', newer);
       const data = demoData('x.bin', `sha256 = "${sha256(newer)}"`);
       return { 'updraft.toml': jobFile('sha256sum < data/x.bin > out', { tables: data }) };
-    });
+    };
+    const bench = await catalogueBench(t, prepare, {});
     if (bench === undefined) return;
     const run = await bench.submit();
     const job = onlyJob(await bench.finish(run));

@@ -49,7 +49,7 @@ describe('transfers that fail', { concurrency: 3 }, () => {
   });
 
   test('F6: a path that is wrong is refused; a 404 that caches make up costs nothing', async (t) => {
-    const bench = await catalogueBench(t, copying('', 'caches: 404 on x.bin'));
+    const bench = await catalogueBench(t, copying('', 'caches: 404 on x.bin'), {});
     if (bench === undefined) return;
     const job = onlyJob(await bench.finish(await bench.submit()));
     assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], endsOf(job));
