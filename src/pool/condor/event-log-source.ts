@@ -59,10 +59,10 @@ class EventLogSource {
     this.#tail ??= await this.#openTail();
     await this.#tail.read();
     await this.#takeLater();
-    const isAgentless = await isAdopted(this.#runFolder);
-    const entries = await Promise.all(
-      this.#entries.take().map((entry) => (isAgentless ? adoptedEntry(entry) : this.#explain(entry))),
-    );
+    const taken = this.#entries.take();
+    const entries = (await isAdopted(this.#runFolder))
+      ? taken.map(adoptedEntry)
+      : await Promise.all(taken.map((entry) => this.#explain(entry)));
     return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
   }
 
