@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { identifyProcess } from '../../base/process-identity.ts';
+import { runCommand } from '../../../test/cli/run-command.ts';
 import { ask } from '../../../test/mini/demo-federation.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import * as mini from './mini.ts';
 
 const main = path.resolve(import.meta.dirname, '../main.ts');
 
@@ -135,4 +138,15 @@ test('without a running federation, down is content and the others say how to st
     assert.equal(code, 92);
     assert.match(err, /fix: updraft mini federation up/);
   }
+});
+
+test('a machine with an HTCondor of its own starts no pool, and says which one it has', async (t) => {
+  const cwd = await temporaryFolder(t, { 'bin/condor_submit': '#!/bin/sh\n' });
+  const own = path.join(cwd, 'bin', 'condor_submit');
+  await chmod(own, 0o755);
+  const env = { PATH: path.dirname(own), HOME: cwd };
+  const { out, err } = await runCommand(mini, ['pool', 'up', '--json'], { cwd, env });
+  assert.deepEqual(JSON.parse(out), { running: false, condor: own });
+  assert.match(err, /has HTCondor already.*nothing to start/);
+  assert.deepEqual(await readdir(cwd), ['bin']);
 });

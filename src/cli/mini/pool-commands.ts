@@ -39,6 +39,7 @@ export function configurePool(command: Command, cli: Cli): void {
 async function up(cli: Cli, options: Options): Promise<void> {
   const own = await ownCondor(cli);
   if (own !== undefined) {
+    if (options.json === true) cli.out(`${JSON.stringify({ running: false, condor: own })}\n`);
     cli.err(`this machine has HTCondor already: ${own}; nothing to start\n`);
     return;
   }
