@@ -6,11 +6,11 @@ import { startPool, stopPool, type PoolState } from '../../src/mini/pool/pool.ts
 import { rootFolder } from '../../src/mini/pool/root-folder.ts';
 import { sites } from '../../src/mini/pool/sites.ts';
 
-/** Slots of each site, in the proportion of the published jobs there: enough that a job that goes on need not wait. */
+/** Slots of each site, in the proportion of the published jobs there: enough that no job has to wait for one. */
 const slots: Record<string, number> = {
-  'CHTC-Spark-CE1': 24,
-  'PDX-Coeus-CE1': 40,
-  'GP-ARGO-ksu-backfill': 16,
+  'CHTC-Spark-CE1': 40,
+  'PDX-Coeus-CE1': 60,
+  'GP-ARGO-ksu-backfill': 24,
 };
 
 export const cacheFolder = path.join(
