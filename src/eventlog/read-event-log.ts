@@ -79,20 +79,20 @@ async function openLog(path: string): Promise<FileHandle> {
     if (facts.isFile() || facts.isFIFO()) return file;
     await file.close();
   } catch (cause) {
-    const { code = '' } = cause as NodeJS.ErrnoException;
-    throw new Fault('file-invalid', `The event log ${path} ${whyNot[code] ?? 'cannot be read'}.`, {
+    const { code } = cause as NodeJS.ErrnoException;
+    const isForbidden = code === 'EACCES';
+    const what =
+      code === 'ENOENT' ? 'does not exist' : isForbidden ? 'may not be read by you' : 'cannot be read';
+    throw new Fault('file-invalid', `The event log ${path} ${what}.`, {
       about: path,
       cause,
-      fix: 'Name the log of the jobs, as `log` in their submit file says.',
+      fix: isForbidden ? 'Ask its owner to allow it, or for a copy.' : nameTheLog,
     });
   }
   throw new Fault('file-invalid', `${path} is not a file, so it cannot be an event log.`, {
     about: path,
-    fix: 'Name the log of the jobs, as `log` in their submit file says.',
+    fix: nameTheLog,
   });
 }
 
-const whyNot: Record<string, string> = {
-  ENOENT: 'does not exist',
-  EACCES: 'may not be read by you: its owner must allow it',
-};
+const nameTheLog = 'Name the log of the jobs, as `log` in their submit file says.';
