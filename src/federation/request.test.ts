@@ -3,8 +3,9 @@ import net, { type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { webServer } from '../../test/federation/web-server.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
 import { NoAnswer, type NoAnswerReason } from './no-answer.ts';
-import { createRequest, createWire } from './request.ts';
+import { createRequest, createWire, openExchange } from './request.ts';
 
 const quick = createRequest(createWire(jumpingClock(), undefined));
 const because = (reason: NoAnswerReason) => (error: unknown) =>
@@ -113,4 +114,22 @@ test('IPv6 servers are reached', async (t) => {
     return;
   }
   assert.equal((await quick({ method: 'GET', url: server.url })).body, 'six');
+});
+
+test('once the answer is there nothing waits any more, so that the process can end', async (t) => {
+  const server = await webServer(t, (_, response) => response.end('yes'), { plain: true });
+  const waits = new Set<AbortSignal>();
+  const sleep: Clock['sleep'] = (_, signal) => {
+    if (signal !== undefined) waits.add(signal);
+    return new Promise(() => undefined);
+  };
+  const { outgoing, answer, alive } = openExchange(createWire({ ...systemClock, sleep }, undefined), {
+    method: 'GET',
+    url: server.url,
+  });
+  outgoing.end();
+  assert.equal((await answer).body, 'yes');
+  alive();
+  assert.ok(waits.size > 0);
+  assert.ok([...waits].every(({ aborted }) => aborted));
 });

@@ -148,7 +148,7 @@ export function openExchange(wire: Wire, request: ControlRequest): Exchange {
       throw noAnswer(url.host, error);
     })
     .finally(() => {
-      limit.clear();
+      limit.end();
       request.signal?.removeEventListener('abort', stop);
     });
   return { outgoing, answer, alive };
@@ -184,20 +184,26 @@ function joined(headers: http.IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-/** One running time limit on the clock, replaced by the next. */
+/** One running time limit on the clock, replaced by the next, until it is ended. */
 function timeLimit(
   clock: Clock,
   expire: (what: string) => void,
-): { set(ms: number, what: string): void; clear(): void } {
+): { set(ms: number, what: string): void; end(): void } {
   let running = new AbortController();
-  const clear = (): void => running.abort();
+  let isOver = false;
+  const end = (): void => {
+    isOver = true;
+    running.abort();
+  };
   const set = (ms: number, what: string): void => {
-    clear();
+    // A body that is still going out after the answer came must not keep the process waiting.
+    if (isOver) return;
+    running.abort();
     running = new AbortController();
     clock.sleep(ms, running.signal).then(
       () => expire(what),
       () => undefined,
     );
   };
-  return { set, clear };
+  return { set, end };
 }
