@@ -64,8 +64,9 @@ async function runFiles(files: string[], concurrency: number): Promise<Map<strin
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     console.log(`FAILED ${placed(file, name)}\n${told}`);
   });
-  tests.on('test:complete', ({ nesting, details, file }) => {
-    if (nesting === 0) of(file).seconds += details.duration_ms / 1000;
+  tests.on('test:complete', ({ name, nesting, details, file }) => {
+    // A file is told as a test, too, beside its own.
+    if (nesting === 0 && name !== file) of(file).seconds += details.duration_ms / 1000;
   });
   tests.on('test:stderr', ({ message }) => process.stderr.write(message));
   await new Promise((resolve) => tests.on('end', resolve).resume());
