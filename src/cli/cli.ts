@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import type { Terminal } from './terminal.ts';
@@ -26,6 +27,8 @@ export interface Cli {
   ask: ((question: string) => Promise<string>) | undefined;
   /** How to start this program again: executable and leading arguments. */
   self: string[];
+  /** The whole program, every command loaded. */
+  program(): Promise<Command>;
   uid: number;
   pid: number;
   /** Sends a signal to a process; one that is gone already is no error. */

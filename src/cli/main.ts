@@ -2,14 +2,14 @@ import { enableCompileCache } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
 import readline from 'node:readline/promises';
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { systemClock } from '../base/clock.ts';
 import { cacheFolder } from '../base/user-folders.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
-import { commands } from './commands.ts';
+import { buildProgram } from './build-program.ts';
 import { withMiniPool } from './mini/with-mini-pool.ts';
 import { showFault } from './show-fault.ts';
 import { terminalOf } from './terminal.ts';
@@ -19,7 +19,7 @@ async function world(): Promise<Cli> {
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.on(name, () => stop.abort(new Fault('interrupted', 'stopped by the user')));
   const terminal = terminalOf(process.stdin, process.stdout);
-  return {
+  const cli: Cli = {
     env: await withMiniPool(process.env),
     cwd: process.cwd(),
     clock: systemClock,
@@ -36,10 +36,12 @@ async function world(): Promise<Cli> {
     signal: stop.signal,
     ask: process.stdin.isTTY && process.stderr.isTTY ? ask : undefined,
     self: [process.execPath, import.meta.filename],
+    program: () => buildProgram(cli, 'all'),
     uid: process.getuid?.() ?? 0,
     pid: process.pid,
     kill,
   };
+  return cli;
 }
 
 function outBytes(bytes: Buffer): Promise<void> {
@@ -68,29 +70,12 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-async function program(cli: Cli, name: string | undefined): Promise<Command> {
-  const root = new Command('updraft')
-    .description('Train PyTorch models on high-throughput pools and lose none of it.')
-    .version(cli.version)
-    .showHelpAfterError('(add --help for what this command takes)')
-    .showSuggestionAfterError()
-    .exitOverride();
-  for (const [known, entry] of Object.entries(commands)) {
-    const command = root.command(known, { hidden: entry.hidden ?? false });
-    command.summary(entry.summary).description(entry.summary).exitOverride();
-    if (known === name) (await entry.load()).configure(command, cli);
-  }
-  return root;
-}
-
 /** Runs one command line; the only place that turns a failure into a message and an exit code. */
 async function main(argv: string[]): Promise<number> {
   const cli = await world();
   try {
-    const root = await program(
-      cli,
-      argv.find((word) => !word.startsWith('-')),
-    );
+    const name = argv.find((word) => !word.startsWith('-'));
+    const root = await buildProgram(cli, name === undefined ? [] : [name]);
     if (argv.length === 0) root.outputHelp();
     else await root.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? 0);

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { systemClock } from '../../src/base/clock.ts';
+import { buildProgram } from '../../src/cli/build-program.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 
 interface Said {
@@ -29,6 +30,7 @@ export async function runCommand(
     signal: new AbortController().signal,
     ask: undefined,
     self: [],
+    program: () => buildProgram(cli, 'all'),
     uid: 0,
     pid: 0,
     kill: () => undefined,

@@ -17,6 +17,6 @@ Examples:
 Exit codes: 0 printed, 2 another shell.`,
     )
     .action(async (shell: keyof typeof scripts) => {
-      cli.out(scripts[shell](await commandTree(cli)));
+      cli.out(scripts[shell](commandTree(await cli.program())));
     });
 }
