@@ -46,6 +46,14 @@ test('a folder comes with every name it holds, and empty objects', async (t) => 
   assert.deepEqual(await readdir(bench.cwd), ['copy']);
 });
 
+test('a folder that is asked for as if it were an object is told to be one', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/all/a', 'a');
+  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/all'], { clock: fastClock(50) });
+  assert.equal(exit, 102, err);
+  assert.match(err, /fix: it is a folder: updraft get --recursive osdf:\/\/\/demo\/all/);
+});
+
 test('one object that is missing does not keep the others, and is named at the end', async (t) => {
   const bench = await ObjectBench.open(t);
   for (const name of ['a', 'b']) await bench.publish(`demo/${name}`, name);

@@ -60,8 +60,12 @@ export async function fetchItem(
   return result;
 }
 
-/** What a person can do about an object that is nowhere. */
+/** What a person can do about an object that is nowhere, or is none. */
 function withFix(url: string, fault: Fault): Fault {
+  if (fault.fix === undefined && fault.message.includes('(is_directory)'))
+    return new Fault(fault.kind, fault.message, {
+      ...{ fix: `it is a folder: updraft get --recursive ${shellQuote(url)}`, about: url, cause: fault },
+    });
   if (fault.kind !== 'object-missing' || fault.fix !== undefined || !url.includes('/')) return fault;
   const folder = url.slice(0, url.lastIndexOf('/'));
   const fix = `check the spelling: updraft ls ${shellQuote(folder)}`;
