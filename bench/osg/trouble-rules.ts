@@ -8,13 +8,16 @@ export function troubleOf(world: World, scaled: Scaled): string[] {
   ];
 }
 
-/** One span for all jobs of a burst, from when the first of them asks. */
+/** One span for all jobs of a burst, from when the first of them asks; and none is so late that it is not denied once. */
 function burstRules({ jobs }: World, burst: number[], { scale }: Scaled): string[] {
   const seconds = Math.max(...burst.map((job) => jobs[job]?.missingSeconds ?? 0)) / scale;
   const from = burst.length === 1 ? String(burst[0]) : `{${burst.join(',')}}`;
-  return ['caches', 'origin'].map(
-    (server) => `${server}: 404 from *.${from}#* lasting ${Math.round(1000 * seconds)}ms`,
-  );
+  return [
+    ...burst.map((job) => `cache-1: 404 from *.${job}#* first 1`),
+    ...['caches', 'origin'].map(
+      (server) => `${server}: 404 from *.${from}#* lasting ${Math.round(1000 * seconds)}ms`,
+    ),
+  ];
 }
 
 interface Scaled {
