@@ -1,17 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { copyFile, link, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Env } from '../../base/env.ts';
 import { isGone } from '../../base/is-gone.ts';
+import { mapLimited } from '../../base/map-limited.ts';
 import { cacheFolder } from '../../base/user-folders.ts';
 import { Fault } from '../../fault/fault.ts';
 import { agentCommand } from '../local/agent-command.ts';
 
 /** Packed by 1 it takes 7 % more than by 6, and less than half the time. */
 const level = 1;
+const versionsKept = 3;
 
 /** The agent's executable for the workers; its source alone cannot be sent. */
 export async function agentExecutable(env: Env, self: readonly string[]): Promise<string> {
@@ -35,10 +37,22 @@ export async function placePackedAgent(executable: string, target: string, env: 
     const draft = `${packed}.${randomBytes(6).toString('hex')}.part`;
     await pipeline(createReadStream(executable), createGzip({ level }), createWriteStream(draft));
     await rename(draft, packed);
+    await removeOld(cache);
   }
   await rm(target, { force: true });
   // A link costs nothing; another file system has none.
   await link(packed, target).catch(() => copyFile(packed, target));
+}
+
+/** Keeps the packs of the last few versions: runs have links or copies of their own. */
+async function removeOld(cache: string): Promise<void> {
+  const packs = (await readdir(cache)).filter((name) => /^agent-[0-9a-f]+\.gz$/.test(name));
+  const dated = await mapLimited(packs, 8, async (name) => {
+    const file = path.join(cache, name);
+    return { file, at: (await stat(file).catch(() => undefined))?.mtimeMs ?? 0 };
+  });
+  for (const { file } of dated.sort((a, b) => b.at - a.at).slice(versionsKept))
+    await rm(file, { force: true });
 }
 
 /** Tells one build from another without reading it all: its size, its date, and its first and last parts. */
