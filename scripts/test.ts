@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
@@ -112,6 +112,8 @@ const { stopTestPool } = await import('../test/pool.ts');
 
 // A scheduler or a browser may write into a test's folder once more after the test has removed it: this one goes last.
 const temporary = await mkdtemp(path.join(os.tmpdir(), 'updraft-tests-'));
+// Servers that give up root's rights still have to find their files there.
+await chmod(temporary, 0o755);
 process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
