@@ -2,6 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
 import type { Garbled, LogEvent } from './events.ts';
 import { momentWithin } from './moment-within.ts';
+import { OneByOne } from './one-by-one.ts';
 import { createParser, type Parser } from './parse.ts';
 
 export interface ReadOptions {
@@ -17,17 +18,17 @@ const pieceSize = 1024 * 1024;
 const headroom = 16 * 1024;
 
 /** The events of a log, in order; memory stays flat however long it is. Dates without a year end near the file's own. */
-export async function* readEventLog(
-  path: string,
-  options: ReadOptions = {},
-): AsyncGenerator<LogEvent, void, void> {
+export const readEventLog = (path: string, options: ReadOptions = {}): AsyncIterableIterator<LogEvent> =>
+  new OneByOne(eventsByPiece(path, options));
+
+async function* eventsByPiece(path: string, options: ReadOptions): AsyncGenerator<LogEvent[], void, void> {
   let events: LogEvent[] = [];
   await using file = await openLog(path);
   let piece = await readPiece(file, options.signal);
   const parser = await parserFor(file, piece, (event) => events.push(event), options);
   for (let more = true; more;) {
     more = feed(parser, piece);
-    for (const event of events) yield event;
+    yield events;
     events = [];
     if (more) piece = await readPiece(file, options.signal);
   }
