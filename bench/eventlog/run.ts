@@ -43,11 +43,12 @@ const rows = [...costs].map(([name, runs]) => {
     throw new Error(`${name} found ${told} of ${events} events`);
   const memory = /"megabytes": ?(\d+)/.exec(runs[0]?.output ?? '')?.[1];
   const cpu = cpuOf(runs);
+  const wall = median(runs.map((run) => run.wall));
   return [
     name,
-    median(runs.map(({ wall }) => wall)).toFixed(2),
+    wall.toFixed(2),
+    (megabytes / wall).toFixed(0),
     cpu.toFixed(2),
-    (megabytes / cpu).toFixed(0),
     (cpu / pythonCpu).toFixed(3),
     memory ?? '',
   ];
@@ -55,7 +56,7 @@ const rows = [...costs].map(([name, runs]) => {
 console.log(
   `${megabytes.toFixed(0)} MB, ${events} events, ${rounds} rounds, medians; load ${os.loadavg()[0]?.toFixed(1)}.\n`,
 );
-console.log(markdownTable(['', 'wall s', 'CPU s', 'MB per CPU s', 'CPU, × Python', 'peak MB'], rows));
+console.log(markdownTable(['', 'wall s', 'MB/s', 'CPU s', 'CPU, × Python', 'peak MB'], rows));
 
 function cpuOf(runs: Cost[]): number {
   return median(runs.map(({ cpu }) => cpu));
