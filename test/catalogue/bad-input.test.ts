@@ -53,10 +53,11 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
     if (bench === undefined) return;
     const run = await bench.submit();
     // What a rule of some access point would do; no code of ours, and none that HTCondor gives itself.
+    // The condition last: the schedd may look between two edits.
     const rule = {
-      PeriodicHold: 'true',
       PeriodicHoldReason: '"moon in the wrong house"',
       PeriodicHoldSubCode: '4711',
+      PeriodicHold: 'true',
     };
     for (const [name, value] of Object.entries(rule))
       await bench.tool('condor_qedit', ...constraint(run), name, value);
