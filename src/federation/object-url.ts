@@ -2,6 +2,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
+import { withoutSecrets } from '../base/without-secrets.ts';
 import { Fault } from '../fault/fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import { parseObjectQuery, type ObjectQuery } from './object-query.ts';
@@ -137,16 +138,6 @@ function localFile(text: string, rest: string): string {
 function splitQuery(rest: string): [string, string] {
   const mark = rest.indexOf('?');
   return mark < 0 ? [rest, ''] : [rest.slice(0, mark), rest.slice(mark + 1)];
-}
-
-/** Passwords and signatures do not belong in messages and journals; the rest of the URL stays as written. */
-function withoutSecrets(text: string): string {
-  return text
-    .replace(/^([^/?#]*:\/\/)[^/?#]*@/, '$1')
-    .replace(
-      /([?&](?:authz|access_token|token|sig|[\w-]*signature|[\w-]*credential|x-amz-security-token)=)[^&#]*/gi,
-      '$1…',
-    );
 }
 
 function invalid(text: string, what: string, fix?: string): Fault {

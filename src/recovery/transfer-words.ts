@@ -1,6 +1,6 @@
 import { printable } from '../base/printable.ts';
 import { clip } from '../base/text-table.ts';
-import { withoutSecrets } from './without-secrets.ts';
+import { withoutSecrets } from '../base/without-secrets.ts';
 
 /** Which way the bytes went. */
 export type Way = 'input' | 'output';

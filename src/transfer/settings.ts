@@ -1,10 +1,10 @@
 import { systemClock, type Clock } from '../base/clock.ts';
+import { withoutSecrets } from '../base/without-secrets.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import type { Manifest } from './manifest.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
-import { safeUrl } from './safe-url.ts';
 
 /** A fetch's options with every default filled in. */
 export interface Settings {
@@ -26,7 +26,7 @@ export interface Settings {
 /** Fills in defaults and refuses options that contradict each other. */
 export function settle(url: string, options: FetchOptions): Settings {
   const { manifest, bytes } = options;
-  const shownUrl = safeUrl(url);
+  const shownUrl = withoutSecrets(url);
   const sha256 = options.sha256?.toLowerCase();
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
     throw new Fault(

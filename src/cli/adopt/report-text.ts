@@ -3,6 +3,7 @@ import type { Evidence } from '../../adopt/evidence.ts';
 import type { Finding, Severity } from '../../adopt/finding.ts';
 import { printable } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
+import { withoutSecrets } from '../../base/without-secrets.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
 const titles: [Severity, string][] = [
@@ -10,15 +11,6 @@ const titles: [Severity, string][] = [
   ['warning', 'warnings: these may'],
   ['note', 'notes'],
 ];
-
-/** Tokens in URLs are for nobody's screen or log. */
-const withoutSecrets = (text: string): string =>
-  text
-    .replaceAll(
-      /([?&](?:authz|access_token|token|signature|x-amz-[\w-]+|sig|key|password)=)[^&\s,"]*/gi,
-      '$1…',
-    )
-    .replaceAll(/(\/\/[^/@\s:]+):[^/@\s]+@/g, '$1:…@');
 
 /** The findings for people: grouped by how bad they are, each with its line and its fix. */
 export function reportText(

@@ -1,5 +1,5 @@
 import type { Finding } from '../../check/finding.ts';
-import { withoutSecrets } from '../../recovery/without-secrets.ts';
+import { withoutSecrets } from '../../base/without-secrets.ts';
 
 /** Something that was looked at, and what there was to say of it. */
 export interface Looked {

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withoutSecrets } from './without-secrets.ts';
+
+test('what gives access is not shown', () => {
+  const shown: [url: string, shown: string][] = [
+    ['https://me:secret@host:8443/a?x=1', 'https://host:8443/a?x=1'],
+    ['https://host/a?authz=Bearer%20abc&x=1#f', 'https://host/a?authz=…&x=1#f'],
+    ['https://host/a?x=1&access_token=abc', 'https://host/a?x=1&access_token=…'],
+    ['https://host/a?sv=2&sig=abc%2B&se=3', 'https://host/a?sv=2&sig=…&se=3'],
+    ['https://host/a?X-Amz-Credential=abc&X-Amz-Date=1', 'https://host/a?X-Amz-Credential=…&X-Amz-Date=…'],
+    ['https://host/a?X-Goog-Signature=abc', 'https://host/a?X-Goog-Signature=…'],
+  ];
+  for (const [url, expected] of shown) assert.equal(withoutSecrets(url), expected);
+});
+
+test('words around it stay', () => {
+  const token = 'eyJhbGciOiJFUzI1NiJ9.e30.abc-_123';
+  assert.equal(
+    withoutSecrets(`GET "https://h/a?authz=${token}" (Authorization: Bearer ${token}) failed|again`),
+    'GET "https://h/a?authz=…" (Authorization: Bearer …) failed|again',
+  );
+  assert.equal(
+    withoutSecrets('from https://a:b@h/x, https://h/y?sig=1, and z'),
+    'from https://h/x, https://h/y?sig=…, and z',
+  );
+});
+
+test('what gives no access stays as it is', () => {
+  const harmless = [
+    ...['osdf:///ns/a@b.tar', 'pelican://host/ns/x', 'file:///data/a b', 'osdf:///ns/key=1/token=2.parquet'],
+    ...['namespace=/ns, require-token=true', 'the bearer token has expired', 'https://h/a?monkey=1'],
+  ];
+  for (const text of harmless) assert.equal(withoutSecrets(text), text);
+});
