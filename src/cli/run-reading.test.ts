@@ -5,6 +5,7 @@ import { runCommand } from '../../test/cli/run-command.ts';
 import { growingRun } from '../../test/growing-run.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { Fault } from '../fault/fault.ts';
+import { jobId } from '../job/layout.ts';
 import * as logs from './commands/logs.ts';
 import * as report from './commands/report.ts';
 import * as status from './commands/status.ts';
@@ -89,10 +90,10 @@ test('logs says which jobs and attempts there are when it cannot know or find th
   const fix = async (...args: string[]) => {
     const thrown: unknown = await runCommand(logs, args, { cwd }).catch((error: unknown) => error);
     assert.ok(thrown instanceof Fault && thrown.kind === 'usage');
-    return thrown.fix ?? '';
+    return `${thrown.message}; ${thrown.fix ?? ''}`;
   };
-  assert.match(await fix(), /updraft logs cifar10-k3v9q1 0000 \(jobs: 0000, 0001\)/);
-  assert.match(await fix('cifar10', '7'), /jobs: 0000, 0001/);
+  assert.match(await fix(), /2 jobs, 0000 to 0001: say which one; .*updraft logs cifar10-k3v9q1 0000$/);
+  assert.match(await fix('cifar10', '7'), /has no job "7"; its jobs are 0000 to 0001/);
   assert.match(await fix('1', '--attempt', '3'), /say one of 1$/);
 });
 
@@ -122,4 +123,19 @@ test('logs -f goes on into the next attempt and ends with the job, without losin
   const { err } = await following;
   assert.equal(out, 'one\ntwo\nthree\n');
   assert.match(err, /--- attempt 2 ---/);
+});
+
+test('on a terminal the jobs of a large run that stand alike are one line, in a file each has its own', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const ids = Array.from({ length: 50 }, (_, index) => jobId(index));
+  const growing = await growingRun(t, cwd, ids);
+  await growing.run({ kind: 'attempt-started', job: '0007', attempt: 1, why: '' });
+  const { out } = await runCommand(status, [], { cwd, outIsTerminal: true });
+  const jobs = out.split('\n').filter((line) => /^\d/.test(line));
+  assert.deepEqual(
+    jobs.map((line) => line.split(/ {2,}/)[0]),
+    ['0000 to 0006', '0007', '0008 to 0049'],
+  );
+  const { out: file } = await runCommand(status, [], { cwd });
+  assert.equal(file.split('\n').filter((line) => /^\d/.test(line)).length, 50);
 });

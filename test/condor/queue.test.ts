@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { readRunState } from '../../src/run/run-states.ts';
+import * as why from '../../src/cli/commands/why.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { condorBench, letWait, onlyJob } from './condor-bench.ts';
 
 const waiting = `
@@ -55,6 +57,8 @@ test('a run of more jobs than may wait is stopped whole, also those that never w
   await bench.pool.stop(run, stopping);
   const { tally, endedAt } = await bench.until(run, (state) => state.endedAt !== undefined);
   assert.deepEqual([tally.stopped, endedAt === undefined], [40, false]);
+  const { out } = await runCommand(why, [run, '39'], { cwd: run });
+  assert.match(out, /^0039 removed: it was removed before it was in the queue$/m);
   assert.equal(await bench.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
 });
 

@@ -103,7 +103,7 @@ test('a retry asks for what it is told, for this and all later rounds, and refus
   assert.equal((await loadRun(run!)).rounds, 3);
   const unknown = await bench.updraft('retry', path.basename(run!), '7');
   assert.equal(unknown.code, 2);
-  assert.match(unknown.err, /has no job 7/);
+  assert.match(unknown.err, /has no job "7"/);
   assert.equal((await bench.updraft('retry', '--memory', 'much')).code, 2);
 });
 

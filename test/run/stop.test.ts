@@ -124,8 +124,10 @@ test('jobs and runs that are not there are named', async (t) => {
   const run = await bench.createRun();
   const { code, err } = await bench.updraft('stop', run, '0000', '7');
   assert.equal(code, 2);
-  assert.match(err, /has no job 7/);
+  assert.match(err, /has no job "7"/);
   assert.match(err, /fix: /);
+  // A number alone is a job of the latest run, as it is for `logs`, `why` and `retry`.
+  assert.match((await bench.updraft('stop', '7')).err, /has no job "7"/);
 });
 
 test('Ctrl-C on `run` leaves the run going and says how to come back and how to stop', async (t) => {

@@ -1,14 +1,16 @@
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { attemptFiles, attemptFolder, jobId } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { PoolName } from '../../job/spec.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import { findJob } from '../../run/find-job.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
+import { runAndJobs } from '../run-and-jobs.ts';
 import { showLogs } from '../show-logs.ts';
 import { readRunState } from '../../run/run-states.ts';
 
@@ -46,11 +48,10 @@ async function logs(
   second: string | undefined,
   { follow = false, err = false, attempt }: Options,
 ): Promise<void> {
-  // A number alone is a job: runs are not called so.
-  const isJob = second === undefined && /^\d+$/.test(first ?? '');
-  const run = await findRun(cli.cwd, isJob ? undefined : first);
+  const words = runAndJobs([first, second]);
+  const run = await findRun(cli.cwd, words.run);
   const state = await readRunState(run.folder);
-  const job = chooseJob(state, isJob ? first : second, run);
+  const job = chooseJob(state, words.jobs[0], run);
   const number = attempt ?? job.attempts.at(-1)?.attempt;
   if (attempt !== undefined && !job.attempts.some((one) => one.attempt === attempt))
     throw new Fault('usage', `job ${job.id} has no attempt ${attempt}`, {
@@ -89,19 +90,16 @@ async function fileNamer(
 }
 
 function chooseJob(state: RunState, word: string | undefined, run: FoundRun): JobState {
+  if (word !== undefined) return findJob(state, word);
   const [only, ...others] = state.jobs;
-  if (word === undefined && only !== undefined && others.length === 0) return only;
-  const id = /^\d+$/.test(word ?? '') ? jobId(Number(word)) : word;
-  const found = state.jobs.find((job) => job.id === word || job.id === id);
-  if (found !== undefined) return found;
-  const ids = state.jobs.slice(0, 6).map((job) => job.id);
-  const known = ids.join(', ') + (state.jobs.length > ids.length ? ' …' : '');
-  const example = `updraft logs ${run.argument} ${only?.id ?? '0000'}`;
-  if (word === undefined)
-    throw new Fault('usage', `the run has ${state.jobs.length} jobs: say which one`, {
-      fix: `for example: ${example} (jobs: ${known})`,
-    });
-  throw new Fault('usage', `the run has no job "${word}"`, { about: word, fix: `jobs: ${known}` });
+  if (only !== undefined && others.length === 0) return only;
+  throw new Fault(
+    'usage',
+    `the run has ${state.jobs.length} jobs, ${only?.id ?? ''} to ${others.at(-1)?.id ?? ''}: say which one`,
+    {
+      fix: `for example: updraft logs ${run.argument} ${only?.id ?? '0000'}`,
+    },
+  );
 }
 
 function wholeNumber(text: string): number {

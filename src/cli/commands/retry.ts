@@ -9,6 +9,7 @@ import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { planRetry, type PlannedRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
 import { retryText } from '../retry/retry-text.ts';
+import { runAndJobs } from '../run-and-jobs.ts';
 import { durationOption, sizeOption } from '../size-options.ts';
 
 interface Options {
@@ -37,12 +38,10 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function retry(cli: Cli, first: string | undefined, more: string[], options: Options): Promise<void> {
-  // A number alone is a job: runs are not called so.
-  const isJob = /^\d+$/.test(first ?? '');
-  const jobs = isJob && first !== undefined ? [first, ...more] : more;
-  const run = await findRun(cli.cwd, isJob ? undefined : first);
+  const words = runAndJobs([first, ...more]);
+  const run = await findRun(cli.cwd, words.run);
   const state = await readRunState(run.folder);
-  const wish = wishOf(jobs, options);
+  const wish = wishOf(words.jobs, options);
   const plan = await planRetry(run.folder, state, wish, cli.clock.now());
   const isJson = options.json ?? false;
   const say = (done: Retried): void => tell(cli, run, state, plan, done, isJson);

@@ -6,6 +6,7 @@ import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import { failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
+import { foldAlike } from '../fold-alike.ts';
 import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
 import { jobNotes, jobWord, showEpoch, showLoss } from '../job-words.ts';
 import { nextCommands } from '../next-commands.ts';
@@ -20,6 +21,8 @@ export function configure(command: Command, cli: Cli): void {
     .addHelpText(
       'after',
       `
+On a terminal, neighbours that stand alike are one line in a run of many jobs; in a file or a pipe each has its own.
+
 Examples:
   $ updraft status                                  the latest run
   $ updraft status cifar10 --json | jq .tally       counts of the latest run called cifar10
@@ -49,7 +52,10 @@ Exit codes: 0 shown, 2 no such run.`,
     });
 }
 
-/** A line per job, as wide as it must be; on a terminal, no wider than that. */
+/** More jobs than anybody reads line by line. */
+const many = 40;
+
+/** A line per job, as wide as it must be; on a terminal, no wider than that, and many jobs alike are one line. */
 function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
   const right = (title: string) => ({ title, align: 'right' as const });
   const columns = [
@@ -63,10 +69,8 @@ function statusText(state: RunState, width: number, now: number, onTerminal: boo
     right('LOSS'),
     { title: 'NOTE' },
   ];
-  const table = textTable(
-    columns,
-    state.jobs.map((job) => row(job, now)),
-  );
+  const rows = state.jobs.map((job) => row(job, now));
+  const table = textTable(columns, onTerminal && rows.length > many ? foldAlike(rows) : rows);
   const lines = onTerminal ? table.map((line) => clip(line, width)) : table;
   return [`run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`, '', ...lines].join(
     '\n',

@@ -3,10 +3,12 @@ import type { Command } from 'commander';
 import type { RunState } from '../../journal/state.ts';
 import type { PoolName } from '../../job/spec.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import { findJob } from '../../run/find-job.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
+import { runAndJobs } from '../run-and-jobs.ts';
 import { tellTrouble } from '../tell-trouble.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 
@@ -22,12 +24,15 @@ export function configure(command: Command, cli: Cli): void {
     .option('-y, --yes', 'do not ask')
     .option('--json', 'print what was stopped as JSON')
     .addHelpText('after', example)
-    .action((run: string | undefined, jobs: string[], options: Options) => stop(cli, run, jobs, options));
+    .action((run: string | undefined, jobs: string[], options: Options) =>
+      stop(cli, runAndJobs([run, ...jobs]), options),
+    );
 }
 
-async function stop(cli: Cli, word: string | undefined, jobs: string[], options: Options): Promise<void> {
-  const { folder, argument } = await findRun(cli.cwd, word);
+async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Options): Promise<void> {
+  const { folder, argument } = await findRun(cli.cwd, words.run);
   const before = await readRunState(folder);
+  const jobs = words.jobs.map((word) => findJob(before, word).id);
   const open = before.jobs.filter(({ status }) => status !== 'ended').length;
   if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) {
     cli.err('nothing was stopped\n');
@@ -54,26 +59,29 @@ async function isAgreed(cli: Cli, run: string, jobs: string[], { yes, json }: Op
   return /^y(es)?$/i.test(answer.trim());
 }
 
-async function whenEnded(cli: Cli, folder: string, jobs: string[]): Promise<RunState> {
+async function whenEnded(cli: Cli, folder: string, jobs: readonly string[]): Promise<RunState> {
+  const stopping = new Set(jobs);
   for await (const state of followRunStates(folder, { clock: cli.clock, signal: cli.signal }))
     // A log that is gone will not tell of the end.
-    if (state.trouble !== undefined || hasEnded(state, jobs)) return state;
+    if (state.trouble !== undefined || hasEnded(state, stopping)) return state;
   return readRunState(folder);
 }
 
-const hasEnded = (state: RunState, jobs: string[]): boolean =>
-  state.jobs.every(({ id, status }) => status === 'ended' || !jobs.includes(id));
+const hasEnded = (state: RunState, stopping: ReadonlySet<string>): boolean =>
+  state.jobs.every(({ id, status }) => status === 'ended' || !stopping.has(id));
 
-function tell(cli: Cli, folder: string, state: RunState, stopping: string[], { json }: Options): void {
-  const stopped = state.jobs.filter(({ id, outcome }) => stopping.includes(id) && outcome === 'stopped');
+function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[], { json }: Options): void {
+  const stopping = new Set(asked);
+  const meant = state.jobs.filter(({ id }) => stopping.has(id));
+  const stopped = meant.filter(({ outcome }) => outcome === 'stopped');
   const run = path.basename(folder);
   if (json) {
     cli.out(`${JSON.stringify({ run, folder, stopped: stopped.map(({ id }) => id), tally: state.tally })}\n`);
-  } else if (stopping.length === 0) {
+  } else if (meant.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
-    const open = state.jobs.filter(({ id, status }) => stopping.includes(id) && status !== 'ended').length;
-    const others = stopping.length - stopped.length - open;
+    const open = meant.filter(({ status }) => status !== 'ended').length;
+    const others = meant.length - stopped.length - open;
     const also = [
       ...(others > 0 ? [`; ${others} ended by themselves`] : []),
       ...(open > 0 ? [`; ${open} were asked to end`] : []),

@@ -4,14 +4,14 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { jobId } from '../../job/layout.ts';
-import type { JobState, RunState } from '../../journal/state.ts';
 import { groupExplanations } from '../../recovery/group-explanations.ts';
 import type { Explanation } from '../../recovery/explanation.ts';
+import { findJob } from '../../run/find-job.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
+import { runAndJobs } from '../run-and-jobs.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
 import { explainLog } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
@@ -76,10 +76,9 @@ async function whyRun(
   second: string | undefined,
   json: boolean,
 ): Promise<void> {
-  // A number alone is a job: runs are not called so.
-  const isJob = second === undefined && /^\d+$/.test(first ?? '');
-  const word = isJob ? first : second;
-  const run = await findRun(cli.cwd, isJob ? undefined : first);
+  const words = runAndJobs([first, second]);
+  const [word] = words.jobs;
+  const run = await findRun(cli.cwd, words.run);
   const state = await readRunState(run.folder);
   const jobs = word === undefined ? state.jobs : [findJob(state, word)];
   const explanations = await explainRun(run.folder, state, jobs, cli.clock.now());
@@ -104,17 +103,6 @@ async function whyRun(
       : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
     [`updraft status ${run.argument}`, 'how each job stands'],
   ]);
-}
-
-function findJob({ jobs }: RunState, word: string): JobState {
-  const id = /^\d+$/.test(word) ? jobId(Number(word)) : word;
-  const found = jobs.find((job) => job.id === word || job.id === id);
-  if (found !== undefined) return found;
-  const ids = jobs.slice(0, 6).map((job) => job.id);
-  throw new Fault('usage', `the run has no job "${printable(word)}"`, {
-    about: word,
-    fix: `jobs: ${ids.join(', ')}${jobs.length > ids.length ? ' …' : ''}`,
-  });
 }
 
 function tell(

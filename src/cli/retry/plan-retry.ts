@@ -1,5 +1,3 @@
-import { Fault } from '../../fault/fault.ts';
-import { jobId } from '../../job/layout.ts';
 import type { PlannedFile } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
@@ -7,6 +5,7 @@ import { roundPlan } from '../../pool/round-plan.ts';
 import type { Explanation } from '../../recovery/explanation.ts';
 import { whatMustChange, type Need } from '../../recovery/what-must-change.ts';
 import { changedFiles, filesNow } from '../../run/files-now.ts';
+import { findJob } from '../../run/find-job.ts';
 import { lackingJobs, type Lack } from '../../run/retry-run.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -67,16 +66,6 @@ export async function planRetry(
 }
 
 const goneNeed: Need = { what: 'Nothing: it had a valid result, which is gone or not whole.', isMet: true };
-
-function findJob({ jobs, run }: RunState, word: string): JobState {
-  const id = /^\d+$/.test(word) ? jobId(Number(word)) : word;
-  const found = jobs.find((job) => job.id === word || job.id === id);
-  if (found !== undefined) return found;
-  throw new Fault('usage', `${run} has no job ${word}`, {
-    fix: `name jobs from ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
-    about: word,
-  });
-}
 
 function whyLeft({ status, outcome, isKeptBack, held }: JobState): string {
   if (outcome === 'success') return 'has a valid result';

@@ -45,7 +45,7 @@ export async function explainRun(
           job,
           entries: [...(await agentEntries(folder, job)), ...run.filter((one) => isAbout(one, job.id))],
           decision: plan === undefined || fromLog !== undefined ? undefined : decisionOn(job, plan, now),
-          fromLog: fromLog && (fromLog.get(job.id) ?? notYetQueued(job.id)),
+          fromLog: fromLog && (fromLog.get(job.id) ?? neverQueued(job)),
           isSupervised,
         }),
   );
@@ -135,6 +135,20 @@ function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explan
 }
 
 /** A job that HTCondor has not written about. */
+const neverQueued = ({ id, status }: JobState): Explanation =>
+  status === 'ended' ? removedBefore(id) : notYetQueued(id);
+
+/** The rest of a cluster that was removed before HTCondor had put all of it into the queue. */
+const removedBefore = (job: string): Explanation => ({
+  ...{ job, standing: 'removed', cause: 'user', title: 'it was removed before it was in the queue' },
+  because: [
+    'HTCondor puts the jobs of a large run into its queue as others leave; this one’s turn never came.',
+  ],
+  evidence: [],
+  doing: ['Nothing: the run was stopped.'],
+  advice: ['If it is still wanted: updraft retry'],
+});
+
 const notYetQueued = (job: string): Explanation => ({
   ...{ job, standing: 'waiting', cause: 'waits-for-slot', title: causeTitle('waits-for-slot') },
   because: [

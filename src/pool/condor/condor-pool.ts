@@ -67,8 +67,8 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
     },
     submit: (runFolder) => submitRounds(runFolder, { self, env, clock, pid }),
     async stop(runFolder, jobs) {
-      const names = await latestIds(runFolder);
-      const meant = new Map([...names].filter(([job]) => jobs.includes(job)));
+      const [names, asked] = [await latestIds(runFolder), new Set(jobs)];
+      const meant = new Map([...names].filter(([job]) => asked.has(job)));
       await stopJobs(await CondorTools.find(env), meant, await isAllStopped(runFolder));
     },
     async release(runFolder, jobs, change) {

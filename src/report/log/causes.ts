@@ -56,7 +56,7 @@ const remedies: Record<PoolCause, string> & Partial<Record<Cause, string>> = {
   'job-policy': 'The rule stands in the submit file; the reason names it.',
   'pool-policy': readIt,
   'site-policy': `${readIt} Another site may have no such rule.`,
-  user: 'Somebody held or removed it; `condor_release` lets a held job go on.',
+  user: 'Somebody stopped, held or removed it: `condor_release` lets a held job go on, `updraft retry` a run’s.',
   staging: 'Wait; if it lasts, submit it again.',
   evicted: 'Write checkpoints, so that an eviction costs minutes and not the whole attempt.',
   disconnected: 'Nothing to do unless one site stands out: then keep away from it.',

@@ -87,3 +87,32 @@ test('what HTCondor measured of a resource counts before what the agents saw', (
     ],
   );
 });
+
+test('jobs of a stopped run have one cause, whether an attempt was under way or not; a rule’s removal has its own', () => {
+  const at = { v: 1 as const, t: '2026-01-01T00:00:00.000Z', seq: 0 };
+  const attempt = 1;
+  const removed = (id: string, message: string): Entry[] => {
+    const fault = { kind: 'interrupted', message } as const;
+    return [
+      { ...at, kind: 'attempt-started', job: id, attempt, why: '' },
+      { ...at, kind: 'attempt-ended', job: id, attempt, outcome: 'stopped', exit: null, fault },
+      { ...at, kind: 'job-ended', job: id, outcome: 'stopped' },
+    ];
+  };
+  const jobs = ['0000', '0001', '0002'];
+  const state = fold([
+    { ...at, kind: 'run-created', run: 'r', name: 'r', pool: 'condor', jobs, planHash: '', version: '' },
+    ...removed('0000', 'updraft stop (by user ada)'),
+    { ...at, kind: 'job-ended', job: '0001', outcome: 'stopped' },
+    ...removed('0002', 'The system macro SYSTEM_PERIODIC_REMOVE expression was true: too many starts'),
+  ]);
+  const { failures, jobs: counts } = readRun('r', state).report;
+  assert.equal(counts.removed, 3);
+  assert.deepEqual(
+    failures.map(({ cause, jobs: count }) => [cause, count]),
+    [
+      ['user', 2],
+      ['pool-policy', 1],
+    ],
+  );
+});

@@ -1,6 +1,7 @@
 import type { FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
 import type { Cause } from '../../recovery/causes.ts';
+import { removalCause } from '../../recovery/removal-cause.ts';
 import { cacheShares } from './cache-shares.ts';
 import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from './history.ts';
 import { usedMemory, type RunContext } from './run-resources.ts';
@@ -61,10 +62,17 @@ const endings: Record<Outcome, Ending> = {
 const endingOf = ({ outcome }: JobState): Ending => (outcome === undefined ? 'failed' : endings[outcome]);
 
 function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
+  if (fault?.kind === 'interrupted' || (fault === undefined && ending === 'removed'))
+    return whoStopped(fault?.message ?? '');
   if (fault !== undefined) return fault.kind;
-  if (ending === 'removed') return 'user';
   if (ending === 'lost') return 'silent-end';
   return ending === 'evicted' ? 'evicted' : 'exit-code';
+}
+
+/** A rule may have removed it; if none did, somebody asked for it, in whatever words. */
+function whoStopped(reason: string): Cause {
+  const [cause] = removalCause(reason);
+  return cause === 'unknown' ? 'user' : cause;
 }
 
 /** Whether the checkpoint of an attempt was of use: the next one went on from it, or may still do so. */
