@@ -16,7 +16,8 @@ test('the first request fills the cache from the origin, the next is served with
   assert.ok(Number(hit.headers.age) > 0);
   assert.ok(hit.body.equals(objects.big));
   assert.equal(hit.headers.etag, miss.headers.etag);
-  assert.equal((await ask(federation, url, { method: 'HEAD' })).headers.age, hit.headers.age);
+  const head = await ask(federation, url, { method: 'HEAD' });
+  assert.ok(Number(head.headers.age) >= Number(hit.headers.age));
   assert.equal((await ask(federation, `${federation.caches[1]!.url}/demo/big.bin`)).status, 404);
 });
 
