@@ -1,4 +1,5 @@
-import { compareVersions, versionFits } from './conda-version.ts';
+import { versionFits } from './conda-version.ts';
+import { differing } from './name-platforms.ts';
 import {
   lockedVirtual,
   selectLocked,
@@ -40,30 +41,35 @@ export function lockMismatches(
 }
 
 /** A platform of the same name that was another one when it was locked. */
-function otherPlatform(declared: ManifestPlatform, locked: LockedPlatform): string[] {
-  const { name, subdir, cuda = 'none' } = declared;
+function otherPlatform({ name, subdir, virtual }: ManifestPlatform, locked: LockedPlatform): string[] {
   if (subdir !== locked.subdir)
     return [`the platform ${name} is ${subdir}, and was locked as ${locked.subdir}`];
-  const lockedCuda = lockedVirtual(locked, '__cuda') ?? 'none';
   // A plain name says nothing of CUDA: [system-requirements] may, and those of all features count.
-  if (name === subdir || compareVersions(cuda, lockedCuda) === 0) return [];
-  return [`CUDA of the platform ${name} is ${cuda}, and was locked as ${lockedCuda}`];
+  if (name === subdir) return [];
+  return differing(virtual, locked).map(
+    (one) =>
+      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, and was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
+  );
 }
 
 function unmet({ kind, name, spec, line, conditional }: Dependency, { packages }: LockedSet): string[] {
-  if (name.startsWith('__')) return [];
+  if (name.startsWith('__') || conditional === true) return [];
   const at = line === undefined ? '' : `line ${line}: `;
-  // A PyPI requirement can be met by the conda package of the same name.
-  const named = packages.filter((one) => one.name === name && (kind === 'pypi' || one.kind !== 'pypi'));
+  // A PyPI requirement can be met by a conda package.
+  const named = packages.filter((one) =>
+    kind === 'pypi'
+      ? one.name === name || one.onPypi.includes(name)
+      : one.name === name && one.kind !== 'pypi',
+  );
   const [locked] = named;
   if (locked === undefined) {
-    const isExcused = conditional === true || (kind === 'pypi' && mayBeRenamed(packages, name));
+    const isExcused = kind === 'pypi' && mayBeRenamed(packages, name);
     return isExcused ? [] : [`${at}${name} is asked for and not locked`];
   }
   if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
   return [`${at}${name} "${spec}" is asked for, ${locked.version} is locked`];
 }
 
-/** conda calls some PyPI packages otherwise: `torch` is its `pytorch`. */
+/** Locks need not say what a conda package is called elsewhere. */
 const mayBeRenamed = (packages: LockedSet['packages'], name: string): boolean =>
   packages.some((one) => one.kind === 'conda' && one.name.includes(name));

@@ -15,6 +15,8 @@ export interface LockedPackage {
   bytes?: number;
   depends: string[];
   constrains: string[];
+  /** Names under which PyPI has what a conda package holds: `torch` is its `pytorch`. */
+  onPypi: string[];
 }
 
 type Fields = Record<string, unknown>;
@@ -38,6 +40,7 @@ export function lockedPackage(kind: LockedPackage['kind'], url: string, fields: 
     ...(typeof size === 'number' && { bytes: size }),
     depends: texts(fields['depends'] ?? fields['requires_dist']),
     constrains: texts(fields['constrains']),
+    onPypi: texts(fields['purls']).flatMap((purl) => /^pkg:pypi\/([^@?#]+)/.exec(purl)?.[1] ?? []),
   };
 }
 

@@ -102,12 +102,50 @@ for (const [what, dependencies] of [
     );
   });
 
-test('a platform without a name is called as Pixi calls it, and its CUDA may be a table', () => {
+for (const [said, name] of [
+  ['platform = "linux-64", cuda = "12.0"', 'linux-64-cuda-12-0'],
+  ['platform = "linux-64", cuda = { driver = "12.0", arch = "8.6" }', 'linux-64-cuda-12-0-cuda-arch-8-6'],
+  ['platform = "linux-64", glibc = "2.28", __cuda = "12"', 'linux-64-cuda-12'],
+  ['platform = "linux-64", glibc = "2.34", archspec = "x86_64_v3"', 'linux-64-archspec-x86-64-v3-glibc-2-34'],
+  ['platform = "osx-arm64", osx = "14.0"', 'osx-arm64-macos-14-0'],
+] as const)
+  test(`a platform without a name is called as Pixi calls it: { ${said} }`, () => {
+    const asked = manifest(`[workspace]\nplatforms = [{ ${said} }]`);
+    assert.deepEqual(
+      asked.platforms.map((one) => one.name),
+      [name],
+    );
+  });
+
+test('of platforms that share a subdir the one is meant that says what the lock has', () => {
   const asked = manifest(`[workspace]
-platforms = [{ platform = "linux-64", cuda = { driver = "12.0", arch = "8.6" } }]
-[feature.gpu]
-platforms = ["linux-64-cuda-12-0"]
-[environments]
-gpu = ["gpu"]`);
-  assert.deepEqual(asked.platforms, [{ name: 'linux-64-cuda-12-0', subdir: 'linux-64', cuda: '12.0' }]);
+platforms = [
+  { name = "new", platform = "linux-64", cuda = { driver = "12", arch = "9.0" } },
+  { name = "old", platform = "linux-64", cuda = { driver = "12", arch = "8.0" } },
+  { name = "fast", platform = "linux-64", archspec = "x86_64_v3" },
+]`);
+  const named = namePlatforms(
+    lock({
+      'p1 linux-64 __cuda=12 __cuda_arch=9.0 __archspec=0=x86_64': [],
+      'p2 linux-64 __cuda=12 __cuda_arch=8.0 __archspec=0=x86_64': [],
+      'p3 linux-64 __archspec=0=x86_64_v3': [],
+    }),
+    asked,
+  );
+  assert.deepEqual(
+    named.environments.get('default')?.platforms.map(({ name }) => name),
+    ['new', 'old', 'fast'],
+  );
+});
+
+test('an environment may ask for packages and platforms itself, without a feature', () => {
+  const asked = manifest(`[workspace]
+platforms = ["osx-arm64", { name = "gpu", platform = "linux-64", cuda = "12" }]
+[environments.default]
+platforms = ["gpu"]
+dependencies = { base = ">=2" }`);
+  const named = namePlatforms(lock({ 'p1 linux-64 __cuda=12': ['base'] }), asked);
+  assert.deepEqual(lockMismatches(asked, named, 'default', 'gpu'), [
+    'line 5: base ">=2" is asked for, 1.5 is locked',
+  ]);
 });

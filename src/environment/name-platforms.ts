@@ -21,10 +21,20 @@ export function namePlatforms(lock: PixiLock, manifest: PixiManifest): PixiLock 
   return { ...lock, environments: new Map(named) };
 }
 
-/** The one of its subdir; where there are several, the one with its CUDA. */
+/** The one of its subdir; where there are several, the one that says the same and most of it. */
 function sameAs(platform: LockedPlatform, known: ManifestPlatform[]): ManifestPlatform | undefined {
   const alike = known.filter(({ subdir }) => subdir === platform.subdir);
   if (alike.length < 2) return alike[0];
-  const cuda = lockedVirtual(platform, '__cuda') ?? '0';
-  return alike.find((one) => compareVersions(one.cuda ?? '0', cuda) === 0);
+  const said = ({ virtual }: ManifestPlatform): number => Object.keys(virtual).length;
+  return alike
+    .filter(({ virtual }) => differing(virtual, platform).length === 0)
+    .sort((a, b) => said(b) - said(a))[0];
+}
+
+/** The virtual packages that a platform was not locked with as its manifest says; what GPU there is must be said. */
+export function differing(virtual: Record<string, string>, locked: LockedPlatform): string[] {
+  return [...new Set(['__cuda', '__cuda_arch', ...Object.keys(virtual)])].filter((name) => {
+    const [said, found] = [virtual[name], lockedVirtual(locked, name)];
+    return said === undefined || found === undefined ? said !== found : compareVersions(said, found) !== 0;
+  });
 }

@@ -13,12 +13,13 @@ export interface LockedPlatform {
   virtual: string[];
 }
 
-/** The version of a virtual package that a platform was locked for. */
+/** The version of a virtual package that a platform was locked for; of a processor its name, `__archspec=0=x86_64_v3`. */
 export const lockedVirtual = ({ virtual }: LockedPlatform, name: string): string | undefined =>
   virtual
     .map((one) => one.split('='))
     .find(([first]) => first === name)
-    ?.find((part, index) => index > 0 && part !== '');
+    ?.slice(name === '__archspec' ? 2 : 1)
+    .find((part) => part !== '');
 
 export interface LockedEnvironment {
   channels: string[];

@@ -8,15 +8,22 @@ export interface PixiManifest {
   channels: string[];
   platforms: ManifestPlatform[];
   features: Map<string, Feature>;
-  environments: Map<string, { features: string[]; withoutDefault: boolean }>;
+  environments: Map<string, ManifestEnvironment>;
+}
+
+export interface ManifestEnvironment {
+  features: string[];
+  withoutDefault: boolean;
+  /** What the environment asks for itself, beside its features. */
+  own?: Feature;
 }
 
 export interface ManifestPlatform {
   name: string;
   /** `linux-64` */
   subdir: string;
-  /** CUDA the platform is said to have. */
-  cuda?: string;
+  /** Virtual packages it is said to have and their values, like `12` of `__cuda`. */
+  virtual: Record<string, string>;
 }
 
 export interface Feature {
@@ -40,11 +47,14 @@ export interface Dependency {
   conditional?: true;
 }
 
-/** The features of an environment, the default one first. */
+/** The features of an environment, the default one first, its own last. */
 function featuresOf(manifest: PixiManifest, environment: string): Feature[] {
   const declared = manifest.environments.get(environment);
   const names = [...(declared?.withoutDefault === true ? [] : ['default']), ...(declared?.features ?? [])];
-  return names.flatMap((name) => manifest.features.get(name) ?? []);
+  return [
+    ...names.flatMap((name) => manifest.features.get(name) ?? []),
+    ...(declared?.own ? [declared.own] : []),
+  ];
 }
 
 /** The platforms that an environment is for: those that all of its features allow, by their names or by a subdir. */
@@ -87,7 +97,7 @@ export function declaredCuda(
     .map(({ spec }) => /\d+(\.\d+)?/.exec(spec)?.[0]);
   return [
     ...featuresOf(manifest, environment).map(({ cuda }) => cuda),
-    manifest.platforms.find(({ name }) => name === platform.name)?.cuda,
+    manifest.platforms.find(({ name }) => name === platform.name)?.virtual['__cuda'],
     ...asked,
   ]
     .filter((version) => version !== undefined)

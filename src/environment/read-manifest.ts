@@ -1,7 +1,9 @@
 import { getStaticTOMLValue, ParseError, parseTOML, type AST } from 'toml-eslint-parser';
 import { Fault } from '../fault/fault.ts';
 import { plainName } from './locked-package.ts';
-import type { Dependency, Feature, ManifestPlatform, PixiManifest } from './pixi-manifest.ts';
+import type { Dependency, Feature, ManifestEnvironment, PixiManifest } from './pixi-manifest.ts';
+import { readPlatform } from './read-platform.ts';
+import { readRequirements } from './read-requirements.ts';
 import { tomlLines } from './toml-lines.ts';
 
 type Table = Record<string, unknown>;
@@ -27,13 +29,14 @@ export function readManifest(text: string, file: string): PixiManifest {
   const lineOf: LineOf = (...path) => lines.get(JSON.stringify([...above, ...path]));
   // `[project]` is what pixi called `[workspace]` before; in a pyproject.toml it is somebody else's.
   const workspace = { ...tableAt(root, 'project'), ...tableAt(root, 'workspace') };
-  const platforms = listAt(workspace, 'platforms').map(platformOf);
+  const platforms = listAt(workspace, 'platforms').map(readPlatform);
   if (platforms.length === 0) throw noWorkspace(file, isPyproject);
   const name = textOf(workspace['name']) ?? textOf(tableAt(whole, 'project')['name']);
-  const features = Object.entries(tableAt(root, 'feature')).map(([feature]): [string, Feature] => [
+  const features = Object.keys(tableAt(root, 'feature')).map((feature): [string, Feature] => [
     feature,
     featureOf(tableAt(tableAt(root, 'feature'), feature), (...path) => lineOf('feature', feature, ...path)),
   ]);
+  const declared = new Map([['default', featureOf({ ...root, platforms: undefined }, lineOf)], ...features]);
   return {
     file,
     ...(name !== undefined && { name }),
@@ -41,8 +44,8 @@ export function readManifest(text: string, file: string): PixiManifest {
       typeof channel === 'string' ? channel : (textOf(tableAt({ channel }, 'channel')['channel']) ?? []),
     ),
     platforms,
-    features: new Map([['default', featureOf({ ...root, platforms: undefined }, lineOf)], ...features]),
-    environments: environmentsOf(tableAt(root, 'environments')),
+    features: isPyproject ? withRequirements(declared, readRequirements(whole, lines)) : declared,
+    environments: environmentsOf(tableAt(root, 'environments'), lineOf),
   };
 }
 
@@ -73,34 +76,12 @@ function noWorkspace(file: string, isPyproject: boolean): Fault {
   );
 }
 
-/** A name, or since pixi 0.71 a table that says what the platform has. */
-function platformOf(value: unknown): ManifestPlatform {
-  if (typeof value === 'string') return { name: value, subdir: value };
-  const table = tableAt({ value }, 'value');
-  const subdir = textOf(table['platform']) ?? '';
-  const cuda = cudaOf(table['cuda']) ?? textOf(table['__cuda']);
-  return {
-    name: textOf(table['name']) ?? derivedName(subdir, { ...table, cuda }),
-    subdir,
-    ...(cuda !== undefined && { cuda }),
-  };
-}
-
-/** What pixi calls a platform that has no name: `linux-64-cuda-12-0`. */
-function derivedName(subdir: string, table: Table): string {
-  const parts = ['cuda', 'archspec', 'glibc', 'linux', 'macos', 'windows'].flatMap((key) => {
-    const value = textOf(table[key]);
-    return value === undefined ? [] : [`${key}-${value.replaceAll(/[^A-Za-z0-9]+/g, '-')}`];
-  });
-  return [subdir, ...parts].join('-');
-}
-
 function featureOf(table: Table, lineOf: LineOf): Feature {
   const cuda = cudaOf(tableAt(table, 'system-requirements')['cuda']);
   const targets = tableAt(table, 'target');
   return {
     ...(Array.isArray(table['platforms']) && {
-      platforms: listAt(table, 'platforms').map((one) => platformOf(one).name),
+      platforms: listAt(table, 'platforms').map(String),
     }),
     ...(cuda !== undefined && { cuda }),
     dependencies: [
@@ -137,14 +118,34 @@ function dependenciesIn(table: Table, lineOf: LineOf, target?: string): Dependen
   return [...condaTables.flatMap((key) => of('conda', key)), ...of('pypi', 'pypi-dependencies')];
 }
 
+/** What the project's own tables ask for, each in the feature of its name. */
+function withRequirements(
+  features: Map<string, Feature>,
+  asked: Map<string, Dependency[]>,
+): Map<string, Feature> {
+  const all = [...new Set([...features.keys(), ...asked.keys()])].map((name): [string, Feature] => {
+    const { dependencies, ...rest } = features.get(name) ?? { dependencies: [] };
+    // Python of a project's requires-python is asked for where nobody else asks for it.
+    const known = new Set(dependencies.filter(({ kind }) => kind === 'conda').map((one) => one.name));
+    const more = (asked.get(name) ?? []).filter((one) => one.kind === 'pypi' || !known.has(one.name));
+    return [name, { ...rest, dependencies: [...dependencies, ...more] }];
+  });
+  return new Map(all);
+}
+
 /** Every workspace has the environment `default`, declared or not. */
-function environmentsOf(table: Table): PixiManifest['environments'] {
-  const declared = Object.entries(table).map(
-    ([name, value]): [string, { features: string[]; withoutDefault: boolean }] => {
-      const inner = tableAt(table, name);
-      const features = Array.isArray(value) ? (value as unknown[]) : listAt(inner, 'features');
-      return [name, { features: features.map(String), withoutDefault: inner['no-default-feature'] === true }];
-    },
-  );
+function environmentsOf(table: Table, lineOf: LineOf): PixiManifest['environments'] {
+  const declared = Object.entries(table).map(([name, value]): [string, ManifestEnvironment] => {
+    const inner = tableAt(table, name);
+    const features = Array.isArray(value) ? (value as unknown[]) : listAt(inner, 'features');
+    return [
+      name,
+      {
+        features: features.map(String),
+        withoutDefault: inner['no-default-feature'] === true,
+        own: featureOf(inner, (...path) => lineOf('environments', name, ...path)),
+      },
+    ];
+  });
   return new Map([['default', { features: [], withoutDefault: false }], ...declared]);
 }

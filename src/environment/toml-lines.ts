@@ -1,6 +1,6 @@
 import type { AST } from 'toml-eslint-parser';
 
-/** The line in which each key of a TOML file is given a value; keys by their path, as JSON. */
+/** The line in which each key of a TOML file is given a value, and each item of a list; by their path, as JSON. */
 export function tomlLines({ body: [top] }: AST.TOMLProgram): Map<string, number> {
   const lines = new Map<string, number>();
   for (const node of top.body)
@@ -15,4 +15,7 @@ function noteValue(node: AST.TOMLKeyValue, above: (string | number)[], lines: Ma
   lines.set(JSON.stringify(path), node.loc.start.line);
   if (node.value.type === 'TOMLInlineTable')
     for (const inner of node.value.body) noteValue(inner, path, lines);
+  if (node.value.type === 'TOMLArray')
+    for (const [index, item] of node.value.elements.entries())
+      lines.set(JSON.stringify([...path, index]), item.loc.start.line);
 }
