@@ -32,7 +32,7 @@ export function jobFigures(job: JobState): string[] {
 export function jobNotes(job: JobState, now: number): string[] {
   if (job.held !== undefined) return [printable(job.held.message)];
   const attempt = latestAttempt(job);
-  if (attempt === undefined) return job.stopRequested ? ['stop requested'] : [];
+  if (attempt === undefined) return job.stopRequested && job.status !== 'ended' ? ['stop requested'] : [];
   if (job.status !== 'running') return endNotes(job, attempt);
   const quiet = silence(attempt, now);
   const left = remaining(attempt);

@@ -29,18 +29,19 @@ export function explainRemoval(
       ...(before.diagnosis === undefined
         ? []
         : [...before.diagnosis.advice, ...(rules ? [] : (before.diagnosis.submitAdvice ?? []))]),
-      rules === undefined
-        ? 'Submit it again if it is still wanted.'
-        : 'Submit the run again if it is still wanted: updraft submit',
+      rules === undefined ? 'Submit it again if it is still wanted.' : 'If it is still wanted: updraft retry',
     ],
   };
 }
 
 /** What it had suffered from, where that is more than bad luck. */
 function sufferedFrom({ diagnosis }: Before): string {
-  if (diagnosis === undefined || diagnosis.outlook === 'passing' || diagnosis.cause === 'user') return '';
+  if (diagnosis === undefined || diagnosis.outlook === 'passing' || isNoTrouble.has(diagnosis.cause))
+    return '';
   return `; before that, ${causeTitle(diagnosis.cause)}`;
 }
+
+const isNoTrouble = new Set<Cause>(['none', 'user']);
 
 const removalTitles: Partial<Record<Cause, string>> = {
   user: 'somebody removed it',

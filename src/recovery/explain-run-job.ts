@@ -27,7 +27,10 @@ export interface RunJobAccount {
 
 /** Why a job of a run stands as it does, by Updraft's own account and, for HTCondor, by that of the pool. Pure. */
 export function explainRunJob(account: RunJobAccount): Explanation {
-  const { job, fromLog } = account;
+  const { job } = account;
+  // A job removed while its results were on their way has them all the same.
+  const isLate = job.outcome === 'success' && account.fromLog?.standing === 'removed';
+  const fromLog = isLate ? undefined : account.fromLog;
   const last = job.attempts.at(-1);
   const found = faultOf(last);
   // A hold has its own cause, unless it keeps the job back for what the agent found.

@@ -144,6 +144,13 @@ test('a job removed by hand tells what it suffered from before', () => {
   assert.ok(advice.some((one) => one.includes('updraft stat http://a/x')));
 });
 
+test('a job removed after its program had ended well suffered from nothing before', () => {
+  const ended = event('005', 8, 'Job terminated.', '(1) Normal termination (return value 0)');
+  const gone = event('009', 9, 'Job was aborted.', 'updraft stop (by user alice)');
+  const { title, advice } = only(submit + running(1) + ended + gone, rules);
+  assert.deepEqual([title, advice.at(-1)], ['somebody removed it', 'If it is still wanted: updraft retry']);
+});
+
 test('the eviction by which old releases begin a removal is no end of its own', () => {
   const eviction = event('004', 8, 'Job was evicted.', '(0) CPU times', '0  -  Run Bytes Sent By Job');
   const gone = event('009', 9, 'Job was aborted by the user.', 'via condor_rm (by user alice)');

@@ -97,3 +97,11 @@ test('what an agent said through the log while it ran is its state until its jou
   const job = story(submitted, executing, `008 updraft ${JSON.stringify(said)}`);
   assert.equal(job.attempts[0]?.phase, 'training');
 });
+
+test('a job removed while its results were on their way has succeeded; one removed before has not', () => {
+  const removed = '009 Job was aborted.\n\tupdraft stop (by user ada)';
+  const late = story(submitted, executing, terminated(0), removed);
+  assert.deepEqual([late.outcome, late.results], ['success', 'results/0000']);
+  assert.equal(story(submitted, executing, removed).outcome, 'stopped');
+  assert.equal(story(submitted, executing, terminated(3), removed).outcome, 'stopped');
+});

@@ -24,6 +24,8 @@ interface Story {
   queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
+  /** Whether its program ended well; its results are here then. */
+  isDone: boolean;
   /** Why the next attempt will be made. */
   why: string;
   /** The time of the last event, how many there were at that time, and how many of them are still to be told again. */
@@ -113,6 +115,7 @@ export class EventEntries {
     story.cluster = cluster;
     story.doing = undefined;
     story.failures = 0;
+    story.isDone = false;
     story.why = `submitted again, in round ${round}`;
     this.#emit({ kind: 'round-started', round, jobs: [story.job], why: story.why });
   }
@@ -219,6 +222,7 @@ export class EventEntries {
         ? { kind: 'evicted', message: `the agent was ended by signal ${signalOf(termination)}` }
         : undefined;
     this.#end(story, outcome, exit, fault);
+    story.isDone = outcome === 'success';
     this.#emit({
       kind: 'job-ended',
       job: story.job,
@@ -228,6 +232,8 @@ export class EventEntries {
   }
 
   #aborted(story: Story, reason: string): void {
+    // Asked for while the results were on their way: they came all the same.
+    if (story.isDone) return;
     this.#end(story, 'stopped', null, { kind: 'interrupted', message: reason });
     this.#emit({ kind: 'job-ended', job: story.job, outcome: 'stopped' });
   }
@@ -291,6 +297,7 @@ const newStory = (job: string, cluster: number): Story => ({
   doing: undefined,
   queuedAt: undefined,
   failures: 0,
+  isDone: false,
   why: 'first attempt',
   last: { time: 0, events: 0, again: 0 },
 });
