@@ -1,3 +1,4 @@
+import { printableLines } from '../base/printable.ts';
 import type { Fault } from '../fault/fault.ts';
 import { SpecFault } from '../job/spec-fault.ts';
 import type { Cli } from './cli.ts';
@@ -13,8 +14,8 @@ export function showFault(cli: Cli, fault: Fault, json: boolean): void {
     cli.out(`${JSON.stringify({ error })}\n`);
     return;
   }
-  cli.err(`updraft: ${fault.message}\n`);
-  if (fault.fix !== undefined) cli.err(`  fix: ${fault.fix}\n`);
+  cli.err(`updraft: ${printableLines(fault.message)}\n`);
+  if (fault.fix !== undefined) cli.err(`  fix: ${printableLines(fault.fix)}\n`);
   if (fault.kind !== 'internal') return;
   cli.err(
     '  This is a mistake in Updraft. Set UPDRAFT_DEBUG=1 and run it again for the details to report.\n',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
@@ -20,7 +21,7 @@ export class PartFile {
   /** Opens or creates it; what it holds is kept. */
   constructor(target: string) {
     this.#target = target;
-    this.path = `${target}.part`;
+    this.path = partPath(target);
     this.#fd = this.#open(0);
   }
 
@@ -116,6 +117,17 @@ export class PartFile {
   #open(how: number): number {
     return onDisk(this.path, () => fs.openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW | how, 0o666));
   }
+}
+
+/** File systems take no more bytes than this in a name, and the journal's is longer than the part's. */
+const mostNameBytes = 255 - '.part.json.new'.length;
+
+/** Where a file is while it is being fetched: beside the target, under its name or, if that is too long, what fits. */
+export function partPath(target: string): string {
+  const name = Buffer.from(path.basename(target));
+  if (name.length <= mostNameBytes) return `${target}.part`;
+  const mark = createHash('sha256').update(name).digest('hex').slice(0, 16);
+  return path.join(path.dirname(target), `${name.toString('utf8', 0, 200)}-${mark}.part`);
 }
 
 function sameFile({ ino, dev }: fs.Stats, file: string): boolean {

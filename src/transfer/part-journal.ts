@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import type { Identity } from './check-answer.ts';
-import { onDisk } from './part-file.ts';
+import { onDisk, partPath } from './part-file.ts';
 import type { Range } from './segments.ts';
 
 /** What `target.part` holds: which object, which version, which ranges. */
@@ -20,7 +20,7 @@ interface StoredJournal extends PartJournal {
 }
 
 export function journalPath(target: string): string {
-  return `${target}.part.json`;
+  return `${partPath(target)}.json`;
 }
 
 /**

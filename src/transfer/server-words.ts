@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { printable } from '../base/printable.ts';
+import { withoutSecrets } from '../base/without-secrets.ts';
 import type { HttpConnection } from './http-connection.ts';
 import type { ResponseHead } from './response-head.ts';
 
@@ -25,7 +26,12 @@ export async function serverWords(
   isOver.abort();
   if (headers.get('content-type')?.startsWith('text/html') === true) return '';
   const text = Buffer.concat(parts).toString('utf8', 0, mostBytes);
-  const [, message] = /"(?:msg|message|error)"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(text) ?? [];
-  const words = printable(message ?? text).trim();
+  const said = ['error', 'msg', 'message', 'detail'].flatMap((name) => jsonText(text, name) ?? []);
+  const words = printable(withoutSecrets(said.length === 0 ? text : said.join(': '))).trim();
   return words.length > mostLetters ? `${words.slice(0, mostLetters)}…` : words;
+}
+
+/** A text of a JSON object that may have been cut off. */
+function jsonText(text: string, name: string): string | undefined {
+  return new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)"`).exec(text)?.[1];
 }

@@ -46,6 +46,18 @@ test('a folder comes with every name it holds, and empty objects', async (t) => 
   assert.deepEqual(await readdir(bench.cwd), ['copy']);
 });
 
+test('a name as long as a disk takes is no trouble', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const name = 'ü'.repeat(127);
+  await bench.publish(`demo/${name}`, 'x');
+  const { exit, err } = await bench.updraft(['get', `osdf:///demo/${name}`]);
+  assert.equal(exit, 0, err);
+  assert.deepEqual(await readdir(bench.cwd), [name]);
+  const env = await bench.tokenEnv({ namespace: '/inbox' });
+  const put = await bench.updraft(['put', name, 'osdf:///inbox/'], { env });
+  assert.equal(put.exit, 0, put.err);
+});
+
 test('a folder that is asked for as if it were an object is told to be one', async (t) => {
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/all/a', 'a');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
 import { test } from 'node:test';
 import { ObjectBench } from './object-bench.ts';
 
@@ -39,8 +40,16 @@ test('ls of what is not there, of an object, and without a token', async (t) => 
 test('a name cannot drive the terminal', async (t) => {
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/set/\u001b[31mred', 'x');
+  await bench.publish('demo/set/new\nline', 'x');
   const { out } = await bench.updraft(['ls', 'osdf:///demo/set']);
   assert.doesNotMatch(out, /\u001b/);
+  const got = await bench.updraft(['get', '-r', 'osdf:///demo/set', 'here']);
+  assert.match(got.out, /^here\/new line: 1 B .*\n/m);
+  await bench.trouble('all: 404 on *red');
+  await rm(bench.at('here'), { recursive: true });
+  const failed = await bench.updraft(['get', '-r', 'osdf:///demo/set', 'here']);
+  assert.equal(failed.exit, 96, failed.err);
+  assert.doesNotMatch(got.out + got.err + failed.out + failed.err, /\u001b/);
 });
 
 test('stat tells what the object is, whether a token is needed, and who has it', async (t) => {

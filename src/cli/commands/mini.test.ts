@@ -81,7 +81,11 @@ test('a federation is left in the background, asked, troubled and ended', async 
   assert.equal((await ask(shown, `${cache!.url}/p/hello.txt`, { token: fresh.out.trim() })).status, 403);
   assert.equal((await updraft('trouble', 'cache-1: 404 on hello.txt first 1')).code, 0);
   assert.equal((await ask(shown, `${cache!.url}/demo/hello.txt`)).status, 404);
-  assert.match((await updraft('trouble')).out, /^1\tcache-1: 404 on hello\.txt first 1\t1 times of 1\n$/);
+  assert.match(
+    (await updraft('trouble')).out,
+    /^1\tcache-1: 404 on hello\.txt first 1\thit 1 of 1 request\n$/,
+  );
+  assert.match((await updraft('trouble', '--clear', 'cache-2: down')).out, /^2\tcache-2: down\thappened\n$/);
 
   const again = await updraft('up', '--publish', '/demo=data');
   assert.deepEqual([again.code, /is running already/.test(again.err)], [2, true]);

@@ -68,7 +68,8 @@ function namespaceLines({ namespace, requireToken }: Located): Line[] {
 function serverLine({ server: { host, kind }, status, bytes, age }: ServerView): Line {
   if (host === 'localhost') return [kind, 'this machine'];
   const has = bytes === undefined ? 'has it' : `has ${formatSize(bytes)}`;
-  const cached = age === undefined ? '' : `, cached for ${formatDuration(age)}`;
+  const cached =
+    age === undefined ? '' : age === 0 ? ', not cached yet' : `, cached for ${formatDuration(age)}`;
   const words =
     status === undefined ? 'no answer' : status === 200 ? `${has}${cached}` : `answers with status ${status}`;
   return [kind, `${host}  ${words}`];

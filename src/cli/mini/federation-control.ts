@@ -5,6 +5,7 @@ import type { ServerCounters } from '../../mini/federation/counters.ts';
 import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
+import { counted } from '../object/tell-results.ts';
 import { runningFederation } from './federation-state.ts';
 import { stateFolder } from './state-folder.ts';
 import { publicState, showFederation } from './federation-text.ts';
@@ -81,7 +82,12 @@ export async function federationDown(cli: Cli, options: Options): Promise<void> 
 
 function showTrouble(cli: Cli, trouble: TroubleStatus[]): void {
   if (trouble.length === 0) cli.err('  no trouble\n');
-  for (const { id, rule, fired, seen } of trouble) cli.out(`${id}\t${rule}\t${fired} times of ${seen}\n`);
+  for (const each of trouble) cli.out(`${each.id}\t${each.rule}\t${happened(each)}\n`);
+}
+
+/** A server that is down sees no requests, so that its rule hits none of them. */
+function happened({ fired, seen }: TroubleStatus): string {
+  return fired > seen ? 'happened' : `hit ${fired} of ${counted(seen, 'request')}`;
 }
 
 async function ask(state: KeptState, method: string, where: string, body?: object): Promise<unknown> {

@@ -62,7 +62,7 @@ export async function fetchItem(
 
 /** What a person can do about an object that is nowhere, or is none. */
 function withFix(url: string, fault: Fault): Fault {
-  if (fault.fix === undefined && fault.message.includes('(is_directory)'))
+  if (fault.fix === undefined && fault.message.includes('(is_directory'))
     return new Fault(fault.kind, fault.message, {
       ...{ fix: `it is a folder: updraft get --recursive ${shellQuote(url)}`, about: url, cause: fault },
     });

@@ -1,5 +1,7 @@
 import path from 'node:path';
+import { printable } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
+import { withoutSecrets } from '../../base/without-secrets.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../told-fault.ts';
@@ -55,8 +57,8 @@ export function faultJson({ kind, message, fix, info }: Fault): object {
 }
 
 export function tellFault(board: Pick<Board, 'say'>, name: string, fault: Fault): void {
-  board.say(`${name} FAILED: ${fault.message}`);
-  if (fault.fix !== undefined) board.say(`  fix: ${fault.fix}`);
+  board.say(`${name} FAILED: ${printable(fault.message)}`);
+  if (fault.fix !== undefined) board.say(`  fix: ${printable(fault.fix)}`);
 }
 
 /** Ends a command of several objects: names those that failed and gives their exit code. */
@@ -72,7 +74,7 @@ export function endWith(
   if (json !== true) {
     if (results.length > 1) {
       cli.err(`${results.length - failed.length} of ${results.length} done; not done:\n`);
-      for (const { url, fault } of failed) cli.err(`  ${url} (${fault.kind})\n`);
+      for (const { url, fault } of failed) cli.err(`  ${printable(withoutSecrets(url))} (${fault.kind})\n`);
     }
     if (failed.some(({ fault }) => mayHelp(fault))) cli.err(`${again}\n`);
   }
@@ -84,10 +86,10 @@ function mayHelp({ kind, info }: Fault): boolean {
   return info.retry !== 'never' && kind !== 'object-missing';
 }
 
-/** A path as short as it can be said from here. */
+/** A path as short as it can be said from here, and safe on a terminal: servers choose names. */
 export function shown(cli: Cli, file: string): string {
   const relative = path.relative(cli.cwd, file);
-  return relative.startsWith('..') ? file : relative;
+  return printable(relative.startsWith('..') ? file : relative);
 }
 
 export function counted(count: number, what: string): string {

@@ -41,8 +41,8 @@ export function multistatus(resources: Resource[]): string {
 }
 
 /** Name of an upload that is under way, beside the file it will become. */
-export function uploadName(name: string, mark: string): string {
-  return `.${name}.${mark}.upload`;
+export function uploadName(mark: string): string {
+  return `.${mark}.upload`;
 }
 
 function isUpload(name: string): boolean {

@@ -36,7 +36,7 @@ export async function receiveUpload(exchange: Exchange, namespace: Namespace): P
   const folder = path.dirname(file);
   await mkdir(folder, { recursive: true });
   await assertInside(namespace, folder);
-  const draft = path.join(folder, uploadName(path.basename(file), randomBytes(6).toString('hex')));
+  const draft = path.join(folder, uploadName(randomBytes(6).toString('hex')));
   try {
     await pipeline(request, createWriteStream(draft, { flags: 'wx', highWaterMark: gatherBytes }), {
       signal,
