@@ -7,6 +7,8 @@ import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { fold } from '../journal/fold.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
+import { lossColumns, sumOver } from '../report/log/columns.ts';
+import { readRun } from '../report/log/read-run.ts';
 import { boardOf } from './board.ts';
 
 const standing = { place: '', trouble: null, stop: null, retry: null };
@@ -23,13 +25,16 @@ const created = (jobs: string[]): RunEntry => ({
   version: '1',
 });
 
-test('every second on a slot is useful, data, open or lost by a cause, once', async (t) => {
+test('every second on a slot is counted once, and as much of it is lost as the report says', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-test-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await imagenetRun(folder, Date.now(), 40);
   const { waste, counts, jobs } = boardOf(await loadRun(folder), standing, Date.now());
   const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
-  assert.equal(waste.useful + waste.moving + waste.open + lost, waste.slot);
+  const { useful, moving, overhead, unknown, open } = waste;
+  assert.equal(useful + moving + overhead + unknown + open + lost, waste.slot);
+  const { slotSeconds } = readRun(folder, await loadRun(folder)).report;
+  assert.equal(lost / 1000, sumOver(slotSeconds, lossColumns));
   assert.deepEqual(waste.lost.map(({ cause }) => cause).toSorted(), [
     'evicted',
     'transfer-stalled',
@@ -47,7 +52,7 @@ test('what was trained up to a checkpoint that another attempt went on from is n
   await imagenetRun(folder, Date.now(), 3);
   const { waste } = boardOf(await loadRun(folder), standing, Date.now());
   const evicted = waste.lost.find(({ cause }) => cause === 'evicted');
-  assert.deepEqual([evicted?.attempts, Math.round((evicted?.millis ?? 0) / 1000)], [1, 383]);
+  assert.deepEqual([evicted?.attempts, Math.round((evicted?.millis ?? 0) / 1000)], [1, 375]);
 });
 
 test('time in which a fetch stood still is lost, whatever becomes of the attempt', () => {

@@ -55,12 +55,16 @@ export interface Problem {
   needsYou: boolean;
 }
 
-/** Time on slots in milliseconds; `useful`, `moving`, `open` and all of `lost` add up to `slot`. */
+/** Time on slots in milliseconds; all but `queued` add up to `slot`. */
 export interface Waste {
   slot: number;
   useful: number;
-  /** What attempts that led to a result spent on anything but training: data, set-up, saving. */
+  /** Data, checkpoints and results. */
   moving: number;
+  /** Set-up and clean-up, of ours and of the pool's. */
+  overhead: number;
+  /** What nobody has told of. */
+  unknown: number;
   /** Attempts still under way. */
   open: number;
   lost: { cause: string; what: string; millis: number; attempts: number }[];

@@ -1,7 +1,7 @@
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { AttemptState, RunState } from '../journal/state.ts';
 import { ledgerOf, noFacts, type AttemptRow } from '../report/log/event-ledger.ts';
-import { slotColumns, sumOver, usefulColumns } from '../report/log/columns.ts';
+import { lossColumns, slotColumns, sumOver, usefulColumns } from '../report/log/columns.ts';
 import { runJobs } from '../report/log/run-jobs.ts';
 import type { Waste } from './page-data.ts';
 
@@ -26,23 +26,21 @@ export function wasteOf(state: RunState): Waste {
   const { rows, sum, slotMillis } = ledgerOf(runJobs(state), noFacts);
   const attempts = state.jobs.flatMap((job) => job.attempts);
   const lost = new Map<string, Waste['lost'][number]>();
-  let [moving, open] = [0, 0];
+  const spent = { moving: 0, overhead: 0, unknown: 0, open: 0 };
   for (const [index, row] of rows.flatMap((job) => job.attempts).entries()) {
     const attempt = attempts[index];
-    const parts = partsOf(row);
-    moving += parts.moving;
-    open += parts.open;
+    for (const [part, millis] of Object.entries(partsOf(row))) spent[part as keyof typeof spent] += millis;
+    const lostMillis = sumOver(row.millis, lossColumns);
+    if (lostMillis === 0) continue;
     const cause = attempt?.outcome === undefined || row.ending === 'success' ? stalled : causeOf(attempt);
-    if (parts.lost === 0) continue;
     const entry = lost.get(cause) ?? { cause, what: whatIs(cause), millis: 0, attempts: 0 };
-    lost.set(cause, { ...entry, millis: entry.millis + parts.lost, attempts: entry.attempts + 1 });
+    lost.set(cause, { ...entry, millis: entry.millis + lostMillis, attempts: entry.attempts + 1 });
   }
   const worst = [...lost.values()].sort((a, b) => b.millis - a.millis);
   return {
     slot: slotMillis,
     useful: sum.usefulCompute,
-    moving,
-    open,
+    ...spent,
     lost: worst,
     queued: sum.queued + sum.idle,
   };
@@ -51,12 +49,12 @@ export function wasteOf(state: RunState): Waste {
 /** What an attempt that goes well, or has not ended, can have lost already. */
 const stalled: FaultKind = 'transfer-stalled';
 
-/** An attempt's time on its slot beside useful compute. What was neither useful nor under way is lost with it. */
-function partsOf({ ending, millis }: AttemptRow): { moving: number; open: number; lost: number } {
-  const rest = sumOver(millis, slotColumns) - millis.usefulCompute;
-  const stood = millis.retriedTransfer;
-  if (ending === 'running') return { moving: 0, open: rest - stood, lost: stood };
-  if (ending === 'success') return { moving: rest - stood, open: 0, lost: stood };
+/** An attempt's time on its slot beside useful compute and what was lost. */
+function partsOf({ ending, millis }: AttemptRow): Pick<Waste, 'moving' | 'overhead' | 'unknown' | 'open'> {
+  if (ending === 'running') {
+    const open = sumOver(millis, slotColumns) - millis.usefulCompute - sumOver(millis, lossColumns);
+    return { moving: 0, overhead: 0, unknown: 0, open };
+  }
   const moving = sumOver(millis, usefulColumns) - millis.usefulCompute;
-  return { moving, open: 0, lost: rest - moving };
+  return { moving, overhead: millis.overhead, unknown: millis.unknown, open: millis.underWay };
 }

@@ -36,11 +36,13 @@ const panel = (title, content) =>
   );
 
 /** @param {Waste} waste */
-function wasteTable({ slot, useful, moving, open, lost, queued }) {
+function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queued }) {
   if (slot === 0) return html('p', {}, 'No time on a slot yet.');
   const rows = [
     { name: 'training that led to a result', what: '', millis: useful, kind: 'useful' },
-    { name: 'data and set-up of it', what: '', millis: moving, kind: 'moving' },
+    { name: 'data, checkpoints and results', what: '', millis: moving, kind: 'moving' },
+    { name: 'set-up and other overhead', what: '', millis: overhead, kind: 'open' },
+    { name: 'unknown', what: 'Nobody has told what it was.', millis: unknown, kind: 'open' },
     { name: 'attempts still under way', what: '', millis: open, kind: 'open' },
     ...lost.map(({ cause, what, millis, attempts }) => ({
       name: `lost: ${cause} (${attempts})`,

@@ -142,8 +142,12 @@ function wastedOf({ waste }) {
     html(
       'p',
       {},
-      `Training that led to a result: ${showMillis(waste.useful)} (${showShare(waste.useful, waste.slot)}). ` +
-        `Data and set-up of it: ${showMillis(waste.moving)}. Still open: ${showMillis(waste.open)}.`,
+      [
+        `Training that led to a result: ${showMillis(waste.useful)} (${showShare(waste.useful, waste.slot)}).`,
+        `Data and overhead: ${showMillis(waste.moving + waste.overhead)}.`,
+        ...(waste.unknown === 0 ? [] : [`Unknown: ${showMillis(waste.unknown)}.`]),
+        ...(waste.open === 0 ? [] : [`Still under way: ${showMillis(waste.open)}.`]),
+      ].join(' '),
     ),
     waste.lost[0] === undefined
       ? null
