@@ -9,13 +9,13 @@ const suites = ['fetch-to-file.test.ts', 'fetch-to-stream.test.ts'].map(
   (name) => `${import.meta.dirname}/${name}`,
 );
 
-test('the same promises hold under Bun, which the agent runs on', { timeout: 120_000 }, async (t) => {
+test('the same promises hold under Bun, which the agent runs on', { timeout: 300_000 }, async (t) => {
   const bun = await bunFor(os.arch() as Arch).catch((error: unknown) => {
     t.skip(`no Bun for this machine: ${String(error)}`);
     return undefined;
   });
   if (bun === undefined) return;
-  const { stderr } = await promisify(execFile)(bun, ['test', ...suites]);
+  const { stderr } = await promisify(execFile)(bun, ['test', '--timeout', '60000', ...suites]);
   assert.match(stderr, /\n 0 fail\n/);
   assert.match(stderr, /\n +[1-9]\d+ pass\n/);
 });

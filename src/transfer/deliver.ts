@@ -22,6 +22,15 @@ export interface PieceContext {
   delivered(piece: Lane, bytes: number): void;
 }
 
+/** Tells the sink the size, before its first byte. */
+export async function beginSink(sink: Sink, size: number | undefined): Promise<void> {
+  try {
+    await sink.begin(size);
+  } catch (error) {
+    throw new SinkFailure(error);
+  }
+}
+
 /** Hands bytes to the sink, as many as belong to the piece. */
 export function deliver(context: PieceContext, lane: Lane, data: Buffer): void | Promise<void> {
   const { piece } = lane;

@@ -569,6 +569,41 @@ test('a token renewed in mid-transfer is used for the rest', async (t) => {
   same(s.target, bytes);
 });
 
+test('a token that expires in mid-transfer is waited for and told of once; where it does not come, that is the fault', async (t) => {
+  const bytes = objectBytes(2 * mebibyte);
+  const breaks: ServerOptions = {
+    bytes,
+    get: (e) => (e.nth === 1 ? e.begin(mebibyte, () => e.request.socket.end()) : e.answer()),
+  };
+  for (const renewSeconds of [600, 5]) {
+    let asks = 0;
+    const headers = (): Record<string, string> => {
+      // Past its date after the first request, until somebody puts a new one there.
+      if (++asks > 1 && (asks < 10 || renewSeconds === 5)) throw new Fault('token-expired', 'it is old');
+      return { Authorization: 'Bearer good' };
+    };
+    const s = await scene(t, [breaks], { headers });
+    const fetched = s.fetch({ sha256: sha256(bytes), policy: { renewSeconds } });
+    if (renewSeconds === 5) await fails(fetched, 'token-expired', /^it is old$/);
+    else {
+      await fetched;
+      same(s.target, bytes);
+    }
+    assert.deepEqual(s.setbacks(), ['transfer-failed', 'token-expired']);
+  }
+});
+
+test('a token that expired before the first byte is told at once', async (t) => {
+  const s = await scene(t, [{ bytes: objectBytes(10) }, { bytes: objectBytes(10) }], {
+    headers: () => {
+      throw new Fault('token-expired', 'it is old');
+    },
+  });
+  await fails(s.fetch(), 'token-expired');
+  assert.equal(s.servers[0]!.seen.length + s.servers[1]!.seen.length, 0);
+  assert.deepEqual(s.setbacks(), []);
+});
+
 test('a server that asks for more patience than there is ends the fetch at once', async (t) => {
   const bytes = objectBytes(10);
   const busy: ServerOptions = {

@@ -15,8 +15,13 @@ export interface Policy {
   quietSeconds: number;
   /** Give up when every server has failed so often since the last progress. */
   laps: number;
-  /** The same while no server could ever be asked: nobody listens there, its name is unknown, the token has expired. */
+  /** The same while no server could ever be asked: nobody listens there, or its name is unknown. */
   unreachedLaps: number;
+  /**
+   * How long to wait, after the last byte, for a new token in the place of one that has expired. One that had expired
+   * before the first byte is told at once.
+   */
+  renewSeconds: number;
   /** How long to wait, after the last byte, for a digest that a server is still computing. */
   digestSeconds: number;
   /** Bytes that may arrive ahead of their turn when they are needed in order. */
@@ -33,6 +38,7 @@ export const defaultPolicy: Policy = {
   quietSeconds: 600,
   laps: 6,
   unreachedLaps: 6,
+  renewSeconds: 600,
   digestSeconds: 60,
   windowBytes: 64 << 20,
 };

@@ -1,5 +1,4 @@
 import type { Located, ObjectServer } from '../federation/located.ts';
-import type { FaultKind } from '../fault/kinds.ts';
 import { closedBreaker, tripped, type Breaker } from './breaker.ts';
 import type { Policy } from './policy.ts';
 import { RateMeter } from './rate-meter.ts';
@@ -28,8 +27,8 @@ export interface Source {
 /** Waits between questions to a cache that is still getting the object from its origin. */
 const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 
-/** What ends a try before the question is out. */
-const unasked = new Set<FaultKind>(['servers-unreachable', 'token-expired']);
+/** Between two looks for a new token. */
+const renewalRestMs = 1_000;
 const usualAnswerSeconds = 0.1;
 
 /** The servers of one object, in the order to try them. */
@@ -93,7 +92,7 @@ export class Roster {
   /** Whether another lap may bring something; patience is less where no server could ever be asked. */
   hasLapsLeft({ laps, unreachedLaps }: Pick<Policy, 'laps' | 'unreachedLaps'>): boolean {
     const isUnreached = ({ bytes, last }: Source) =>
-      bytes === 0 && unasked.has(last?.fault.kind ?? 'internal');
+      bytes === 0 && last?.fault.kind === 'servers-unreachable';
     return (
       this.nextAt() !== undefined && this.#lap < (this.sources.every(isUnreached) ? unreachedLaps : laps)
     );
@@ -126,6 +125,15 @@ export class Roster {
     this.#staysWith = patience === undefined ? undefined : source;
     const askedMs = patience ?? (setback.fault.retryAfterSeconds ?? 0) * 1000;
     source.breaker = tripped(source.breaker, now, askedMs);
+  }
+
+  /** Nobody can be asked until there is a new token, and nobody is to blame for it. */
+  waitForToken(now: number): void {
+    for (const source of this.sources)
+      source.breaker = {
+        ...source.breaker,
+        restsUntil: Math.max(source.breaker.restsUntil, now + renewalRestMs),
+      };
   }
 
   /** Whether nobody is left but those whose bytes were proven wrong. */

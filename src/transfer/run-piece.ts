@@ -141,7 +141,10 @@ function cutOff(host: string, piece: Piece, { to }: { to: number | undefined }, 
 function asSetback(error: unknown, source: Source, piece: Piece): Error {
   if (error instanceof Setback || error instanceof SinkFailure) return error;
   const { host } = source.server;
-  if (error instanceof Fault) return error.info.retry === 'never' ? error : new Setback('broken', error);
+  if (error instanceof Fault) {
+    if (error.info.retry === 'never') return error;
+    return new Setback(error.kind === 'token-expired' ? 'expired' : 'broken', error);
+  }
   const fault = new Fault(
     'transfer-failed',
     `${host}: ${(error as Error).message} after ${piece.position - piece.start} bytes`,

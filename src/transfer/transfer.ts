@@ -9,7 +9,8 @@ import { RateMeter } from './rate-meter.ts';
 import { Roster, type Source } from './roster.ts';
 import type { Lane } from './lane.ts';
 import { Lanes } from './lanes.ts';
-import { SinkFailure, type PieceContext } from './deliver.ts';
+import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
+import { Nap } from './nap.ts';
 import { readPiece } from './read-piece.ts';
 import { runPiece } from './run-piece.ts';
 import { Segments, type Piece, type Range } from './segments.ts';
@@ -75,6 +76,7 @@ export class Transfer implements PieceContext {
   readonly #lanes: Lanes;
   readonly #startedAt: number;
   readonly #meter: RateMeter;
+  readonly #nap: Nap;
   #identity: Identity;
   #found = false;
   #resumes: boolean;
@@ -87,8 +89,8 @@ export class Transfer implements PieceContext {
   /** How often the range that begins here came damaged. */
   readonly #rejections = new Map<number, number>();
   #changed = false;
+  #waitsForToken = false;
   #fatal: Error | undefined;
-  #wake: () => void = () => undefined;
 
   constructor(options: TransferOptions) {
     this.#options = options;
@@ -100,6 +102,7 @@ export class Transfer implements PieceContext {
     this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
     this.#resumes = options.earlier !== undefined;
     this.#lanes = new Lanes(this.clock);
+    this.#nap = new Nap(this.clock, options.signal);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
     const connectMs = this.policy.connectSeconds * 1000;
@@ -133,7 +136,7 @@ export class Transfer implements PieceContext {
       if (this.#roster.allSuspect) await this.#locateAgain(true);
       while (!this.segments.complete || !this.#found) {
         this.#assign();
-        await (this.#lanes.size === 0 ? this.#rest() : this.#sleep(tickMs));
+        await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
         if (this.#changed) await this.#restart();
         this.#throwIfOver();
         this.#watch();
@@ -182,7 +185,7 @@ export class Transfer implements PieceContext {
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size, etag, lastModified: answer.lastModified };
     if (size !== undefined) this.segments.settle(size);
-    await begin(this.sink, size);
+    await beginSink(this.sink, size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
   }
@@ -197,6 +200,7 @@ export class Transfer implements PieceContext {
     if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
+    this.#waitsForToken = false;
     this.#roster.progressed(lane.source);
   }
 
@@ -214,7 +218,7 @@ export class Transfer implements PieceContext {
     if (this.#width > 1 || width === 1 || this.#identity.size === undefined) return;
     this.#width = width;
     this.segments.share(Math.min(this.sink.largestPiece, pieceBytes(0)), this.sink.grain);
-    this.#wake();
+    this.#nap.wake();
   }
 
   /** Gives every free server a piece, as long as fewer than `width` are at work. */
@@ -247,7 +251,7 @@ export class Transfer implements PieceContext {
     this.#lanes.start(source, piece, run, (error) => {
       this.segments.release(piece);
       if (error !== undefined) this.#laneFailed(source, error);
-      this.#wake();
+      this.#nap.wake();
     });
   }
 
@@ -259,6 +263,10 @@ export class Transfer implements PieceContext {
 
   #setBack(source: Source, setback: Setback): void {
     const { trouble, fault } = setback;
+    if (trouble === 'expired') {
+      this.#tokenExpired(source, fault);
+      return;
+    }
     this.#roster.failed(source, setback, this.clock.monotonic());
     this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
     // A cache may be wrong about what exists; the origin is not.
@@ -266,6 +274,16 @@ export class Transfer implements PieceContext {
       this.#fatal ??= this.#truest();
     // It contradicts itself, or the first server asked contradicts an earlier attempt: no need to ask the others.
     if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#resumes))) this.#changed = true;
+  }
+
+  /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
+  #tokenExpired({ server }: Source, fault: Fault): void {
+    const now = this.clock.monotonic();
+    const waits = this.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
+    if (!waits) this.#fatal ??= fault;
+    else if (!this.#waitsForToken) this.#options.onEvent({ kind: 'setback', server: server.host, fault });
+    this.#waitsForToken = waits;
+    this.#roster.waitForToken(now);
   }
 
   async #restart(): Promise<void> {
@@ -296,7 +314,7 @@ export class Transfer implements PieceContext {
       // A server may be free and yet not be asked for the one range it sent damaged.
       if (this.#roster.allFree(now)) this.segments.forgive();
       if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#truest();
-      return this.#sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
+      return this.#nap.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
     this.#roster.nextLap();
     const direct = this.#roster.lap > 1 || nextAt === undefined;
@@ -370,31 +388,8 @@ export class Transfer implements PieceContext {
     if (!this.#found || size === undefined) return 'no server delivers it';
     return `${size - this.segments.missingBytes} of ${size} bytes fetched`;
   }
-
-  async #sleep(ms: number): Promise<void> {
-    const { signal } = this.#options;
-    const woken = new AbortController();
-    const wake = () => woken.abort();
-    this.#wake = wake;
-    signal.addEventListener('abort', wake, { once: true });
-    try {
-      await this.clock.sleep(ms, woken.signal);
-    } catch {
-      // Woken early: something happened.
-    } finally {
-      signal.removeEventListener('abort', wake);
-    }
-  }
 }
 
 function hasValidator({ etag, lastModified }: Identity): boolean {
   return etag !== undefined || lastModified !== undefined;
-}
-
-async function begin(sink: Sink, size: number | undefined): Promise<void> {
-  try {
-    await sink.begin(size);
-  } catch (error) {
-    throw new SinkFailure(error);
-  }
 }

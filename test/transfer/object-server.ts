@@ -115,10 +115,13 @@ function makeExchange(
   return { nth, from, request, response, bytes, answer, begin };
 }
 
+/** What is sent along with every request, or who says it each time. */
+type Headers = Record<string, string> | (() => Record<string, string>);
+
 /** A locator that names these servers, and what it was asked. */
 export function locatorOf(
   servers: RunningServer[],
-  more: { ca?: string[]; direct?: RunningServer[]; headers?: Record<string, string> } = {},
+  more: { ca?: string[]; direct?: RunningServer[]; headers?: Headers } = {},
 ): Locator & { asked: LocateOptions[] } {
   const asked: LocateOptions[] = [];
   return {
@@ -131,7 +134,8 @@ export function locatorOf(
         url,
         servers: named.map(({ server }) => server),
         requireToken: more.headers !== undefined,
-        headers: () => Promise.resolve(more.headers ?? {}),
+        headers: () =>
+          Promise.try(() => (typeof more.headers === 'function' ? more.headers() : (more.headers ?? {}))),
       });
     },
   };

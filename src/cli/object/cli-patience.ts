@@ -2,9 +2,9 @@ import { createLocator, type FederationLocator } from '../../federation/locator.
 import type { Policy } from '../../transfer/policy.ts';
 import type { Cli } from '../cli.ts';
 
-/** A person who waits at the prompt is told within seconds that nobody listens; a job's agent has more time. */
+/** A person who waits at the prompt is told sooner that nobody listens or the token is old; a job's agent has more time. */
 const refusedMs = 3_500;
-export const promptPolicy: Partial<Policy> = { unreachedLaps: 4 };
+export const promptPolicy: Partial<Policy> = { unreachedLaps: 4, renewSeconds: 60 };
 
 /** The way to objects for a command that somebody waits for. */
 export function openFederation(cli: Cli): FederationLocator {
