@@ -45,14 +45,14 @@ const rules: Rule[] = [
   { capability: 3.7, because: (_, cuda) => (atLeast(cuda, '11') ? `CUDA ${cuda}` : undefined) },
 ];
 
-/** What the GPU build in an environment needs; nothing for a CPU build. `declared` is what its manifest asks for. */
+/** What the GPU software in an environment needs; nothing for a CPU build. `declared` is what its manifest asks for. */
 export function gpuNeeds(
   set: LockedSet,
   torch: TorchBuild | undefined,
   cuda: string | undefined,
   declared: string | undefined,
 ): EnvironmentNeeds {
-  if (torch?.build !== 'gpu') return { why: [] };
+  if (torch?.build === 'cpu') return { why: [] };
   const driver = driverNeed(set, cuda, declared);
   const card = cardNeed(set, torch, cuda);
   return {
@@ -103,13 +103,13 @@ function driverNeed(
   return mostOf(asked);
 }
 
-function cardNeed(set: LockedSet, torch: TorchBuild, cuda: string | undefined): Need | undefined {
+function cardNeed(set: LockedSet, torch: TorchBuild | undefined, cuda: string | undefined): Need | undefined {
   const asked = askedOf('__cuda_arch', set);
   const cudnn = set.packages.find(({ name }) =>
     /^(cudnn|libcudnn|nvidia-cudnn(-cu\d+)?)$/.test(name),
   )?.version;
-  for (const { capability, because } of cuda === undefined ? [] : rules) {
-    const reason = because(torch, cuda ?? '', cudnn);
+  for (const { capability, because } of rules) {
+    const reason = torch && cuda !== undefined ? because(torch, cuda, cudnn) : undefined;
     if (reason !== undefined) asked.push({ version: capability.toFixed(1), because: reason });
   }
   return mostOf(asked);

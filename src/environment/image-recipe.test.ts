@@ -17,6 +17,12 @@ for (const [what, recipe] of [
     assert.match(recipe, new RegExp(input.hash));
   });
 
+test('a platform that shares its subdir with others is installed by its name', () => {
+  const named = { ...input, platform: 'linux-64-cuda' };
+  for (const recipe of [dockerfile(named), apptainerDefinition(named)])
+    assert.match(recipe, /pixi install --locked --environment gpu --platform linux-64-cuda\b/);
+});
+
 test('a CPU environment pretends no CUDA', () => {
   const { cuda, ...cpu } = input;
   assert.equal(cuda, '12');

@@ -3,6 +3,8 @@ export interface RecipeInput {
   /** Name of the manifest beside the recipe. */
   manifest: string;
   environment: string;
+  /** The platform's name, where its subdir could mean another one, too. */
+  platform?: string;
   /** CUDA the builder pretends to have: it has no GPU, and without one pixi would refuse the GPU build. */
   cuda?: string;
   /** Names what the image holds. */
@@ -19,11 +21,12 @@ const prefixOf = ({ environment }: RecipeInput): string => `${app}/.pixi/envs/${
 
 /** The commands that install the environment and write the script that activates it. */
 function installing(input: RecipeInput): string[] {
-  const { environment, cuda } = input;
+  const { environment, platform, cuda } = input;
+  const named = platform === undefined ? '' : ` --platform ${platform}`;
   return [
     ...(cuda === undefined ? [] : [`export CONDA_OVERRIDE_CUDA=${cuda}`]),
     `cd ${app}`,
-    `pixi install --locked --environment ${environment}`,
+    `pixi install --locked --environment ${environment}${named}`,
     `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} --shell bash; echo 'exec "$@"'; } > ${app}/entry.sh`,
     `chmod 755 ${app}/entry.sh`,
   ];

@@ -88,14 +88,17 @@ test('a lock is checked without pixi as far as that goes, and by pixi where it i
   const alone = await run(folder, 'lock', '--check');
   assert.match(alone.out, /pixi\.lock: version 6, 5 environments on their platforms; every package/);
   assert.match(alone.err, /pixi is not on the PATH/);
-  await program(folder, 'pixi', 'echo "$@" > "$folder/asked"; [ "$1" = lock ]');
+  await program(folder, 'pixi', 'echo "$@" > "$folder/asked"; [ "$1" = list ]');
   assert.match((await run(folder, 'lock', '--check')).out, /pixi agrees/);
   assert.match(
     await readFile(path.join(folder, 'asked'), 'utf8'),
-    /^lock --check --manifest-path \S+pixi\.toml/,
+    /^list --json --locked --no-install --manifest-path \S+pixi\.toml --environment \w+ --platform linux-64$/m,
   );
   await program(folder, 'pixi', 'echo "lock-file not up-to-date with the workspace" >&2; exit 1');
-  await assert.rejects(run(folder, 'lock', '--check'), /pixi failed: lock-file not up-to-date/);
+  await assert.rejects(run(folder, 'lock', '--check'), {
+    kind: 'file-invalid',
+    message: /pixi\.lock does not match \S+pixi\.toml, says pixi/,
+  });
 });
 
 /** A self-extracting archive with packages of the names that the lock has for an environment on a platform. */

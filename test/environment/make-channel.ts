@@ -5,18 +5,27 @@ import { pathToFileURL } from 'node:url';
 import { condaPlatform } from '../../src/environment/pack-metadata.ts';
 import type { CondaPackage } from './make-conda.ts';
 
-/** A conda channel in a folder, with a Pixi workspace beside it whose lock names its packages: what Pixi's own programs read. */
-export async function makeChannel(folder: string, packages: CondaPackage[]): Promise<void> {
-  const here = condaPlatform(os.arch());
-  const channel = pathToFileURL(path.join(folder, 'channel')).href;
-  for (const subdir of [here, 'noarch']) {
-    const inside = subdir === here ? packages : [];
+/** A conda channel in a folder; answers its URL. */
+export async function writeChannel(folder: string, packages: CondaPackage[]): Promise<string> {
+  for (const subdir of new Set(['noarch', ...packages.map(({ record }) => String(record['subdir']))])) {
+    const inside = packages.filter(({ record }) => record['subdir'] === subdir);
     await mkdir(path.join(folder, 'channel', subdir), { recursive: true });
     for (const { file, bytes } of inside) await writeFile(path.join(folder, 'channel', subdir, file), bytes);
-    const index = Object.fromEntries(inside.map(({ file, record }) => [file, { ...record, subdir }]));
+    const index = Object.fromEntries(inside.map(({ file, record }) => [file, record]));
     const repodata = { info: { subdir }, packages: {}, 'packages.conda': index, repodata_version: 2 };
     await writeFile(path.join(folder, 'channel', subdir, 'repodata.json'), JSON.stringify(repodata));
   }
+  return pathToFileURL(path.join(folder, 'channel')).href;
+}
+
+/** A conda channel in a folder, with a Pixi workspace beside it whose lock names its packages: what Pixi's own programs read. */
+export async function makeChannel(folder: string, given: CondaPackage[]): Promise<void> {
+  const here = condaPlatform(os.arch());
+  const packages = given.map((one) => ({
+    ...one,
+    record: { ...one.record, subdir: here },
+  }));
+  const channel = await writeChannel(folder, packages);
   await writeFile(
     path.join(folder, 'pixi.toml'),
     `[workspace]\nname = "tiny"\nchannels = ["${channel}"]\nplatforms = ["${here}"]\n\n[dependencies]\n${packages.map(({ record }) => `${String(record['name'])} = "*"\n`).join('')}`,

@@ -15,19 +15,26 @@ export interface CondaPackage {
 const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 const md5 = (bytes: Buffer): string => createHash('md5').update(bytes).digest('hex');
 
+/** What an index says of a package beside its name and version. */
+interface Said {
+  build?: string;
+  depends?: string[];
+  constrains?: string[];
+  subdir?: string;
+}
+
 /** A conda package in the `.conda` format: a zip of two tars, with the paths and hashes that installers ask for. */
-export function makeConda(name: string, version: string, files: Record<string, string>): CondaPackage {
-  const build = '0';
+export function makeConda(
+  name: string,
+  version: string,
+  files: Record<string, string>,
+  { build = '0', depends = [], constrains = [], subdir = 'linux-64' }: Said = {},
+): CondaPackage {
   const stem = `${name}-${version}-${build}`;
   const index = {
-    name,
-    version,
-    build,
+    ...{ name, version, build, depends, constrains, subdir },
     build_number: 0,
-    depends: [],
-    subdir: 'linux-64',
-    arch: 'x86_64',
-    platform: 'linux',
+    ...(subdir === 'noarch' ? { noarch: 'generic' } : { arch: 'x86_64', platform: 'linux' }),
   };
   const paths = Object.entries(files).map(([file, text]) => ({
     _path: file,

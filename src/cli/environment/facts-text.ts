@@ -14,13 +14,13 @@ export function torchWords({ torch }: EnvironmentFacts): string {
 
 /** What an environment needs of a GPU, in a few words. */
 export function needWords({ needs, torch }: EnvironmentFacts): string {
-  if (torch?.build !== 'gpu') return 'no GPU';
-  return [
+  const words = [
     ...(needs.cuda === undefined ? [] : [`a driver for CUDA ${needs.cuda} or newer`]),
     ...(needs.capability === undefined
       ? []
       : [`compute capability ${needs.capability.toFixed(1)} or higher`]),
-  ].join(', ');
+  ];
+  return words.join(', ') || (torch?.build === 'gpu' ? 'a GPU' : 'no GPU');
 }
 
 export function sizeWords({ bytes, packages, guessed }: EnvironmentFacts): string {

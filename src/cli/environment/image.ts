@@ -5,6 +5,8 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { describeLocked } from '../../environment/load-workspace.ts';
+import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
+import { declaredCuda } from '../../environment/pixi-manifest.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
@@ -35,21 +37,24 @@ export function configureImage(command: Command, cli: Cli): void {
 async function image(cli: Cli, word: string, options: Options): Promise<void> {
   const workspace = await openWorkspace(cli, word);
   const facts = describeLocked(workspace, options.environment, options.platform);
-  // It stands in commands of the recipe.
-  if (!/^[A-Za-z0-9][\w.-]*$/.test(options.environment))
-    throw new Fault(
-      'file-invalid',
-      `${workspace.manifestFile}: "${options.environment}" is no name of an environment`,
-      {
-        about: workspace.manifestFile,
-        fix: 'name it with letters, digits and -',
-      },
-    );
+  for (const [what, name] of [
+    ['an environment', options.environment],
+    ['a platform', facts.platform],
+  ] as const)
+    checkName(workspace.manifestFile, what, name);
   const folder = path.dirname(workspace.manifestFile);
+  const { platform } = selectLocked(workspace.lock, options.environment, options.platform);
+  // Pixi asks for the declared CUDA, whatever the packages need.
+  const cuda =
+    lockedVirtual(platform, '__cuda') ??
+    declaredCuda(workspace.manifest, options.environment, platform) ??
+    facts.needs.cuda;
   const input = {
     manifest: path.basename(workspace.manifestFile),
     environment: options.environment,
-    ...(facts.needs.cuda === undefined ? {} : { cuda: facts.needs.cuda.replace(/\.0$/, '') }),
+    // Of several that share a subdir, pixi takes the first that the building machine could be.
+    ...(facts.platform !== facts.subdir && { platform: facts.platform }),
+    ...(cuda !== undefined && { cuda: cuda.replace(/\.0$/, '') }),
     hash: facts.hash,
   };
   const recipes = { docker: dockerfile(input), apptainer: apptainerDefinition(input) };
@@ -60,6 +65,15 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, folder, `${fileStem(workspace, options.environment)}.sif`);
   else tellNext(cli, `${word === '.' ? '' : ` ${shellQuote(word)}`} -e ${shellQuote(options.environment)}`);
+}
+
+/** Names stand in commands of the recipe. */
+function checkName(file: string, what: string, name: string): void {
+  if (/^[A-Za-z0-9][\w.-]*$/.test(name)) return;
+  throw new Fault('file-invalid', `${file}: "${name}" is no name of ${what}`, {
+    about: file,
+    fix: 'name it with letters, digits and -',
+  });
 }
 
 async function write(cli: Cli, file: string, text: string, force: boolean): Promise<void> {

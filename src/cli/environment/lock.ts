@@ -1,8 +1,9 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { findProgram } from '../../base/find-program.ts';
-import { describeLocked } from '../../environment/load-workspace.ts';
+import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
+import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 import { runTool } from './run-tool.ts';
@@ -38,17 +39,35 @@ async function check(cli: Cli, word: string): Promise<void> {
     }
   const pixi = await findProgram(['pixi'], cli.env);
   const file = path.relative(cli.cwd, workspace.lockFile);
+  const counted = `${file}: version ${workspace.lock.version}, ${checked} environments on their platforms`;
   if (pixi === undefined) {
-    cli.out(
-      `${file}: version ${workspace.lock.version}, ${checked} environments on their platforms; every package that is asked for is locked\n`,
-    );
+    cli.out(`${counted}; every package that is asked for is locked\n`);
     cli.err('pixi is not on the PATH: that the solution is still the best one was not asked\n');
     return;
   }
-  await runTool(cli, pixi, ['lock', '--check', '--manifest-path', workspace.manifestFile]);
-  cli.out(
-    `${file}: version ${workspace.lock.version}, ${checked} environments on their platforms; pixi agrees\n`,
+  await askPixi(cli, pixi, workspace);
+  cli.out(`${counted}; pixi agrees\n`);
+}
+
+/**
+ * Has pixi compare the lock with the manifest. Its own `lock --check` would write the lock anew before it answers,
+ * and takes one of an older format for a wrong one; a list that must be `--locked` does neither.
+ */
+async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }: Workspace): Promise<void> {
+  const places = [...lock.environments].flatMap(([name, { platforms }]) =>
+    platforms.map((platform) => ['--environment', name, '--platform', platform.name]),
   );
+  const words = ['list', '--json', '--locked', '--no-install', '--manifest-path', manifestFile];
+  try {
+    await runTool(cli, pixi, [...words, ...(places[0] ?? [])], { capture: true });
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || !/lock.?file not up-to-date/.test(thrown.message)) throw thrown;
+    throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}, says pixi`, {
+      about: lockFile,
+      fix: 'write the lock again with: updraft env lock',
+      cause: thrown,
+    });
+  }
 }
 
 const example = `
