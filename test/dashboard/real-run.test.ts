@@ -58,6 +58,7 @@ test('a real run on this machine is watched, explained and retried on the page o
   await tab.untilText('#explanation', 'Attempt 1 is training');
   await writeFile(bench.env['GO'] ?? '', '');
   await tab.untilText('#verdict', 'It has ended, and 1 job has no valid result.');
+  assert.equal(await tab.text('.live'), 'has ended');
   assert.match(await tab.text('#wrong'), /1 job: wrong-output\s+needs you.*model\.pt/s);
   assert.match(await tab.text('#wasted'), /Most of it: wrong-output/);
   await tab.until(`document.querySelectorAll('#curve circle, #curve polyline').length > 0`);

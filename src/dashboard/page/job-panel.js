@@ -61,15 +61,24 @@ export class JobPanel {
     return this.#job;
   }
 
-  /** @param {string} id */
+  /**
+   * Shows a job because somebody asked for it, who then goes on reading there.
+   *
+   * @param {string} id
+   */
   async open(id) {
+    await this.show(id);
+    this.#title.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: 'nearest' });
+  }
+
+  /** @param {string} id */
+  async show(id) {
     this.#job = id;
     this.element.hidden = false;
     this.#title.textContent = `Job ${id}`;
     this.#log.textContent = '';
     await this.refresh();
-    this.#title.focus({ preventScroll: true });
-    this.element.scrollIntoView({ block: 'nearest' });
   }
 
   /** Reads again what may have changed. */

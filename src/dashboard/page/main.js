@@ -12,6 +12,7 @@ const logMillis = 3000;
 const opening = /** @type {Opening} */ (parsed(document.getElementById('opening')?.textContent ?? ''));
 const live = opening.mode === 'live' ? server(opening.base) : undefined;
 let board = opening.change.board;
+let isConnected = true;
 
 const isFile = () => Promise.resolve('This is a file, not a running dashboard.');
 const dialogs = {
@@ -63,17 +64,21 @@ function take({ board: next, rows, reset }) {
   glance.update(next);
   table.update(next, rows, reset);
   numbers.update(next);
+  tellLink();
   if (rows.some(({ id }) => id === panel.job)) void panel.refresh();
 }
 
-/** @param {boolean} alive */
-function tellLink(alive) {
-  link.textContent = alive
-    ? board.endedAt === null
-      ? 'live'
-      : 'has ended'
-    : 'not connected: trying again …';
-  link.dataset.tone = alive ? 'good' : 'bad';
+function tellLink() {
+  const [words, tone] = linkWords();
+  link.textContent = words;
+  link.dataset.tone = tone;
+}
+
+/** @returns {[words: string, tone: string]} */
+function linkWords() {
+  if (live === undefined) return ['a file: it does not change', 'idle'];
+  if (!isConnected) return ['not connected: trying again …', 'bad'];
+  return board.endedAt === null ? ['live', 'good'] : ['has ended', 'idle'];
 }
 
 const runs = html(
@@ -114,12 +119,15 @@ document
     dialogs.retry.element,
   );
 take(opening.change);
-if (live === undefined) {
-  link.textContent = 'a file: it does not change';
-  link.dataset.tone = 'idle';
-} else {
-  live.follow(take, tellLink);
+if (live !== undefined) {
+  live.follow(take, (connected) => {
+    isConnected = connected;
+    tellLink();
+  });
   setInterval(() => void panel.refresh(), logMillis);
 }
 const [only] = opening.change.rows;
-if (only !== undefined && board.jobs === 1) openJob(only.id);
+if (only !== undefined && board.jobs === 1) {
+  table.choose(only.id);
+  void panel.show(only.id);
+}
