@@ -21,10 +21,7 @@ export async function writeChannel(folder: string, packages: CondaPackage[]): Pr
 /** A conda channel in a folder, with a Pixi workspace beside it whose lock names its packages: what Pixi's own programs read. */
 export async function makeChannel(folder: string, given: CondaPackage[]): Promise<void> {
   const here = condaPlatform(os.arch());
-  const packages = given.map((one) => ({
-    ...one,
-    record: { ...one.record, subdir: here },
-  }));
+  const packages = given.map((one): CondaPackage => ({ ...one, record: { ...one.record, subdir: here } }));
   const channel = await writeChannel(folder, packages);
   await writeFile(
     path.join(folder, 'pixi.toml'),
