@@ -25,6 +25,8 @@ export interface CondorBench {
   pool: Pool;
   /** Runs one of HTCondor's commands. */
   tool(name: string, ...args: string[]): Promise<string>;
+  /** Attributes of jobs, a line each, whether they wait, run, or have left the queue. */
+  ask(constraint: string, ...attributes: string[]): Promise<string[]>;
   submit(): Promise<string>;
   /** The first state that satisfies, or the last one. */
   until(run: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
@@ -70,13 +72,20 @@ export async function condorBench(
     }
     return last!;
   };
+  const tool: CondorBench['tool'] = async (name, ...args) => {
+    const { stdout } = await promisify(execFile)(path.join(state.bin, name), args, { cwd: folder });
+    return stdout.trim();
+  };
   return {
     folder,
     env,
     pool,
-    tool: async (name, ...args) => {
-      const { stdout } = await promisify(execFile)(path.join(state.bin, name), args, { cwd: folder });
-      return stdout.trim();
+    tool,
+    async ask(constraint, ...attributes) {
+      // The queue first: a job that leaves it meanwhile is in the history, but its log ends a moment before.
+      const queued = await tool('condor_q', '-constraint', constraint, '-af', ...attributes);
+      const left = await tool('condor_history', '-constraint', constraint, '-af', ...attributes);
+      return `${queued}\n${left}`.split('\n').filter((line) => line !== '');
     },
     async submit() {
       const plan = await loadPlan(folder, { cwd: folder });

@@ -69,9 +69,7 @@ async function assertOnce(t: TestContext, bench: CondorBench, args = commands.su
   assert.equal(runs.length, 1);
   const constraint = `UpdraftRun == "${runs[0] ?? ''}"`;
   t.after(() => bench.tool('condor_rm', '-constraint', constraint).catch(() => undefined));
-  const queued = await bench.tool('condor_q', '-constraint', constraint, '-af', 'ClusterId');
-  const left = await bench.tool('condor_history', '-constraint', constraint, '-af', 'ClusterId');
-  const clusters = new Set(`${queued}\n${left}`.split('\n').filter((line) => line !== ''));
+  const clusters = new Set(await bench.ask(constraint, 'ClusterId'));
   assert.equal(clusters.size, 1, `clusters: ${[...clusters].join(' ')}`);
 }
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo, Server, Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -87,8 +88,7 @@ export class WebServer {
     (server as Server).on('connection', (socket) => this.#remember(socket));
     // Handshakes that a client gives up are the client's affair.
     server.on('tlsClientError', () => undefined);
-    server.listen(port, loopback);
-    await once(server, 'listening');
+    await listenAgain(server, port);
     return { server, port: (server.address() as AddressInfo).port };
   }
 
@@ -123,6 +123,21 @@ export class WebServer {
         await closed;
       }),
     );
+  }
+}
+
+/** While a server is down, its port may be lent to somebody's outgoing connection: that passes. */
+async function listenAgain(server: Server, port: number): Promise<void> {
+  for (let triesLeft = 100; ; triesLeft--) {
+    server.listen(port, loopback);
+    try {
+      await once(server, 'listening');
+      return;
+    } catch (error) {
+      const isLent = port !== 0 && (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!isLent || triesLeft === 0) throw error;
+      await sleep(50);
+    }
   }
 }
 
