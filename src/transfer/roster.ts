@@ -117,8 +117,10 @@ export class Roster {
   failed(source: Source, setback: Setback, now: number): void {
     source.last = setback;
     source.tries++;
-    // One that has delivered before may do so again: objects are evicted and come back, tokens are renewed.
-    source.dead ||= source.bytes === 0 && (setback.trouble === 'missing' || setback.trouble === 'refused');
+    // One that has delivered before may do so again: objects are evicted and come back.
+    source.dead ||= setback.trouble === 'missing' && source.bytes === 0;
+    // A token that was good enough for somebody will be renewed.
+    source.dead ||= setback.trouble === 'refused' && this.sources.every(({ bytes }) => bytes === 0);
     source.disagrees ||= setback.trouble === 'changed';
     source.noRanges ||= setback.trouble === 'no-ranges';
     const patience = setback.trouble === 'filling' ? fillingRestsMs[source.tries - 1] : undefined;

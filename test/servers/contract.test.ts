@@ -77,6 +77,22 @@ const promises: Record<string, Promised> = {
     assert.deepEqual(await readFile(target), bytes);
   },
 
+  async 'a server that falls silent is left, and the rest comes from the byte where it did'(bench) {
+    const { source, locator, folder } = bench;
+    const target = path.join(folder, 'silent.bin');
+    const setbacks: string[] = [];
+    await source.stallOnce(8 * mib);
+    const fetched = await fetchToFile(`${source.url}/silent.bin`, target, {
+      ...{ locator, sha256, policy: { stallSeconds: 2 } },
+      onEvent: (event) => {
+        if (event.kind === 'setback') setbacks.push(event.fault.message);
+      },
+    });
+    assert.match(setbacks[0] ?? '', /then nothing for|fell silent/);
+    assert.equal(sum(fetched.servers), bytes.length);
+    assert.deepEqual(await readFile(target), bytes);
+  },
+
   async 'a later call goes on where an earlier one was stopped'({ source, locator, folder }) {
     const target = path.join(folder, 'stopped.bin');
     const stop = new AbortController();
@@ -165,7 +181,8 @@ for (const [name, start] of Object.entries(sources))
   });
 
 async function publish(folder: string): Promise<void> {
-  for (const name of ['whole.bin', 'cut.bin', 'stopped.bin']) await writeFile(path.join(folder, name), bytes);
+  for (const name of ['whole.bin', 'cut.bin', 'silent.bin', 'stopped.bin'])
+    await writeFile(path.join(folder, name), bytes);
   await writeFile(path.join(folder, 'small.bin'), randomBytes(1000));
   await writeFile(path.join(folder, 'empty.bin'), '');
   await writeFile(path.join(folder, 'two words, ä;b.txt'), 'odd');

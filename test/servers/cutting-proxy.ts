@@ -7,12 +7,17 @@ export interface CuttingProxy {
   url: string;
   /** Resets the next connection that has carried so many bytes to the client; only that one. */
   cutOnce(bytes: number): void;
+  /** Lets no more bytes through on the next connection that has carried so many to the client. */
+  stallOnce(bytes: number): void;
+  /** All that clients said. */
+  heard(): string;
 }
 
 /** Stands between a client and a server, as a network does that breaks connections; TLS passes through untouched. */
 export async function cuttingProxy(t: TestContext, serverUrl: string): Promise<CuttingProxy> {
   const { hostname, port, protocol } = new URL(serverUrl);
-  let cutAfter = Infinity;
+  let [cutAfter, stallAfter] = [Infinity, Infinity];
+  const said: Buffer[] = [];
   const open = new Set<net.Socket>();
   const server = net.createServer((client) => {
     const upstream = net.connect({ host: hostname, port: Number(port) });
@@ -23,11 +28,15 @@ export async function cuttingProxy(t: TestContext, serverUrl: string): Promise<C
         cutAfter = Infinity;
         client.resetAndDestroy();
         upstream.destroy();
+      } else if (carried > stallAfter) {
+        stallAfter = Infinity;
+        upstream.pause();
       } else if (!client.write(chunk)) {
         upstream.pause();
         client.once('drain', () => upstream.resume());
       }
     });
+    client.on('data', (chunk) => said.push(chunk));
     client.pipe(upstream);
     upstream.on('end', () => client.end());
     for (const socket of [client, upstream]) {
@@ -48,5 +57,7 @@ export async function cuttingProxy(t: TestContext, serverUrl: string): Promise<C
   return {
     url: `${protocol}//127.0.0.1:${(server.address() as net.AddressInfo).port}`,
     cutOnce: (bytes) => void (cutAfter = bytes),
+    stallOnce: (bytes) => void (stallAfter = bytes),
+    heard: () => Buffer.concat(said).toString('latin1'),
   };
 }

@@ -22,6 +22,8 @@ export interface Source {
   serverUrl: string;
   /** Breaks, once, a connection that has carried so many bytes. */
   cutOnce(bytes: number): unknown;
+  /** Lets one that has carried so many fall silent, once. */
+  stallOnce(bytes: number): unknown;
   offers: { listing: boolean; digests: boolean };
 }
 
@@ -36,6 +38,7 @@ const miniFederation: Start = async (t) => {
     env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
     serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
     cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
+    stallOnce: (bytes) => federation.trouble.add(`caches: stall after ${bytes} first 1`),
   };
 };
 
@@ -58,6 +61,7 @@ const nginx: Start = async (t) => {
       env: { SSL_CERT_FILE: ca },
       serverUrl: server.httpUrl,
       cutOnce: (bytes) => proxy.cutOnce(bytes),
+      stallOnce: (bytes) => proxy.stallOnce(bytes),
     },
   };
 };
@@ -85,7 +89,9 @@ const xrootd: Start = async (t) => {
   return {
     ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
     env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
-    ...{ serverUrl: `${cache.httpUrl}/demo`, cutOnce: (bytes) => proxy.cutOnce(bytes) },
+    serverUrl: `${cache.httpUrl}/demo`,
+    cutOnce: (bytes) => proxy.cutOnce(bytes),
+    stallOnce: (bytes) => proxy.stallOnce(bytes),
   };
 };
 
