@@ -17,6 +17,14 @@ for (const [what, recipe] of [
     assert.match(recipe, new RegExp(input.hash));
   });
 
+test('what Python imports is compiled in the image, where a job could not keep it', () => {
+  for (const recipe of [dockerfile(input), apptainerDefinition(input)])
+    assert.match(
+      recipe,
+      /bin\/python -m compileall .*unchecked-hash \/opt\/environment\/\.pixi\/envs\/gpu\/lib/,
+    );
+});
+
 test('a platform that shares its subdir with others is installed by its name', () => {
   const named = { ...input, platform: 'linux-64-cuda' };
   for (const recipe of [dockerfile(named), apptainerDefinition(named)])

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { Fault } from '../fault/fault.ts';
+import type { LockedPackage } from './locked-package.ts';
 import { PackInspector } from './pack-inspector.ts';
 import { brokenPack, type PackMetadata } from './pack-metadata.ts';
 import { PackSplitter } from './pack-splitter.ts';
@@ -8,8 +9,8 @@ import { PackSplitter } from './pack-splitter.ts';
 /** An archive of pixi-pack that was read through and found whole. */
 export interface InspectedPack {
   metadata: PackMetadata;
-  /** Names of its conda packages. */
-  packages: string[];
+  /** Its packages, as its indexes and the names of its wheels tell; their URLs are the names of their files. */
+  packages: LockedPackage[];
   form: 'executable' | 'tar';
   bytes: number;
   sha256: string;

@@ -7,7 +7,7 @@ import { PackInspector } from './pack-inspector.ts';
 async function inspect(tar: Buffer): Promise<string[]> {
   const inspector = new PackInspector('env.tar');
   await inspector.write(tar);
-  return inspector.finish().packages;
+  return inspector.finish().packages.map(({ url }) => url);
 }
 
 test('an archive of pixi-pack tells its packages', async () => {

@@ -1,4 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
+import { lockedPackage, type LockedPackage } from './locked-package.ts';
 import { brokenPack, metadataName, readPackMetadata, wrongPack, type PackMetadata } from './pack-metadata.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from '../unpack/entry.ts';
 import { usualLimits } from '../unpack/limits.ts';
@@ -18,6 +19,7 @@ export class PackInspector implements EntrySink {
   readonly #texts = new Map<string, string>();
   readonly #hashes = new Map<string, string>();
   readonly #names = new Set<string>();
+  readonly #wheels: LockedPackage[] = [];
   #text: { path: string; pieces: Buffer[]; bytes: number } | undefined;
   #hash: { path: string; hash: Hash } | undefined;
 
@@ -31,33 +33,34 @@ export class PackInspector implements EntrySink {
   }
 
   /** No more bytes come: what the archive says of itself, and its packages, once all of them are proven. */
-  finish(): { metadata: PackMetadata; packages: string[] } {
+  finish(): { metadata: PackMetadata; packages: LockedPackage[] } {
     this.#reader.end();
     if (!this.#reader.ended) throw brokenPack(this.#name, 'it is cut off');
     const text = this.#texts.get(metadataName);
     if (text === undefined) throw wrongPack(this.#name, `it has no ${metadataName}`);
     const metadata = readPackMetadata(text, this.#name);
-    return { metadata, packages: this.#prove() };
+    return { metadata, packages: [...this.#prove(), ...this.#wheels] };
   }
 
-  #prove(): string[] {
-    const packages: string[] = [];
+  #prove(): LockedPackage[] {
+    const packages: LockedPackage[] = [];
     for (const [file, text] of this.#texts)
       if (file !== metadataName)
-        for (const [name, sha256] of indexedPackages(text, this.#name)) {
-          const found = this.#hashes.get(file.replace(/[^/]*$/, name));
-          if (found === undefined) throw brokenPack(this.#name, `the package ${name} is missing in it`);
-          if (sha256 !== undefined && found !== sha256)
-            throw brokenPack(this.#name, `the package ${name} in it is damaged`);
-          packages.push(name);
+        for (const one of indexedPackages(text, this.#name)) {
+          const found = this.#hashes.get(file.replace(/[^/]*$/, one.url));
+          if (found === undefined) throw brokenPack(this.#name, `the package ${one.url} is missing in it`);
+          if (one.sha256 !== undefined && found !== one.sha256)
+            throw brokenPack(this.#name, `the package ${one.url} in it is damaged`);
+          packages.push(one);
         }
     return packages;
   }
 
-  begin({ path: name }: FileEntry): void {
+  begin({ path: name, size }: FileEntry): void {
     // The one that was looked at must be the one that is unpacked.
     if (this.#names.has(name)) throw wrongPack(this.#name, `it holds ${quoted(name)} twice`);
     this.#names.add(name);
+    if (/^pypi\/[^/]+\.whl$/.test(name)) this.#wheels.push(lockedPackage('pypi', name, { size }));
     const isText = name === metadataName || /^channel\/[^/]+\/repodata\.json$/.test(name);
     this.#text = isText ? { path: name, pieces: [], bytes: 0 } : undefined;
     this.#hash = name.startsWith('channel/') ? { path: name, hash: createHash('sha256') } : undefined;
@@ -87,15 +90,12 @@ export class PackInspector implements EntrySink {
   }
 }
 
-/** The packages of a channel's index and their hashes, where it tells them. */
-function indexedPackages(text: string, name: string): [string, string | undefined][] {
+/** The packages of a channel's index; their URLs are the names of their files. */
+function indexedPackages(text: string, name: string): LockedPackage[] {
   try {
-    const index = JSON.parse(text) as Record<string, Record<string, { sha256?: string }> | undefined>;
+    const index = JSON.parse(text) as Record<string, Record<string, Record<string, unknown>> | undefined>;
     return ['packages', 'packages.conda'].flatMap((key) =>
-      Object.entries(index[key] ?? {}).map(([file, { sha256 }]): [string, string | undefined] => [
-        file,
-        sha256,
-      ]),
+      Object.entries(index[key] ?? {}).map(([file, record]) => lockedPackage('conda', file, record)),
     );
   } catch {
     throw brokenPack(name, 'the index of its packages is damaged');

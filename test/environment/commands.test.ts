@@ -50,9 +50,23 @@ test('show reads an archive through, and tells one that is cut', async (t) => {
   await writeFile(path.join(folder, 'good.sh'), archive);
   await writeFile(path.join(folder, 'cut.sh'), archive.subarray(0, 900));
   const { out } = await run(folder, 'show', 'good.sh');
-  assert.match(out, /whole: 1 package for linux-\S+, each as its index says, made by pixi-pack 0\.7\.10/);
+  assert.match(out, /whole +1 package for linux-\S+, each as its index says, made by pixi-pack 0\.7\.10/);
   assert.match(out, new RegExp(createHash('sha256').update(archive).digest('hex')));
   await assert.rejects(run(folder, 'show', 'cut.sh'), { kind: 'environment-broken' });
+});
+
+test('show tells what software is in an archive, and what it needs', async (t) => {
+  const folder = await temporaryFolder(t);
+  const torch = { build: 'cuda126_mkl_py312_h1_301', depends: ['__cuda >=12.2'] };
+  const packages = [
+    makeConda('python', '3.12.8', {}),
+    makeConda('pytorch', '2.5.1', {}, torch),
+    makeConda('cuda-version', '12.6', {}),
+  ];
+  await writeFile(path.join(folder, 'gpu.sh'), makeExecutable(makePack({ packages })));
+  const { out } = await run(folder, 'show', 'gpu.sh');
+  assert.match(out, /python +3\.12\.8\n +pytorch +PyTorch 2\.5\.1, GPU build for CUDA 12\.6\n/);
+  assert.match(out, /needs +a driver for CUDA 12\.2 or newer, compute capability 5\.0 or higher/);
 });
 
 test('what is neither a workspace nor an archive is told once, and a lock means its workspace', async (t) => {

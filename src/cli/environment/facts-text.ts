@@ -1,6 +1,8 @@
 import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
-import { deliveries, sizeEnvironment } from '../../environment/size-environment.ts';
+import type { InspectedPack } from '../../environment/inspect-pack.ts';
+import { deliveries, sizeEnvironment, type Delivery } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
+import { counted } from '../plan-text.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */
 export function torchWords({ torch }: EnvironmentFacts): string {
@@ -28,26 +30,56 @@ export function sizeWords({ bytes, packages, guessed }: EnvironmentFacts): strin
   return `${packages} packages, ${formatSize(bytes)} to download${unsure}`;
 }
 
-/** One environment for people. */
-export function factsText(facts: EnvironmentFacts): string {
-  const sizes = deliveries.map((delivery) => {
+/** What is in the software and what it needs, each with its label; `ways` are how it may get to the worker. */
+function softwareRows(facts: EnvironmentFacts, ways: readonly Delivery[]): Row[] {
+  const sizes = ways.map((delivery) => {
     const { peakDisk, keptDisk, memory, why } = sizeEnvironment(facts.bytes, delivery, formatSize);
     const peak = peakDisk === keptDisk ? '' : `, ${formatSize(keptDisk)} of it stays`;
     const needs = memory === 0 ? '' : `, ${formatSize(memory)} memory`;
     return `${delivery.padEnd(9)}  ${formatSize(peakDisk)} disk${peak}${needs}: ${why}`;
   });
-  const rows: [string, string[]][] = [
+  return [
     ['python', [facts.python ?? 'none']],
     ['pytorch', [torchWords(facts)]],
     ['cuda', [facts.cuda ?? 'none']],
     ['needs', [needWords(facts), ...facts.needs.why.map((why) => `  ${why}`)]],
     ['size', [sizeWords(facts)]],
     ['delivered', sizes],
-    ['hash', [facts.hash.slice(0, 16)]],
   ];
-  const lines = rows.flatMap(([label, texts]) =>
-    texts.map((text, index) => `  ${(index === 0 ? label : '').padEnd(9)}  ${text}\n`),
-  );
+}
+
+type Row = [label: string, texts: string[]];
+
+const rowsText = (rows: Row[]): string =>
+  rows
+    .flatMap(([label, texts]) =>
+      texts.map((text, index) => `  ${(index === 0 ? label : '').padEnd(9)}  ${text}\n`),
+    )
+    .join('');
+
+/** One environment for people. */
+export function factsText(facts: EnvironmentFacts): string {
   const subdir = facts.platform === facts.subdir ? '' : ` (${facts.subdir})`;
-  return `${facts.environment} on ${facts.platform}${subdir}\n${lines.join('')}`;
+  const rows: Row[] = [...softwareRows(facts, deliveries), ['hash', [facts.hash.slice(0, 16)]]];
+  return `${facts.environment} on ${facts.platform}${subdir}\n${rowsText(rows)}`;
+}
+
+/** One archive for people. */
+export function archiveText(
+  name: string,
+  { metadata, form, bytes, sha256 }: InspectedPack,
+  facts: EnvironmentFacts,
+): string {
+  const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
+  const how = form === 'tar' ? 'a tar, to be unpacked by pixi-unpack' : 'self-extracting';
+  const rows: Row[] = [
+    [
+      'whole',
+      [`${counted(facts.packages, 'package')} for ${metadata.platform}, each as its index says${by}`],
+    ],
+    ['form', [`${how}, ${formatSize(bytes)}`]],
+    ['sha256', [sha256]],
+    ...softwareRows(facts, ['pack']),
+  ];
+  return `${name}\n${rowsText(rows)}`;
 }

@@ -91,7 +91,7 @@ function checkContent(
   name: string,
 ): void {
   const wanted = new Set(locked.filter(({ kind }) => kind === 'conda').map(({ url }) => condaFile(url)));
-  const got = new Set(packages);
+  const got = new Set(packages.filter(({ kind }) => kind === 'conda').map(({ url }) => url));
   const [missing] = wanted.difference(got);
   const [extra] = got.difference(wanted);
   if (missing === undefined && extra === undefined) return;

@@ -3,15 +3,14 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { textTable } from '../../base/text-table.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
+import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
 import { inspectPack } from '../../environment/inspect-pack.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
-import { counted } from '../plan-text.ts';
-import { factsText } from './facts-text.ts';
+import { archiveText, factsText } from './facts-text.ts';
 import { openWorkspace } from './workspace.ts';
 
 interface Options {
@@ -107,18 +106,16 @@ function overview(facts: EnvironmentFacts[]): string {
 
 async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<void> {
   const found = await inspectPack(path.resolve(cli.cwd, word), cli.signal);
+  const { metadata, packages } = found;
+  const platform = { name: metadata.platform, subdir: metadata.platform, virtual: [] };
+  const { hash, ...facts } = describeEnvironment({ environment: word, platform, channels: [], packages });
   if (asJson) {
-    cli.out(`${JSON.stringify(found, undefined, 2)}\n`);
+    cli.out(
+      `${JSON.stringify({ ...found, packages: packages.map(({ url }) => url), facts }, undefined, 2)}\n`,
+    );
     return;
   }
-  const { metadata, packages, form, bytes, sha256 } = found;
-  const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
-  cli.out(
-    `${word}\n  whole: ${counted(packages.length, 'package')} for ${metadata.platform}, each as its index says${by}\n`,
-  );
-  cli.out(
-    `  form: ${form === 'tar' ? 'a tar, to be unpacked by pixi-unpack' : 'self-extracting'}, ${formatSize(bytes)}\n  sha256: ${sha256}\n`,
-  );
+  cli.out(archiveText(word, found, { ...facts, hash }));
   nextCommands(cli, [
     [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name that holds its hash'],
   ]);
