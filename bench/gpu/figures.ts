@@ -81,7 +81,7 @@ function agentRow({ name, agent }: Measured): string[] {
   const fetched = journal.filter((entry) => entry.kind === 'fetched');
   const gigabytes = fetched.reduce((sum, { bytes }) => sum + bytes, 0) / 1e9;
   const fetchSeconds = fetched.reduce((sum, { seconds }) => sum + seconds, 0);
-  const arrivedAt = Date.parse((fetched.at(-1) ?? journal[0])?.t ?? '');
+  const arrivedAt = momentOf(agent, fetched.length === 0 ? 'training-started' : 'fetched');
   const trainedAt = momentOf(agent, 'training-ended');
   const [total, arriving, trained] = [endedAt, arrivedAt, trainedAt].map((at) => cpuBy(cpu, at)) as [
     number,

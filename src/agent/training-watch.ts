@@ -12,10 +12,13 @@ import type { Note } from './notes.ts';
 import { attemptProcesses, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
 import { QuietWatch } from './quiet-watch.ts';
+import { Rationed } from './rationed.ts';
 import { SlowSlot } from './slow-slot.ts';
 
 const heartbeatEveryMs = 10_000;
 const progressEveryMs = 1000;
+/** Of a core: the kernel walks through every page of every process to tell their memory, 10 ms and more for each gigabyte. */
+const memoryShare = 0.002;
 
 /** Looks at a running training from outside: what it prints, what it tells of its progress, what it takes. */
 export class TrainingWatch {
@@ -27,6 +30,7 @@ export class TrainingWatch {
   readonly #note: Note;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
+  readonly #memory: Rationed<number>;
   #session: number | undefined;
   #news: Progress = {};
   #toldAt = -Infinity;
@@ -51,6 +55,7 @@ export class TrainingWatch {
     this.#note = note;
     this.#quiet = new QuietWatch(attempt);
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
+    this.#memory = new Rationed(() => memoryOf(this.#processes()), memoryShare, this.#clock);
     this.#beatAt = this.#clock.monotonic();
     this.#aliveAt = this.#beatAt;
   }
@@ -73,7 +78,7 @@ export class TrainingWatch {
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
     if (now - this.#beatAt < heartbeatEveryMs) return;
     this.#beatAt = now;
-    const memoryBytes = memoryOf(this.#processes());
+    const memoryBytes = this.#memory.ask();
     this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
 

@@ -20,7 +20,7 @@ import { CheckpointStore } from './store.ts';
 const lookEveryMs = 1000;
 /** Saving may take this share of the time, and of a core, and after trouble waits for so long. */
 const shareOfTime = 0.05;
-const shareOfCore = 0.015;
+const shareOfCore = 0.01;
 const afterTroubleMs = 60_000;
 /** What a core takes to copy and to hash, in milliseconds. */
 const workMsPerByte = 1.7e-6;
