@@ -111,7 +111,8 @@ class Training:
         self.optimizer = optim.SGD(
             self.model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=5e-4
         )
-        self.epoch, self.left, self.history = 1, shuffled(BATCHES), []
+        # The epoch's shards that are still to be trained on, and how many steps the first of them has been.
+        self.epoch, self.left, self.steps, self.history = 1, shuffled(BATCHES), 0, []
         self.shards = Shards(args.data_dir)
         self.began, self.first_batch_seconds = time.monotonic(), None
         self.stopping = False
@@ -125,7 +126,7 @@ class Training:
 
     def save(self):
         os.makedirs(self.args.checkpoint_dir, exist_ok=True)
-        state = {"epoch": self.epoch, "left": self.left, "history": self.history}
+        state = {"epoch": self.epoch, "left": self.left, "steps": self.steps, "history": self.history}
         state |= {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         write(state, os.path.join(self.args.checkpoint_dir, "checkpoint.pt"))
 
@@ -133,10 +134,15 @@ class Training:
         path = os.path.join(self.args.checkpoint_dir, "checkpoint.pt")
         if not os.path.exists(path):
             return
-        state = torch.load(path, map_location=self.device)
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.epoch, self.left, self.history = state["epoch"], state["left"], state["history"]
+        try:
+            state = torch.load(path, map_location=self.device)
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.epoch, self.left = state["epoch"], state["left"]
+            self.steps, self.history = state["steps"], state["history"]
+        except Exception as error:
+            why = str(error).splitlines()[0]
+            sys.exit(f"{path} is no checkpoint of this training, remove it to begin anew: {why}")
         print(f"Resuming in epoch {self.epoch} with {len(self.left)} batches to go", flush=True)
 
 
@@ -170,12 +176,16 @@ def augment(pixels):
     return torch.where(mirrored, cut.flip(3), cut)
 
 
-def train(training, shard, done):
-    """Every image of one shard once; `done` of the epoch's shards came before it."""
+def train(training, shard):
+    """Every image of the first shard that is left once, or those that a checkpoint has left of it."""
     args, model, device = training.args, training.model, training.device
     model.train()
     pixels, labels = shard
-    for step, picked in enumerate(torch.randperm(len(labels)).split(args.batch_size)):
+    done, number = len(BATCHES) - len(training.left), BATCHES.index(training.left[0])
+    # The same order whoever trains it, so that it can be taken up in its middle.
+    generator = torch.Generator().manual_seed(1000 * args.seed + 10 * training.epoch + number)
+    batches = torch.randperm(len(labels), generator=generator).split(args.batch_size)
+    for step, picked in enumerate(batches[training.steps :], start=training.steps):
         training.optimizer.zero_grad()
         loss = F.cross_entropy(model(augment(prepare(pixels[picked], device))), labels[picked].to(device))
         loss.backward()
@@ -190,8 +200,10 @@ def train(training, shard, done):
                 flush=True,
             )
             tell(epoch=training.epoch, epochs=args.epochs, step=seen, steps=total, loss=loss.item())
-        if training.stopping:
+        training.steps = step + 1
+        if training.stopping and training.steps < len(batches):
             return
+    training.left, training.steps = training.left[1:], 0
 
 
 @torch.no_grad()
@@ -219,10 +231,11 @@ def run(training):
     args, shards = training.args, training.shards
     while training.epoch <= args.epochs:
         while training.left and not training.stopping:
-            name, shard = shards.wait_for_any(training.left, training.is_stopping)
+            begun = training.left[: 1 if training.steps else None]
+            name, shard = shards.wait_for_any(begun, training.is_stopping)
             if name is not None:
-                train(training, shard, done=len(BATCHES) - len(training.left))
-                training.left.remove(name)
+                training.left = [name, *(other for other in training.left if other != name)]
+                train(training, shard)
         name, testing = shards.wait_for_any(["test_batch"], training.is_stopping)
         if name is None:
             training.save()

@@ -1,5 +1,6 @@
 """Says by its exit status whether the result is valid: the model loads and names images better than chance."""
 
+import argparse
 import json
 import sys
 
@@ -7,11 +8,15 @@ import torch
 
 from train import Net
 
+argparse.ArgumentParser(description=__doc__).parse_args()
+
 model = Net()
-model.load_state_dict(torch.load("cifar10_cnn.pt", map_location="cpu"))
+model.load_state_dict(torch.load("cifar10_cnn.pt", map_location="cpu", weights_only=True))
+model.eval()
 with torch.no_grad():
     scores = model(torch.zeros(1, 3, 32, 32))
-accuracy = json.load(open("metrics.json"))["accuracy"]
+with open("metrics.json") as file:
+    accuracy = json.load(file)["accuracy"]
 if not torch.isfinite(scores).all():
     sys.exit("the model's output is not finite")
 if accuracy < 0.2:

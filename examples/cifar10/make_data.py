@@ -8,6 +8,7 @@ Each class is a colour and a grating under noise: easy enough to learn in an epo
 import argparse
 import gzip
 import io
+import os
 import pickle
 import struct
 import tarfile
@@ -69,11 +70,12 @@ def batch(generator, pictures, count, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("output", nargs="?", default="cifar-10-python.tar.gz")
-    parser.add_argument("--images-per-batch", type=int, default=10000)
+    parser.add_argument("output", nargs="?", default="published/cifar-10-python.tar.gz")
+    parser.add_argument("--images-per-batch", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     generator = numpy.random.default_rng(args.seed)
+    os.makedirs(os.path.dirname(args.output) or ".", exist_ok=True)
     pictures = patterns()
     members = {
         "batches.meta": {"num_cases_per_batch": args.images_per_batch, "label_names": CLASSES, "num_vis": 3072}

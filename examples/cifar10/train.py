@@ -21,14 +21,16 @@ from torch import nn, optim
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.conv1 = nn.Conv2d(3, 16, 3, padding=1)
-        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.conv1 = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(16)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(32)
         self.fc1 = nn.Linear(32 * 8 * 8, 64)
         self.fc2 = nn.Linear(64, 10)
 
     def forward(self, x):
-        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
-        x = F.max_pool2d(F.relu(self.conv2(x)), 2)
+        x = F.max_pool2d(F.relu(self.bn1(self.conv1(x))), 2)
+        x = F.max_pool2d(F.relu(self.bn2(self.conv2(x))), 2)
         x = F.relu(self.fc1(x.flatten(1)))
         return F.log_softmax(self.fc2(x), dim=1)
 
@@ -37,11 +39,15 @@ def load_batches(folder, names):
     """Images as floats around zero and their labels, from the pickled batches of the archive."""
     images, labels = [], []
     for name in names:
-        with open(os.path.join(folder, "cifar-10-batches-py", name), "rb") as file:
-            batch = pickle.load(file, encoding="bytes")
-        images.append(numpy.asarray(batch[b"data"], dtype=numpy.uint8))
-        labels.extend(batch[b"labels"])
-    pixels = torch.from_numpy(numpy.concatenate(images)).reshape(-1, 3, 32, 32)
+        path = os.path.join(folder, "cifar-10-batches-py", name)
+        try:
+            with open(path, "rb") as file:
+                batch = pickle.load(file, encoding="bytes")
+            images.append(numpy.asarray(batch[b"data"], dtype=numpy.uint8).reshape(-1, 3, 32, 32))
+            labels.extend(batch[b"labels"])
+        except (OSError, KeyError, ValueError, TypeError, EOFError, pickle.UnpicklingError) as error:
+            sys.exit(f"{path} is no batch of CIFAR-10: {error!r}")
+    pixels = torch.from_numpy(numpy.concatenate(images))
     return pixels.float().div_(127.5).sub_(1), torch.tensor(labels)
 
 
@@ -54,12 +60,16 @@ def train(args, model, device, data, optimizer, epoch, first):
     images, labels = data
     # The same order whoever trains this epoch, so that it can be taken up in its middle.
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(args.seed + epoch))
-    for step, picked in enumerate(order.split(args.batch_size)):
+    batches = order.split(args.batch_size)
+    for step, picked in enumerate(batches):
         if step < first:
             continue
         if asked_to_end:
             save_checkpoint(args.checkpoint_dir, epoch, step, model, optimizer)
             sys.exit(85)  # saved: run me again
+        # Smaller and smaller steps: what the last of them happens to see does not decide the result.
+        for group in optimizer.param_groups:
+            group["lr"] = args.lr * (1 - (epoch - 1 + step / len(batches)) / args.epochs)
         optimizer.zero_grad()
         loss = F.nll_loss(model(images[picked].to(device)), labels[picked].to(device))
         loss.backward()
@@ -107,9 +117,13 @@ def load_checkpoint(folder, model, optimizer, device):
     path = os.path.join(folder, "checkpoint.pt")
     if not os.path.exists(path):
         return 1, 0
-    state = torch.load(path, map_location=device)
-    model.load_state_dict(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
+    try:
+        state = torch.load(path, map_location=device)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+    except Exception as error:
+        why = str(error).splitlines()[0]
+        sys.exit(f"{path} is no checkpoint of this training, remove it to begin anew: {why}")
     print(f"Resuming in epoch {state['epoch']}", flush=True)
     return state["epoch"], state["step"]
 

@@ -1,7 +1,10 @@
 """Says by its exit status whether the result is valid: the line was found."""
 
+import argparse
 import json
 import sys
+
+argparse.ArgumentParser(description=__doc__).parse_args()
 
 with open("hello.json") as file:
     hello = json.load(file)

@@ -34,8 +34,12 @@ def fit(device, steps, folder, asked):
     line = torch.zeros(2, device=device, requires_grad=True)
     first = 0
     if os.path.exists(target):
-        state = torch.load(target, map_location=device)
-        first, line = state["step"], state["line"].requires_grad_()
+        try:
+            state = torch.load(target, map_location=device)
+            first, line = state["step"], state["line"].requires_grad_()
+        except Exception as error:
+            why = str(error).splitlines()[0]
+            sys.exit(f"{target} is no checkpoint of this program, remove it to begin anew: {why}")
         print(f"Resuming after step {first}", flush=True)
     x = torch.linspace(-1, 1, 1 << 16, device=device)
     for step in range(first + 1, steps + 1):

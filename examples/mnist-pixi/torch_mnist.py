@@ -138,9 +138,13 @@ def main():
     first, asked = 1, []
     signal.signal(signal.SIGTERM, lambda *_: asked.append(True))
     if os.path.exists(checkpoint):
-        state = torch.load(checkpoint, map_location=device)
-        for name, part in parts.items():
-            part.load_state_dict(state[name])
+        try:
+            state = torch.load(checkpoint, map_location=device)
+            for name, part in parts.items():
+                part.load_state_dict(state[name])
+        except Exception as error:
+            why = str(error).splitlines()[0]
+            sys.exit(f"{checkpoint} is no checkpoint of this training, remove it to begin anew: {why}")
         first = state["epoch"] + 1
         print(f"Resuming after epoch {state['epoch']}", flush=True)
     accuracy = test(args, model, device, testing)

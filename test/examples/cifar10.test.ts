@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { ExampleBench } from './example-bench.ts';
 
+const examples = path.resolve(import.meta.dirname, '../../examples');
 const open = (t: TestContext): Promise<ExampleBench | undefined> =>
   ExampleBench.open(t, 'cifar10-resnet', ['torch', 'numpy']);
 const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
@@ -34,6 +35,12 @@ test(
     assert.equal((await bench.result()).state.tally.success, 1);
   },
 );
+
+test('CIFAR-10: both examples make their data in the same way', async () => {
+  const makers = ['cifar10', 'cifar10-resnet'].map((name) => path.join(examples, name, 'make_data.py'));
+  const [one, other] = await Promise.all(makers.map((file) => readFile(file, 'utf8')));
+  assert.equal(one, other);
+});
 
 test('CIFAR-10: each batch is trained on as soon as it is there', async (t) => {
   const bench = await open(t);
@@ -73,6 +80,37 @@ test('CIFAR-10: a training that is asked to leave while it waits saves, ends wit
   assert.match(again.out, /Resuming in epoch 1 with [1-4] batches to go/);
 });
 
+test('CIFAR-10: a training that is asked to leave within a batch goes on with the very next step', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  await unpacked(bench);
+  const training = bench.start('cifar10_resnet.py', ...small);
+  await training.until('[20/500');
+  training.child.kill('SIGTERM');
+  const stopped = await training.ended;
+  assert.equal(stopped.code, 85, stopped.err);
+  const again = await bench.run('cifar10_resnet.py', ...small);
+  assert.equal(again.code, 0, again.err);
+  const told = [...`${stopped.out}${again.out}`.matchAll(/\[(\d+)\/500/g)].map(([, seen]) => Number(seen));
+  assert.deepEqual(
+    told,
+    Array.from({ length: 25 }, (_, step) => 20 * step),
+  );
+});
+
+test('CIFAR-10: a checkpoint that cannot be read is told by name in one line', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  await mkdir(path.join(bench.folder, 'checkpoints'));
+  await writeFile(path.join(bench.folder, 'checkpoints/checkpoint.pt'), 'cut off');
+  const run = await bench.run('cifar10_resnet.py', ...small);
+  assert.equal(run.code, 1, run.out);
+  assert.match(
+    run.err,
+    /^checkpoints\/checkpoint\.pt is no checkpoint of this training, remove it to begin anew: .+\n$/,
+  );
+});
+
 for (const [what, damage, words] of [
   ['is missing', (file: string) => rm(file), /data_batch_2 is not there, and no more data is to come/],
   [
@@ -103,7 +141,7 @@ test('CIFAR-10: a machine without a GPU is refused when one is asked for', async
 
 /** The archive's folder as the agent unpacks it. */
 async function unpacked(bench: ExampleBench): Promise<string> {
-  const made = await bench.run('make_data.py');
+  const made = await bench.run('make_data.py', '--images-per-batch', '100');
   assert.equal(made.code, 0, made.err);
   await copyFile(
     path.join(bench.folder, 'published/cifar-10-python.tar.gz'),

@@ -20,7 +20,7 @@ interface Ended {
   err: string;
 }
 
-/** A copy of the examples, as a user has it, and `updraft` on the PATH: to run one of them, or the commands of a page. */
+/** A copy of one example's folder, or of all of them, and `updraft` on the PATH: to run it, or the commands of a page. */
 export class ExampleBench {
   /** The example's own folder. */
   readonly folder: string;
@@ -46,7 +46,8 @@ export class ExampleBench {
       return undefined;
     }
     const home = await temporaryFolder(t);
-    await cp(path.join(root, 'examples'), path.join(home, 'examples'), { recursive: true });
+    const copied = path.join('examples', name ?? '');
+    await cp(path.join(root, copied), path.join(home, copied), { recursive: true });
     await mkdir(path.join(home, 'bin'));
     await symlink(found, path.join(home, 'bin', 'python3'));
     const wrapper = `#!/bin/sh\nexec '${process.execPath}' '${path.join(root, 'src/cli/main.ts')}' "$@"\n`;
@@ -59,7 +60,7 @@ export class ExampleBench {
       // The machine is shared with other tests: threads that wait for each other there take many times as long.
       OMP_NUM_THREADS: '1',
     };
-    return new ExampleBench(t, name === undefined ? home : path.join(home, 'examples', name), env);
+    return new ExampleBench(t, name === undefined ? home : path.join(home, copied), env);
   }
 
   /** Publishes the example's synthetic data where the real data is, for every command from now on. */
