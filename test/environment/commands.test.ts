@@ -193,6 +193,25 @@ while [ $# -gt 0 ]; do [ "$1" = --output-file ] && echo '#!/bin/sh' > "$2"; shif
   assert.deepEqual((await readdir(folder)).sort(), ['bin', 'pixi.lock', 'pixi.toml']);
 });
 
+for (const [what, given, commands] of [
+  ['an editable folder', 'pypi: ./', ['pack', 'image']],
+  ['a source archive', 'pypi: https://w.example.org/mine-1.0.tar.gz', ['pack']],
+  ['a package that is built from a folder', "conda_source: 'mine[1a2b3c4d] @ .'", ['pack', 'image']],
+] as const)
+  test(`${what} gets into no archive, and into an image only from afar`, async (t) => {
+    const folder = await workspace(t);
+    const text = await readFile(path.join(folder, 'pixi.lock'), 'utf8');
+    const used = text.replace(/^( {2}gpu:\n[^]*?\n {6}linux-64:\n)/m, `$1      - ${given}\n`);
+    await writeFile(path.join(folder, 'pixi.lock'), `${used}- ${given}\n  name: mine\n`);
+    await program(folder, 'pixi-pack', 'exit 9');
+    for (const command of commands)
+      await assert.rejects(
+        run(folder, command, '-e', 'gpu'),
+        /pixi\.lock: mine \(.+\) of "gpu" (is built|comes)/,
+      );
+    if (commands.length === 1) assert.match((await run(folder, 'image', '-e', 'gpu')).out, /pixi install/);
+  });
+
 test('the recipes are written beside the manifest, and one that was changed is not replaced unasked', async (t) => {
   const folder = await workspace(t);
   await run(folder, 'image', '-e', 'gpu', '--write');

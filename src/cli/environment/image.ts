@@ -2,6 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { refuseSources } from '../../environment/from-source.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { describeLocked } from '../../environment/load-workspace.ts';
@@ -43,7 +44,9 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   ] as const)
     checkName(workspace.manifestFile, what, name);
   const folder = path.dirname(workspace.manifestFile);
-  const { platform } = selectLocked(workspace.lock, options.environment, options.platform);
+  const locked = selectLocked(workspace.lock, options.environment, options.platform);
+  refuseSources(locked, 'container', workspace.lockFile);
+  const { platform } = locked;
   // Pixi asks for the declared CUDA, whatever the packages need.
   const cuda =
     lockedVirtual(platform, '__cuda') ??

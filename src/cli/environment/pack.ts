@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { findProgram } from '../../base/find-program.ts';
+import { refuseSources } from '../../environment/from-source.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { inspectPack, type InspectedPack } from '../../environment/inspect-pack.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
@@ -39,6 +40,8 @@ export function configurePack(command: Command, cli: Cli): void {
 async function pack(cli: Cli, word: string, options: Options): Promise<void> {
   const workspace = await openWorkspace(cli, word);
   const facts = describeLocked(workspace, options.environment, options.platform);
+  const locked = selectLocked(workspace.lock, options.environment, options.platform);
+  refuseSources(locked, 'pack', workspace.lockFile);
   const [program, ...leading] = await packProgram(cli);
   cli.err(`packing ${options.environment} for ${options.platform}: ${sizeWords(facts)}\n`);
   const folder = path.resolve(cli.cwd, options.outputFolder);
@@ -47,7 +50,6 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
     const ending = options.tar ? 'tar' : 'sh';
     const output = path.join(draft, `${fileStem(workspace, options.environment)}.${ending}`);
     const version = await runTool(cli, program, [...leading, '--version'], { capture: true });
-    const locked = selectLocked(workspace.lock, options.environment, options.platform);
     const words = packWords(version, {
       ...options,
       platform: facts.subdir,
