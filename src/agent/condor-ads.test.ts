@@ -15,8 +15,15 @@ test('starts, limits and the time to leave come from the ads of the job and the 
   assert.equal(startsOf(env), 3);
   assert.equal(allowedSeconds(env, 1_000_000), 400);
   assert.equal(allowedSeconds(env, 1_200_000), 300);
-  assert.equal(allowedSeconds(env, 9_000_000), 0);
   assert.equal(vacateGraceMs(env), 240_000);
+});
+
+test('a machine whose clock is hours off still has the time that the job is allowed', async (t) => {
+  const job = 'JobCurrentStartDate = 1000\nAllowedJobDuration = 500\n';
+  const env = { _CONDOR_JOB_AD: path.join(await temporaryFolder(t, { job }), 'job') };
+  assert.equal(allowedSeconds(env, 1_100_000), 400);
+  assert.equal(allowedSeconds(env, 9_000_000), 500);
+  assert.equal(allowedSeconds(env, 10_000), 500);
 });
 
 test('outside of HTCondor there are none', () => {

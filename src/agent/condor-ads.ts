@@ -16,8 +16,13 @@ export function startsOf(env: Env): number | undefined {
 export function allowedSeconds(env: Env, now: number): number | undefined {
   const ad = adText(env, '_CONDOR_JOB_AD');
   const [whole, began] = [numberIn(ad, 'AllowedJobDuration'), numberIn(ad, 'JobCurrentStartDate')];
-  const left = whole === undefined ? undefined : Math.max(0, whole - (now / 1000 - (began ?? now / 1000)));
-  return least([numberIn(ad, 'AllowedExecuteDuration'), left]);
+  return least([numberIn(ad, 'AllowedExecuteDuration'), whole && whole - passed(began, now / 1000, whole)]);
+}
+
+/** Seconds since the access point began the attempt. More than it allows cannot be: then the two clocks differ. */
+function passed(began: number | undefined, now: number, whole: number): number {
+  const seconds = began === undefined ? 0 : now - began;
+  return seconds < 0 || seconds >= whole ? 0 : seconds;
 }
 
 /** How long the training, and then its saving, may take when HTCondor wants the slot back; undefined outside of it. */

@@ -2,6 +2,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { systemClock } from '../base/clock.ts';
 import { identifyProcess } from '../base/process-identity.ts';
+import { steadyClock } from '../base/steady-clock.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
@@ -78,14 +79,16 @@ async function run(file: string, inSandbox: boolean): Promise<number> {
     ? readSandboxOrder(path.resolve(file), ours)
     : readOrder(path.resolve(file)));
   await claim(order, ours.pid);
+  // A worker's clock may be set right while the attempt runs: where the time went is told all the same.
+  const clock = steadyClock(ours.clock);
   const journal = await openAgentJournal(
     path.join(order.attemptFolder, attemptFiles.journal),
     { job: order.job.id, attempt: order.attempt },
-    ours.clock,
+    clock,
   );
   const notes = new Notes(journal);
   const chirp = inSandbox ? await Chirp.open(ours.env, ours.clock) : undefined;
-  const tell = chirp === undefined ? undefined : liveNote(order, chirp, ours.clock);
+  const tell = chirp === undefined ? undefined : liveNote(order, chirp, clock);
   const note: Note = (body) => {
     notes.note(body);
     tell?.(body);

@@ -99,3 +99,28 @@ test('a log that gives one moment in full tells its year by it', () => {
     ['2019-12-31T23:00:00.000Z', '2020-01-01T01:00:00.000Z'],
   );
 });
+
+test('the hour that local time has twice when summer time ends is told apart by the order of the log', (t) => {
+  const { TZ } = process.env;
+  t.after(() => {
+    if (TZ === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = TZ;
+  });
+  process.env['TZ'] = 'America/Chicago';
+  const night = [
+    '2026-11-01 00:59:00',
+    '2026-11-01 01:59:59',
+    '2026-11-01 01:00:00',
+    '2026-11-01 01:59:58',
+    '2026-11-01 01:20:00',
+    '2026-11-01 02:10:00',
+  ];
+  assert.deepEqual(times(night, { reference: in2026.reference }), [
+    '2026-11-01T05:59:00.000Z',
+    '2026-11-01T06:59:59.000Z',
+    '2026-11-01T07:00:00.000Z',
+    '2026-11-01T06:59:58.000Z',
+    '2026-11-01T07:20:00.000Z',
+    '2026-11-01T08:10:00.000Z',
+  ]);
+});

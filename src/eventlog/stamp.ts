@@ -10,6 +10,9 @@ export interface StampOptions {
 }
 
 const minute = 60_000;
+const hourLong = 60 * minute;
+/** Events are written by several processes: so much later one may be written before another. */
+const disorder = 5 * minute;
 const day = 1440 * minute;
 const halfYear = 183 * day;
 const elevenMonths = 335 * day;
@@ -26,6 +29,8 @@ export class StampReader {
   #lastYearless = NaN;
   #hourKey = -1;
   #hourStart = 0;
+  /** Whether the hour is one that local time has twice, as when summer time ends. */
+  #isTwice = false;
 
   constructor(options: StampOptions) {
     this.#offsetMinutes = options.offsetMinutes;
@@ -56,6 +61,7 @@ export class StampReader {
       for (end += 1; isDigit(bytes[end]); end++, weight /= 10)
         fraction += ((bytes[end] ?? 0) - 0x30) * weight;
     }
+    const before = this.time;
     const offset = this.#readZone(bytes, end);
     if (this.zone === 'utc') end += 1;
     else if (this.zone === 'offset') end += bytes[end + 3] === 0x3a ? 6 : 5;
@@ -65,6 +71,8 @@ export class StampReader {
     else if (year === -1) this.time = this.#yearless(month, date, hour, offset) + minutes * minute;
     else this.time = this.#hour(year, month, date, hour, offset) + minutes * minute;
     this.time += seconds * 1000 + Math.floor(fraction);
+    // Of the two hours it is the first, unless the log has gone past it.
+    if (this.#isTwice && this.time < before - disorder) this.time += hourLong;
     return end;
   }
 
@@ -95,6 +103,7 @@ export class StampReader {
       ? new Date(year, month - 1, date, hour).getTime()
       : Date.UTC(year, month - 1, date, hour) - offset * minute;
     this.#hourKey = key;
+    this.#isTwice = Number.isNaN(offset) && new Date(start + hourLong).getHours() === hour;
     this.#hourStart = daysOf(year, month) < date ? NaN : start;
     return this.#hourStart;
   }

@@ -82,8 +82,9 @@ export class EventEntries {
     for (const { last } of this.#stories.values()) last.again = last.events;
   }
 
-  add(event: LogEvent): void {
-    if (event.kind === 'cluster-remove') this.#removed(event);
+  /** `at`: when it was, if that is not as the log's own zone would have it. */
+  add(event: LogEvent, at = event.time): void {
+    if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
     const { job, round } = this.#whose(event.cluster, event.proc);
     let story = this.#stories.get(job);
@@ -92,7 +93,7 @@ export class EventEntries {
       this.#stories.set(job, story);
       this.#headless ||= event.kind !== 'submit';
     }
-    const time = event.time ?? this.#lastTime;
+    const time = at ?? this.#lastTime;
     if (isKnown(story, time)) return;
     this.#lastTime = time;
     if (event.cluster > story.cluster) this.#again(story, event.cluster, round);
@@ -100,9 +101,9 @@ export class EventEntries {
   }
 
   /** Jobs that were not in the queue yet when their cluster left it will never be. */
-  #removed({ cluster, time, details }: EventOf<'cluster-remove'>): void {
+  #removed({ cluster, details }: EventOf<'cluster-remove'>, at: number | undefined): void {
     if (details.completion === 'complete') return;
-    this.#lastTime = time ?? this.#lastTime;
+    this.#lastTime = at ?? this.#lastTime;
     for (let proc = details.jobs ?? Infinity; proc < this.#sizeOf(cluster); proc++) {
       const { job } = this.#whose(cluster, proc);
       if ((this.#stories.get(job)?.cluster ?? 0) < cluster)

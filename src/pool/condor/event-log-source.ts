@@ -88,7 +88,7 @@ class EventLogSource {
     if (isOurs === 'later') this.#later.push(event);
     if (isOurs !== true) return;
     this.#told = true;
-    this.#entries.add(event);
+    this.#entries.add(event, this.#clusters.timeOf(event));
   }
 
   /** A round that began between our reading of the journal and that of the log is in the journal by now. */

@@ -41,3 +41,27 @@ test('a further cluster counts as soon as the journal tells its round, and its j
   for (const other of ['r-10', 'r-1#x', 'r-1 #2', 'else'])
     assert.equal(clusters.has(submitEvent(11, other)), false, other);
 });
+
+test('a log without a zone, read where it was not written, has its times as the journal has them', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'run-clusters-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const written = submitEvent(7, 'r-1');
+  const now = (written.time ?? NaN) - 6 * 3_600_000;
+  await using journal = await openJournal(path.join(folder, 'journal.jsonl'), {
+    ...systemClock,
+    now: () => now,
+  });
+  await journal.append({
+    ...{ kind: 'run-created', run: 'r-1', name: 'r', pool: 'condor', jobs: ['0000'] },
+    ...{ planHash: '', version: '1' },
+  });
+  await journal.append({ kind: 'submitted', cluster: 7 });
+  const clusters = new RunClusters(folder);
+  await clusters.refresh();
+  assert.equal(clusters.timeOf(written), now);
+  const later = {
+    ...{ kind: 'execute', cluster: 7, zone: 'unknown', time: (written.time ?? NaN) + 5000 },
+  } as LogEvent;
+  assert.equal(clusters.timeOf(later), now + 5000);
+  assert.equal(clusters.timeOf({ ...later, zone: 'utc' }), later.time);
+});

@@ -3,6 +3,7 @@ import type { LogEvent } from '../../eventlog/events.ts';
 import { jobId, runFiles } from '../../job/layout.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { roundOfBatch } from './condor-files.ts';
+import { zoneShift } from './zone-shift.ts';
 
 /** A job of the run, and the round in which HTCondor got to know it under a name. */
 export interface Known {
@@ -17,6 +18,8 @@ export class RunClusters {
   #createdAt = 0;
   readonly #rounds = new Map<number, readonly string[]>();
   readonly #clusters = new Map<number, number>();
+  readonly #submittedAt = new Map<number, number>();
+  #shift: number | undefined;
 
   constructor(runFolder: string) {
     this.#tail = new JournalTail(path.join(runFolder, runFiles.journal));
@@ -40,7 +43,9 @@ export class RunClusters {
         this.#rounds.set(1, entry.jobs);
       }
       if (entry.kind === 'round-started') this.#rounds.set(entry.round, entry.jobs);
-      if (entry.kind === 'submitted') this.#clusters.set(entry.cluster, entry.round ?? 1);
+      if (entry.kind !== 'submitted') continue;
+      this.#clusters.set(entry.cluster, entry.round ?? 1);
+      this.#submittedAt.set(entry.cluster, Date.parse(entry.t));
     }
   }
 
@@ -53,6 +58,14 @@ export class RunClusters {
     const round = this.#clusters.get(event.cluster);
     if (round === undefined) return false;
     return round === 1 || this.#rounds.has(round) ? true : 'later';
+  }
+
+  /** When an event of the run was, by the clock of the run's journal, wherever the log is read. */
+  timeOf({ time, zone, kind, cluster }: LogEvent): number | undefined {
+    if (time === undefined || zone !== 'unknown') return time;
+    if (kind === 'submit' || kind === 'cluster-submit')
+      this.#shift ??= zoneShift(time, this.#createdAt, this.#submittedAt.get(cluster) ?? Infinity);
+    return time + (this.#shift ?? 0);
   }
 
   /** How many jobs a cluster has when all of them are in the queue. */

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { systemClock } from './clock.ts';
+import { steadyClock } from './steady-clock.ts';
+
+test('a clock that is set in between changes no time between two looks', () => {
+  let [wall, passed] = [1_000_000, 5.25];
+  const clock = steadyClock({ ...systemClock, now: () => wall, monotonic: () => passed });
+  assert.equal(clock.now(), 1_000_000);
+  wall += 3_600_000;
+  passed += 90;
+  assert.equal(clock.now(), 1_000_090);
+  wall = 0;
+  assert.equal(clock.now(), 1_000_090);
+});

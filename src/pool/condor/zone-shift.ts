@@ -1,0 +1,17 @@
+const minute = 60_000;
+const quarter = 15 * minute;
+/** No two zones are farther apart. */
+const farthest = 26 * 60 * minute;
+
+/**
+ * What to add to the times of a log that names no zone, so that they agree with the journal's: a run's folder may be
+ * read far from where it was written. `written` is when the log says the jobs came into the queue, read as local time;
+ * the journal has it between `earliest` and `latest`. All in milliseconds.
+ */
+export function zoneShift(written: number, earliest: number, latest: number): number {
+  const early = earliest - minute - written;
+  const late = written - latest - minute;
+  const shift =
+    early > 0 ? Math.ceil(early / quarter) * quarter : late > 0 ? -Math.ceil(late / quarter) * quarter : 0;
+  return Math.abs(shift) > farthest ? 0 : shift;
+}
