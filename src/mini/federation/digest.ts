@@ -1,50 +1,46 @@
-import { createHash } from 'node:crypto';
+import { DigestThread } from './digest-thread.ts';
+import { Digests, isAlgorithm, type Algorithm } from './digests.ts';
 import type { StoredObject } from './stored-object.ts';
 
-const hashNames = { md5: 'md5', sha: 'sha1', 'sha-256': 'sha256' } as const;
-type Algorithm = keyof typeof hashNames | 'crc32c';
+const pieceBytes = 1 << 20;
+/** What takes longer than starting a thread. */
+const bigBytes = 8 << 20;
 
 /** The algorithms of a Want-Digest header that we can answer, as in `md5,crc32c;q=0.5,sha`. */
 export function wantedDigests(header: string | string[] | undefined): Algorithm[] {
   const asked = [header ?? []].flat().join(',').toLowerCase().split(',');
-  const names = asked.map((item) => item.split(';')[0]?.trim() ?? '');
-  return names.filter((name): name is Algorithm => name === 'crc32c' || name in hashNames);
+  return asked.map((item) => item.split(';')[0]?.trim() ?? '').filter(isAlgorithm);
 }
 
-/** Reads the whole object and gives the value of a Digest header: hex for crc32c, base64 for the others. */
+/** Reads the whole object and gives the value of a Digest header. */
 export async function digestOf(object: StoredObject, algorithms: Algorithm[]): Promise<string> {
-  const hashes = algorithms.map((name) => (name === 'crc32c' ? new Crc32c() : namedHash(name)));
-  const buffer = Buffer.allocUnsafe(1024 * 1024);
+  return await (object.size > bigBytes ? digestOfBig : digestOfSmall)(object, algorithms);
+}
+
+async function digestOfSmall(object: StoredObject, algorithms: Algorithm[]): Promise<string> {
+  const digests = new Digests(algorithms);
+  const buffer = Buffer.allocUnsafe(pieceBytes);
   for (let position = 0; position < object.size;) {
-    const length = await object.read(buffer, position);
-    if (length === 0) throw new Error('the object ended early');
-    for (const hash of hashes) hash.update(buffer.subarray(0, length));
+    const length = await read(object, buffer, position);
+    digests.update(buffer.subarray(0, length));
     position += length;
   }
-  return algorithms.map((name, index) => `${name}=${hashes[index]?.value() ?? ''}`).join(',');
+  return digests.value();
 }
 
-function namedHash(name: keyof typeof hashNames): { update(bytes: Buffer): void; value(): string } {
-  const hash = createHash(hashNames[name]);
-  return { update: (bytes) => void hash.update(bytes), value: () => hash.digest('base64') };
+async function digestOfBig(object: StoredObject, algorithms: Algorithm[]): Promise<string> {
+  await using thread = new DigestThread(algorithms, pieceBytes);
+  let buffer = new ArrayBuffer(pieceBytes);
+  for (let position = 0; position < object.size;) {
+    const length = await read(object, Buffer.from(buffer), position);
+    buffer = await thread.add({ buffer, length });
+    position += length;
+  }
+  return await thread.value();
 }
 
-const crcTable = Int32Array.from({ length: 256 }, (_, byte) => {
-  let crc = byte;
-  for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0x82f63b78 : 0);
-  return crc;
-});
-
-class Crc32c {
-  #crc = -1;
-
-  update(bytes: Buffer): void {
-    let crc = this.#crc;
-    for (const byte of bytes) crc = (crc >>> 8) ^ (crcTable[(crc ^ byte) & 0xff] ?? 0);
-    this.#crc = crc;
-  }
-
-  value(): string {
-    return (~this.#crc >>> 0).toString(16).padStart(8, '0');
-  }
+async function read(object: StoredObject, buffer: Buffer, position: number): Promise<number> {
+  const length = await object.read(buffer, position);
+  if (length === 0) throw new Error('the object ended early');
+  return length;
 }

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { Digests, type Algorithm } from './digests.ts';
+
+/** Bytes of a buffer that the other side may use; an empty one asks for the digests. */
+interface Piece {
+  buffer: ArrayBuffer;
+  length: number;
+}
+
+/** Digests computed in a thread of their own, so that who waits for other things is not kept waiting. */
+export class DigestThread implements AsyncDisposable {
+  readonly #worker: Worker;
+  /** The buffer that is free when the thread is done with what it has. */
+  #spare: Promise<ArrayBuffer>;
+
+  constructor(algorithms: Algorithm[], pieceBytes: number) {
+    this.#worker = new Worker(new URL(import.meta.url), { workerData: algorithms });
+    this.#worker.unref();
+    this.#spare = Promise.resolve(new ArrayBuffer(pieceBytes));
+  }
+
+  /** Takes a buffer over, and gives another one back to be filled meanwhile. */
+  async add({ buffer, length }: Piece): Promise<ArrayBuffer> {
+    const spare = await this.#spare;
+    this.#spare = this.#ask<ArrayBuffer>({ buffer, length });
+    // A failure is met at the next turn; until then it is nobody's.
+    this.#spare.catch(() => undefined);
+    return spare;
+  }
+
+  async value(): Promise<string> {
+    return await this.#ask<string>({ buffer: await this.#spare, length: 0 });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  async #ask<T>(piece: Piece): Promise<T> {
+    const answer = once(this.#worker, 'message');
+    this.#worker.postMessage(piece, [piece.buffer]);
+    const [value] = (await answer) as [T];
+    return value;
+  }
+}
+
+function work(port: NonNullable<typeof parentPort>, algorithms: Algorithm[]): void {
+  const digests = new Digests(algorithms);
+  port.on('message', ({ buffer, length }: Piece) => {
+    digests.update(new Uint8Array(buffer, 0, length));
+    if (length > 0) port.postMessage(buffer, [buffer]);
+    else port.postMessage(digests.value());
+  });
+}
+
+if (!isMainThread && parentPort !== null && Array.isArray(workerData))
+  work(parentPort, workerData as Algorithm[]);

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { digestOf, wantedDigests } from './digest.ts';
+import type { StoredObject } from './stored-object.ts';
+
+function objectOf(bytes: Buffer): StoredObject {
+  return {
+    ...{ size: bytes.length, etag: '"x"', modified: new Date(0), age: undefined },
+    read: (buffer, position) => Promise.resolve(bytes.copy(buffer, 0, position)),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+test('digests are those of the bytes, of small objects and of big ones', async () => {
+  for (const size of [0, 9, (1 << 20) + 1, (9 << 20) + 5]) {
+    const bytes = randomBytes(size);
+    const hash = (name: string): string => createHash(name).update(bytes).digest('base64');
+    assert.equal(
+      await digestOf(objectOf(bytes), ['md5', 'sha', 'sha-256']),
+      `md5=${hash('md5')},sha=${hash('sha1')},sha-256=${hash('sha256')}`,
+    );
+  }
+  assert.equal(await digestOf(objectOf(Buffer.from('123456789')), ['crc32c']), 'crc32c=e3069283');
+});
+
+test('an object that ends early has no digest, big or small', async () => {
+  for (const size of [5, 9 << 20]) {
+    const cut = { ...objectOf(Buffer.alloc(4)), size };
+    await assert.rejects(digestOf(cut, ['md5']), /ended early/);
+  }
+});
+
+test('digests are wanted by name, whatever their weights; unknown ones are passed over', () => {
+  assert.deepEqual(wantedDigests('md5, CRC32C;q=0.5,unixsum, sha-256'), ['md5', 'crc32c', 'sha-256']);
+  assert.deepEqual(wantedDigests(undefined), []);
+});
