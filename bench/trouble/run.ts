@@ -9,8 +9,10 @@ import { scratchFolder, sha256OfFile, writeRandomFile } from '../scratch.ts';
 import { clients, type Errand } from './clients.ts';
 import { course, type Obstacle } from './course.ts';
 
-/** `node bench/trouble/run.ts [--limit 60]`: each client over the same course; prints a Markdown table. */
-const { values } = parseArgs({ options: { limit: { type: 'string', default: '60' } } });
+/** `node bench/trouble/run.ts [--limit 60] [--only Updraft …]`: each client over the same course; prints a Markdown table. */
+const { values } = parseArgs({
+  options: { limit: { type: 'string', default: '60' }, only: { type: 'string', multiple: true } },
+});
 const limitSeconds = Number(values.limit);
 const mebibytes = 64;
 const folder = scratchFolder('disk');
@@ -36,8 +38,9 @@ const succeeded = new Map<string, number>();
 for (const obstacle of course) {
   const row = [obstacle.name];
   const errand = errandFor(obstacle, federation);
-  names = clients(errand).map(({ name }) => name);
-  for (const { name, command, env } of clients(errand)) {
+  const variants = clients(errand).filter(({ name }) => values.only?.includes(name) ?? true);
+  names = variants.map(({ name }) => name);
+  for (const { name, command, env } of variants) {
     const result = await attempt(obstacle, errand.sha256, command, env);
     if (result.good) succeeded.set(name, (succeeded.get(name) ?? 0) + 1);
     row.push(result.text);
