@@ -43,9 +43,9 @@ export class RemoteMirror {
     for (const name of names) await this.#grow(name, sizes.get(name) ?? 0);
   }
 
-  /** The end of any file of the run. */
+  /** The end of any file of the run, or of the other machine where the path is a whole one. */
   async readEnd(file: string, mostBytes: number): Promise<LogPart> {
-    const quoted = shellQuote(`./${file}`);
+    const quoted = shellQuote(path.isAbsolute(file) ? file : `./${file}`);
     const lines = await this.#inFolder(
       `if [ -f ${quoted} ]; then wc -c < ${quoted}; tail -c ${mostBytes} ${quoted} | base64; fi`,
     );

@@ -22,6 +22,8 @@ export interface RemoteOptions {
   follow: (folder: string, signal: AbortSignal) => AsyncIterable<RunState>;
   /** Files that pools read beside the journals, as `find -path` takes them. */
   patterns: readonly string[];
+  /** Where the pool keeps over there what a job prints, if that is not with its attempts; `folder` is the copy's. */
+  printedFile: (folder: string, job: string, stream: 'out' | 'err') => Promise<string | undefined>;
 }
 
 export interface RemoteRun extends RunSource, AsyncDisposable {}
@@ -55,6 +57,7 @@ export async function openRemoteRun(address: string, options: RemoteOptions): Pr
     folder,
     argument: shellQuote(remote),
     readEnd: (file, mostBytes) => mirror.readEnd(file, mostBytes),
+    printedFile: (job, stream) => options.printedFile(folder, job, stream),
     async *follow(signal) {
       const broken = upkeep.untilTrouble();
       yield* options.follow(folder, AbortSignal.any([signal, broken]));

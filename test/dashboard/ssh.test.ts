@@ -2,13 +2,19 @@ import assert from 'node:assert/strict';
 import { access, chmod, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import type { Evidence } from '../../src/adopt/evidence.ts';
+import { parseSubmit } from '../../src/adopt/parse-submit.ts';
 import type { Clock } from '../../src/base/clock.ts';
 import { systemClock } from '../../src/base/clock.ts';
+import { adoptedPlan } from '../../src/cli/adopt/adopted-plan.ts';
+import { printedFile } from '../../src/cli/adopt/printed-file.ts';
 import { openRemoteRun, type RemoteRun } from '../../src/dashboard/remote-run.ts';
 import { RunHub } from '../../src/dashboard/run-hub.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
+import { accountFiles } from '../../src/pool/condor/condor-files.ts';
+import { isAdopted } from '../../src/pool/condor/is-adopted.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun } from './imagenet-run.ts';
 import { tell } from './served.ts';
@@ -39,7 +45,11 @@ const remote = (address: string, env: { PATH: string }): Promise<RemoteRun> =>
   openRemoteRun(address, {
     env,
     clock: hurried,
-    patterns: ['events.log'],
+    patterns: accountFiles,
+    printedFile: async (folder, job, stream) => {
+      const printed = await printedFile({}, folder, job, stream);
+      return typeof printed === 'string' ? printed : printed.file;
+    },
     follow: (folder, signal) => followRun(folder, { clock: hurried, signal }),
   });
 
@@ -77,6 +87,30 @@ test('a run on another machine is followed over ssh, live, and its logs are read
   assert.deepEqual(log, { text: 'job 0002, attempt 2\n', size: 36, from: 16 });
   assert.deepEqual(await run.readEnd('jobs/0002/attempt-2/err.log', 20), { text: '', size: 0, from: 0 });
   assert.equal(run.stop, undefined);
+});
+
+test('over ssh, too, an adopted run is known as such, and what its jobs print is read where HTCondor puts it', async (t) => {
+  const { env } = await fakeSsh(t);
+  const description = 'executable = x\noutput = $(Process).out\nqueue\n';
+  const entry = { v: 1, t: '2026-01-01T00:00:00.000Z', seq: 0, kind: 'run-created', run: 'r-1', name: 'r' };
+  const created = { ...entry, pool: 'condor', jobs: ['0000'], planHash: '', version: '0' };
+  const folder = await temporaryFolder(t, {
+    'adopted/condor/job.sub': description,
+    'adopted/journal.jsonl': `${JSON.stringify(created)}\n`,
+    'own/condor/job.sub': description,
+    'own/condor/jobs.items': '0000\n',
+    'own/journal.jsonl': `${JSON.stringify(created)}\n`,
+    '0.out': 'epoch 1\n',
+  });
+  const submission = parseSubmit(description, { file: 'job.sub' });
+  const plan = adoptedPlan(path.join(folder, 'job.sub'), { submission } as Evidence);
+  await writeFile(path.join(folder, 'adopted/plan.json'), JSON.stringify(plan));
+  await using adopted = await remote(`ap1.example:${folder}/adopted`, env);
+  await using own = await remote(`ap1.example:${folder}/own`, env);
+  assert.deepEqual([await isAdopted(adopted.folder), await isAdopted(own.folder)], [true, false]);
+  const file = await adopted.printedFile?.('0000', 'out');
+  assert.equal(file, path.join(folder, '0.out'));
+  assert.equal((await adopted.readEnd(file, 100)).text, 'epoch 1\n');
 });
 
 test('the copy of a journal that was replaced by a shorter one is replaced too', async (t) => {

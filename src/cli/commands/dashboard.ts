@@ -9,14 +9,14 @@ import type { JobWords } from '../../dashboard/job-row.ts';
 import { machineFacts } from '../../dashboard/machine-facts.ts';
 import { openBrowser } from '../../dashboard/open-browser.ts';
 import { readEnd } from '../../dashboard/read-end.ts';
-import { openRemoteRun } from '../../dashboard/remote-run.ts';
+import { openRemoteRun, type RemoteOptions } from '../../dashboard/remote-run.ts';
 import type { RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { staticPage } from '../../dashboard/static-page.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { PoolName } from '../../job/spec.ts';
 import type { JobState } from '../../journal/state.ts';
-import { condorFiles } from '../../pool/condor/condor-files.ts';
+import { accountFiles } from '../../pool/condor/condor-files.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
@@ -99,10 +99,7 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     argument,
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
     readEnd: (file, mostBytes) => readEnd(path.resolve(folder, file), mostBytes),
-    async printedFile(job, stream) {
-      const printed = await printedFile(cli.env, folder, job, stream);
-      return typeof printed === 'string' ? undefined : printed.file;
-    },
+    printedFile: (job, stream) => printedBy(cli, folder, job, stream),
     async stop(jobs) {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);
@@ -116,11 +113,22 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
   };
 }
 
-const remoteOptions = (cli: Cli) => ({
+async function printedBy(
+  cli: Cli,
+  folder: string,
+  job: string,
+  stream: 'out' | 'err',
+): Promise<string | undefined> {
+  const printed = await printedFile(cli.env, folder, job, stream);
+  return typeof printed === 'string' ? undefined : printed.file;
+}
+
+const remoteOptions = (cli: Cli): RemoteOptions => ({
   env: cli.env,
   clock: cli.clock,
-  follow: (folder: string, signal: AbortSignal) => followRunStates(folder, { clock: cli.clock, signal }),
-  patterns: [condorFiles.submit, condorFiles.eventLog, `${condorFiles.said}/*.err`],
+  follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
+  patterns: accountFiles,
+  printedFile: (folder, job, stream) => printedBy(cli, folder, job, stream),
 });
 
 function tell(job: JobState, now: number): JobWords {

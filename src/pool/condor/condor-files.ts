@@ -24,6 +24,12 @@ export const condorFiles = {
   submitting: 'condor/submitting',
 } as const;
 
+/** Beside its plan and journals, what has to be read of a run to know how it stands; as `find -path` takes it. */
+export const accountFiles: readonly string[] = [
+  ...[condorFiles.submit, condorFiles.items, condorFiles.policy, condorFiles.eventLog],
+  `${condorFiles.said}/*.err`,
+];
+
 /** What HTCondor is told of one round, by path in the run's folder: the first round's is where every run has it. */
 export function roundFiles(round: number): Record<'submit' | 'items' | 'orders', string> {
   if (round === 1)
