@@ -13,8 +13,8 @@ export interface RecipeInput {
 
 const builder = 'ghcr.io/prefix-dev/pixi:noble';
 const base = 'ubuntu:24.04';
-/** Activates the environment and becomes the command it is given. */
-const entry = '/usr/local/bin/in-environment';
+/** A script of the image that activates the environment and becomes the command it is given. */
+export const imageEntry = '/usr/local/bin/in-environment';
 const app = '/opt/environment';
 
 const prefixOf = ({ environment }: RecipeInput): string => `${app}/.pixi/envs/${environment}`;
@@ -60,10 +60,10 @@ export function dockerfile(input: RecipeInput): string {
     `FROM ${base}`,
     `LABEL updraft.environment=${input.hash}`,
     `COPY --from=build ${prefix} ${prefix}`,
-    `COPY --from=build ${app}/entry.sh ${entry}`,
+    `COPY --from=build ${app}/entry.sh ${imageEntry}`,
     '# Apptainer runs commands without the entry script: the environment is on the PATH for them too.',
     `ENV PATH=${prefix}/bin:$PATH CONDA_PREFIX=${prefix}`,
-    `ENTRYPOINT ["${entry}"]`,
+    `ENTRYPOINT ["${imageEntry}"]`,
     '',
   ].join('\n');
 }
@@ -92,16 +92,16 @@ export function apptainerDefinition(input: RecipeInput): string {
     ...indented([`updraft.environment ${input.hash}`]),
     '',
     '%files from build',
-    ...indented([`${prefix} ${prefix}`, `${app}/entry.sh ${entry}`]),
+    ...indented([`${prefix} ${prefix}`, `${app}/entry.sh ${imageEntry}`]),
     '',
     '%environment',
     ...indented([`export CONDA_PREFIX=${prefix}`, `export PATH=${prefix}/bin:$PATH`]),
     '',
     '%runscript',
-    ...indented([`exec ${entry} "$@"`]),
+    ...indented([`exec ${imageEntry} "$@"`]),
     '',
     '%test',
-    ...indented([`${entry} python --version`]),
+    ...indented([`${imageEntry} python --version`]),
     '',
   ].join('\n');
 }

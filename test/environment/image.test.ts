@@ -155,7 +155,10 @@ async function runFromFederation(t: TestContext, folder: string, image: string):
   if (ended === undefined) return;
   assert.equal(ended.code, 0, ended.stderr);
   assert.match(ended.stderr, /fetching the image osdf:\/\/\/images\//);
-  assert.equal(await results(folder, 'said.txt'), 'python of /opt/environment/.pixi/envs/gpu, , from afar\n');
+  assert.equal(
+    await results(folder, 'said.txt'),
+    'python of /opt/environment/.pixi/envs/gpu, it is hooked, from afar\n',
+  );
 }
 
 test('a machine without Apptainer says so instead of running the job outside of its image', async (t) => {

@@ -1,5 +1,6 @@
 import type { Env } from '../../base/env.ts';
 import { brokenPack } from '../../environment/pack-metadata.ts';
+import { Fault } from '../../fault/fault.ts';
 import type { World } from '../world.ts';
 import { lastWords, runProgram, type ProgramEnd } from './run-program.ts';
 
@@ -14,7 +15,22 @@ export async function activate(script: string, name: string, folder: string, wor
   // Scripts of packages may be written for bash; a machine without it still gets those of POSIX.
   if (ended.status === undefined) ended = await runProgram(['/bin/sh', ...words], env, folder, world);
   if (ended.status !== 0) throw brokenPack(name, `it cannot be activated: ${lastWords(ended)}`);
-  const pairs = ended.out
+  return variablesOf(ended.out);
+}
+
+/** The variables that the entry script of an image leaves: those who start a command in an image pass it by. */
+export async function enterImage(entry: string, image: string, folder: string, world: World): Promise<Env> {
+  const ended = await runProgram([entry, 'env', '-0'], world.env, folder, world);
+  if (ended.status === 0) return variablesOf(ended.out);
+  throw new Fault(
+    'environment-broken',
+    `the environment in the image ${image} cannot be activated: ${lastWords(ended)}`,
+    { about: image, fix: 'build the image again: updraft env image --build' },
+  );
+}
+
+function variablesOf(out: Buffer): Env {
+  const pairs = out
     .toString('utf8')
     .split('\0')
     .flatMap((pair): [string, string][] => {

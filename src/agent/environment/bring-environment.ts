@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { imageEntry } from '../../environment/image-recipe.ts';
 import { brokenPack, checkPlatform, condaPlatform } from '../../environment/pack-metadata.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -9,18 +10,21 @@ import type { OrderedData } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import { freeBytes } from '../../unpack/disk-fault.ts';
 import type { Attempt } from '../attempt.ts';
-import { activate } from './activate.ts';
+import { activate, enterImage } from './activate.ts';
 import { receivePack, type ReceivedPack } from './receive-pack.ts';
 import { lastWords, runProgram } from './run-program.ts';
 
 /**
- * Brings up the software that the order names as an archive of pixi-pack, before any data moves. From the attempt
- * it answers, everything runs in that software; the archive is gone by then.
+ * Brings up the software that the order names as an archive of pixi-pack, before any data moves, or activates the
+ * environment of the image. From the attempt it answers, everything runs in that software; the archive is gone by then.
  */
 export async function bringEnvironment(attempt: Attempt): Promise<Attempt> {
-  const { pack } = attempt.order.environment;
-  if (pack === undefined) return attempt;
+  const { pack, image } = attempt.order.environment;
   const { world, scratch } = attempt;
+  if (pack === undefined) {
+    if (image === undefined || !existsSync(imageEntry)) return attempt;
+    return { ...attempt, world: { ...world, env: await enterImage(imageEntry, image, scratch.root, world) } };
+  }
   const name = pack.url.replace(/[?#].*$/, '').replace(/^.*\//, '');
   const target = path.join(scratch.root, 'software');
   // An attempt that paused finds its software where it left it.
