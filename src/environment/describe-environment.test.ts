@@ -117,6 +117,11 @@ for (const [what, text, message] of [
     /version 8 of the format is newer than what is understood \(6, 7\)/,
   ],
   ['of an older format', 'version: 4\nenvironments: {}\n', /version 4 of the format is older/],
+  [
+    'with a merge that was left',
+    'version: 6\nenvironments: {}\npackages:\n<<<<<<< HEAD\n- conda: a\n=======\n- conda: b\n>>>>>>> other\n',
+    /pixi\.lock:4: a merge left its marks here: <<<<<<< HEAD/,
+  ],
   ['that is no YAML', 'version: 6\nenvironments: {\n', /pixi\.lock:\d+: this is not valid YAML/],
   ['that is a merge conflict', '<<<<<<< HEAD\nversion: 6\n=======\n', /pixi\.lock/],
   ['that is empty', '', /this is no pixi\.lock/],

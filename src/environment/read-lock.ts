@@ -13,6 +13,7 @@ const listOf = (value: unknown): Table[] => (Array.isArray(value) ? value.filter
 
 /** Reads a `pixi.lock`; `file` is its name for messages. */
 export function readLock(text: string, file: string): PixiLock {
+  refuseConflict(text, file);
   const { head, packages } = divide(text);
   const value = parseYaml(head, file, 0);
   if (!isTable(value) || !('version' in value)) throw broken(file, 'it has no `version`');
@@ -48,6 +49,17 @@ function divide(text: string): { head: string; packages: Map<string, { text: str
     line += item.split('\n').length - 1;
   }
   return { head, packages };
+}
+
+/** Of a lock with the marks of a merge, half would be read. */
+function refuseConflict(text: string, file: string): void {
+  const mark = /^(?:<{7}|>{7}) .*$/m.exec(text);
+  if (mark === null) return;
+  const line = text.slice(0, mark.index).split('\n').length;
+  throw new Fault('file-invalid', `${file}:${line}: a merge left its marks here: ${mark[0].slice(0, 60)}`, {
+    about: file,
+    fix: 'take the lock of either side (git checkout --ours, --theirs), then write it again with: updraft env lock',
+  });
 }
 
 function parseYaml(text: string, file: string, line: number): unknown {
