@@ -1,12 +1,13 @@
 import { Fault } from '../fault/fault.ts';
 import { alreadyThere } from './already-there.ts';
-import { askObject, type ObjectFacts } from './digest.ts';
+import { askObject, type ServerDigest } from './digest.ts';
 import type { Fetched, FetchOptions, Verified } from './fetch.ts';
 import { FileSink } from './file-sink.ts';
 import { PartFile } from './part-file.ts';
 import { JournalKeeper } from './journal-keeper.ts';
 import { readJournal, type PartJournal } from './part-journal.ts';
 import type { Range } from './segments.ts';
+import type { BadRange } from './sink.ts';
 import type { Identity } from './check-answer.ts';
 import { asStopped, settle, type Settings } from './settings.ts';
 import { Transfer } from './transfer.ts';
@@ -48,7 +49,7 @@ class FileFetch {
   readonly #file: PartFile;
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
-  #digest: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #digest: Promise<ServerDigest | undefined> = Promise.resolve(undefined);
   readonly #keeper: JournalKeeper;
 
   constructor(url: string, target: string, settings: Settings) {
@@ -56,11 +57,9 @@ class FileFetch {
     this.#settings = settings;
     this.#file = new PartFile(target);
     const { manifest, sha256, clock, policy, signal } = settings;
-    this.#sink = new FileSink(this.#file, {
-      manifest,
-      sha256: sha256 !== undefined && manifest === undefined,
-      onBad: (range, servers) => this.#transfer.reject(range, servers),
-    });
+    const onBad: BadRange = (range, servers) => this.#transfer.reject(range, servers);
+    this.#sink = new FileSink(this.#file, { manifest, onBad });
+    if (sha256 !== undefined && manifest === undefined) this.#sink.hashBy('sha-256');
     const earlier = this.#earlier();
     this.#keeper = new JournalKeeper(target, this.#file, clock, earlier?.done ?? [], () => this.#journal());
     this.#transfer = new Transfer({
@@ -71,11 +70,14 @@ class FileFetch {
       earlier,
       onEvent: (event) => {
         settings.onEvent(event);
-        if (event.kind === 'progress') this.#keeper.tick();
+        if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
-        this.#digest = askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
+        this.#digest = askObject(source, pool, clock, policy.digestSeconds * 1000, signal).then((facts) => {
+          if (facts?.digest !== undefined) this.#sink.hashBy(facts.digest.algorithm);
+          return facts?.digest;
+        });
       },
     });
   }
@@ -112,23 +114,22 @@ class FileFetch {
   }
 
   async #prove(): Promise<Verified | Fault> {
-    const { manifest, sha256 } = this.#settings;
+    const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    if (sha256 !== undefined) {
-      const found = this.#sink.sha256(this.size);
-      return found === sha256 ? 'digest' : this.#corrupt('SHA-256', found, sha256);
-    }
-    const digest = (await this.#digest)?.digest;
+    const digest =
+      sha256 === undefined ? await this.#digest : { algorithm: 'sha-256' as const, hex: sha256, server: '' };
     if (digest === undefined) return this.#transfer.known.size === undefined ? 'none' : 'size';
-    const found = this.#file.hash(digest.algorithm, 0, this.size);
-    return found === digest.hex
-      ? 'digest'
-      : this.#corrupt(`${digest.algorithm} (${digest.server})`, found, digest.hex);
+    const { algorithm, hex, server } = digest;
+    const found = await this.#sink.digest(algorithm, this.size, signal);
+    if (found === hex) return 'digest';
+    const what = server === '' ? 'SHA-256' : `${algorithm} (${server})`;
+    return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${hex}`, { about });
   }
 
-  #corrupt(what: string, found: string, expected: string): Fault {
-    const { shownUrl: about } = this.#settings;
-    return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${expected}`, { about });
+  #progressed(): void {
+    this.#keeper.tick();
+    const [first] = this.#transfer.segments.done;
+    if (first?.start === 0) this.#sink.follow(first.end);
   }
 
   /** An earlier attempt's bytes, if they can be told to be of the same object. */

@@ -1,13 +1,12 @@
-import type { PartFile } from './part-file.ts';
-import type { Sink } from './sink.ts';
-import { ChunkCheck, OrderedHash } from './verify.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Algorithm } from './hasher.ts';
 import type { Manifest } from './manifest.ts';
-import type { BadRange } from './sink.ts';
+import type { PartFile } from './part-file.ts';
+import type { BadRange, Sink } from './sink.ts';
+import { ChunkCheck, OrderedHash } from './verify.ts';
 
 interface FileSinkOptions {
   manifest: Manifest | undefined;
-  /** Hash the whole while it arrives. */
-  sha256: boolean;
   onBad: BadRange;
 }
 
@@ -50,17 +49,31 @@ export class FileSink implements Sink {
     return true;
   }
 
-  /** SHA-256 of the whole; what came out of order is read back. */
-  sha256(size: number): string {
-    const hash = this.#hash ?? new OrderedHash('sha-256');
-    hash.catchUp(this.#file, size);
+  /** From now on the whole is hashed while it arrives. */
+  hashBy(algorithm: Algorithm): void {
+    if (this.#hash?.algorithm !== algorithm) this.#hash = new OrderedHash(algorithm);
+  }
+
+  /** Everything before `end` has arrived: the hash comes after it, a little at a time. */
+  follow(end: number): void {
+    this.#hash?.follow(this.#file, end);
+  }
+
+  /** Digest of the whole; what was not hashed on the way is read back, with breaks in which others have their turn. */
+  async digest(algorithm: Algorithm, size: number, signal: AbortSignal): Promise<string> {
+    this.hashBy(algorithm);
+    const hash = this.#hash as OrderedHash;
+    while (!hash.follow(this.#file, size)) {
+      await nextTurn();
+      signal.throwIfAborted();
+    }
     this.#hash = undefined;
     return hash.hex();
   }
 
   #beginProof(): void {
-    const { manifest, sha256, onBad } = this.#options;
+    const { manifest, onBad } = this.#options;
     this.check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onBad);
-    this.#hash = sha256 ? new OrderedHash('sha-256') : undefined;
+    this.#hash = this.#hash && new OrderedHash(this.#hash.algorithm);
   }
 }

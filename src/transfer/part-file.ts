@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
-import type { Algorithm, Hasher } from './hasher.ts';
-import { hasher } from './hasher.ts';
+import type { Hasher } from './hasher.ts';
 
 const readBytes = 1 << 20;
 
@@ -95,12 +94,6 @@ export class PartFile {
       hash.update(buffer.subarray(0, read));
       at += read;
     }
-  }
-
-  hash(algorithm: Algorithm, start: number, end: number): string {
-    const hash = hasher(algorithm);
-    this.read(start, end, hash);
-    return hash.hex();
   }
 
   /** Resolves when everything written so far is on the disk itself. */

@@ -9,12 +9,17 @@ export interface ReadBack {
   read(start: number, end: number, hash: Hasher): void;
 }
 
+/** As much is read back at once as holds nobody up for long. */
+const mostReadBack = 16 << 20;
+
 /** Digest of a whole file whose parts arrive in any order: hashes what comes next and reads back the rest. */
 export class OrderedHash {
+  readonly algorithm: Algorithm;
   readonly #hash: Hasher;
   #position = 0;
 
   constructor(algorithm: Algorithm) {
+    this.algorithm = algorithm;
     this.#hash = hasher(algorithm);
   }
 
@@ -24,11 +29,14 @@ export class OrderedHash {
     this.#position += chunk.length;
   }
 
-  /** Everything before `end` is there: read what was passed over. */
-  catchUp(file: ReadBack, end: number): void {
-    if (this.#position >= end) return;
-    file.read(this.#position, end, this.#hash);
-    this.#position = end;
+  /** Everything before `end` is there: reads some of what was passed over, and says whether that was all. */
+  follow(file: ReadBack, end: number): boolean {
+    const to = Math.min(end, this.#position + mostReadBack);
+    if (to > this.#position) {
+      file.read(this.#position, to, this.#hash);
+      this.#position = to;
+    }
+    return to === end;
   }
 
   hex(): string {
