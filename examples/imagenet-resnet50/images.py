@@ -26,8 +26,8 @@ class BadData(Exception):
 class ClassFolders(Dataset):
     """Training and held-out images. An item is a path and the number of its class, and becomes a tensor when asked for."""
 
-    def __init__(self, root, size, held_out=0.02):
-        self.root, self.size, self.held_out = root, size, held_out
+    def __init__(self, root, size, held_out=0.02, most=1000):
+        self.root, self.size, self.held_out, self.most = root, size, held_out, most
         self.classes, self.present, self.listed = [], {}, {}
         self.training, self.validation = [], []
 
@@ -51,6 +51,8 @@ class ClassFolders(Dataset):
             self.present[name] = set()
             if name not in self.classes:
                 self.classes.append(name)
+            if len(self.classes) > self.most:
+                raise BadData(f"{self.root} has more than {self.most} classes, the last of which is {name}")
         label, known = self.classes.index(name), self.present[name]
         found = {file for file in os.listdir(os.path.join(self.root, name)) if file.lower().endswith(ENDINGS)}
         for image in sorted(found - known):
@@ -82,10 +84,10 @@ class ClassFolders(Dataset):
         return len(self.training)
 
     def __getitem__(self, item):
-        path, label, training = item
+        path, label, training, new = item
         try:
             with Image.open(path) as image:
-                return to_tensor(image, self.size, training), label
+                return to_tensor(image, self.size, training), label, new
         except (OSError, ValueError, Image.DecompressionBombError) as error:
             raise BadData(f"{path} cannot be decoded: {error}") from None
 
@@ -131,30 +133,33 @@ def whole_batches(items, batch_size, generator, skip):
     for first in range(0, len(order), batch_size):
         # The statistics of a single image are none.
         if len(order) - first > 1:
-            yield [(*items[index], True) for index in order[first : first + batch_size]]
+            yield [(*items[index], True, True) for index in order[first : first + batch_size]]
 
 
 def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
     """An epoch over data that still arrives: every image once, drawn from those that are there.
 
     Classes come one after the other, so that a batch is drawn only when `mix` images wait: the more, the better mixed.
+    Where few of those that came wait, half of a batch is drawn again from the others: else the last classes would
+    displace the first.
     """
-    waiting, taken, told = [], 0, time.monotonic()
-    known = 0
+    waiting, used, known, told = [], [], 0, time.monotonic()
     while not is_stopping():
         more = dataset.scan()
         waiting.extend(dataset.training[known:])
         known = len(dataset.training)
         until = time.monotonic() + 1
         while time.monotonic() < until and len(waiting) >= (max(mix, batch_size) if more else 1):
-            if not more and skip + taken >= known:
+            if not more and skip + len(used) >= known:
                 return
-            batch = [draw(waiting) for _ in range(min(batch_size, len(waiting)))]
-            taken += len(batch)
-            if len(batch) > 1:
-                yield [(*item, True) for item in batch]
+            few = len(waiting) < known / (4 if more else 16)
+            batch = [draw(waiting) for _ in range(min(len(waiting), (batch_size + 1) // 2 if few else batch_size))]
+            again = random.sample(used, min(len(used), batch_size - len(batch))) if few else []
+            used.extend(batch)
+            if len(batch) + len(again) > 1:
+                yield [(*item, True, True) for item in batch] + [(*item, True, False) for item in again]
             told = time.monotonic()
-        if not more and (not waiting or skip + taken >= known):
+        if not more and (not waiting or skip + len(used) >= known):
             return
         if more and len(waiting) < max(mix, batch_size):
             time.sleep(0.1)

@@ -39,8 +39,9 @@ class Training:
         self.args, self.device = args, device
         self.model = ResNet50(CLASSES).to(device, memory_format=torch.channels_last)
         self.optimizer = optim.SGD(self.model.parameters(), lr=args.lr, momentum=args.momentum, weight_decay=1e-4)
-        self.dataset = ClassFolders(args.data_dir, args.image_size, args.held_out)
-        self.epoch, self.seen, self.history = 1, 0, []
+        self.dataset = ClassFolders(args.data_dir, args.image_size, args.held_out, CLASSES)
+        # Of the epoch: images that were used, and how often images were used once more.
+        self.epoch, self.seen, self.again, self.history = 1, 0, 0, []
         self.began = self.saved = time.monotonic()
         self.first_batch_seconds = None
         self.is_stopping = False
@@ -58,6 +59,7 @@ class Training:
         state = {
             "epoch": self.epoch,
             "seen": self.seen,
+            "again": self.again,
             "history": self.history,
             "classes": self.dataset.classes,
             "model": self.model.state_dict(),
@@ -69,12 +71,26 @@ class Training:
     def restore(self):
         if not os.path.exists(self.checkpoint):
             return
-        state = torch.load(self.checkpoint, map_location=self.device)
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.epoch, self.seen, self.history = state["epoch"], state["seen"], state["history"]
-        self.dataset.classes = list(state["classes"])
+        try:
+            state = torch.load(self.checkpoint, map_location=self.device)
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.epoch, self.seen, self.again = state["epoch"], state["seen"], state["again"]
+            self.history, self.dataset.classes = state["history"], list(state["classes"])
+        except Exception as error:
+            why = str(error).splitlines()[0]
+            sys.exit(f"{self.checkpoint} is no checkpoint of this training, remove it to begin anew: {why}")
         print(f"Resuming in epoch {self.epoch} after {self.seen} images", flush=True)
+
+    def start_from(self, path):
+        """Takes published weights. While data arrives, the number of a class is not yet known: the last layer begins anew."""
+        try:
+            weights = torch.load(path, map_location=self.device, weights_only=True)
+            if os.path.exists(os.path.join(self.args.data_dir, ".arriving")):
+                weights |= {f"fc.{name}": value for name, value in self.model.fc.state_dict().items()}
+            self.model.load_state_dict(weights)
+        except Exception as error:
+            sys.exit(f"{path} holds no weights of ResNet-50: {str(error).splitlines()[0]}")
 
     def renumber(self, order):
         """Moves the rows of the last layer, and their momentum, to where the sorted classes have their numbers."""
@@ -114,7 +130,7 @@ def train_epoch(training, batches):
     args, model, device = training.args, training.model, training.device
     model.train()
     total, images, began = torch.zeros((), device=device), 0, time.monotonic()
-    for step, (pixels, labels) in enumerate(load(training, batches)):
+    for step, (pixels, labels, new) in enumerate(load(training, batches)):
         training.optimizer.zero_grad(set_to_none=True)
         with autocast(device):
             loss = F.cross_entropy(model(normalize(pixels, device)), labels.to(device))
@@ -122,7 +138,8 @@ def train_epoch(training, batches):
         training.optimizer.step()
         # Not read here: a GPU would be waited for.
         total += loss.detach() * len(labels)
-        training.seen += len(labels)
+        training.seen += int(new.sum())
+        training.again += int((~new).sum())
         images += len(labels)
         if training.first_batch_seconds is None:
             training.first_batch_seconds = time.monotonic() - training.began
@@ -139,7 +156,8 @@ def train_epoch(training, batches):
 
 
 def report(training, loss, rate):
-    epoch, epochs, seen, size = training.epoch, training.args.epochs, training.seen, len(training.dataset)
+    epoch, epochs = training.epoch, training.args.epochs
+    seen, size = training.seen + training.again, len(training.dataset) + training.again
     print(
         f"Train Epoch: {epoch}/{epochs} [{seen}/{size} ({100 * seen / size:.0f}%)]\tLoss: {loss:.6f}\t{rate:.1f} images/s",
         flush=True,
@@ -158,9 +176,9 @@ def validate(training):
     model, device, items = training.model, training.device, training.dataset.validation
     model.eval()
     size = training.args.batch_size
-    batches = [[(*item, False) for item in items[at : at + size]] for at in range(0, len(items), size)]
+    batches = [[(*item, False, True) for item in items[at : at + size]] for at in range(0, len(items), size)]
     loss, correct = 0.0, 0
-    for pixels, labels in load(training, batches):
+    for pixels, labels, _ in load(training, batches):
         with autocast(device):
             scores = model(normalize(pixels, device)).float()
         labels = labels.to(device)
@@ -182,7 +200,7 @@ def train(training):
     if not more:
         training.renumber(dataset.finish(args.expect_classes))
     while training.epoch <= args.epochs:
-        began, before = time.monotonic(), training.seen
+        began, before = time.monotonic(), training.seen + training.again
         if more:
             batches = arriving_batches(
                 dataset, args.batch_size, args.mix, training.seen, lambda: training.is_stopping
@@ -206,10 +224,10 @@ def train(training):
                 "loss": loss,
                 "validation_loss": validation_loss,
                 "accuracy": accuracy,
-                "images_per_second": (training.seen - before) / seconds,
+                "images_per_second": (training.seen + training.again - before) / seconds,
             }
         )
-        training.epoch, training.seen = training.epoch + 1, 0
+        training.epoch, training.seen, training.again = training.epoch + 1, 0, 0
         training.save()
 
 
@@ -242,7 +260,7 @@ def main():
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     training = Training(args, device)
     if args.weights is not None:
-        training.model.load_state_dict(torch.load(args.weights, map_location=device, weights_only=True))
+        training.start_from(args.weights)
     training.restore()
     try:
         train(training)

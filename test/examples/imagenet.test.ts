@@ -89,6 +89,62 @@ assert all(folders.classes[label] == path.split("/")[1] for path, label in items
   assert.equal(code, 0, err);
 });
 
+test('ImageNet: where classes arrive one by one, each image is new once, and the first are not forgotten over the last', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  const script = `
+import images
+class OneByOne(images.ClassFolders):
+    def scan(self):
+        label = len(self.training) // 4
+        self.training.extend((f"{label}/{number}", label) for number in range(4))
+        return label < 39
+batches = list(images.arriving_batches(OneByOne(".", 32), 4, 4, 0, lambda: False))
+used = []
+for batch in batches:
+    again = [item for item in batch if not item[3]]
+    assert all(item[:2] in used for item in again), batch
+    used.extend(item[:2] for item in batch if item[3])
+assert len(used) == len(set(used)) == 160, used
+late = [label for batch in batches[-20:] for _, label, *_ in batch]
+assert min(late) < 20 and len(set(late)) > 15, late
+assert sum(map(len, batches)) <= 320, len(batches)
+`;
+  await writeFile(path.join(bench.folder, 'sorted.py'), script);
+  const { code, err } = await bench.run('sorted.py');
+  assert.equal(code, 0, err);
+});
+
+test('ImageNet: weights to start from are taken whole, but for the last layer where classes have no number yet', async (t) => {
+  const bench = await open(t);
+  if (bench === undefined) return;
+  const script = `
+import os, sys
+import torch
+import main
+sys.argv = ["main.py", "--data-dir", "arrived"]
+def begun(seed):
+    torch.manual_seed(seed)
+    return main.Training(main.parse_arguments(), torch.device("cpu"))
+published = begun(1).model.state_dict()
+torch.save(published, "weights.pth")
+def taken():
+    training = begun(2)
+    training.start_from("weights.pth")
+    return [name for name, value in training.model.state_dict().items() if torch.equal(value, published[name])]
+assert len(taken()) == len(published)
+os.makedirs("arrived")
+open("arrived/.arriving", "w").close()
+assert set(published) - set(taken()) == {"fc.weight", "fc.bias"}
+open("weights.pth", "w").write("<html>Sign in</html>")
+taken()
+`;
+  await writeFile(path.join(bench.folder, 'weights.py'), script);
+  const { code, err } = await bench.run('weights.py');
+  assert.equal(code, 1, err);
+  assert.match(err, /^weights\.pth holds no weights of ResNet-50: .+\n$/);
+});
+
 test('ImageNet: numbering the classes anew changes no score but its place, nor the momentum', async (t) => {
   const bench = await open(t);
   if (bench === undefined) return;
