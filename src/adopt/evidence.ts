@@ -28,6 +28,8 @@ export interface Evidence {
   submission: Submission;
   /** By the path as the submit description has it, relative to `initialdir` or to the folder of submission. */
   files: ReadonlyMap<string, FileFact>;
+  /** Sizes of objects by their URL, where their servers were asked. */
+  objectBytes?: ReadonlyMap<string, number>;
   wrapper?: WrapperText;
   limits: PoolLimits;
   usage?: Usage;

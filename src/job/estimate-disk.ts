@@ -13,13 +13,15 @@ export function estimateDisk(
   data: readonly DataSource[],
   sentBytes: number,
   environment?: EnvironmentSize,
+  /** By the name of the data, of files of this machine. */
+  bytesHere: ReadonlyMap<string, number> = new Map(),
 ): { bytes: number; why: string } {
   if (asked !== 'auto') return { bytes: asked, why: 'the job file says so' };
   const parts = [`${formatSize(headroom)} for outputs, checkpoints and logs`];
   if (sentBytes > 0) parts.push(`${formatSize(sentBytes)} of files`);
   let dataBytes = 0;
   for (const source of data) {
-    const need = onDisk(source);
+    const need = onDisk(source, source.expect.bytes ?? bytesHere.get(source.name));
     dataBytes += need.bytes;
     parts.push(`${formatSize(need.bytes)} for data.${source.name} (${need.why})`);
   }
@@ -30,8 +32,10 @@ export function estimateDisk(
   return { bytes: headroom + sentBytes + dataBytes + software, why: parts.join(' + ') };
 }
 
-function onDisk({ expect, unpack, method, url }: DataSource): { bytes: number; why: string } {
-  const packed = expect.bytes;
+function onDisk(
+  { unpack, method, url }: DataSource,
+  packed: number | undefined,
+): { bytes: number; why: string } {
   if (packed === undefined)
     return { bytes: unknownObject, why: 'assumed; say its size with expect.bytes, or set resources.disk' };
   if (unpack === 'none') return { bytes: packed, why: 'as it is' };

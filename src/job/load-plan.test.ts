@@ -130,6 +130,15 @@ test('a manifest beside the job file is sent along; one at a URL is not', async 
   assert.deepEqual((await loadPlan(folder)).files, []);
 });
 
+test('the disk for data of this machine comes from its size, without anybody saying it', async (t) => {
+  const folder = await temporaryFolder(t, { 'set.tar': 'x'.repeat(5_000_000) });
+  const { href } = pathToFileURL(path.join(folder, 'set.tar'));
+  await writeFile(path.join(folder, 'updraft.toml'), job('[]', `[data.d]\nurl = "${href}"\n`));
+  const { disk, data } = await loadPlan(folder);
+  assert.deepEqual([disk.bytes, data[0]?.expect], [1_010_000_000, {}]);
+  assert.match(disk.why, /10 MB for data\.d \(unpacked, beside its archive\)/);
+});
+
 test('data of this machine must be there', async (t) => {
   const data = (url: string): string => job('[]', `[data.d]\nurl = "${url}"\n`);
   const folder = await temporaryFolder(t, { 'a b.tar': '' });

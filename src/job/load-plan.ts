@@ -9,7 +9,7 @@ import { makePlan, type Plan, type PlannedFile } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
 import { withEnvironment } from './planned-environment.ts';
 import { valueAt } from './raw-value.ts';
-import { resolveData } from './resolve-data.ts';
+import { bytesHere, resolveData } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import { problemAt, type KeyPath, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { Spec } from './spec.ts';
@@ -52,7 +52,8 @@ export async function loadJobFile(
   if (problems.length > 0) throw new SpecFault(problems);
   const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
   const resources = withEnvironment(spec.resources, environment, saysMemory);
-  return { plan: makePlan({ spec: { ...spec, resources }, file, folder, files, data, environment }), source };
+  const input = { spec: { ...spec, resources }, file, folder, files, data, environment };
+  return { plan: makePlan({ ...input, bytesHere: await bytesHere(data) }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {

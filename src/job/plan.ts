@@ -53,10 +53,13 @@ export interface PlanInput {
   files: PlannedFile[];
   /** The data sources with paths made absolute; by default as in the spec. */
   data?: DataSource[];
+  /** Sizes of those that are files of this machine, by their names. */
+  bytesHere?: ReadonlyMap<string, number>;
   environment?: PlannedEnvironment | undefined;
 }
 
-export function makePlan({ spec, file, folder, files, data = spec.data, environment }: PlanInput): Plan {
+export function makePlan(input: PlanInput): Plan {
+  const { spec, file, folder, files, data = spec.data, bytesHere, environment } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
   return {
@@ -69,7 +72,7 @@ export function makePlan({ spec, file, folder, files, data = spec.data, environm
     files,
     data: planned,
     ...(environment !== undefined && { environment }),
-    disk: estimateDisk(spec.resources.diskBytes, planned, sent, environment?.size),
+    disk: estimateDisk(spec.resources.diskBytes, planned, sent, environment?.size, bytesHere),
   };
 }
 

@@ -31,6 +31,17 @@ export async function resolveData(
   return { ...data, tokenFile };
 }
 
+/** The sizes of the data sources that are files of this machine, by their names. */
+export async function bytesHere(data: readonly DataSource[]): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>();
+  for (const { name, url } of data) {
+    const file = /^file:/i.test(url) ? localPath(url) : undefined;
+    const found = file === undefined ? undefined : await stat(file).catch(() => undefined);
+    if (found?.isFile() === true) sizes.set(name, found.size);
+  }
+  return sizes;
+}
+
 /** Undefined for what names another host, which is no file of ours. */
 function localPath(url: string): string | undefined {
   try {

@@ -146,14 +146,14 @@ test('for people the report has places, fixes and what was looked at; a run goes
 
 test('a submit description is checked with its URLs, its script and its Python files', async (t) => {
   const bench = await ObjectBench.open(t);
-  await bench.publish('demo/x.tar', '123456789');
+  await bench.publish('demo/x.tar', 'x'.repeat(9000));
   const files = {
     'job.sub': `executable = run.sh
 arguments = train.py
 transfer_input_files = train.py, osdf:///demo/x.tar, osdf:///demo/none.tar
 transfer_output_files = model.pt
 request_memory = 1GB
-request_disk = 1GB
+request_disk = 4KB
 log = log
 queue
 `,
@@ -166,6 +166,7 @@ queue
   const shown = answer.findings.map(({ rule, file, line }) => `${rule} ${file ?? ''}:${line ?? 0}`);
   assert.equal(exit, 3);
   assert.ok(shown.includes('object-missing job.sub:3'), shown.join());
+  assert.ok(shown.includes('disk-below-input job.sub:6'), shown.join());
   assert.ok(shown.includes('run-time-download train.py:1'), shown.join());
   assert.ok(
     shown.some((one) => one.startsWith('no-recovery ')),

@@ -10,7 +10,7 @@ import {
   type FileFact,
 } from '../evidence.ts';
 import type { Found, Rule } from '../finding.ts';
-import { showQuantity } from '../quantity.ts';
+import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what travels to the job and back. */
 export const transferRules: Rule<Evidence>[] = [
@@ -43,6 +43,12 @@ export const transferRules: Rule<Evidence>[] = [
     severity: 'warning',
     about: 'The input from the access point is above what the pool advises, for every job anew.',
     check: perBatch(large),
+  },
+  {
+    id: 'disk-below-input',
+    severity: 'error',
+    about: 'Less disk is asked for than the input alone takes.',
+    check: perBatch(diskBelowInput),
   },
   {
     id: 'no-outputs',
@@ -219,6 +225,22 @@ function large(batch: Batch, evidence: Evidence): Found[] {
       message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${title} advises at most ${showQuantity(adviseBytes)}`,
       fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
       place: placeOf(batch, 'transfer_input_files'),
+    },
+  ];
+}
+
+function diskBelowInput(batch: Batch, evidence: Evidence): Found[] {
+  const asked = parseQuantity(valueOf(batch, 'request_disk') ?? '', 'k')?.bytes;
+  const image = valueOf(batch, 'container_image') ?? '';
+  const urls = new Set([...inputsOf(batch), image].filter(isUrl));
+  const fetched = [...urls].reduce((sum, url) => sum + (evidence.objectBytes?.get(url) ?? 0), 0);
+  const needed = sentBytes(batch, evidence) + fetched;
+  if (asked === undefined || isOff(batch) || asked >= needed) return [];
+  return [
+    {
+      message: `${showQuantity(asked)} of disk asked for, and the input alone takes ${showQuantity(needed)}: such jobs are held, or fill the disk of others`,
+      fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, and as much again for what is unpacked and written`,
+      place: placeOf(batch, 'request_disk'),
     },
   ];
 }

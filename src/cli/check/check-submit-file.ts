@@ -13,6 +13,7 @@ import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
+import { sizesByUrl } from './with-sizes.ts';
 import { commandOf, imageOf, objectsOf, sentTexts } from './submit-file-inputs.ts';
 import { withoutTokens, type Looked, type Told, type Unchecked } from './gathered.ts';
 
@@ -42,8 +43,12 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
     askSoftware(cli, question, softwareMs),
     askCondor(cli, file, evidence.submission),
   ]);
+  const objectBytes = sizesByUrl(objects.facts.objects);
   const findings = ordered([
-    ...lintSubmission(evidence).map(({ severity, ...finding }) => ({ ...finding, level: severity })),
+    ...lintSubmission({ ...evidence, objectBytes }).map(({ severity, ...finding }) => ({
+      ...finding,
+      level: severity,
+    })),
     ...findAll(objectRules, objects.facts),
     ...findAll(softwareRules, { uses, software: software.facts }),
     ...pythonDownloads(code),

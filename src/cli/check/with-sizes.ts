@@ -4,10 +4,20 @@ import { environmentSize, packName, type PlannedEnvironment } from '../../job/pl
 
 /** What the servers told of each object's size, by its label. */
 export const sizesOf = (objects: readonly ObjectFact[]): ReadonlyMap<string, number> =>
+  sizesBy(objects, ({ label }) => label);
+
+/** The same by its URL. */
+export const sizesByUrl = (objects: readonly ObjectFact[]): ReadonlyMap<string, number> =>
+  sizesBy(objects, ({ url }) => url);
+
+const sizesBy = (
+  objects: readonly ObjectFact[],
+  nameOf: (object: ObjectFact) => string,
+): ReadonlyMap<string, number> =>
   new Map(
-    objects.flatMap(({ label, servers }) => {
-      const bytes = servers.find(({ status }) => status === 200)?.bytes;
-      return bytes === undefined ? [] : [[label, bytes] as const];
+    objects.flatMap((object) => {
+      const bytes = object.servers.find(({ status }) => status === 200)?.bytes;
+      return bytes === undefined ? [] : [[nameOf(object), bytes] as const];
     }),
   );
 
