@@ -1,3 +1,5 @@
+import { orAborted } from '../base/or-aborted.ts';
+
 /**
  * Lets callers who want the same thing at the same time share one piece of work. Each caller's signal ends only
  * its own wait; the work itself is stopped when nobody waits for it any more.
@@ -36,19 +38,5 @@ export class SharedWork<T> {
 
   #forget(key: string, stop: AbortController): void {
     if (this.#running.get(key)?.stop === stop) this.#running.delete(key);
-  }
-}
-
-async function orAborted<T>(result: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return await result;
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([result, aborted]);
-  } finally {
-    if (stop !== undefined) signal.removeEventListener('abort', stop);
   }
 }

@@ -18,16 +18,3 @@ export async function withDeadline<T>(
     finished.abort();
   }
 }
-
-/** Rejects with the signal's reason as soon as it aborts, whatever `promise` does. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) {
-      abort();
-      return;
-    }
-    signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
-}

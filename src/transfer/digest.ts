@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { parseDigestHeader, type Digests } from '../federation/digest-header.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import { algorithms, type Algorithm } from './hasher.ts';
 import { requestObject } from './object-request.ts';
@@ -37,7 +38,7 @@ export async function askObject(
     await connection.body(() => undefined);
     pool.give(url, connection);
     if (head.status !== 200) return undefined;
-    const best = bestDigest(head.headers.get('digest') ?? '');
+    const best = bestDigest(head.headers.get('digest'));
     const length = head.headers.get('content-length');
     return {
       size: length === undefined ? undefined : Number(length),
@@ -48,29 +49,17 @@ export async function askObject(
   }
 }
 
-/** The digest to prefer of a `Digest` field; what is mislabelled or unknown is passed over. */
-export function bestDigest(field: string): { algorithm: Algorithm; hex: string } | undefined {
-  const offered = new Map<string, string>();
-  for (const item of field.split(',')) {
-    const at = item.indexOf('=');
-    if (at > 0) offered.set(item.slice(0, at).trim().toLowerCase(), item.slice(at + 1).trim());
-  }
+const nameOf: Record<Algorithm, keyof Digests> = {
+  ...{ 'sha-256': 'sha256', sha: 'sha1' },
+  ...{ crc32c: 'crc32c', crc32: 'crc32', md5: 'md5', adler32: 'adler32' },
+};
+
+/** The digest to prefer of a `Digest` field. */
+export function bestDigest(field: string | undefined): { algorithm: Algorithm; hex: string } | undefined {
+  const offered = parseDigestHeader(field);
   for (const algorithm of algorithms) {
-    const value = offered.get(algorithm);
-    const hex = value === undefined ? undefined : toHex(algorithm, value);
+    const hex = offered[nameOf[algorithm]];
     if (hex !== undefined) return { algorithm, hex };
   }
   return undefined;
-}
-
-const hashBytes: Partial<Record<Algorithm, number>> = { 'sha-256': 32, sha: 20, md5: 16 };
-
-/** Checksums come in hex, leading zeros optional, or in base64 from old servers; hashes in base64 or hex. */
-function toHex(algorithm: Algorithm, value: string): string | undefined {
-  const bytes = hashBytes[algorithm] ?? 4;
-  if (bytes === 4 && /^[0-9a-f]{1,8}$/i.test(value)) return value.toLowerCase().padStart(8, '0');
-  if (value.length === bytes * 2 && /^[0-9a-f]+$/i.test(value)) return value.toLowerCase();
-  if (!/^[0-9a-z+/]+={0,2}$/i.test(value)) return undefined;
-  const decoded = Buffer.from(value, 'base64');
-  return decoded.length === bytes ? decoded.toString('hex') : undefined;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../test/agent/manual-clock.ts';
 import { Fault } from '../fault/fault.ts';
-import { orAborted } from './deadline.ts';
+import { orAborted } from '../base/or-aborted.ts';
 import { Lanes } from './lanes.ts';
 import { Roster, type Source } from './roster.ts';
 import { Segments, type Piece } from './segments.ts';

@@ -1,7 +1,8 @@
 import type { Clock } from '../base/clock.ts';
+import { orAborted } from '../base/or-aborted.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import type { ConnectionPool } from './connection-pool.ts';
-import { orAborted, withDeadline } from './deadline.ts';
+import { withDeadline } from './deadline.ts';
 import type { HttpConnection } from './http-connection.ts';
 import type { ResponseHead } from './response-head.ts';
 

@@ -1,6 +1,6 @@
+import { orAborted } from '../base/or-aborted.ts';
 import { Fault } from '../fault/fault.ts';
 import { checkAnswer, isRefusal, type Accepted } from './check-answer.ts';
-import { orAborted } from './deadline.ts';
 import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
 import type { BodyEnd } from './http-connection.ts';
 import type { Lane } from './lane.ts';
