@@ -7,9 +7,12 @@ export interface Expected {
   bytes?: number;
 }
 
+/** Beyond twice what is expected, and this, no entry that replaces an earlier one can make up for the surplus. */
+const slack = { files: 1000, bytes: 128 << 20 };
+
 /**
- * Counts what comes out of an archive and stops it as soon as it is more than allowed or possible. What is expected
- * is compared at the end, since a later entry may replace an earlier one.
+ * Counts what comes out of an archive and stops it as soon as it is more than allowed or possible, or far more than
+ * expected. Whether it is exactly what is expected is seen at the end, since a later entry may replace an earlier one.
  */
 export class Budget {
   files = 0;
@@ -31,6 +34,7 @@ export class Budget {
 
   addEntry(): void {
     this.#entries++;
+    this.#stopFarBeyond('files', this.files);
     if (this.#entries > this.#limits.entries)
       throw new Fault(
         'archive-unsafe',
@@ -49,6 +53,7 @@ export class Budget {
   addBytes(bytes: number): void {
     this.bytes += bytes;
     this.#written += bytes;
+    this.#stopFarBeyond('bytes', this.bytes);
     this.#check(0);
   }
 
@@ -74,9 +79,19 @@ export class Budget {
   #compare(what: 'files' | 'bytes', found: number): void {
     const expected = this.#expect[what];
     if (expected === undefined || expected === found) return;
-    throw new Fault(
+    throw this.#unexpected(what, found.toLocaleString('en-US'), expected);
+  }
+
+  #stopFarBeyond(what: 'files' | 'bytes', found: number): void {
+    const expected = this.#expect[what];
+    if (expected === undefined || found <= 2 * expected + slack[what]) return;
+    throw this.#unexpected(what, `more than ${(2 * expected).toLocaleString('en-US')}`, expected);
+  }
+
+  #unexpected(what: 'files' | 'bytes', found: string, expected: number): Fault {
+    return new Fault(
       'data-unexpected',
-      `${this.#archive}: holds ${found.toLocaleString('en-US')} ${what} where ${expected.toLocaleString('en-US')} are expected`,
+      `${this.#archive}: holds ${found} ${what} where ${expected.toLocaleString('en-US')} are expected`,
       { about: this.#archive, fix: 'If the data changed on purpose, change `expect` in the job file.' },
     );
   }

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Budget } from './budget.ts';
+import { usualLimits } from './limits.ts';
+
+test('what is far more than expected is stopped while it comes; a surplus that may be replaced is not', () => {
+  const bytes = new Budget('a.tar', { bytes: 1e9 }, usualLimits);
+  bytes.addBytes(2e9);
+  assert.throws(() => bytes.addBytes(1e9), {
+    kind: 'data-unexpected',
+    message: 'a.tar: holds more than 2,000,000,000 bytes where 1,000,000,000 are expected',
+  });
+  const files = new Budget('a.tar', { files: 5 }, usualLimits);
+  for (let file = 0; file < 1000; file++) files.addFile();
+  assert.throws(() => files.settle(), { message: 'a.tar: holds 1,000 files where 5 are expected' });
+  assert.throws(() => {
+    for (let file = 0; file < 1000; file++) files.addFile();
+  }, /holds more than 10 files where 5 are expected/);
+});
+
+test('entries that replace earlier ones do not count twice', () => {
+  const budget = new Budget('a.tar', { files: 1, bytes: 10 }, usualLimits);
+  for (let time = 0; time < 3; time++) {
+    budget.addFile();
+    budget.addBytes(10);
+    if (time < 2) budget.removeFile(10);
+  }
+  budget.settle();
+});
