@@ -37,7 +37,7 @@ export async function planOf(
   await cp(path.join('examples', example), folder, { recursive: true });
   for (const file of sent) await cp(file, path.join(folder, path.basename(file)));
   const settings = at.isTiny ? [...set, ...tiny] : set;
-  return await loadPlan(folder, { with: path.resolve(`bench/gpu/jobs/${example}.toml`), set: settings });
+  return await loadPlan(folder, { with: [path.resolve(`bench/gpu/jobs/${example}.toml`)], set: settings });
 }
 
 export const onCores = ({ cores }: Workload): string[] =>

@@ -9,7 +9,7 @@ export const jobFileArgument = ['[folder|file]', 'the job file, or the folder th
 export function jobFileWord(where: string, options: JobFileOptions = {}): string {
   const words = [
     ...(where === '.' ? [] : [where]),
-    ...(options.with === undefined ? [] : ['--with', options.with]),
+    ...(options.with ?? []).flatMap((one) => ['--with', one]),
     ...(options.set ?? []).flatMap((one) => ['--set', one]),
     ...(options.pool === undefined ? [] : ['--pool', options.pool]),
   ];
@@ -18,7 +18,7 @@ export function jobFileWord(where: string, options: JobFileOptions = {}): string
 
 /** What a command line may say instead of the job file. */
 export interface JobFileOptions {
-  with?: string;
+  with?: string[];
   set?: string[];
   pool?: string;
 }
@@ -26,16 +26,20 @@ export interface JobFileOptions {
 export function jobFileOptions(command: Command): Command {
   const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
   return command
-    .option('--with <file>', "a second job file, whose values count instead of the first one's")
+    .option(
+      '--with <file>',
+      "another job file, whose values count instead of the first one's (repeatable)",
+      collect,
+    )
     .option('--set <key=value>', "a value that counts instead of the file's, as in --set run.jobs=2", collect)
     .option('--pool <name>', 'where to run it: short for --set run.pool=<name>');
 }
 
 /** The options as `loadPlan` takes them. */
 export function layersOf({
-  with: second,
+  with: files = [],
   set = [],
   pool,
 }: JobFileOptions): Pick<LoadOptions, 'with' | 'set'> {
-  return { with: second, set: pool === undefined ? set : [...set, `run.pool=${JSON.stringify(pool)}`] };
+  return { with: files, set: pool === undefined ? set : [...set, `run.pool=${JSON.stringify(pool)}`] };
 }

@@ -38,6 +38,16 @@ test('a folder or a file gives the plan, its files with sizes and hashes, folder
   assert.deepEqual(await loadPlan('updraft.toml', { cwd: folder }), plan);
 });
 
+test('several more job files may be named, and of two that say the same the later counts', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'updraft.toml': job('[]', '[resources]\ncpus = 1\ngpus = 1\n'),
+    'small.toml': '[resources]\ncpus = 2\ngpus = 0\n',
+    'mine.toml': '[resources]\ncpus = 3\n',
+  });
+  const { resources } = await loadPlan('.', { cwd, with: ['small.toml', 'mine.toml'] });
+  assert.deepEqual([resources.cpus, resources.gpus], [3, 0]);
+});
+
 test('missing files are named with their line and key, all of them', async (t) => {
   const folder = await temporaryFolder(t, {
     'updraft.toml': job('["train.py", "gone.py", "*.csv"]'),

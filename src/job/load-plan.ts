@@ -20,9 +20,9 @@ export interface LoadOptions {
   cwd?: string;
   /** What `~` stands for in `token_file`. */
   home?: string | undefined;
-  /** A second job file whose values count instead of the first one's; its paths are taken from the first one's folder. */
-  with?: string | undefined;
-  /** `key=value`, each of which counts instead of both. */
+  /** Job files whose values count instead of those before them; their paths are taken from the first one's folder. */
+  with?: string[];
+  /** `key=value`, each of which counts instead of all files. */
   set?: string[];
 }
 
@@ -58,9 +58,9 @@ export async function loadJobFile(
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {
   const settings = (options.set ?? []).map(layerOfSetting);
-  if (options.with === undefined) return settings;
-  const second = path.resolve(cwd, options.with);
-  return [{ file: shownPath(cwd, second), text: await readText(second) }, ...settings];
+  const files = (options.with ?? []).map((file) => path.resolve(cwd, file));
+  const texts = files.map(async (file) => ({ file: shownPath(cwd, file), text: await readText(file) }));
+  return [...(await Promise.all(texts)), ...settings];
 }
 
 /** As the user would type it: relative where that is shorter. */
