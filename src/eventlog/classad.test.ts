@@ -36,3 +36,14 @@ test('lines that are no attributes are left out', () => {
     'A.b': 'c = d',
   });
 });
+
+test('strings are read by the syntax they are in, as HTCondor wrote them of one and the same batch name', () => {
+  const name = 'café "x" \\ y';
+  assert.deepEqual(parseAdValue(String.raw`[ JobBatchName = "caf\303\251 \"x\" \\ y" ]`), {
+    JobBatchName: name,
+  });
+  assert.deepEqual(parseAdLines([String.raw`JobBatchName = "café \"x\" \ y"`, String.raw`Iwd = "C:\new"`]), {
+    JobBatchName: name,
+    Iwd: String.raw`C:\new`,
+  });
+});

@@ -14,9 +14,12 @@ const literal =
 const attributeName = /\s*('[^']*'|[A-Za-z_]\w*)\s*=(?![=?!])/y;
 const deepest = 64;
 
-/** The value of `text`, as the right side of an attribute is written. */
-export function parseAdValue(text: string): AdValue {
-  const reader = new Reader(text);
+/**
+ * The value of `text`, as the right side of an attribute is written. In strings of the `old` syntax, that of attributes a
+ * line each, a backslash is one, but before a quote.
+ */
+export function parseAdValue(text: string, syntax: 'new' | 'old' = 'new'): AdValue {
+  const reader = new Reader(text, syntax === 'new' ? unescape : unescapeOld);
   const value = reader.value(0);
   return reader.failed || reader.at < text.length ? { expression: text.trim() } : value;
 }
@@ -26,7 +29,7 @@ export function parseAdLines(lines: readonly string[]): Ad {
   const ad: Ad = {};
   for (const line of lines) {
     const [, name, value] = /^\s*([A-Za-z_][\w.]*)\s*=\s*(.*)$/s.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) setAttribute(ad, name, parseAdValue(value));
+    if (name !== undefined && value !== undefined) setAttribute(ad, name, parseAdValue(value, 'old'));
   }
   return ad;
 }
@@ -45,9 +48,11 @@ class Reader {
   readonly text: string;
   at = 0;
   failed = false;
+  readonly #unescape: (text: string) => string;
 
-  constructor(text: string) {
+  constructor(text: string, unescapeString: (text: string) => string) {
     this.text = text;
+    this.#unescape = unescapeString;
   }
 
   value(depth: number): AdValue {
@@ -55,7 +60,7 @@ class Reader {
     const match = literal.exec(this.text);
     if (match) {
       this.at = literal.lastIndex;
-      if (match[1] !== undefined) return unescape(match[1]);
+      if (match[1] !== undefined) return this.#unescape(match[1]);
       if (match[2] !== undefined) return Number(match[2]);
       const word = match[3]?.toLowerCase();
       return word === 'undefined' ? undefined : word === 'true';
@@ -101,7 +106,20 @@ class Reader {
 
 const escapes: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f' };
 
+/** What is not ASCII may stand there as the octal numbers of its bytes in UTF-8. */
 function unescape(text: string): string {
   if (!text.includes('\\')) return text;
-  return text.replaceAll(/\\(.)/gs, (_, mark: string) => escapes[mark] ?? mark);
+  return text.replaceAll(/((?:\\[0-3][0-7]{2})+)|\\(.)/gs, (_, octal: string | undefined, mark: string) =>
+    octal === undefined ? (escapes[mark] ?? mark) : bytesOf(octal).toString('utf8'),
+  );
 }
+
+const bytesOf = (octal: string): Buffer =>
+  Buffer.from(
+    octal
+      .slice(1)
+      .split('\\')
+      .map((digits) => Number.parseInt(digits, 8)),
+  );
+
+const unescapeOld = (text: string): string => text.replaceAll('\\"', '"');
