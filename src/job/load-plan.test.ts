@@ -44,8 +44,8 @@ test('several more job files may be named, and of two that say the same the late
     'small.toml': '[resources]\ncpus = 2\ngpus = 0\n',
     'mine.toml': '[resources]\ncpus = 3\n',
   });
-  const { resources } = await loadPlan('.', { cwd, with: ['small.toml', 'mine.toml'] });
-  assert.deepEqual([resources.cpus, resources.gpus], [3, 0]);
+  const { spec } = await loadPlan('.', { cwd, with: ['small.toml', 'mine.toml'] });
+  assert.deepEqual([spec.resources.cpus, spec.resources.gpus], [3, 0]);
 });
 
 test('missing files are named with their line and key, all of them', async (t) => {
