@@ -10,7 +10,7 @@ import { NoAnswer } from './no-answer.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
 import type { Request } from './request.ts';
-import type { TokenChoice, Tokens } from './token.ts';
+import { howToGet, type TokenChoice, type Tokens } from './token.ts';
 import type { TokenUse } from './token-claims.ts';
 
 /** What finding an object in a federation takes. */
@@ -51,6 +51,7 @@ export async function locateFederated(
     url: url.text,
     servers,
     requireToken: answer.requireToken,
+    tokenFix: howToGet(use),
     ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
     ...(answer.collectionsUrl === undefined
       ? {}

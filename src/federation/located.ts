@@ -15,6 +15,8 @@ export interface Located {
   servers: ObjectServer[];
   namespace?: string;
   requireToken: boolean;
+  /** How to get a token for this use, where a federation says who gives them out. */
+  tokenFix?: string;
   /** URL of the object at the server that lists collections (WebDAV), if there is one. */
   collectionsUrl?: string;
   /**

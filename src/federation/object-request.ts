@@ -55,7 +55,7 @@ export async function requestPatiently(
     try {
       const answer = await requestObject(located, request, options);
       if (!mayPass(answer.status)) return { done: answer };
-      return refused(located.url, request.server, answer, { now: clock.now(), patienceMs });
+      return refused(located, request.server, answer, { now: clock.now(), patienceMs });
     } catch (error) {
       const isRefused = error instanceof NoAnswer && error.reason === 'refused';
       return silent(located.url, error, isRefused ? refusedMs : patienceMs);
@@ -65,14 +65,14 @@ export async function requestPatiently(
 
 /** What a refusal means for the next try. */
 export function refused(
-  object: string,
+  { url: object, tokenFix }: Located,
   { host }: ObjectServer,
   { status, headers }: ControlAnswer,
   { now, patienceMs }: { now: number; patienceMs: number },
 ): Try<never> {
   const afterMs = retryAfterMs(headers['retry-after'], now);
   const wait = afterMs === undefined ? {} : { retryAfterSeconds: Math.ceil(afterMs / 1000) };
-  const failed = statusFault(status, { object, host, ...wait });
+  const failed = statusFault(status, { object, host, tokenFix, ...wait });
   return { failed, again: mayPass(status), patienceMs, ...(afterMs === undefined ? {} : { afterMs }) };
 }
 

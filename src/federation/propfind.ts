@@ -23,7 +23,8 @@ export async function propfind(located: Located, options: ObjectOptions, depth: 
   const request = { method: 'PROPFIND' as const, server, headers: { Depth: depth }, maxBody: largestListing };
   const answer = await requestPatiently(located, request, options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
-  if (answer.status !== 207) throw statusFault(answer.status, { object: located.url, host: server.host });
+  if (answer.status !== 207)
+    throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });
   const resources = parseMultistatus(answer.body);
   if (resources === undefined)
     throw new Fault('data-wrong', `${located.url}: ${server.host} answers a listing with something else`, {

@@ -84,7 +84,7 @@ async function tryPut(upload: Upload, server: ObjectServer, isGuarded: boolean):
     const { answer, digests } = await send(upload, server, isGuarded);
     if (answer.status === 200 || answer.status === 201 || answer.status === 204) return { done: digests };
     if (answer.status === 412) return { failed: exists(located.url), again: false, patienceMs };
-    return refused(located.url, server, answer, { now: options.federation.wire.clock.now(), patienceMs });
+    return refused(located, server, answer, { now: options.federation.wire.clock.now(), patienceMs });
   } catch (error) {
     return silent(located.url, error, patienceMs);
   }

@@ -47,7 +47,8 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
       const answer = await requestObject(located, { method: 'HEAD', server }, options);
       if (answer.status === 200) return await fromHead(located, server, answer, options);
       answers.push({ server, status: answer.status });
-      worst = worse(worst, statusFault(answer.status, { object: located.url, host: server.host }));
+      const { url: object, tokenFix } = located;
+      worst = worse(worst, statusFault(answer.status, { object, host: server.host, tokenFix }));
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
       answers.push({ server, status: undefined });

@@ -8,11 +8,17 @@ interface StatusContext {
   host: string;
   /** Seconds from a `Retry-After` header. */
   retryAfterSeconds?: number;
+  /** What helps where a token is refused. */
+  tokenFix?: string | undefined;
 }
 
 /** What a server's refusal means; for statuses that are no success. */
-export function statusFault(status: number, { object, host, retryAfterSeconds }: StatusContext): Fault {
-  const [kind, what, fix] = meaning(status);
+export function statusFault(
+  status: number,
+  { object, host, retryAfterSeconds, tokenFix }: StatusContext,
+): Fault {
+  const [kind, what, usualFix] = meaning(status);
+  const fix = kind === 'token-refused' ? (tokenFix ?? usualFix) : usualFix;
   return new Fault(kind, `${object}: ${host} ${what} (status ${status})`, {
     about: object,
     ...(fix === undefined ? {} : { fix }),

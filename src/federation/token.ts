@@ -82,7 +82,8 @@ function missing(use: TokenUse, looked: string[]): Fault {
   );
 }
 
-function howToGet(use: TokenUse): string {
+/** What to do about a token that is missing, old or refused. */
+export function howToGet(use: TokenUse): string {
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
   const scope = use.verb === 'PUT' ? 'storage.create' : 'storage.read';
   return `get a token with scope ${scope}${from}, put it in a file and set BEARER_TOKEN_FILE to its name; in an HTCondor job use \`use_oauth_services\``;

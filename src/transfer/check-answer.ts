@@ -17,6 +17,8 @@ export interface Asked {
   name: string;
   offset: number;
   tokenSent: boolean;
+  /** What helps where the token is refused. */
+  tokenFix: string | undefined;
   /** Bytes of an earlier attempt are to be continued: it must be shown that the object is still the same. */
   confirm: boolean;
   /** A server that ignores Range may be read from its first byte and the part we have skipped. */
@@ -141,7 +143,7 @@ function refusal(head: ResponseHead, asked: Asked): Setback {
   if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, said);
   if (status === 401 || status === 403)
     return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, said, {
-      fix: 'get a token that lets you read this path, and see with `updraft stat URL` who gives them out',
+      fix: asked.tokenFix ?? 'get a token that lets you read this path',
     });
   if (status === 504)
     return setback('filling', 'transfer-stalled', asked, `${said}: still waiting for the origin`);

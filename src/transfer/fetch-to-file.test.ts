@@ -714,7 +714,7 @@ test('a disk without room for the object is found before the first byte', async 
         }),
     },
   ]);
-  await fails(s.fetch(), 'disk-full', /900000000000000 bytes needed, \d+ free/);
+  await fails(s.fetch(), 'disk-full', /900,000,000,000,000 bytes needed, [\d,]+ free/);
 });
 
 test('objects at file: URLs are copied with the same proofs', async (t) => {

@@ -72,7 +72,9 @@ export class PartFile {
       const needed = size - fs.fstatSync(this.#fd).blocks * 512;
       const free = bavail * bsize;
       if (needed <= free) return;
-      throw new Fault('disk-full', `${path.dirname(this.path)}: ${needed} bytes needed, ${free} free`, {
+      const folder = path.dirname(this.path);
+      const [most, left] = [needed, free].map((bytes) => bytes.toLocaleString('en-US'));
+      throw new Fault('disk-full', `${folder}: ${most} bytes needed, ${left} free`, {
         about: this.path,
         fix: 'Free some space there, or choose a folder on a larger disk.',
       });

@@ -80,7 +80,8 @@ async function askRange(
 
 function askedOf({ piece, source }: Lane) {
   const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';
-  return { host: source.server.host, name, offset: piece.position, maySkip: source.noRanges };
+  const { tokenFix } = source.located;
+  return { host: source.server.host, name, offset: piece.position, maySkip: source.noRanges, tokenFix };
 }
 
 function takeInto(

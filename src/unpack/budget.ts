@@ -103,7 +103,7 @@ export class Budget {
         'disk-full',
         `${this.#archive}: needs at least ${needed.toLocaleString('en-US')} bytes unpacked, ` +
           `and the disk had ${this.#free.toLocaleString('en-US')} free`,
-        { about: this.#archive, fix: 'Ask for more disk for this job.' },
+        { about: this.#archive, fix: 'Make room there; for a job, ask for more disk.' },
       );
   }
 }

@@ -48,7 +48,7 @@ function diskFull(error: NodeJS.ErrnoException, folder: string, written: number)
   return new Fault(
     'disk-full',
     `${what}: unpacked ${written.toLocaleString('en-US')} bytes into ${folder}${left}`,
-    { about: folder, fix: 'Ask for more disk for this job.', cause: error },
+    { about: folder, fix: 'Make room there; for a job, ask for more disk.', cause: error },
   );
 }
 

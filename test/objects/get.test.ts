@@ -19,7 +19,7 @@ test('an object becomes a file, is proven, and is not fetched twice', async (t) 
   assert.equal(first.exit, 0, first.err);
   assert.match(first.out, /^set\.bin: 3 MB in .*; from 127\.0\.0\.1:\d+.*; verified: digest\n$/);
   assert.deepEqual(await readFile(bench.at('set.bin')), bytes);
-  const again = await bench.updraft(['get', 'osdf:///demo/set.bin', './']);
+  const again = await bench.updraft(['get', 'osdf:///demo/set.bin', 'osdf:///demo/set.bin', './']);
   assert.match(again.out, /^set\.bin: 3 MB, already there; verified: digest\n$/);
   assert.deepEqual(await readdir(bench.cwd), ['set.bin']);
 });
@@ -125,6 +125,10 @@ test('tokens are looked for, and what is wrong with them is told without showing
     clock: fastClock(20),
   });
   assert.equal(other.exit, 94, other.err);
+  assert.match(
+    other.err,
+    /token has no scope for read of \/x[^]*fix: get a token with scope storage\.read from https:/,
+  );
   for (const { out, err } of [none, old, other]) assert.doesNotMatch(out + err, /eyJ/);
 });
 
@@ -164,7 +168,7 @@ test('a disk without room is found before anything is fetched', async (t) => {
   await bench.publish('demo/x', 2_000_000);
   const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x', `${disk}/`]);
   assert.equal(exit, 107);
-  assert.match(err, /2000000 bytes needed, \d+ free/);
+  assert.match(err, /2,000,000 bytes needed, [\d,]+ free/);
   assert.deepEqual(await readdir(disk), []);
 });
 

@@ -63,8 +63,7 @@ export async function listItems(
             : path.join(folder, objectName(url, cli.env)),
       });
   }
-  refuseClashes(items);
-  return items;
+  return withoutClashes(items);
 }
 
 function isRecursive(url: string, cli: Cli): boolean {
@@ -87,15 +86,17 @@ async function targetFolder(
   return into !== undefined || urls.length > 1 || named.endsWith('/') || isFolder ? folder : undefined;
 }
 
-function refuseClashes(items: readonly GetItem[]): void {
+/** What is asked for twice is fetched once. */
+function withoutClashes(items: readonly GetItem[]): GetItem[] {
   const seen = new Map<string, string>();
   for (const { url, target } of items) {
     const other = seen.get(target);
-    if (other !== undefined)
+    if (other !== undefined && other !== url)
       throw new Fault('usage', `${other} and ${url} would both become ${target}`, {
         about: target,
         fix: 'fetch them into different folders',
       });
     seen.set(target, url);
   }
+  return [...seen].map(([target, url]) => ({ url, target }));
 }

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
+import type { FaultKind } from '../../fault/kinds.ts';
 import { withoutSecrets } from '../../base/without-secrets.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
@@ -81,9 +82,12 @@ export function endWith(
   throw new ToldFault(worst.fault);
 }
 
+/** Faults that stay until somebody does something about them, whatever another machine might do. */
+const lasting = new Set<FaultKind>(['object-missing', 'token-expired', 'scratch-unusable']);
+
 /** Whether the same command again has a chance. */
 function mayHelp({ kind, info }: Fault): boolean {
-  return info.retry !== 'never' && kind !== 'object-missing';
+  return info.retry !== 'never' && !lasting.has(kind);
 }
 
 /** A path as short as it can be said from here, and safe on a terminal: servers choose names. */
