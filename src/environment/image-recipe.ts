@@ -28,7 +28,8 @@ function installing(input: RecipeInput): string[] {
     `cd ${app}`,
     `pixi install --locked --environment ${environment}${named}`,
     compiling(input),
-    `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} --shell bash; echo 'exec "$@"'; } > ${app}/entry.sh`,
+    // Unless told not to, it would install once more, for the platform that the building machine is.
+    `{ echo '#!/bin/bash'; pixi shell-hook --environment ${environment} --shell bash --no-install; echo 'exec "$@"'; } > ${app}/entry.sh`,
     `chmod 755 ${app}/entry.sh`,
   ];
 }

@@ -33,7 +33,8 @@ export function makeConda(
   const stem = `${name}-${version}-${build}`;
   const index = {
     ...{ name, version, build, depends, constrains, subdir },
-    build_number: 0,
+    // As conda-forge writes it: the last number of the build string, higher for GPU builds.
+    build_number: Number(/_(\d+)$/.exec(build)?.[1] ?? 0),
     ...(subdir === 'noarch' ? { noarch: 'generic' } : { arch: 'x86_64', platform: 'linux' }),
   };
   const paths = Object.entries(files).map(([file, text]) => ({

@@ -1,7 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { shellQuote } from '../../base/shell-quote.ts';
 import { refuseSources } from '../../environment/from-source.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
@@ -14,7 +13,7 @@ import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 import { hashFile } from './hash-file.ts';
 import { runTool } from './run-tool.ts';
-import { fileStem, openWorkspace, withChoice, type Choice } from './workspace.ts';
+import { chosenWords, fileStem, openWorkspace, withChoice, type Choice } from './workspace.ts';
 
 interface Options extends Choice {
   write?: true;
@@ -67,7 +66,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
     await write(cli, path.join(folder, '.dockerignore'), '.pixi\n', false).catch(() => undefined);
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, folder, `${fileStem(workspace, options.environment)}.sif`);
-  else tellNext(cli, `${word === '.' ? '' : ` ${shellQuote(word)}`} -e ${shellQuote(options.environment)}`);
+  else tellNext(cli, chosenWords(word, facts));
 }
 
 /** Names stand in commands of the recipe. */

@@ -11,7 +11,7 @@ import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 import { archiveText, factsText } from './facts-text.ts';
-import { openWorkspace } from './workspace.ts';
+import { chosenWords, openWorkspace } from './workspace.ts';
 
 interface Options {
   environment?: string;
@@ -55,9 +55,7 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
 }
 
 function tellNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
-  const argument = word === '.' ? '' : ` ${shellQuote(word)}`;
-  const platform = first.platform === 'linux-64' ? '' : ` -p ${shellQuote(first.platform)}`;
-  const chosen = `${argument} -e ${shellQuote(first.environment)}${platform}`;
+  const chosen = chosenWords(word, first);
   nextCommands(cli, [
     ...(areMore ? [[`updraft env show${chosen}`, 'all about one environment'] as const] : []),
     [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],

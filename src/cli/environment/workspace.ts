@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { findManifest, loadWorkspace, type Workspace } from '../../environment/load-workspace.ts';
 import type { Cli } from '../cli.ts';
 
@@ -13,7 +14,15 @@ export function withChoice(command: Command): Command {
   return command
     .argument('[workspace]', 'a pixi.toml or pyproject.toml, or the folder that holds one', '.')
     .option('-e, --environment <name>', 'environment of the workspace', 'default')
-    .option('-p, --platform <name>', 'platform of the workers', 'linux-64');
+    .option('-p, --platform <name>', 'platform of the workers', usualPlatform);
+}
+
+const usualPlatform = 'linux-64';
+
+/** The words by which another command means the same environment. */
+export function chosenWords(workspace: string, { environment, platform }: Choice): string {
+  const argument = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
+  return `${argument} -e ${shellQuote(environment)}${platform === usualPlatform ? '' : ` -p ${shellQuote(platform)}`}`;
 }
 
 /** The manifest that a word of the command line means, as the user would write it. */
