@@ -45,7 +45,8 @@ test('a training that goes on after its checkpoint is shown to, with the time it
 });
 
 test('a training that begins again fails the proof, and is told that it does not read its checkpoint', () => {
-  const proof = find(proofsOf(evidence([epoch(1), epoch(2)])), 'training resumed');
+  const accuracy: AgentBody = { kind: 'progress', accuracy: 0.1 };
+  const proof = find(proofsOf(evidence([accuracy, epoch(1), epoch(2)])), 'training resumed');
   assert.equal(proof?.result, 'failed');
   assert.match(
     `${proof.said} ${proof.fix ?? ''}`,

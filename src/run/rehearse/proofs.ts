@@ -118,8 +118,11 @@ type Progress = Extract<AgentEntry, { kind: 'progress' }>;
 
 function resumed({ journals, checkpoint }: Evidence, eviction: Eviction): Proof {
   const name = 'training resumed';
+  // A training may tell its accuracy before it tells where it is.
   const told = (attempt: number): Progress[] =>
-    (journals.get(attempt) ?? []).filter((entry) => entry.kind === 'progress');
+    (journals.get(attempt) ?? [])
+      .filter((entry) => entry.kind === 'progress')
+      .filter(({ epoch, step }) => epoch !== undefined || step !== undefined);
   const [before, after] = [told(eviction.attempt), told(eviction.attempt + 1)];
   const [from, first] = [before[0], after[0]];
   const checked = journals.get(eviction.attempt + 1)?.find((entry) => entry.kind === 'resume-checked');
