@@ -2,6 +2,7 @@ import { globSync, readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
+import { errorReason } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUrl, listOf, type Evidence, type FileFact, type Usage, type WrapperText } from './evidence.ts';
 import { parseSubmit } from './parse-submit.ts';
@@ -28,15 +29,11 @@ export async function survey(options: SurveyOptions): Promise<Evidence> {
   const { file, env, now, version, limits, usage } = options;
   const folder = path.dirname(file);
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new Fault(
-      'file-invalid',
-      `the submit description ${file} cannot be read: ${(error as Error).message}`,
-      {
-        fix: 'name the file that you would give to condor_submit',
-        about: file,
-        cause: error,
-      },
-    );
+    throw new Fault('file-invalid', `the submit description ${file} cannot be read: ${errorReason(error)}`, {
+      fix: 'name the file that you would give to condor_submit',
+      about: file,
+      cause: error,
+    });
   });
   const submission = parseSubmit(text, {
     file: path.basename(file),

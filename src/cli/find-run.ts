@@ -4,6 +4,7 @@ import { printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
+import { lookAt } from '../job/look-at.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {
@@ -19,7 +20,8 @@ export interface FoundRun {
 export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
   if (word !== undefined) {
     const folder = path.resolve(cwd, word);
-    if (await isRun(folder)) return { folder, argument: shellQuote(word) };
+    const journal = await lookAt(path.join(folder, runFiles.journal));
+    if (journal?.isFile() === true) return { folder, argument: shellQuote(word) };
   }
   const around = word === undefined ? await runAround(cwd) : undefined;
   const folder = around ?? choose(await runsAbove(cwd), word, cwd);

@@ -12,6 +12,7 @@ import type { Cli } from './cli.ts';
 import { buildProgram } from './build-program.ts';
 import { withMiniPool } from './mini/with-mini-pool.ts';
 import { showFault } from './show-fault.ts';
+import { systemFault } from './system-fault.ts';
 import { terminalOf } from './terminal.ts';
 
 async function world(): Promise<Cli> {
@@ -81,7 +82,7 @@ async function main(argv: string[]): Promise<number> {
     return Number(process.exitCode ?? 0);
   } catch (thrown) {
     if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
-    const fault = asFault(thrown);
+    const fault = systemFault(thrown) ?? asFault(thrown);
     showFault(cli, fault, argv.includes('--json'));
     return fault.info.exit;
   }

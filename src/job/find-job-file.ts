@@ -1,11 +1,12 @@
-import { readdir, stat } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { jobFileNames } from './layout.ts';
+import { lookAt } from './look-at.ts';
 
 /** The job file that a path means: the file itself, or the one in the folder. */
 export async function findJobFile(folderOrFile: string): Promise<string> {
-  const info = await stat(folderOrFile).catch(() => undefined);
+  const info = await lookAt(folderOrFile);
   if (info === undefined)
     throw new Fault('file-invalid', `${folderOrFile}: no such file or folder`, {
       about: folderOrFile,

@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
+import { errorReason } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
@@ -77,11 +78,15 @@ function newId(clock: Clock): string {
 }
 
 function cannotCreate(runs: string, error: unknown): Fault {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   const full = code === 'ENOSPC' || code === 'EDQUOT';
-  return new Fault(full ? 'disk-full' : 'file-invalid', `no run can be made in ${runs}: ${message}`, {
-    fix: full ? 'free some space there' : `make ${runs} a folder you can write in`,
-    about: runs,
-    cause: error,
-  });
+  return new Fault(
+    full ? 'disk-full' : 'file-invalid',
+    `no run can be made in ${runs}: ${errorReason(error)}`,
+    {
+      fix: full ? 'free some space there' : `make ${runs} a folder you can write in`,
+      about: runs,
+      cause: error,
+    },
+  );
 }

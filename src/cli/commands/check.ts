@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -7,6 +6,7 @@ import { loadJobFile } from '../../job/load-plan.ts';
 import { checkPlan, type Checked, type CheckOptions } from '../check/check-plan.ts';
 import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
+import { lookAt } from '../../job/look-at.ts';
 import type { Cli } from '../cli.ts';
 import {
   jobFileArgument,
@@ -67,7 +67,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
 
 /** Neither a folder nor named like a job file: what people give to condor_submit may be called anything. */
 async function isSubmitFile(file: string): Promise<boolean> {
-  const found = await stat(file).catch(() => undefined);
+  const found = await lookAt(file);
   return found?.isFile() === true && !/\.(toml|ya?ml)$/i.test(file);
 }
 

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
+import { errorReason } from '../../base/error-reason.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { accessPointReason } from '../../dashboard/access-point.ts';
@@ -161,7 +162,7 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
   const { clock, version } = cli;
   const html = await staticPage(run, await readRunState(run.folder), { tell, clock, version });
   await writeFile(to, html).catch((error: unknown) => {
-    throw new Fault('file-invalid', `${to} cannot be written: ${(error as Error).message}`, {
+    throw new Fault('file-invalid', `${to} cannot be written: ${errorReason(error)}`, {
       about: to,
       fix: 'name a file in a folder you can write in',
       cause: error,

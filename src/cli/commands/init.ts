@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Option, type Command } from 'commander';
+import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
@@ -105,8 +106,11 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
       if (result === 'missing') missing.push(shown(name));
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Fault('file-invalid', `cannot write to ${target}: ${reason}`, { about: target, cause: error });
+    throw new Fault('file-invalid', `cannot write to ${target}: ${errorReason(error)}`, {
+      about: target,
+      fix: 'name a folder that is yours: updraft init FOLDER',
+      cause: error,
+    });
   }
   return missing;
 }

@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
@@ -11,6 +10,7 @@ import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
+import { pathKind } from '../path-kind.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
 import { explainLog } from '../why/explain-log.ts';
@@ -25,7 +25,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--json', 'the explanations as one object with stable keys')
     .addHelpText('after', help)
     .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
-      const kind = first === undefined ? undefined : await kindOf(path.resolve(cli.cwd, first));
+      const kind = first === undefined ? undefined : await pathKind(path.resolve(cli.cwd, first));
       if (first !== undefined && kind === 'file') return whyLog(cli, first, second, json === true);
       if (first !== undefined && kind === undefined && /[./]/.test(first))
         throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
@@ -49,12 +49,6 @@ Examples:
   $ updraft why my.log 12.3 --json
 
 Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
-
-/** Files, pipes and devices are read; a folder may be a run's. */
-async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
-  const found = await stat(file).catch(() => undefined);
-  return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
-}
 
 async function whyLog(cli: Cli, log: string, word: string | undefined, json: boolean): Promise<void> {
   const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);

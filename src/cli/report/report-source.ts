@@ -1,6 +1,4 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -10,6 +8,7 @@ import { readRun } from '../../report/log/read-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
+import { pathKind } from '../path-kind.ts';
 import { runContext } from './run-context.ts';
 
 /** What a report is about: a run of ours, or event logs of anybody's. */
@@ -18,7 +17,7 @@ export type ReportSource = { run: FoundRun } | { logs: string[] };
 /** Words that are files are logs, `-` is what comes in; a word that is none names a run. */
 export async function reportSource(cli: Cli, named: readonly string[]): Promise<ReportSource> {
   const words = named.map((word) => (word === '-' ? '/dev/stdin' : word));
-  const kinds = await Promise.all(words.map((word) => kindOf(path.resolve(cli.cwd, word))));
+  const kinds = await Promise.all(words.map((word) => pathKind(path.resolve(cli.cwd, word))));
   if (words.length > 0 && kinds.every((kind) => kind === 'file')) return { logs: [...words] };
   const [word] = words;
   if (words.length > 1)
@@ -42,20 +41,10 @@ async function runMeant(cli: Cli, word: string | undefined, isFolder: boolean): 
   try {
     return await findRun(cli.cwd, word);
   } catch (error) {
-    if (!(error instanceof Fault) || (word !== undefined && !isFolder)) throw error;
+    if (!(error instanceof Fault) || error.kind !== 'usage' || (word !== undefined && !isFolder)) throw error;
     const logs = word === undefined ? 'my.log' : `${shellQuote(word)}/*.log`;
     const fix = `To see where the time of any HTCondor jobs went, name their event log: updraft report ${logs}`;
     throw new Fault('usage', error.message, { fix, cause: error });
-  }
-}
-
-/** Files, pipes and devices are read; a folder may be a run's. */
-async function kindOf(file: string): Promise<'file' | 'folder' | undefined> {
-  try {
-    return (await stat(file)).isDirectory() ? 'folder' : 'file';
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw new Fault('file-invalid', `${file} cannot be read.`, { about: file, cause: error });
   }
 }
 

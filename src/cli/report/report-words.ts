@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/log/attempt-csv.ts';
 import type { ReadLogs } from '../../report/log/read-logs.ts';
@@ -65,7 +66,7 @@ async function writePage(cli: Cli, name: string, read: ReadLogs, file: string): 
   });
   const target = path.resolve(cli.cwd, file);
   await writeFile(target, page).catch((cause: unknown) => {
-    throw new Fault('file-invalid', `${target} cannot be written.`, {
+    throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
       about: target,
       cause,
       fix: 'Name a file in a folder that exists and is yours.',

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../fault/fault.ts';
+import { systemFault } from './system-fault.ts';
+
+const refused = (code: string, file?: string): Error =>
+  Object.assign(new Error(`${code}: x`), {
+    code,
+    syscall: 'mkdir',
+    ...(file === undefined ? {} : { path: file }),
+  });
+
+test('a folder of somebody else’s and a full disk are told with what helps, not as mistakes of ours', () => {
+  const denied = systemFault(refused('EACCES', '/home/ada/runs/x/rounds'));
+  assert.deepEqual(
+    [denied?.kind, denied?.message],
+    ['file-invalid', '/home/ada/runs/x/rounds: permission denied (mkdir)'],
+  );
+  assert.match(denied?.fix ?? '', /ls -ld.*run this as that user/);
+  const full = systemFault(refused('ENOSPC'));
+  assert.deepEqual(
+    [full?.kind, full?.message],
+    ['disk-full', 'a file cannot be written: no room is left on its disk'],
+  );
+  assert.equal(systemFault(refused('EDQUOT', '/x'))?.kind, 'disk-full');
+});
+
+test('anything else is left as it was thrown', () => {
+  for (const thrown of [refused('EBADF', '/x'), refused('EACCES'), new Fault('usage', 'x'), 'x', undefined])
+    assert.equal(systemFault(thrown), undefined);
+});

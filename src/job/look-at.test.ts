@@ -1,0 +1,14 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../fault/fault.ts';
+import { lookAt } from './look-at.ts';
+
+test('nothing there is told from what the system does not let one see', async () => {
+  assert.equal(await lookAt('/nowhere/at/all'), undefined);
+  assert.equal((await lookAt('/'))?.isDirectory(), true);
+  await assert.rejects(
+    lookAt(`/${'x'.repeat(5000)}`),
+    (fault) =>
+      fault instanceof Fault && fault.kind === 'file-invalid' && /cannot be read/.test(fault.message),
+  );
+});
