@@ -139,8 +139,10 @@ function checkIdentity(accepted: Accepted, asked: Asked, known: Identity): void 
 function refusal(head: ResponseHead, asked: Asked): Setback {
   const { status } = head;
   const reason = head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`;
-  const said = `answers ${status}${reason}${asked.words === '' ? '' : ` (${asked.words})`}`;
-  if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, said);
+  const bare = `answers ${status}${reason}`;
+  // Whatever words go with it, they say once more that it is not there.
+  if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, bare);
+  const said = asked.words === '' ? bare : `${bare} (${asked.words})`;
   if (status === 401 || status === 403)
     return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, said, {
       fix: asked.tokenFix ?? 'get a token that lets you read this path',

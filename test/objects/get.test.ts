@@ -236,6 +236,7 @@ test('stopped by the user, what came stays for the next time', async (t) => {
   await bench.federation.trouble.clear();
   const again = await bench.updraft(['get', 'osdf:///demo/x']);
   assert.equal(again.exit, 0, again.err);
+  assert.match(again.out, /^x: 4 MB in .*; \d.*MB of it were there from an earlier time; from /);
   assert.deepEqual(await readFile(bench.at('x')), bytes);
 });
 

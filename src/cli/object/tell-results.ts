@@ -6,6 +6,7 @@ import { withoutSecrets } from '../../base/without-secrets.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../told-fault.ts';
+import type { Fetched } from '../../transfer/fetch.ts';
 import type { Board } from './board.ts';
 import type { GetResult } from './fetch-item.ts';
 import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';
@@ -21,8 +22,10 @@ function tellFetched(cli: Cli, board: Board, { target, fetched, unpacked, setbac
   if (fetched === undefined) return;
   const { bytes, seconds, verified, servers } = fetched;
   const isThere = servers.length === 0 && bytes > 0;
+  const moved = movedBytes(fetched);
+  const earlier = moved < bytes ? `; ${formatSize(bytes - moved)} of it were there from an earlier time` : '';
   const parts = [
-    isThere ? `${formatSize(bytes)}, already there` : amountWords(bytes, seconds),
+    isThere ? `${formatSize(bytes)}, already there` : `${amountWords(bytes, seconds, moved)}${earlier}`,
     serverWords(servers),
     verifiedWords(verified),
     ...(unpacked === undefined ? [] : [unpackedWords(cli, target, unpacked)]),
@@ -34,6 +37,14 @@ function tellFetched(cli: Cli, board: Board, { target, fetched, unpacked, setbac
     board.say(
       `${shown(cli, target)}: the archive has no end marks and nothing proves its bytes: it may have been cut between two files`,
     );
+}
+
+/** What came over the network for the object as it is now. */
+function movedBytes({ bytes, servers }: Fetched): number {
+  return Math.min(
+    bytes,
+    servers.reduce((sum, each) => sum + each.bytes, 0),
+  );
 }
 
 function unpackedWords(
@@ -49,7 +60,7 @@ function resultJson(cli: Cli, { url, target, fetched, unpacked, setbacks, fault 
   const error = fault && faultJson(fault);
   if (fetched === undefined) return { url, target, setbacks, error };
   const { bytes, seconds, verified, servers } = fetched;
-  const rate = seconds > 0 ? Math.round(bytes / seconds) : undefined;
+  const rate = seconds > 0 ? Math.round(movedBytes(fetched) / seconds) : undefined;
   return { url, target, bytes, seconds, rate, verified, servers, setbacks, unpacked };
 }
 

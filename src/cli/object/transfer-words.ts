@@ -15,9 +15,9 @@ export function verifiedWords(verified: Verified): string {
   return proofs[verified];
 }
 
-/** `1.2 GB in 3.1s (390 MB/s)` */
-export function amountWords(bytes: number, seconds: number): string {
-  const speed = seconds > 0 && bytes > 0 ? ` (${showRate(bytes / seconds)})` : '';
+/** `1.2 GB in 3.1s (390 MB/s)`; the rate is that of the bytes that moved, where some were there before. */
+export function amountWords(bytes: number, seconds: number, moved = bytes): string {
+  const speed = seconds > 0 && moved > 0 ? ` (${showRate(moved / seconds)})` : '';
   return `${formatSize(bytes)} in ${showMillis(seconds * 1000)}${speed}`;
 }
 
