@@ -1,4 +1,5 @@
 import type { Env } from '../base/env.ts';
+import { isUtf8 } from './locale.ts';
 
 /** The marks of bars: blocks where the terminal's locale is UTF-8, the letters of `condor_watch_q` elsewhere. */
 export interface Glyphs {
@@ -9,9 +10,7 @@ export interface Glyphs {
 }
 
 export function glyphsFor(env: Env): Glyphs {
-  // An empty variable counts as unset, as it does for the C library.
-  const locale = [env['LC_ALL'], env['LC_CTYPE'], env['LANG']].find((value) => (value ?? '') !== '') ?? '';
-  return /utf-?8/i.test(locale)
+  return isUtf8(env)
     ? { done: '█', running: '▒', failed: '×', idle: '·' }
     : { done: '#', running: '=', failed: '!', idle: '-' };
 }

@@ -10,6 +10,7 @@ import { kinds } from '../fault/kinds.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
 import { buildProgram } from './build-program.ts';
+import { isUtf8, withPlainMarks } from './locale.ts';
 import { withMiniPool } from './mini/with-mini-pool.ts';
 import { showFault } from './show-fault.ts';
 import { systemFault } from './system-fault.ts';
@@ -25,8 +26,8 @@ async function world(): Promise<Cli> {
     cwd: process.cwd(),
     clock: systemClock,
     version: packageJson.version,
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    out: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
+    err: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
     outBytes,
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,
@@ -44,6 +45,10 @@ async function world(): Promise<Cli> {
   };
   return cli;
 }
+
+/** Files and pipes get what programs expect; a terminal, what it can show. */
+const shown = (text: string, isTerminal: boolean): string =>
+  isTerminal && !isUtf8(process.env) ? withPlainMarks(text) : text;
 
 function outBytes(bytes: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -12,6 +12,7 @@ import { jobNotes, jobWord, showEpoch, showLoss } from '../job-words.ts';
 import { nextCommands } from '../next-commands.ts';
 import { tellTrouble } from '../tell-trouble.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
+import { wrap } from '../why/wrap.ts';
 import { readRunState } from '../../run/run-states.ts';
 
 export function configure(command: Command, cli: Cli): void {
@@ -55,26 +56,44 @@ Exit codes: 0 shown, 2 no such run.`,
 /** More jobs than anybody reads line by line. */
 const many = 40;
 
+const right = (title: string) => ({ title, align: 'right' as const });
+const columns = [
+  { title: 'JOB' },
+  right('TRY'),
+  { title: 'STATE' },
+  { title: 'WHERE' },
+  right('BYTES'),
+  right('RATE'),
+  right('EPOCH'),
+  right('LOSS'),
+  { title: 'NOTE' },
+];
+/** What a narrow terminal does without, one after the other, so that there is room for the notes. */
+const dispensable = ['RATE', 'BYTES', 'LOSS', 'EPOCH'];
+const leastNote = 24;
+
 /** A line per job, as wide as it must be; on a terminal, no wider than that, and many jobs alike are one line. */
 function statusText(state: RunState, width: number, now: number, onTerminal: boolean): string {
-  const right = (title: string) => ({ title, align: 'right' as const });
-  const columns = [
-    { title: 'JOB' },
-    right('TRY'),
-    { title: 'STATE' },
-    { title: 'WHERE' },
-    right('BYTES'),
-    right('RATE'),
-    right('EPOCH'),
-    right('LOSS'),
-    { title: 'NOTE' },
-  ];
+  const title = `run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`;
   const rows = state.jobs.map((job) => row(job, now));
-  const table = textTable(columns, onTerminal && rows.length > many ? foldAlike(rows) : rows);
-  const lines = onTerminal ? table.map((line) => clip(line, width)) : table;
-  return [`run ${printable(state.run)}, pool ${printable(state.pool)}: ${totals(state)}`, '', ...lines].join(
-    '\n',
-  );
+  if (!onTerminal) return [title, '', ...textTable(columns, rows)].join('\n');
+  const table = fitted(rows.length > many ? foldAlike(rows) : rows, width);
+  return [...wrap(title, width, '', '  '), '', ...table].join('\n');
+}
+
+function fitted(rows: string[][], width: number): string[] {
+  let table = textTable(columns, rows);
+  const left = new Set<string>();
+  for (const name of dispensable) {
+    if ((table[0] ?? '').indexOf('NOTE') + leastNote <= width) break;
+    left.add(name);
+    // A column that is empty in every row is not shown.
+    const fewer = rows.map((cells) =>
+      cells.map((cell, at) => (left.has(columns[at]?.title ?? '') ? '' : cell)),
+    );
+    table = textTable(columns, fewer);
+  }
+  return table.map((line) => clip(line, width));
 }
 
 function row(job: JobState, now: number): string[] {
