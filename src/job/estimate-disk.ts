@@ -1,5 +1,5 @@
 import type { EnvironmentSize } from '../environment/size-environment.ts';
-import type { DataSource } from './spec.ts';
+import type { DataSource, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
 /** Room for logs, outputs and checkpoints, whose size nobody declares. */
@@ -7,12 +7,15 @@ const headroom = 1e9;
 /** Taken for an object whose size the job file does not say. */
 const unknownObject = 10e9;
 
+/** Taken for an image that is fetched: those of PyTorch with CUDA have 3 to 8 GB. */
+const unknownImage = 8e9;
+
 /** Disk that one job needs, and how the figure comes about. */
 export function estimateDisk(
   asked: number | 'auto',
   data: readonly DataSource[],
   sentBytes: number,
-  environment?: EnvironmentSize,
+  software?: Pick<EnvironmentSize, 'peakDisk' | 'keptDisk' | 'why'>,
   /** By the name of the data, of files of this machine. */
   bytesHere: ReadonlyMap<string, number> = new Map(),
 ): { bytes: number; why: string } {
@@ -25,11 +28,20 @@ export function estimateDisk(
     dataBytes += need.bytes;
     parts.push(`${formatSize(need.bytes)} for data.${source.name} (${need.why})`);
   }
-  const { peakDisk, keptDisk, why } = environment ?? { peakDisk: 0, keptDisk: 0, why: '' };
+  const { peakDisk, keptDisk, why } = software ?? { peakDisk: 0, keptDisk: 0, why: '' };
   // The software is there before data comes: what only unpacking it took is free again by then.
-  const software = Math.max(peakDisk, keptDisk + dataBytes) - dataBytes;
-  if (environment !== undefined) parts.push(`${formatSize(software)} for the software (${why})`);
-  return { bytes: headroom + sentBytes + dataBytes + software, why: parts.join(' + ') };
+  const beside = Math.max(peakDisk, keptDisk + dataBytes) - dataBytes;
+  if (software !== undefined) parts.push(`${formatSize(beside)} for the software (${why})`);
+  return { bytes: headroom + sentBytes + dataBytes + beside, why: parts.join(' + ') };
+}
+
+/** The room of an image of which no lock tells what is in it. */
+export function imageRoom({ environment, run }: Spec, bytesHere = 0): Parameters<typeof estimateDisk>[3] {
+  const isFetched = environment.image?.includes('://') === true;
+  const bytes = isFetched ? unknownImage : bytesHere;
+  // HTCondor counts an image as the job's; elsewhere it is kept once, for all jobs.
+  if (run.pool !== 'condor' || bytes === 0) return undefined;
+  return { peakDisk: bytes, keptDisk: bytes, why: isFetched ? 'its image, assumed' : 'its image' };
 }
 
 function onDisk(

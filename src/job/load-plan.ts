@@ -9,7 +9,7 @@ import { makePlan, type Plan, type PlannedFile } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
 import { withEnvironment } from './planned-environment.ts';
 import { valueAt } from './raw-value.ts';
-import { bytesHere, resolveData } from './resolve-data.ts';
+import { bytesHere, fileBytes, resolveData } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
 import { problemAt, type KeyPath, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { Spec } from './spec.ts';
@@ -53,7 +53,11 @@ export async function loadJobFile(
   const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
   const resources = withEnvironment(spec.resources, environment, saysMemory);
   const input = { spec: { ...spec, resources }, file, folder, files, data, environment };
-  return { plan: makePlan({ ...input, bytesHere: await bytesHere(data) }), source };
+  const sizes = {
+    bytesHere: await bytesHere(data),
+    imageBytes: await fileBytes(spec.environment.image, folder),
+  };
+  return { plan: makePlan({ ...input, ...sizes }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stableJson } from '../base/stable-json.ts';
 import { chooseMethod } from './choose-method.ts';
-import { estimateDisk } from './estimate-disk.ts';
+import { estimateDisk, imageRoom } from './estimate-disk.ts';
 import { expandJobs } from './expand.ts';
 import type { Job } from './job.ts';
 import type { PlannedEnvironment } from './planned-environment.ts';
@@ -55,13 +55,16 @@ export interface PlanInput {
   data?: DataSource[];
   /** Sizes of those that are files of this machine, by their names. */
   bytesHere?: ReadonlyMap<string, number>;
+  /** The size of the image, where it is a file of this machine. */
+  imageBytes?: number;
   environment?: PlannedEnvironment | undefined;
 }
 
 export function makePlan(input: PlanInput): Plan {
-  const { spec, file, folder, files, data = spec.data, bytesHere, environment } = input;
+  const { spec, file, folder, files, data = spec.data, bytesHere, imageBytes, environment } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
+  const software = environment?.size ?? imageRoom(spec, imageBytes);
   return {
     version: 1,
     file,
@@ -72,7 +75,7 @@ export function makePlan(input: PlanInput): Plan {
     files,
     data: planned,
     ...(environment !== undefined && { environment }),
-    disk: estimateDisk(spec.resources.diskBytes, planned, sent, environment?.size, bytesHere),
+    disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, bytesHere),
   };
 }
 

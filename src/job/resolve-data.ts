@@ -42,6 +42,13 @@ export async function bytesHere(data: readonly DataSource[]): Promise<Map<string
   return sizes;
 }
 
+/** The size of a file of this machine; 0 for everything else. */
+export async function fileBytes(file: string | undefined, folder: string): Promise<number> {
+  const found =
+    file === undefined ? undefined : await stat(path.resolve(folder, file)).catch(() => undefined);
+  return found?.isFile() === true ? found.size : 0;
+}
+
 /** Undefined for what names another host, which is no file of ours. */
 function localPath(url: string): string | undefined {
   try {

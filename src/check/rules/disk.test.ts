@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
+import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { packName } from '../../job/planned-environment.ts';
 import type { PlanFacts } from '../facts.ts';
 import { findAll } from '../finding.ts';
@@ -42,6 +43,18 @@ test('an image that every job fetches by its URL takes disk, too, and so does a 
   const plan = { ...facts.plan, data: [], environment: { delivery: 'pack' as const, pack } };
   const [only] = findAll(diskRules, { ...facts, plan });
   assert.match(only?.message ?? '', /disk = 2 GB cannot hold: 3 GB needed \(3 GB of environment\.pack\)/);
+});
+
+test('disk that Updraft reckons itself has room for an image, and an image that a lock tells of counts once', () => {
+  const text =
+    '[data.d]\nurl = "osdf:///d.tar"\nexpect = { bytes = 148000000000 }\n' +
+    '[environment]\nimage = "osdf:///a/torch.sif"\n[run]\npool = "condor"\n';
+  const facts = { ...someFacts(text), fetchedImageBytes: 5e9 };
+  assert.deepEqual(findAll(diskRules, facts), []);
+  const size = sizeEnvironment(4e9, 'container', String);
+  const disk = { bytes: 6e9, why: '' };
+  const plan = { ...facts.plan, data: [], disk, environment: { delivery: 'container' as const, size } };
+  assert.deepEqual(findAll(diskRules, { ...facts, plan }), []);
 });
 
 test('disk that was reckoned before the size was known is measured by what the servers tell', () => {

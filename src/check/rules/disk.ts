@@ -49,7 +49,11 @@ function needs(facts: PlanFacts): { least: Need; likely: Need; asked: number } {
         ' + ',
       ),
     },
-    likely: { bytes: estimate.bytes + imageBytes, why: [estimate.why, ...image].join(' + ') },
+    // What a lock says of an image is in the estimate already.
+    likely:
+      plan.environment?.size === undefined
+        ? { bytes: estimate.bytes + imageBytes, why: [estimate.why, ...image].join(' + ') }
+        : estimate,
     asked: plan.disk.bytes,
   };
 }
