@@ -128,6 +128,12 @@ def load_checkpoint(folder, model, optimizer, device):
     return state["epoch"], state["step"]
 
 
+def choose_device(wanted):
+    if wanted == "cuda" and not torch.cuda.is_available():
+        sys.exit("this machine has no GPU that PyTorch can use; --device auto would train on the CPU")
+    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", default="data")
@@ -138,6 +144,7 @@ def parse_arguments():
     parser.add_argument("--momentum", type=float, default=0.5)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--log-interval", type=int, default=10)
+    parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
     parser.add_argument("--checkpoint-dir", default=os.environ.get("UPDRAFT_CHECKPOINT", "checkpoints"))
     parser.add_argument("--save-model", action="store_true", help="write cifar10_cnn.pt at the end")
     return parser.parse_args()
@@ -146,7 +153,7 @@ def parse_arguments():
 def main():
     args = parse_arguments()
     torch.manual_seed(args.seed)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = choose_device(args.device)
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     training = load_batches(args.data_dir, [f"data_batch_{n}" for n in range(1, 6)])
     testing = load_batches(args.data_dir, ["test_batch"])

@@ -231,6 +231,12 @@ def train(training):
         training.save()
 
 
+def choose_device(wanted):
+    if wanted == "cuda" and not torch.cuda.is_available():
+        sys.exit("this machine has no GPU that PyTorch can use; --device auto would train on the CPU")
+    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+
+
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", default="data", help="a folder for each class")
@@ -246,6 +252,7 @@ def parse_arguments():
     parser.add_argument("--weights", help="a file of published ResNet-50 weights to start from")
     parser.add_argument("--workers", type=int, default=int(os.environ.get("UPDRAFT_CPUS", 4)))
     parser.add_argument("--log-interval", type=int, default=10)
+    parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
     parser.add_argument("--checkpoint-dir", default=os.environ.get("UPDRAFT_CHECKPOINT", "checkpoints"))
     parser.add_argument("--checkpoint-minutes", type=float, default=30)
     parser.add_argument("--save-model", action="store_true", help="write imagenet_resnet50.pt at the end")
@@ -256,7 +263,7 @@ def main():
     args = parse_arguments()
     random.seed(args.seed)
     torch.manual_seed(args.seed)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    device = choose_device(args.device)
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     training = Training(args, device)
     if args.weights is not None:
