@@ -25,7 +25,7 @@ function drawnError(said: string): string | undefined {
   if (what === -1) return undefined;
   return cause < what
     ? paragraphAt(lines, what)
-    : `${paragraphAt(lines, what)}: ${paragraphAt(lines, cause)}`;
+    : `${paragraphAt(lines, what).replace(/\.$/, '')}: ${paragraphAt(lines, cause)}`;
 }
 
 function paragraphAt(lines: string[], at: number): string {

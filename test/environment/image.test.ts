@@ -4,11 +4,14 @@ import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { findProgram } from '../../src/base/find-program.ts';
 import { makeImage } from '../condor/make-image.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { runNames } from '../run-names.ts';
+import { writeChannel } from './make-channel.ts';
+import { here, torchPackages } from './torch-packages.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
 
@@ -124,10 +127,7 @@ test(
     await cp(path.join(import.meta.dirname, 'workspaces/v6'), folder, { recursive: true });
     await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
     await writeFile(path.join(folder, 'base/usr/bin/pixi'), pixi, { mode: 0o755 });
-    // Registries cannot be reached from everywhere: both stages begin with a folder instead.
-    const bases = `s|^Bootstrap: docker|Bootstrap: localimage|; s|^From: .*|From: ${folder}/base|`;
-    const program = `#!/bin/sh\n[ "$1" != build ] || sed -i '${bases}' apptainer.def\nexec '${pool.bin}/apptainer' "$@"\n`;
-    await writeFile(path.join(folder, 'bin/apptainer'), program, { mode: 0o755 });
+    await buildFromFolder(folder, pool.bin);
     const env = { PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
     const built = await run(process.execPath, [main, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
     assert.equal(built.code, 0, built.stderr);
@@ -140,6 +140,56 @@ test(
     await runFromFederation(t, folder, name);
     const labels = await run(apptainer, ['inspect', '--labels', name], folder, env);
     assert.match(labels.stdout, /updraft\.environment: [0-9a-f]{64}/);
+  },
+);
+
+/** Registries cannot be reached from everywhere: both stages of a definition begin with a folder instead. */
+async function buildFromFolder(folder: string, bin: string): Promise<void> {
+  const bases = `s|^Bootstrap: docker|Bootstrap: localimage|; s|^From: .*|From: ${folder}/base|`;
+  const program = `#!/bin/sh\n[ "$1" != build ] || sed -i '${bases}' apptainer.def\nexec '${bin}/apptainer' "$@"\n`;
+  await writeFile(path.join(folder, 'bin/apptainer'), program, { mode: 0o755 });
+}
+
+test(
+  'a real pixi installs the platform that is meant into the image that a real Apptainer builds',
+  { timeout: 500_000 },
+  async (t) => {
+    const pixi = await findProgram(['pixi'], process.env);
+    if (pixi === undefined) {
+      t.skip('no pixi on the PATH of this machine');
+      return;
+    }
+    const pool = await testPool(t);
+    if (pool === undefined) return;
+    const folder = await temporaryFolder(t, { 'bin/.keep': '' });
+    const channel = await writeChannel(folder, torchPackages());
+    const platforms = `["${here}", { name = "with-gpu", platform = "${here}", cuda = "12.4" }]`;
+    const manifest = `[workspace]\nname = "mnist"\nchannels = ["${channel}"]\nplatforms = ${platforms}\n[dependencies]\npytorch = "*"\n`;
+    await writeFile(path.join(folder, 'pixi.toml'), manifest);
+    await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
+    await cp(pixi, path.join(folder, 'base/usr/bin/pixi'));
+    // Without any certificates it does not start, though nothing is fetched.
+    const certificates = 'etc/ssl/certs/ca-certificates.crt';
+    await cp(`/${certificates}`, path.join(folder, 'base', certificates));
+    await cp(path.join(folder, 'channel'), path.join(folder, 'base', folder, 'channel'), { recursive: true });
+    await buildFromFolder(folder, pool.bin);
+    const env = { PATH: `${folder}/bin:${path.dirname(pixi)}:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
+    const locked = await run(process.execPath, [main, 'env', 'lock'], folder, env);
+    assert.equal(locked.code, 0, locked.stderr);
+    const words = [main, 'env', 'image', '-p', 'with-gpu', '--build'];
+    const built = await run(process.execPath, words, folder, env);
+    assert.equal(built.code, 0, built.stderr);
+    const [, name = ''] = /^image = "(mnist-default-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
+    const prefix = '/opt/environment/.pixi/envs/default';
+    const listing = await run(
+      `${folder}/bin/apptainer`,
+      ['exec', name, 'ls', `${prefix}/conda-meta`],
+      folder,
+      env,
+    );
+    assert.match(listing.stdout, /^pytorch-2\.5\.1-cuda126_/m, listing.stderr);
+    const byHand = await run(`${folder}/bin/apptainer`, ['run', name, 'python'], folder, env);
+    assert.equal(byHand.stdout, `python of ${prefix}\n`);
   },
 );
 

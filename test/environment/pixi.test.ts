@@ -1,36 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
 import * as env from '../../src/cli/commands/env.ts';
-import { condaPlatform } from '../../src/environment/pack-metadata.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
-import { makeConda, placeholder, type CondaPackage } from './make-conda.ts';
-
-const here = condaPlatform(os.arch());
-
-/** A channel with what matters of PyTorch: a CPU and a GPU build, told apart by their build strings and `__cuda`. */
-function packages(): CondaPackage[] {
-  const torch = (build: string, depends: string[]): CondaPackage =>
-    makeConda('pytorch', '2.5.1', {}, { build, depends: ['python 3.12.*', ...depends], subdir: here });
-  const kind = (name: string, build: string): CondaPackage =>
-    makeConda(name, '2.5.1', {}, { depends: [`pytorch 2.5.1 ${build}`], subdir: here });
-  const python = { 'bin/python': `#!/bin/sh\necho "python of ${placeholder}"\n` };
-  return [
-    makeConda('python', '3.12.8', python, { build: 'h9e4cc4f_1_cpython', subdir: here }),
-    makeConda('cuda-version', '12.6', {}, { constrains: ['__cuda >=12'], subdir: 'noarch' }),
-    torch('cpu_generic_py312_h1_1', []),
-    torch('cuda126_generic_py312_h2_301', ['cuda-version >=12.6,<13', '__cuda']),
-    kind('pytorch-cpu', 'cpu*'),
-    kind('pytorch-gpu', 'cuda*'),
-  ];
-}
+import { here, torchPackages } from './torch-packages.ts';
 
 const features = `
 [feature.cpu.dependencies]
@@ -67,7 +46,7 @@ async function pixiBench(
     return undefined;
   }
   const folder = await temporaryFolder(t);
-  const channel = await writeChannel(folder, packages());
+  const channel = await writeChannel(folder, torchPackages());
   const manifest = path.join(folder, 'pixi.toml');
   const head = `[workspace]\nname = "mnist"\nchannels = ["${channel}"]\nplatforms = ${platforms}\n`;
   await writeFile(manifest, `${head}\n[dependencies]\npython = "3.12.*"\n${text}`);

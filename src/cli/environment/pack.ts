@@ -12,6 +12,7 @@ import { onePlatformLock } from '../../environment/one-platform-lock.ts';
 import { brokenPack } from '../../environment/pack-metadata.ts';
 import { selectLocked, type LockedSet } from '../../environment/pixi-lock.ts';
 import { needProgram, packWords } from '../../environment/pixi-tools.ts';
+import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
@@ -49,7 +50,7 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
   try {
     const ending = options.tar ? 'tar' : 'sh';
     const output = path.join(draft, `${fileStem(workspace, options.environment)}.${ending}`);
-    const version = await runTool(cli, program, [...leading, '--version'], { capture: true });
+    const version = await versionOf(cli, program, leading);
     const words = packWords(version, {
       ...options,
       platform: facts.subdir,
@@ -114,6 +115,18 @@ async function packProgram(cli: Cli): Promise<[string, ...string[]]> {
   return pixi === undefined
     ? [await needProgram('pixi-pack', 'packing', cli.env)]
     : [pixi, 'exec', 'pixi-pack'];
+}
+
+async function versionOf(cli: Cli, program: string, leading: string[]): Promise<string> {
+  try {
+    return await runTool(cli, program, [...leading, '--version'], { capture: true });
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || leading.length === 0) throw thrown;
+    throw new Fault('environment-broken', `${thrown.message} (it was to fetch pixi-pack)`, {
+      about: program,
+      fix: 'put pixi-pack itself on the PATH where its channel cannot be reached from here',
+    });
+  }
 }
 
 function tell(

@@ -1,0 +1,23 @@
+import os from 'node:os';
+import { condaPlatform } from '../../src/environment/pack-metadata.ts';
+import { makeConda, placeholder, type CondaPackage } from './make-conda.ts';
+
+/** What conda calls this machine. */
+export const here = condaPlatform(os.arch());
+
+/** A channel with what matters of PyTorch: a CPU and a GPU build, told apart by their build strings and `__cuda`. */
+export function torchPackages(): CondaPackage[] {
+  const torch = (build: string, depends: string[]): CondaPackage =>
+    makeConda('pytorch', '2.5.1', {}, { build, depends: ['python 3.12.*', ...depends], subdir: here });
+  const kind = (name: string, build: string): CondaPackage =>
+    makeConda(name, '2.5.1', {}, { depends: [`pytorch 2.5.1 ${build}`], subdir: here });
+  const python = { 'bin/python': `#!/bin/sh\necho "python of ${placeholder}"\n` };
+  return [
+    makeConda('python', '3.12.8', python, { build: 'h9e4cc4f_1_cpython', subdir: here }),
+    makeConda('cuda-version', '12.6', {}, { constrains: ['__cuda >=12'], subdir: 'noarch' }),
+    torch('cpu_generic_py312_h1_1', []),
+    torch('cuda126_generic_py312_h2_301', ['cuda-version >=12.6,<13', '__cuda']),
+    kind('pytorch-cpu', 'cpu*'),
+    kind('pytorch-gpu', 'cuda*'),
+  ];
+}
