@@ -91,6 +91,8 @@ command = "cat /made-by-test > out.txt"
 outputs = ["out.txt"]
 [environment]
 image = "osdf:///images/v1/image.sif"
+[resources]
+disk = "1 GB"
 [run]
 pool = "condor"
 attempts = 1
