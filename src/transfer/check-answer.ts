@@ -1,4 +1,5 @@
 import { Fault } from '../fault/fault.ts';
+import { retryAfterMs } from '../federation/back-off.ts';
 import type { ResponseHead } from './response-head.ts';
 import { Setback } from './setback.ts';
 
@@ -25,6 +26,8 @@ export interface Asked {
   maySkip: boolean;
   /** What the server says in words, where it refuses. */
   words: string;
+  /** Milliseconds since the epoch. */
+  now: number;
 }
 
 /** An answer whose body may be used. */
@@ -150,16 +153,14 @@ function refusal(head: ResponseHead, asked: Asked): Setback {
   if (status === 504)
     return setback('filling', 'transfer-stalled', asked, `${said}: still waiting for the origin`);
   if (status === 429 || status === 503)
-    return setback('busy', 'servers-unreachable', asked, said, {
-      ...retryAfter(head.headers.get('retry-after')),
-    });
+    return setback('busy', 'servers-unreachable', asked, said, retryAfter(head, asked));
   if (status >= 500) return setback('broken', 'transfer-failed', asked, said);
   return setback('wrong', 'data-wrong', asked, said);
 }
 
-/** Seconds of a Retry-After field; a date or nothing counts as not said. */
-function retryAfter(field: string | undefined): { retryAfterSeconds?: number } {
-  return field !== undefined && /^\d{1,6}$/.test(field) ? { retryAfterSeconds: Number(field) } : {};
+function retryAfter({ headers }: ResponseHead, { now }: Asked): { retryAfterSeconds?: number } {
+  const ms = retryAfterMs(headers.get('retry-after'), now);
+  return ms === undefined ? {} : { retryAfterSeconds: Math.ceil(ms / 1000) };
 }
 
 function wrong(asked: Asked, what: string): Setback {

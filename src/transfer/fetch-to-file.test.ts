@@ -244,17 +244,20 @@ test('a refused token is a fault of its own, after every server was asked', asyn
 
 test('a server that asks us to come back later is asked again after that time', async (t) => {
   const bytes = objectBytes(mebibyte);
-  const busy: ServerOptions = {
-    bytes,
-    get: (e) =>
-      e.answer(
-        e.nth === 1 ? { status: 429, headers: { 'Retry-After': '1' }, body: Buffer.from('later') } : {},
-      ),
-  };
-  const s = await scene(t, [busy]);
-  const fetched = await s.fetch();
-  same(s.target, bytes);
-  assert.ok(fetched.seconds >= 1, `came back after ${fetched.seconds} s`);
+  const inTwoSeconds = (): string => new Date(fastClock.now() + 2000).toUTCString();
+  for (const later of [() => '1', inTwoSeconds]) {
+    const busy: ServerOptions = {
+      bytes,
+      get: (e) =>
+        e.answer(
+          e.nth === 1 ? { status: 429, headers: { 'Retry-After': later() }, body: Buffer.from('later') } : {},
+        ),
+    };
+    const s = await scene(t, [busy]);
+    const fetched = await s.fetch();
+    same(s.target, bytes);
+    assert.ok(fetched.seconds >= 1, `came back after ${fetched.seconds} s`);
+  }
 });
 
 test('a busy server does not hold up one that is not', async (t) => {
@@ -661,6 +664,15 @@ test('a target with other content is refused unless it may be overwritten', asyn
   assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
   await s.fetch({ overwrite: true });
   same(s.target, bytes);
+});
+
+test('a target that nobody can compare with the object is not said to be another one', async (t) => {
+  const server = { url: 'http://127.0.0.1:9/ns/data.bin', host: '127.0.0.1:9', kind: 'cache' as const };
+  const s = await scene(t, []);
+  writeFileSync(s.target, 'my notes');
+  const fetched = s.fetch({ locator: locatorOf([{ server, seen: [] }]) });
+  await fails(fetched, 'file-invalid', /exists, and nobody tells whether it is/);
+  assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
 });
 
 test('two fetches into the same file bring it whole; one may be told of the other', async (t) => {

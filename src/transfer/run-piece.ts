@@ -20,7 +20,8 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
     answer = await ask(context, lane);
     const { connection, head, url } = answer;
     const words = isRefusal(head) ? await serverWords(connection, head, context.clock) : '';
-    const asked = { ...askedOf(lane), confirm: context.mustConfirm, tokenSent: answer.tokenSent, words };
+    const { mustConfirm: confirm, clock } = context;
+    const asked = { ...askedOf(lane), confirm, tokenSent: answer.tokenSent, words, now: clock.now() };
     const accepted = checkAnswer(head, asked, context.known);
     await context.accepted(accepted, lane);
     const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));

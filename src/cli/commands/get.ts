@@ -1,5 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { mapLimited } from '../../base/map-limited.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { unpackModes } from '../../job/spec.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
@@ -87,7 +88,7 @@ const againWords = (unpacked: boolean): string =>
     : 'run the same command again: it goes on where it stopped';
 
 function nextWords(cli: Cli, url: string): void {
-  nextCommands(cli, [[`updraft stat ${url}`, 'who has the object, and its digests']]);
+  nextCommands(cli, [[`updraft stat ${shellQuote(url)}`, 'who has the object, and its digests']]);
 }
 
 const modes = unpackModes.filter((mode) => mode !== 'none');
