@@ -31,6 +31,8 @@ function drawnError(said: string): string | undefined {
 function paragraphAt(lines: string[], at: number): string {
   const after = lines.slice(at + 1);
   const end = after.findIndex((line) => line === '' || /^(?:[├╰╭⚠]|help:)/.test(line));
-  const text = [lines[at], ...(end === -1 ? after : after.slice(0, end))].join(' ');
-  return text.replace(/^.*?(?:×|╰─▶)\s*(?:×\s*)?/, '');
+  const text = [lines[at], ...(end === -1 ? after : after.slice(0, end))].join('\n');
+  // Lines are also broken after a hyphen, where no space was.
+  const joined = text.replaceAll(/(?<=\w-)\n/g, '').replaceAll('\n', ' ');
+  return joined.replace(/^.*?(?:×|╰─▶)\s*(?:×\s*)?/, '');
 }

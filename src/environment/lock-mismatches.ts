@@ -40,6 +40,21 @@ export function lockMismatches(
   return dependenciesOf(manifest, environment, set.platform).flatMap((one) => unmet(one, set));
 }
 
+/** What a manifest asks for in an environment on a platform of which the lock has nothing, in sentences. */
+export function notLocked(manifest: PixiManifest, lock: PixiLock): string[] {
+  return [...manifest.environments.keys()].flatMap((environment) => {
+    const locked = lock.environments.get(environment)?.platforms ?? [];
+    return platformsOf(manifest, environment)
+      .filter((platform) => !locked.some(({ name }) => name === platform.name))
+      .filter((platform) =>
+        dependenciesOf(manifest, environment, platform).some(
+          ({ name, conditional }) => !name.startsWith('__') && conditional !== true,
+        ),
+      )
+      .map(({ name }) => `"${environment}" is asked for on ${name} and not locked`);
+  });
+}
+
 /** A platform of the same name that was another one when it was locked. */
 function otherPlatform({ name, subdir, virtual }: ManifestPlatform, locked: LockedPlatform): string[] {
   if (subdir !== locked.subdir)

@@ -106,13 +106,31 @@ test('a lock is checked without pixi as far as that goes, and by pixi where it i
   assert.match((await run(folder, 'lock', '--check')).out, /pixi agrees/);
   assert.match(
     await readFile(path.join(folder, 'asked'), 'utf8'),
-    /^list --json --locked --no-install --manifest-path \S+pixi\.toml --environment \w+ --platform linux-64$/m,
+    /^list -v --json --locked --no-install --manifest-path \S+pixi\.toml --environment \w+ --platform linux-64$/m,
   );
-  await program(folder, 'pixi', 'echo "lock-file not up-to-date with the workspace" >&2; exit 1');
+  await program(
+    folder,
+    'pixi',
+    `echo " INFO x: environment 'gpu' is out of date because of you\nlock-file not up-to-date with the workspace" >&2; exit 1`,
+  );
   await assert.rejects(run(folder, 'lock', '--check'), {
     kind: 'file-invalid',
-    message: /pixi\.lock does not match \S+pixi\.toml, says pixi/,
+    message:
+      /pixi\.lock does not match \S+pixi\.toml, says pixi: environment 'gpu' is out of date because of you$/,
   });
+});
+
+test('an environment or a platform of the manifest that the lock lacks is told by its check', async (t) => {
+  const folder = await workspace(t);
+  const text = await readFile(path.join(folder, 'pixi.toml'), 'utf8');
+  await writeFile(
+    path.join(folder, 'pixi.toml'),
+    text.replace('"linux-64",', '"linux-64", "linux-aarch64",'),
+  );
+  await assert.rejects(
+    run(folder, 'lock', '--check'),
+    /does not match \S+pixi\.toml: "\w+" is asked for on linux-aarch64 and not locked/,
+  );
 });
 
 /** A self-extracting archive with packages of the names that the lock has for an environment on a platform. */

@@ -66,7 +66,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
     await write(cli, path.join(folder, '.dockerignore'), '.pixi\n', false).catch(() => undefined);
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, folder, `${fileStem(workspace, options.environment)}.sif`);
-  else tellNext(cli, chosenWords(word, facts));
+  else tellNext(cli, chosenWords(word, facts), options.write === true);
 }
 
 /** Names stand in commands of the recipe. */
@@ -107,9 +107,11 @@ async function build(cli: Cli, folder: string, name: string): Promise<void> {
   }
 }
 
-function tellNext(cli: Cli, chosen: string): void {
+function tellNext(cli: Cli, chosen: string, areWritten: boolean): void {
   nextCommands(cli, [
-    [`updraft env image${chosen} --write`, 'write both recipes beside the manifest'],
+    ...(areWritten
+      ? []
+      : [[`updraft env image${chosen} --write`, 'write both recipes beside the manifest'] as const]),
     [`updraft env image${chosen} --build`, 'build the image with Apptainer'],
     ['docker build -t REGISTRY/NAME:TAG .', 'or with Docker, and push it'],
   ]);

@@ -1,11 +1,14 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
+import { notLocked } from '../../environment/lock-mismatches.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
+import { counted } from '../plan-text.ts';
 import { runTool } from './run-tool.ts';
 import { manifestOf, openWorkspace } from './workspace.ts';
 
@@ -25,12 +28,23 @@ async function lock(cli: Cli, word: string): Promise<void> {
   const pixi = await needProgram('pixi', 'locking', cli.env);
   await runTool(cli, pixi, ['lock', '--manifest-path', manifest]);
   await check(cli, word);
-  nextCommands(cli, [['updraft env show', 'what is in it now']]);
+  const argument = word === '.' ? '' : ` ${shellQuote(word)}`;
+  nextCommands(cli, [[`updraft env show${argument}`, 'what is in it now']]);
 }
 
 /** Every environment on every platform of the lock; where there is pixi, it has the last word. */
 async function check(cli: Cli, word: string): Promise<void> {
   const workspace = await openWorkspace(cli, word);
+  const [missing] = notLocked(workspace.manifest, workspace.lock);
+  if (missing !== undefined)
+    throw new Fault(
+      'file-invalid',
+      `${workspace.lockFile} does not match ${workspace.manifestFile}: ${missing}`,
+      {
+        about: workspace.lockFile,
+        fix: 'write the lock again with: updraft env lock',
+      },
+    );
   let checked = 0;
   for (const [name, { platforms }] of workspace.lock.environments)
     for (const platform of platforms) {
@@ -39,14 +53,14 @@ async function check(cli: Cli, word: string): Promise<void> {
     }
   const pixi = await findProgram(['pixi'], cli.env);
   const file = path.relative(cli.cwd, workspace.lockFile);
-  const counted = `${file}: version ${workspace.lock.version}, ${checked} environments on their platforms`;
+  const found = `${file}: version ${workspace.lock.version}, ${counted(checked, 'environment')} on their platforms`;
   if (pixi === undefined) {
-    cli.out(`${counted}; every package that is asked for is locked\n`);
+    cli.out(`${found}; every package that is asked for is locked\n`);
     cli.err('pixi is not on the PATH: that the solution is still the best one was not asked\n');
     return;
   }
   await askPixi(cli, pixi, workspace);
-  cli.out(`${counted}; pixi agrees\n`);
+  cli.out(`${found}; pixi agrees\n`);
 }
 
 /**
@@ -57,15 +71,17 @@ async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }:
   const places = [...lock.environments].flatMap(([name, { platforms }]) =>
     platforms.map((platform) => ['--environment', name, '--platform', platform.name]),
   );
-  const words = ['list', '--json', '--locked', '--no-install', '--manifest-path', manifestFile];
+  const words = ['list', '-v', '--json', '--locked', '--no-install', '--manifest-path', manifestFile];
   try {
     await runTool(cli, pixi, [...words, ...(places[0] ?? [])], { capture: true });
   } catch (thrown) {
     if (!(thrown instanceof Fault) || !/lock.?file not up-to-date/.test(thrown.message)) throw thrown;
-    throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}, says pixi`, {
+    const said = thrown.cause instanceof Error ? thrown.cause.message : '';
+    const why = /: (.* out of date because .*)$/m.exec(said)?.[1];
+    const reason = why === undefined ? ', says pixi' : `, says pixi: ${why}`;
+    throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}${reason}`, {
       about: lockFile,
       fix: 'write the lock again with: updraft env lock',
-      cause: thrown,
     });
   }
 }

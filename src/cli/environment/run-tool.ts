@@ -14,7 +14,7 @@ interface ToolOptions {
 
 const mostSaid = 16_000;
 
-/** Runs a program of the machine and shows what it says; throws with the line that tells why when it fails. */
+/** Runs a program of the machine and shows what it says; throws with the line that tells why when it fails, and all it said as the cause. */
 export async function runTool(
   cli: Cli,
   program: string,
@@ -52,6 +52,7 @@ export async function runTool(
   if (status === 0) return out;
   throw new Fault('environment-broken', `${path.basename(program)} failed: ${tellingLine(said)}`, {
     about: program,
+    cause: new Error(said),
     ...(!capture && { fix: 'see what it said above' }),
   });
 }
