@@ -1,5 +1,6 @@
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { firstFew } from '../base/first-few.ts';
 import { printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
@@ -63,7 +64,13 @@ function choose(runs: string[], word: string | undefined, cwd: string): string {
   throw new Fault(
     'usage',
     starting.length > 1 ? `several runs begin with "${printable(word)}"` : `no run "${printable(word)}"`,
-    { about: word, fix: `name one of them: ${listed(known)}` },
+    {
+      about: word,
+      fix: `name one of them: ${firstFew(
+        known.map((folder) => printable(path.basename(folder))),
+        8,
+      )}`,
+    },
   );
 }
 
@@ -77,13 +84,6 @@ function noRuns(cwd: string, word: string | undefined): Fault {
     about: cwd,
     fix: 'start one with `updraft run`, or go to the folder of your updraft.toml',
   });
-}
-
-function listed(folders: string[]): string {
-  const names = folders.slice(0, 8).map((folder) => printable(path.basename(folder)));
-  return (
-    names.join(', ') + (folders.length > names.length ? ` and ${folders.length - names.length} more` : '')
-  );
 }
 
 function* upwards(from: string): Generator<string> {

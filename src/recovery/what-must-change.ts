@@ -1,3 +1,4 @@
+import { firstFew } from '../base/first-few.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { Explanation } from './explanation.ts';
 
@@ -52,7 +53,7 @@ const resource = (what: string, option: string, given: boolean): Need => ({
 });
 
 function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boolean): Need {
-  const names = `${changed.slice(0, 4).join(', ')}${changed.length > 4 ? ` and ${changed.length - 4} more` : ''}`;
+  const names = firstFew(changed, 4);
   const verb = changed.length === 1 ? 'has' : 'have';
   const failed = isGpuMemory ? 'The memory of the GPU was too small for it' : 'The training itself failed';
   const mend = isGpuMemory ? 'use a smaller batch' : 'mend the script';

@@ -22,7 +22,7 @@ test('a log with one job is explained in full, and the next commands are named',
 
 test('a log with many jobs is explained by cause, and one of them in full', async () => {
   const all = await runCommand(why, ['transfer_queue.log'], { cwd: eventLogs });
-  assert.match(all.out, /1 running: an attempt is under way\n {2}jobs 69\.2\n\n2 succeeded/);
+  assert.match(all.out, /1 running: an attempt is under way\n {2}job 69\.2\n\n2 succeeded/);
   assert.match(all.err, /updraft why transfer_queue\.log 69\.2/);
   const one = await runCommand(why, ['transfer_queue.log', '069.002.000'], { cwd: eventLogs });
   assert.match(one.out, /^69\.2 running/);

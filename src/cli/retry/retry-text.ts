@@ -1,8 +1,7 @@
 import { printable } from '../../base/printable.ts';
+import { jobList } from '../job-list.ts';
 import { wrap } from '../why/wrap.ts';
 import type { PlannedRetry, RetryPlan } from './plan-retry.ts';
-
-const mostNamed = 8;
 
 /** What would be tried again, by cause: which jobs, what befell them, what must change. */
 export function retryText({ retries, left }: RetryPlan, total: number, columns: number): string {
@@ -22,9 +21,7 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
   const [first] = group;
   if (first === undefined) return [];
   const { lack, explanation, what, isMet } = first;
-  const jobs = group.map(({ job }) => printable(job));
-  const more = jobs.length - mostNamed;
-  const named = `${jobs.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const named = jobList(group.map(({ job }) => printable(job)));
   const said = lack === 'missing' ? [] : explanation.because.slice(0, 1);
   return [
     '',

@@ -1,7 +1,6 @@
 import type { ExplainedGroup } from '../../recovery/group-explanations.ts';
+import { jobList } from '../job-list.ts';
 import { wrap } from './wrap.ts';
-
-const mostNamed = 8;
 
 /** Groups of jobs, each with its cause and an example's account. */
 export function groupText(groups: readonly ExplainedGroup[], columns: number): string {
@@ -10,16 +9,11 @@ export function groupText(groups: readonly ExplainedGroup[], columns: number): s
     .map(({ standing, title, jobs, example }) =>
       [
         `${jobs.length} ${standing}: ${title}`,
-        ...wrap(`jobs ${named(jobs)}`, width, '  ', '    '),
+        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs)}`, width, '  ', '    '),
         ...(example.cause === 'none' ? [] : example.because.slice(0, 2)).flatMap((sentence) =>
           wrap(`${example.job}: ${sentence}`, width, '  ', '    '),
         ),
       ].join('\n'),
     )
     .join('\n\n');
-}
-
-function named(jobs: readonly string[]): string {
-  const more = jobs.length - mostNamed;
-  return `${jobs.slice(0, mostNamed).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -1,3 +1,4 @@
+import { firstFew } from '../../base/first-few.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { CondorTools } from './condor-tools.ts';
 
@@ -37,7 +38,7 @@ async function assertQueued(
   });
   if (early.length === 0) return;
   const jobs = early.map(([job]) => job);
-  const shown = `${jobs.slice(0, 5).join(', ')}${jobs.length > 5 ? ' …' : ''}`;
+  const shown = firstFew(jobs, 5);
   throw new Fault(
     'usage',
     `${jobs.length} of these jobs are not in the queue yet (${shown}), and HTCondor cannot leave single ones out`,
