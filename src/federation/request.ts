@@ -1,8 +1,8 @@
 import http from 'node:http';
 import https from 'node:https';
-import tls from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
+import { trustContext } from './trust.ts';
 
 /** The verbs of Pelican's protocol that carry little. */
 export interface ControlRequest {
@@ -47,8 +47,7 @@ const defaultMaxBody = 1 << 20;
  * and adds one more thing that can stall, and one for plain http may hand out another job's copy of an answer.
  */
 export function createWire(clock: Clock, ca: string[] | undefined): Wire {
-  // One context for all connections: reading some hundred authorities takes tens of milliseconds each time.
-  const trust = ca === undefined ? {} : { secureContext: tls.createSecureContext({ ca }) };
+  const trust = ca === undefined ? {} : { secureContext: trustContext(ca) };
   return {
     clock,
     http: new http.Agent({ keepAlive: true }),

@@ -22,6 +22,15 @@ export function readTrust(env: Env): string[] | undefined {
   return extra.size === 0 ? undefined : [...new Set([...tls.getCACertificates('default'), ...extra])];
 }
 
+const contexts = new WeakMap<string[], tls.SecureContext>();
+
+/** Reading some hundred authorities takes tens of milliseconds: once for all connections that trust the same list. */
+export function trustContext(ca: string[]): tls.SecureContext {
+  const context = contexts.get(ca) ?? tls.createSecureContext({ ca });
+  contexts.set(ca, context);
+  return context;
+}
+
 function certificatesAt(variable: string, place: string): string[] {
   try {
     const isFolder = fs.statSync(place).isDirectory();

@@ -1,5 +1,6 @@
 import net from 'node:net';
 import tls from 'node:tls';
+import { trustContext } from '../federation/trust.ts';
 import { ReadSlab } from './read-slab.ts';
 
 export interface Endpoint {
@@ -25,15 +26,6 @@ export interface SocketEvents {
  * (no allocation, few copies). Both are behind this one class.
  */
 const reusesBuffers = !('Bun' in globalThis);
-
-/** Reading some hundred authorities takes tens of milliseconds: once for all connections that trust the same. */
-const contexts = new WeakMap<string[], tls.SecureContext>();
-
-function contextFor(ca: string[]): tls.SecureContext {
-  const context = contexts.get(ca) ?? tls.createSecureContext({ ca });
-  contexts.set(ca, context);
-  return context;
-}
 
 /** A TCP or TLS connection that hands over bytes in order, one chunk at a time, with back-pressure. */
 export class RawSocket {
@@ -110,7 +102,7 @@ export class RawSocket {
     return {
       ...(this.#options(endpoint) as tls.ConnectionOptions),
       ...(net.isIP(endpoint.host) === 0 && { servername: endpoint.host }),
-      ...(endpoint.ca !== undefined && { secureContext: contextFor(endpoint.ca) }),
+      ...(endpoint.ca !== undefined && { secureContext: trustContext(endpoint.ca) }),
       // Said, so that no variable of the machine can unsay it: tokens and data go this way.
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
