@@ -2,7 +2,6 @@ import type { EnvironmentFacts } from '../../environment/describe-environment.ts
 import type { InspectedPack } from '../../environment/inspect-pack.ts';
 import { deliveries, sizeEnvironment, type Delivery } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
-import { counted } from '../plan-text.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */
 export function torchWords({ torch }: EnvironmentFacts): string {
@@ -25,9 +24,13 @@ export function needWords({ needs, torch }: EnvironmentFacts): string {
   return words.join(', ') || (torch?.build === 'gpu' ? 'a GPU' : 'no GPU');
 }
 
-export function sizeWords({ bytes, packages, guessed }: EnvironmentFacts): string {
+const packageWords = ({ packages }: EnvironmentFacts): string =>
+  `${packages} package${packages === 1 ? '' : 's'}`;
+
+export function sizeWords(facts: EnvironmentFacts): string {
+  const { bytes, guessed } = facts;
   const unsure = guessed === 0 ? '' : ` (${guessed} of them have no size in the lock: theirs is guessed)`;
-  return `${packages} packages, ${formatSize(bytes)} to download${unsure}`;
+  return `${packageWords(facts)}, ${formatSize(bytes)} to download${unsure}`;
 }
 
 /** What is in the software and what it needs, each with its label; `ways` are how it may get to the worker. */
@@ -73,10 +76,7 @@ export function archiveText(
   const by = metadata.madeBy === undefined ? '' : `, made by pixi-pack ${metadata.madeBy}`;
   const how = form === 'tar' ? 'a tar, to be unpacked by pixi-unpack' : 'self-extracting';
   const rows: Row[] = [
-    [
-      'whole',
-      [`${counted(facts.packages, 'package')} for ${metadata.platform}, each as its index says${by}`],
-    ],
+    ['whole', [`${packageWords(facts)} for ${metadata.platform}, each as its index says${by}`]],
     ['form', [`${how}, ${formatSize(bytes)}`]],
     ['sha256', [sha256]],
     ...softwareRows(facts, ['pack']),
