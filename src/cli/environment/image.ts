@@ -63,7 +63,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
   if (options.write || options.build) {
     for (const kind of ['docker', 'apptainer'] as const)
       await write(cli, path.join(folder, names[kind]), recipes[kind], options.force === true);
-    await write(cli, path.join(folder, '.dockerignore'), '.pixi\n', false).catch(() => undefined);
+    await writeIgnored(cli, path.join(folder, '.dockerignore'));
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
   if (options.build) await build(cli, folder, `${fileStem(workspace, options.environment)}.sif`);
   else tellNext(cli, chosenWords(word, facts), options.write === true);
@@ -89,6 +89,16 @@ async function write(cli: Cli, file: string, text: string, force: boolean): Prom
     });
   await writeFile(file, text);
   cli.err(`wrote ${shown}\n`);
+}
+
+/** Environments installed here would only swell what is sent to Docker; a list that is there already stays. */
+async function writeIgnored(cli: Cli, file: string): Promise<void> {
+  try {
+    await writeFile(file, '.pixi\n', { flag: 'wx' });
+    cli.err(`wrote ${path.relative(cli.cwd, file)}\n`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 async function build(cli: Cli, folder: string, name: string): Promise<void> {
