@@ -23,7 +23,11 @@ export async function meterCpu(pid: number): Promise<CpuSample[]> {
   }
 }
 
-/** CPU seconds used by the moment. */
+/** CPU seconds used by the moment; between two samples as if evenly. */
 export function cpuBy(samples: CpuSample[], at: number): number {
-  return samples.findLast((sample) => sample.at <= at)?.seconds ?? 0;
+  const before = samples.findLast((sample) => sample.at <= at);
+  const after = samples.find((sample) => sample.at > at);
+  if (before === undefined || after === undefined) return before?.seconds ?? 0;
+  const share = (at - before.at) / (after.at - before.at);
+  return before.seconds + share * (after.seconds - before.seconds);
 }

@@ -24,11 +24,17 @@ function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload>
   const url = `osdf:///nrp/osdf/ILSVRC2012/${size}/${object}`;
   return {
     ...{ name, example: 'imagenet-resnet50', dataset: `imagenet-${size}` },
-    tiny: [withoutGpu, tinyImages],
+    tiny: [withoutGpu, tinyImages, 'train.check=python3 check_model.py --epochs 1'],
     ...more,
     set: [`data.train.url=${url}`, `data.train.manifest=${manifestName(object)}`, ...(more.set ?? [])],
   };
 }
+
+/** The first on the stream, the second on what was unpacked meanwhile. */
+const twoEpochs = [
+  'train.command=python3 main.py --epochs 2 --seed {index} --save-model',
+  'train.check=python3 check_model.py --epochs 2',
+];
 
 export const workloads: Workload[] = [
   {
@@ -56,6 +62,6 @@ export const workloads: Workload[] = [
   },
   imageNet('imagenet', 'small', { inMemory: 2, set: ['data.train.arriving=false'] }),
   imageNet('imagenet-streaming-small', 'small', { inMemory: 0 }),
-  imageNet('imagenet-streaming', 'large', { inMemory: 2 }),
-  imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5', inMemory: 2 }),
+  imageNet('imagenet-streaming', 'large', { inMemory: 2, set: twoEpochs }),
+  imageNet('imagenet-streaming-6-cores', 'large', { cores: '0-5' }),
 ];
