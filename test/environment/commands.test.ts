@@ -8,6 +8,7 @@ import { loadWorkspace } from '../../src/environment/load-workspace.ts';
 import { condaFile } from '../../src/environment/locked-package.ts';
 import { selectLocked } from '../../src/environment/pixi-lock.ts';
 import { readLock } from '../../src/environment/read-lock.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { makeConda } from './make-conda.ts';
@@ -183,6 +184,25 @@ test('of platforms that share a subdir pixi-pack is shown only the one that is m
     [['linux-64-cuda', 'linux-64']],
   );
   assert.equal(selectLocked(shown, 'default', 'linux-64').packages.length, 6);
+});
+
+test('of a plain tar is said that pixi-unpack must go with it', async (t) => {
+  const folder = await workspace(t);
+  const { lock } = await loadWorkspace(path.join(folder, 'pixi.toml'));
+  const { packages } = selectLocked(lock, 'gpu', 'linux-64');
+  const tiny = makeConda('tiny', '1.0', {});
+  const tar = makePack({ packages: packages.map(({ url }) => ({ ...tiny, file: condaFile(url) })) });
+  await writeFile(path.join(folder, 'made'), tar);
+  await program(folder, 'pixi-pack', packing('0.7.10'));
+  const { out } = await run(folder, 'pack', '-e', 'gpu', '--tar');
+  assert.match(
+    out,
+    /^\[environment\]\npixi_unpack = "pixi-unpack" .*\n\n\[environment\.pack\]\nurl = "mnist-gpu-\w+\.tar"/,
+  );
+  const text = `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${out}`;
+  await writeFile(path.join(folder, 'updraft.toml'), text);
+  await writeFile(path.join(folder, 'pixi-unpack'), '#!/bin/sh\n');
+  assert.equal((await loadPlan(folder)).environment?.delivery, 'pack');
 });
 
 test('an archive with other packages than the lock has is not kept', async (t) => {

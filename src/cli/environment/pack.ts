@@ -19,7 +19,7 @@ import { nextCommands } from '../next-commands.ts';
 import { counted } from '../plan-text.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
-import { fileStem, openWorkspace, withChoice, type Choice } from './workspace.ts';
+import { fileStem, openWorkspace, unpackerLines, withChoice, type Choice } from './workspace.ts';
 
 interface Options extends Choice {
   outputFolder: string;
@@ -141,7 +141,7 @@ function tell(
   cli.err(
     `${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, read through and found whole\n`,
   );
-  cli.out(`[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
+  cli.out(`${unpackerLines(file)}[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
   nextCommands(cli, [
     [
       `updraft env stage ${shellQuote(file)} osdf:///…`,

@@ -18,6 +18,7 @@ import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageObject } from '../object/stage-object.ts';
 import { openFederation } from '../object/cli-patience.ts';
+import { unpackerLines } from './workspace.ts';
 
 interface Options {
   tokenFile?: string;
@@ -96,7 +97,7 @@ const packLines = ({
   manifest: string;
 }): string =>
   [
-    '[environment.pack]',
+    `${unpackerLines(url)}[environment.pack]`,
     `url = ${JSON.stringify(url)}`,
     `sha256 = "${sha256}"`,
     `bytes = ${bytes}`,

@@ -41,3 +41,9 @@ export async function openWorkspace(cli: Cli, word: string): Promise<Workspace> 
   const file = await findManifest(path.resolve(cli.cwd, word));
   return await loadWorkspace(file);
 }
+
+/** What a job file says beside an archive that brings no program to unpack it. */
+export const unpackerLines = (archive: string): string =>
+  archive.endsWith('.tar')
+    ? '[environment]\npixi_unpack = "pixi-unpack"   # a copy of the program beside the job file\n\n'
+    : '';
