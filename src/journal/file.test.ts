@@ -33,6 +33,21 @@ test('numbers go on where the journal stopped when it is opened again', async (t
   assert.equal(garbled, 0);
 });
 
+test('entries given together are numbered one after the other', async (t) => {
+  const file = path.join(await temporaryFolder(t), 'journal.jsonl');
+  await using journal = await openJournal(file, systemClock);
+  await journal.append(start(1), start(2));
+  await journal.append(start(3));
+  const { entries } = await readJournal(file);
+  assert.deepEqual(
+    [entries.map(({ seq }) => seq), attempts(entries)],
+    [
+      [0, 1, 2],
+      [1, 2, 3],
+    ],
+  );
+});
+
 test('entries are on the disk in the order of the calls, with the time of the call', async (t) => {
   const file = path.join(await temporaryFolder(t), 'agent.jsonl');
   let now = Date.parse('2026-01-01T00:00:00Z');

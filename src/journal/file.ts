@@ -9,8 +9,8 @@ import { JournalTail } from './tail.ts';
 
 /** A journal open for writing. Other processes may append to the same file at the same time. */
 export interface Journal<Body> {
-  /** Resolves when the entry is on the disk; entries get there in the order of the calls. */
-  append(body: Body): Promise<void>;
+  /** Resolves when the entries are on the disk, together; they get there in the order of the calls. */
+  append(...bodies: Body[]): Promise<void>;
   /** Waits for what was appended. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -51,12 +51,12 @@ async function openFile<Body>(
     await file.close();
   };
   return {
-    append(body) {
+    append(...bodies) {
       const t = new Date(clock.now()).toISOString();
       // A failed entry was reported to whoever appended it; those behind it still get their turn.
       const turn = last
         .catch(() => undefined)
-        .then(() => writer.write((seq) => make(body, { v: 1, t, seq })));
+        .then(() => writer.write((seq) => bodies.map((body, at) => make(body, { v: 1, t, seq: seq + at }))));
       last = turn;
       return turn;
     },
@@ -77,13 +77,14 @@ class Writer {
     this.#tail = new JournalTail(path);
   }
 
-  async write(make: (seq: number) => Entry): Promise<void> {
+  async write(make: (seq: number) => Entry[]): Promise<void> {
     try {
       await this.#catchUp();
       // Nothing is ever cut off a journal: a writer that died in mid-line leaves a line that readers count and
       // skip, and cutting it could hit the line that another process is writing now.
       const start = this.#tail.unfinished === undefined ? '' : '\n';
-      const bytes = Buffer.from(`${start}${encode(make(this.#next))}\n`);
+      const lines = make(this.#next).map((entry) => `${encode(entry)}\n`);
+      const bytes = Buffer.from(`${start}${lines.join('')}`);
       const { bytesWritten } = await this.#file.write(bytes);
       if (bytesWritten < bytes.length) throw Object.assign(new Error('short write'), { code: 'ENOSPC' });
       await this.#file.datasync().catch(ignoreUnsyncable);

@@ -77,20 +77,26 @@ export async function retryRun(
     const canRelease = newFiles === undefined && held.length > 0;
     const left = canRelease ? await pool.release(runFolder, held, change) : held;
     if (left.length > 0) await pool.stop(runFolder, left);
-    const released = held.filter((id) => !left.includes(id));
-    if (released.length > 0) await tellReleased(runFolder, released, world);
-    const queued = ids.filter((id) => !released.includes(id));
+    const released = new Set(held).difference(new Set(left));
+    if (released.size > 0) await tellReleased(runFolder, released, world);
+    const queued = ids.filter((id) => !released.has(id));
     const why = 'asked for with updraft retry';
     if (queued.length > 0)
       await startRound(runFolder, state, pool, { jobs: queued, why, change, newFiles }, world.clock);
-    return { queued, released };
+    return { queued, released: [...released] };
   });
 }
 
 /** The scheduler's log tells it too; whoever waits for the run's journal to grow learns of it here. */
-async function tellReleased(runFolder: string, jobs: string[], { clock }: RoundsWorld): Promise<void> {
+async function tellReleased(
+  runFolder: string,
+  jobs: Iterable<string>,
+  { clock }: RoundsWorld,
+): Promise<void> {
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
-  for (const job of jobs) await journal.append({ kind: 'job-released', job, why: 'updraft retry' });
+  await journal.append(
+    ...Array.from(jobs, (job) => ({ kind: 'job-released' as const, job, why: 'updraft retry' })),
+  );
 }
 
 function asked({ jobs }: RunState, ids: readonly string[]): JobState[] {

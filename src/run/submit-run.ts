@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { firstFew } from '../base/first-few.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
 import { climb } from './climb.ts';
@@ -86,7 +87,10 @@ async function howEnded(folder: string, unchanged: string): Promise<string> {
   const bad = jobs.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const kept = jobs.filter(({ isKeptBack }) => isKeptBack).length;
   if (kept > 0)
-    return `${bad.map(({ id }) => id).join(', ')} went ahead and failed, so ${kept} jobs were never queued; \`updraft retry\` tries again, and they follow when that is good`;
+    return `${firstFew(
+      bad.map(({ id }) => id),
+      8,
+    )} went ahead and failed, so ${kept} jobs were never queued; \`updraft retry\` tries again, and they follow when that is good`;
   const again = bad.length > 0 ? ', `updraft retry` tries the failed jobs again' : '';
   return `${unchanged}; --new starts another${again}`;
 }

@@ -1,11 +1,11 @@
-import { mapLimited } from '../../base/map-limited.ts';
 import { ownHold } from '../../recovery/answers.ts';
 import type { ResourceChange } from '../pool.ts';
 import type { CondorTools } from './condor-tools.ts';
+import { adString } from './submit-text.ts';
 
 const heldStatus = 5;
-/** Edits asked for at once. */
-const atOnce = 4;
+/** Jobs that one edit names: as many as fit into one argument of a command. */
+const mostPerEdit = 2000;
 
 /** What the queue tells of a job. */
 interface Queued {
@@ -37,7 +37,7 @@ export async function releaseHeld(
   if (asked.size === 0) return new Set();
   const held = (await readQueue(tools, [...asked.keys()])).filter(canBeReleased);
   if (held.length === 0) return new Set();
-  await mapLimited(held, atOnce, (job) => edit(tools, job, change));
+  await edit(tools, held, change);
   await tools.ask('condor_release', ['-reason', retryReason, ...held.map(({ id }) => id)]);
   return new Set(held.map(({ id }) => asked.get(id) ?? ''));
 }
@@ -63,12 +63,19 @@ async function readQueue(tools: CondorTools, ids: string[]): Promise<Queued[]> {
   });
 }
 
-/** What failed so far no longer counts for the rules of the run. */
+/** What failed so far no longer counts for the rules of the run. Those with as many failures are changed together. */
 async function edit(
   tools: CondorTools,
-  { id, failures, forgiven }: Queued,
+  held: readonly Queued[],
   { memoryBytes }: ResourceChange,
 ): Promise<void> {
   const memory = memoryBytes === undefined ? [] : ['RequestMemory', String(Math.ceil(memoryBytes / 2 ** 20))];
-  await tools.ask('condor_qedit', [id, 'UpdraftForgiven', String(failures + forgiven), ...memory]);
+  for (const [forgiven, jobs] of Map.groupBy(held, (job) => job.failures + job.forgiven))
+    for (let from = 0; from < jobs.length; from += mostPerEdit) {
+      const ids = jobs.slice(from, from + mostPerEdit).map(({ id }) => adString(id));
+      const constraint = `member(strcat(ClusterId, ".", ProcId), {${ids.join(', ')}})`;
+      await tools.ask('condor_qedit', [
+        ...['-constraint', constraint, 'UpdraftForgiven', String(forgiven), ...memory],
+      ]);
+    }
 }
