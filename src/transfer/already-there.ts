@@ -47,9 +47,11 @@ async function compare(
   return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;
 }
 
-async function askAny(url: string, { locator, clock, policy, signal, tokenFile }: Settings) {
+async function askAny(url: string, settings: Settings) {
+  const { locator, clock, policy, signal, tokenFile, connections: kept } = settings;
   const roster = new Roster();
-  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs: policy.connectSeconds * 1000 });
+  const connectMs = policy.connectSeconds * 1000;
+  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
   try {
     roster.add(
       await locator.locate(url, { signal, ...(tokenFile !== undefined && { tokenFile }) }),

@@ -2,11 +2,14 @@ import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { withDeadline } from './deadline.ts';
 import { HttpConnection } from './http-connection.ts';
+import type { KeptConnections } from './kept-connections.ts';
 
 interface PoolOptions {
   clock: Clock;
   ca: string[] | undefined;
   connectMs: number;
+  /** Where open connections come from, and stay afterwards. */
+  kept?: KeptConnections | undefined;
 }
 
 /** Connections kept open between requests to the same server. */
@@ -25,7 +28,9 @@ export class ConnectionPool {
     const waiting = this.#idle.get(url.origin) ?? [];
     for (let connection = waiting.pop(); connection !== undefined; connection = waiting.pop())
       if (connection.idle) return connection;
-    return undefined;
+    const kept = this.#options.kept?.take(url.origin);
+    if (kept !== undefined) this.#all.add(kept);
+    return kept;
   }
 
   /** A new connection; a Fault says why there is none. */
@@ -63,9 +68,14 @@ export class ConnectionPool {
     else waiting.push(connection);
   }
 
-  /** Ends every connection, also those in use. */
+  /** Ends every connection, also those in use, unless the next fetch can use it. */
   close(): void {
     this.#closed = true;
+    const { kept } = this.#options;
+    for (const [origin, waiting] of this.#idle)
+      for (const connection of waiting)
+        if (kept !== undefined && connection.idle && this.#all.delete(connection))
+          kept.give(origin, connection);
     for (const connection of this.#all) connection.destroy();
     this.#all.clear();
     this.#idle.clear();

@@ -13,10 +13,12 @@ import {
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
 import { fastClock } from '../../test/transfer/fast-clock.ts';
+import { systemClock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { FetchEvent } from './fetch.ts';
 import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
+import { KeptConnections } from './kept-connections.ts';
 import { PartFile } from './part-file.ts';
 import type { Policy } from './policy.ts';
 
@@ -727,6 +729,22 @@ test('a disk without room for the object is found before the first byte', async 
     },
   ]);
   await fails(s.fetch(), 'disk-full', /900,000,000,000,000 bytes needed, [\d,]+ free/);
+});
+
+test('connections are left to the next fetch where somebody keeps them', async (t) => {
+  const bytes = objectBytes(1000);
+  const s = await scene(t, [{ bytes }]);
+  using connections = new KeptConnections(systemClock);
+  const ports = new Set<number | undefined>();
+  const options = { sha256: sha256(bytes), overwrite: true };
+  const seen = (): number => {
+    for (const { port } of s.servers[0]!.seen) ports.add(port);
+    return ports.size;
+  };
+  for (let time = 0; time < 3; time++) await s.fetch({ ...options, connections });
+  assert.equal(seen(), 1);
+  await s.fetch(options);
+  assert.equal(seen(), 2);
 });
 
 test('objects at file: URLs are copied with the same proofs', async (t) => {

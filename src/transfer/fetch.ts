@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
+import type { KeptConnections } from './kept-connections.ts';
 import type { Manifest } from './manifest.ts';
 import type { Policy } from './policy.ts';
 
@@ -28,6 +29,8 @@ export interface FetchOptions {
    * those that share it learn from each other.
    */
   suspects?: Set<string>;
+  /** Connections that fetches leave to each other. */
+  connections?: KeptConnections;
   onEvent?: (event: FetchEvent) => void;
 }
 

@@ -3,6 +3,7 @@ import { withoutSecrets } from '../base/without-secrets.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
+import type { KeptConnections } from './kept-connections.ts';
 import type { Manifest } from './manifest.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 
@@ -20,6 +21,7 @@ export interface Settings {
   size: number | undefined;
   policy: Policy;
   suspects: Set<string>;
+  connections: KeptConnections | undefined;
   onEvent: (event: FetchEvent) => void;
 }
 
@@ -51,6 +53,7 @@ export function settle(url: string, options: FetchOptions): Settings {
     size: manifest?.bytes ?? bytes,
     policy: { ...defaultPolicy, ...options.policy },
     suspects: options.suspects ?? new Set(),
+    connections: options.connections,
     onEvent: options.onEvent ?? (() => undefined),
   };
 }

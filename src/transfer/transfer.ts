@@ -7,6 +7,7 @@ import type { FetchEvent } from './fetch.ts';
 import type { Policy } from './policy.ts';
 import { RateMeter } from './rate-meter.ts';
 import { Roster, type Source } from './roster.ts';
+import type { KeptConnections } from './kept-connections.ts';
 import type { Lane } from './lane.ts';
 import { Lanes } from './lanes.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
@@ -30,6 +31,7 @@ export interface TransferOptions {
   policy: Policy;
   signal: AbortSignal;
   suspects: Set<string>;
+  connections: KeptConnections | undefined;
   sink: Sink;
   /** What the user or a manifest says the size is. */
   size: number | undefined;
@@ -105,8 +107,9 @@ export class Transfer implements PieceContext {
     this.#nap = new Nap(this.clock, options.signal);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
+    const { clock, locator, connections: kept } = options;
     const connectMs = this.policy.connectSeconds * 1000;
-    this.pool = new ConnectionPool({ clock: this.clock, ca: options.locator.ca, connectMs });
+    this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
   }
 
   /** What every answer must agree with. */

@@ -11,6 +11,8 @@ export interface Seen {
   method: string;
   range: string | undefined;
   headers: http.IncomingHttpHeaders;
+  /** The client's: another one is another connection. */
+  port: number | undefined;
 }
 
 export interface Exchange {
@@ -49,7 +51,8 @@ export async function serveObject(t: TestContext, options: ServerOptions): Promi
   let gets = 0;
   const listener = (request: http.IncomingMessage, response: http.ServerResponse): void => {
     response.on('error', () => undefined);
-    seen.push({ method: request.method ?? '', range: request.headers.range, headers: request.headers });
+    const { method = '', headers, socket } = request;
+    seen.push({ method, range: headers.range, headers, port: socket.remotePort });
     if (request.method === 'HEAD') {
       if (options.head !== undefined) {
         options.head(request, response);

@@ -35,7 +35,7 @@ export async function download(
 }
 
 function fetchOptions(
-  { locator, clock, signal, policy }: TransferWorld,
+  { locator, clock, signal, policy, connections }: TransferWorld,
   endpoints: Endpoint[],
 ): FetchOptions {
   return {
@@ -43,6 +43,7 @@ function fetchOptions(
     clock,
     signal,
     policy,
+    connections,
     onEvent: (event) => {
       if (event.kind === 'progress') releaseMemory();
       else endpoints.push({ server: event.server, fault: event.fault, endedAt: clock.now() });

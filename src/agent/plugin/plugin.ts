@@ -2,6 +2,7 @@ import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
+import { KeptConnections } from '../../transfer/kept-connections.ts';
 import { stallPolicy } from '../stall-policy.ts';
 import type { World } from '../world.ts';
 import { describePlugin } from './describe-plugin.ts';
@@ -79,7 +80,8 @@ async function transferRequests(
     return [failed({ url: '', file: '' }, thrown)];
   }
   try {
-    const shared = transferWorld(world);
+    using connections = new KeptConnections(world.clock);
+    const shared = transferWorld(world, connections);
     const clashes = direction === 'download' ? clashesIn(requests) : new Map<TransferRequest, Fault>();
     const begun = new Map<string, Promise<Outcome>>();
     return await mapLimited(requests, filesAtOnce, async (request) => {
@@ -96,8 +98,8 @@ async function transferRequests(
   }
 }
 
-function transferWorld(world: World): TransferWorld {
-  return { ...world, locator: createLocator(world), policy: stallPolicy(world.env) };
+function transferWorld(world: World, connections: KeptConnections): TransferWorld {
+  return { ...world, locator: createLocator(world), policy: stallPolicy(world.env), connections };
 }
 
 async function transferOne(

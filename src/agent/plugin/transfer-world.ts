@@ -1,4 +1,5 @@
 import type { FederationLocator } from '../../federation/locator.ts';
+import type { KeptConnections } from '../../transfer/kept-connections.ts';
 import type { Policy } from '../../transfer/policy.ts';
 import type { World } from '../world.ts';
 
@@ -6,4 +7,5 @@ import type { World } from '../world.ts';
 export interface TransferWorld extends Pick<World, 'env' | 'clock' | 'cwd' | 'signal'> {
   locator: FederationLocator;
   policy: Partial<Policy>;
+  connections: KeptConnections;
 }

@@ -2,6 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { unpackModes } from '../../job/spec.ts';
+import { KeptConnections } from '../../transfer/kept-connections.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
@@ -71,7 +72,8 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   checkProof(options, items.length);
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
   const board = new Board(cli, boardMode(cli, options), items.length);
-  const how: FetchItemOptions = { ...options, unpack, federation };
+  using connections = new KeptConnections(cli.clock);
+  const how: FetchItemOptions = { ...options, unpack, federation, connections };
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await fetchItem(cli, board, item, how);
     tellResult(cli, board, result, options);

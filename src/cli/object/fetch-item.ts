@@ -6,6 +6,7 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import type { KeptConnections } from '../../transfer/kept-connections.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Unpacked } from '../../unpack/unpacker.ts';
 import type { Cli } from '../cli.ts';
@@ -18,6 +19,7 @@ import { setbackWords } from './transfer-words.ts';
 
 export interface FetchItemOptions extends ProofOptions {
   federation: FederationLocator;
+  connections?: KeptConnections;
   tokenFile?: string;
   overwrite?: true;
   /** Unpack as it arrives, instead of keeping the archive. */
@@ -79,12 +81,13 @@ async function fetchOptions(
   { url, setbacks }: GetResult,
   options: FetchItemOptions,
 ): Promise<FetchOptions> {
-  const { federation, tokenFile } = options;
+  const { federation, connections, tokenFile } = options;
   const access: FetchOptions = {
     locator: federation,
     clock: cli.clock,
     signal: cli.signal,
     policy: promptPolicy,
+    ...(connections === undefined ? {} : { connections }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };
   const proof = await readProof(cli, url, options, access);
