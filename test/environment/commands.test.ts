@@ -219,6 +219,17 @@ test('an archive with other packages than the lock has is not kept', async (t) =
   );
 });
 
+test('an archive that lacks a wheel of the lock is not kept', async (t) => {
+  const folder = await workspace(t);
+  await writeFile(path.join(folder, 'made'), await packOf(folder, 'gpu', 'linux-64'));
+  const text = await readFile(path.join(folder, 'pixi.lock'), 'utf8');
+  const wheel = 'pypi: https://w.example.org/six-1.17.0-py2.py3-none-any.whl';
+  const used = text.replace(/^( {2}gpu:\n[^]*?\n {6}linux-64:\n)/m, `$1      - ${wheel}\n`);
+  await writeFile(path.join(folder, 'pixi.lock'), `${used}- ${wheel}\n  name: six\n`);
+  await program(folder, 'pixi-pack', packing('0.7.10'));
+  await assert.rejects(run(folder, 'pack', '-e', 'gpu'), /six 1\.17\.0 is locked and not in it/);
+});
+
 test('an archive that pixi-pack leaves broken is not kept', async (t) => {
   const folder = await workspace(t);
   await program(

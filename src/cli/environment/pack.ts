@@ -7,7 +7,7 @@ import { refuseSources } from '../../environment/from-source.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { inspectPack, type InspectedPack } from '../../environment/inspect-pack.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
-import { condaFile } from '../../environment/locked-package.ts';
+import { condaFile, type LockedPackage } from '../../environment/locked-package.ts';
 import { onePlatformLock } from '../../environment/one-platform-lock.ts';
 import { brokenPack } from '../../environment/pack-metadata.ts';
 import { selectLocked, type LockedSet } from '../../environment/pixi-lock.ts';
@@ -93,8 +93,9 @@ function checkContent(
   { environment, platform, packages: locked }: LockedSet,
   name: string,
 ): void {
-  const wanted = new Set(locked.filter(({ kind }) => kind === 'conda').map(({ url }) => condaFile(url)));
-  const got = new Set(packages.filter(({ kind }) => kind === 'conda').map(({ url }) => url));
+  const keyOf = ({ kind, url, name: known, version }: LockedPackage): string =>
+    kind === 'conda' ? condaFile(url) : `${known} ${version}`;
+  const [wanted, got] = [new Set(locked.map(keyOf)), new Set(packages.map(keyOf))];
   const [missing] = wanted.difference(got);
   const [extra] = got.difference(wanted);
   if (missing === undefined && extra === undefined) return;
