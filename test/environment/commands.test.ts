@@ -162,7 +162,10 @@ for (const [version, first] of [
     const { out } = await run(folder, 'pack', '-e', 'gpu');
     const sha256 = createHash('sha256').update(made).digest('hex');
     const name = `mnist-gpu-${sha256.slice(0, 8)}.sh`;
-    assert.equal(out, `[environment.pack]\nurl = "${name}"\nsha256 = "${sha256}"\n`);
+    assert.equal(
+      out,
+      `[environment]\npixi = "pixi.toml"\npixi_environment = "gpu"\n\n[environment.pack]\nurl = "${name}"\nsha256 = "${sha256}"\n`,
+    );
     const asked = await readFile(path.join(folder, 'asked'), 'utf8');
     assert.ok(asked.startsWith(`${first} gpu --platform linux-64 --output-file /`), asked);
     assert.match(asked, /--create-executable \S*pixi\.toml\n$/);
@@ -197,12 +200,13 @@ test('of a plain tar is said that pixi-unpack must go with it', async (t) => {
   const { out } = await run(folder, 'pack', '-e', 'gpu', '--tar');
   assert.match(
     out,
-    /^\[environment\]\npixi_unpack = "pixi-unpack" .*\n\n\[environment\.pack\]\nurl = "mnist-gpu-\w+\.tar"/,
+    /^\[environment\]\npixi = .*\npixi_environment = "gpu"\npixi_unpack = "pixi-unpack" .*\n\n\[environment\.pack\]\nurl = "mnist-gpu-\w+\.tar"/,
   );
   const text = `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n${out}`;
   await writeFile(path.join(folder, 'updraft.toml'), text);
   await writeFile(path.join(folder, 'pixi-unpack'), '#!/bin/sh\n');
-  assert.equal((await loadPlan(folder)).environment?.delivery, 'pack');
+  const { environment } = await loadPlan(folder);
+  assert.deepEqual([environment?.delivery, environment?.facts?.torch?.build], ['pack', 'gpu']);
 });
 
 test('an archive with other packages than the lock has is not kept', async (t) => {

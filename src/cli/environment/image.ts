@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { refuseSources } from '../../environment/from-source.ts';
 import { hashName } from '../../environment/hash-name.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
-import { describeLocked } from '../../environment/load-workspace.ts';
+import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
 import { declaredCuda } from '../../environment/pixi-manifest.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
@@ -13,7 +13,14 @@ import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
 import { hashFile } from './hash-file.ts';
 import { runTool } from './run-tool.ts';
-import { chosenWords, fileStem, openWorkspace, withChoice, type Choice } from './workspace.ts';
+import {
+  chosenWords,
+  environmentLines,
+  fileStem,
+  openWorkspace,
+  withChoice,
+  type Choice,
+} from './workspace.ts';
 
 interface Options extends Choice {
   write?: true;
@@ -65,7 +72,7 @@ async function image(cli: Cli, word: string, options: Options): Promise<void> {
       await write(cli, path.join(folder, names[kind]), recipes[kind], options.force === true);
     await writeIgnored(cli, path.join(folder, '.dockerignore'));
   } else cli.out(options.docker ? recipes.docker : recipes.apptainer);
-  if (options.build) await build(cli, folder, `${fileStem(workspace, options.environment)}.sif`);
+  if (options.build) await build(cli, workspace, options);
   else tellNext(cli, chosenWords(word, facts), options.write === true);
 }
 
@@ -101,7 +108,9 @@ async function writeIgnored(cli: Cli, file: string): Promise<void> {
   }
 }
 
-async function build(cli: Cli, folder: string, name: string): Promise<void> {
+async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<void> {
+  const folder = path.dirname(workspace.manifestFile);
+  const name = `${fileStem(workspace, choice.environment)}.sif`;
   const apptainer = await needProgram('apptainer', 'building an image', cli.env);
   const draft = path.join(folder, `.${name}.part`);
   try {
@@ -110,7 +119,7 @@ async function build(cli: Cli, folder: string, name: string): Promise<void> {
     const file = path.join(folder, hashName(name, sha256));
     await rename(draft, file);
     const shown = path.relative(cli.cwd, file);
-    cli.out(`[environment]\nimage = ${JSON.stringify(shown)}\n`);
+    cli.out(environmentLines(cli, workspace, choice, [`image = ${JSON.stringify(shown)}`]));
     nextCommands(cli, [[`updraft env stage ${shown} osdf:///…`, 'upload it for all jobs']]);
   } finally {
     await rm(draft, { force: true });

@@ -19,7 +19,14 @@ import { nextCommands } from '../next-commands.ts';
 import { counted } from '../plan-text.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
-import { fileStem, openWorkspace, unpackerLines, withChoice, type Choice } from './workspace.ts';
+import {
+  environmentLines,
+  fileStem,
+  openWorkspace,
+  unpackerLines,
+  withChoice,
+  type Choice,
+} from './workspace.ts';
 
 interface Options extends Choice {
   outputFolder: string;
@@ -66,7 +73,9 @@ async function pack(cli: Cli, word: string, options: Options): Promise<void> {
     checkContent(found, locked, path.basename(output));
     const file = path.join(folder, hashName(output, found.sha256));
     await rename(output, file);
-    tell(cli, path.relative(cli.cwd, file), { ...found, ...options });
+    const shown = path.relative(cli.cwd, file);
+    const lines = environmentLines(cli, workspace, options, unpackerLines(shown));
+    tell(cli, shown, lines, { ...found, ...options });
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
@@ -133,6 +142,7 @@ async function versionOf(cli: Cli, program: string, leading: string[]): Promise<
 function tell(
   cli: Cli,
   file: string,
+  lines: string,
   { bytes, sha256, packages, json }: InspectedPack & { json?: true },
 ): void {
   if (json) {
@@ -142,7 +152,7 @@ function tell(
   cli.err(
     `${file}: ${counted(packages.length, 'package')}, ${formatSize(bytes)}, read through and found whole\n`,
   );
-  cli.out(`${unpackerLines(file)}[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
+  cli.out(`${lines}\n[environment.pack]\nurl = ${JSON.stringify(file)}\nsha256 = "${sha256}"\n`);
   nextCommands(cli, [
     [
       `updraft env stage ${shellQuote(file)} osdf:///…`,

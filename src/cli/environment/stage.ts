@@ -83,6 +83,11 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     nextCommands(cli, [['updraft check', 'put the lines above into updraft.toml, and see that it is good']]);
 }
 
+const unpackerTable = (url: string): string[] => {
+  const lines = unpackerLines(url);
+  return lines.length === 0 ? [] : ['[environment]', ...lines, ''];
+};
+
 const imageLines = (url: string): string => `[environment]\nimage = ${JSON.stringify(url)}\n`;
 
 const packLines = ({
@@ -97,7 +102,8 @@ const packLines = ({
   manifest: string;
 }): string =>
   [
-    `${unpackerLines(url)}[environment.pack]`,
+    ...unpackerTable(url),
+    '[environment.pack]',
     `url = ${JSON.stringify(url)}`,
     `sha256 = "${sha256}"`,
     `bytes = ${bytes}`,

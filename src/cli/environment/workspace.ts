@@ -42,8 +42,24 @@ export async function openWorkspace(cli: Cli, word: string): Promise<Workspace> 
   return await loadWorkspace(file);
 }
 
-/** What a job file says beside an archive that brings no program to unpack it. */
-export const unpackerLines = (archive: string): string =>
+/** What a job file says of an archive that brings no program to unpack it. */
+export const unpackerLines = (archive: string): string[] =>
   archive.endsWith('.tar')
-    ? '[environment]\npixi_unpack = "pixi-unpack"   # a copy of the program beside the job file\n\n'
-    : '';
+    ? ['pixi_unpack = "pixi-unpack"   # a copy of the program beside the job file']
+    : [];
+
+/** `[environment]` of a job file that lies here: with the workspace named, its lock decides what the job needs. */
+export function environmentLines(
+  cli: Cli,
+  { manifestFile }: Workspace,
+  choice: Choice,
+  more: string[],
+): string {
+  const manifest = path.relative(cli.cwd, manifestFile);
+  const named = [
+    `pixi = ${JSON.stringify(manifest)}`,
+    ...(choice.environment === 'default' ? [] : [`pixi_environment = ${JSON.stringify(choice.environment)}`]),
+    ...(choice.platform === usualPlatform ? [] : [`platform = ${JSON.stringify(choice.platform)}`]),
+  ];
+  return ['[environment]', ...(manifest.startsWith('..') ? [] : named), ...more, ''].join('\n');
+}
