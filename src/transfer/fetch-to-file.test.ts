@@ -520,6 +520,19 @@ test('a part that has every byte is confirmed by a server before it gets its nam
   );
 });
 
+test('a stop while an earlier part is being proven loses nothing of it', async (t) => {
+  const bytes = objectBytes(4 * mebibyte);
+  const s = await scene(t, [{ bytes }]);
+  const chunks = [0, 1, 2, 3].map((at) => sha256(bytes.subarray(at * mebibyte, (at + 1) * mebibyte)));
+  const manifest = { bytes: bytes.length, chunkBytes: mebibyte, sha256: sha256(bytes), chunks };
+  writeFileSync(`${s.target}.part`, bytes.subarray(0, 3 * mebibyte));
+  writeFileSync(`${s.target}.part.json`, journalOf({ size: bytes.length }, 3 * mebibyte));
+  await fails(s.fetch({ manifest, signal: AbortSignal.abort() }), 'interrupted');
+  const { servers } = await s.fetch({ manifest });
+  assert.equal(servers[0]?.bytes, mebibyte);
+  same(s.target, bytes);
+});
+
 test('a part is not continued from a server that cannot show that it has the same object', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
   const s = await scene(t, [{ bytes }]);

@@ -1,14 +1,13 @@
 import { Fault } from '../fault/fault.ts';
 import { alreadyThere } from './already-there.ts';
 import { askObject, type ServerDigest } from './digest.ts';
+import { earlierPart, type EarlierPart } from './earlier-part.ts';
 import type { Fetched, FetchOptions, Verified } from './fetch.ts';
 import { FileSink } from './file-sink.ts';
 import { PartFile } from './part-file.ts';
 import { JournalKeeper } from './journal-keeper.ts';
-import { readJournal, type PartJournal } from './part-journal.ts';
-import type { Range } from './segments.ts';
+import type { PartJournal } from './part-journal.ts';
 import type { BadRange } from './sink.ts';
-import type { Identity } from './check-answer.ts';
 import { asStopped, settle, type Settings } from './settings.ts';
 import { Transfer } from './transfer.ts';
 
@@ -30,7 +29,7 @@ export async function fetchToFile(
   const started = settings.clock.monotonic();
   const there = options.overwrite === true ? undefined : await alreadyThere(url, target, settings);
   if (there !== undefined) return there;
-  const fetch = new FileFetch(url, target, settings);
+  const fetch = await openFetch(url, target, settings);
   try {
     const verified = await fetch.run();
     const seconds = (settings.clock.monotonic() - started) / 1000;
@@ -43,8 +42,17 @@ export async function fetchToFile(
   }
 }
 
+async function openFetch(url: string, target: string, settings: Settings): Promise<FileFetch> {
+  const file = new PartFile(target);
+  try {
+    return new FileFetch(url, target, settings, file, await earlierPart(target, file, settings));
+  } catch (error) {
+    file.close();
+    throw asStopped(settings, error);
+  }
+}
+
 class FileFetch {
-  readonly #target: string;
   readonly #settings: Settings;
   readonly #file: PartFile;
   readonly #sink: FileSink;
@@ -52,16 +60,20 @@ class FileFetch {
   #digest: Promise<ServerDigest | undefined> = Promise.resolve(undefined);
   readonly #keeper: JournalKeeper;
 
-  constructor(url: string, target: string, settings: Settings) {
-    this.#target = target;
+  constructor(
+    url: string,
+    target: string,
+    settings: Settings,
+    file: PartFile,
+    earlier: EarlierPart | undefined,
+  ) {
     this.#settings = settings;
-    this.#file = new PartFile(target);
+    this.#file = file;
     const { manifest, sha256, clock, policy, signal } = settings;
     const onBad: BadRange = (range, servers) => this.#transfer.reject(range, servers);
-    this.#sink = new FileSink(this.#file, { manifest, onBad });
+    this.#sink = new FileSink(file, { manifest, onBad });
     if (sha256 !== undefined && manifest === undefined) this.#sink.hashBy('sha-256');
-    const earlier = this.#earlier();
-    this.#keeper = new JournalKeeper(target, this.#file, clock, earlier?.done ?? [], () => this.#journal());
+    this.#keeper = new JournalKeeper(target, file, clock, earlier?.done ?? [], () => this.#journal());
     this.#transfer = new Transfer({
       url,
       ...settings,
@@ -132,33 +144,10 @@ class FileFetch {
     if (first?.start === 0) this.#sink.follow(first.end);
   }
 
-  /** An earlier attempt's bytes, if they can be told to be of the same object. */
-  #earlier(): { identity: Identity; done: Range[] } | undefined {
-    const { manifest, sha256, size, shownUrl } = this.#settings;
-    const journal = readJournal(this.#target);
-    const identity = journal?.identity;
-    const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
-    const sameSize = size === undefined || size === identity?.size;
-    if (journal?.url !== shownUrl || identity === undefined || recognizable === undefined || !sameSize) {
-      this.#file.startOver();
-      return undefined;
-    }
-    const there = journal.done.filter(({ end }) => end <= this.#file.size);
-    const done = leaveLastByte(this.#sink.check?.proven(there) ?? there, identity.size);
-    return { identity: manifest === undefined ? identity : { ...identity, etag: undefined }, done };
-  }
-
   #journal(): PartJournal | undefined {
     const { known, segments } = this.#transfer;
     const { done } = segments;
     if (known.size === undefined || done.length === 0) return undefined;
     return { url: this.#settings.shownUrl, identity: known, done };
   }
-}
-
-/** Of a part that has all bytes the last one is asked for again, so that a server confirms the object. */
-function leaveLastByte(done: Range[], size: number | undefined): Range[] {
-  const [first] = done;
-  if (first === undefined || done.length > 1 || first.start > 0 || first.end !== size) return done;
-  return [{ start: 0, end: size - 1 }];
 }

@@ -17,7 +17,7 @@ export class FileSink implements Sink {
   readonly grain: number;
   readonly #file: PartFile;
   readonly #options: FileSinkOptions;
-  check: ChunkCheck | undefined;
+  #check: ChunkCheck | undefined;
   #hash: OrderedHash | undefined;
 
   constructor(file: PartFile, options: FileSinkOptions) {
@@ -34,11 +34,11 @@ export class FileSink implements Sink {
   write(offset: number, chunk: Buffer, server: string): void {
     this.#file.write(offset, chunk);
     this.#hash?.wrote(offset, chunk);
-    this.check?.wrote(offset, chunk, server);
+    this.#check?.wrote(offset, chunk, server);
   }
 
   discard(): 'kept' | 'dropped' {
-    if (this.check !== undefined) return 'kept';
+    if (this.#check !== undefined) return 'kept';
     this.#beginProof();
     return 'dropped';
   }
@@ -73,7 +73,7 @@ export class FileSink implements Sink {
 
   #beginProof(): void {
     const { manifest, onBad } = this.#options;
-    this.check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onBad);
+    this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onBad);
     this.#hash = this.#hash && new OrderedHash(this.#hash.algorithm);
   }
 }

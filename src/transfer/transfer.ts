@@ -3,6 +3,7 @@ import { asFault, Fault } from '../fault/fault.ts';
 import type { LocateOptions, Locator } from '../federation/located.ts';
 import type { Accepted, Identity } from './check-answer.ts';
 import { ConnectionPool } from './connection-pool.ts';
+import type { EarlierPart } from './earlier-part.ts';
 import type { FetchEvent } from './fetch.ts';
 import type { Policy } from './policy.ts';
 import { RateMeter } from './rate-meter.ts';
@@ -37,8 +38,7 @@ export interface TransferOptions {
   size: number | undefined;
   /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
   proven: boolean;
-  /** What an earlier attempt brought, and of which version. */
-  earlier: { identity: Identity; done: Range[] } | undefined;
+  earlier: EarlierPart | undefined;
   onEvent: (event: FetchEvent) => void;
   /** The first good answer, before its first byte is used. */
   onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;

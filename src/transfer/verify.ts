@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { chunkProof, type ChunkProof } from './chunk-proof.ts';
 import { hasher, type Algorithm, type Hasher } from './hasher.ts';
 import { chunkRange, type Manifest } from './manifest.ts';
@@ -75,19 +76,6 @@ export class ChunkCheck {
     }
   }
 
-  /** Of ranges an earlier attempt wrote, the whole chunks that are good. */
-  proven(done: readonly Range[]): Range[] {
-    const good: Range[] = [];
-    for (const { start, end } of done) {
-      for (let index = Math.ceil(start / this.#manifest.chunkBytes); ; index++) {
-        const range = chunkRange(this.#manifest, index);
-        if (index >= this.#manifest.chunks.length || range.end > end) break;
-        if (this.#isGood(index, range)) good.push(range);
-      }
-    }
-    return good;
-  }
-
   #add(index: number, range: Range, offset: number, bytes: Buffer, server: string): void {
     let chunk = this.#open.get(index);
     if (chunk === undefined) {
@@ -103,13 +91,37 @@ export class ChunkCheck {
     if (chunk.received < range.end - range.start) return;
     this.#open.delete(index);
     const { proof } = chunk;
-    const good = proof === undefined ? this.#isGood(index, range) : proof.hash.hex() === proof.expected;
+    const good =
+      proof === undefined
+        ? isGoodChunk(this.#manifest, this.#file, index)
+        : proof.hash.hex() === proof.expected;
     if (!good) this.#onBad(range, chunk.servers);
   }
+}
 
-  #isGood(index: number, range: Range): boolean {
-    const { hash, expected } = chunkProof(this.#manifest, index);
-    this.#file.read(range.start, range.end, hash);
-    return hash.hex() === expected;
+/** Of ranges an earlier attempt wrote, the whole chunks that are good; others have their turn between two of them. */
+export async function provenRanges(
+  manifest: Manifest,
+  file: ReadBack,
+  done: readonly Range[],
+  signal: AbortSignal,
+): Promise<Range[]> {
+  const good: Range[] = [];
+  for (const { start, end } of done) {
+    for (let index = Math.ceil(start / manifest.chunkBytes); index < manifest.chunks.length; index++) {
+      const range = chunkRange(manifest, index);
+      if (range.end > end) break;
+      if (isGoodChunk(manifest, file, index)) good.push(range);
+      await nextTurn();
+      signal.throwIfAborted();
+    }
   }
+  return good;
+}
+
+function isGoodChunk(manifest: Manifest, file: ReadBack, index: number): boolean {
+  const { start, end } = chunkRange(manifest, index);
+  const { hash, expected } = chunkProof(manifest, index);
+  file.read(start, end, hash);
+  return hash.hex() === expected;
 }
