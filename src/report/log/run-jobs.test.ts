@@ -103,10 +103,11 @@ test('jobs of a stopped run have one cause, whether an attempt was under way or 
   const state = fold([
     { ...at, kind: 'run-created', run: 'r', name: 'r', pool: 'condor', jobs, planHash: '', version: '' },
     ...removed('0000', 'updraft stop (by user ada)'),
-    { ...at, kind: 'job-ended', job: '0001', outcome: 'stopped' },
+    { ...at, t: '2026-01-01T00:10:00.000Z', kind: 'job-ended', job: '0001', outcome: 'stopped' },
     ...removed('0002', 'The system macro SYSTEM_PERIODIC_REMOVE expression was true: too many starts'),
   ]);
-  const { failures, jobs: counts } = readRun('r', state).report;
+  const { failures, jobs: counts, lastEventAt } = readRun('r', state).report;
+  assert.equal(lastEventAt, '2026-01-01T00:10:00.000Z');
   assert.equal(counts.removed, 3);
   assert.deepEqual(
     failures.map(({ cause, jobs: count }) => [cause, count]),

@@ -24,10 +24,12 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
     return logged;
   });
+  // One that was never tried only waited.
+  const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
   const outcome = outcomeOf(job);
   const fault = job.held ?? job.attempts.at(-1)?.fault;
   return {
-    ...{ id: job.id, from, to: from + now, attempts, after: [], outcome },
+    ...{ id: job.id, from, to: from + Math.max(now, waited), attempts, after: [], outcome },
     ...(outcome === 'success' || outcome === 'running' || outcome === 'waiting'
       ? {}
       : { cause: causeOf(fault, endingOf(job)) }),
