@@ -3,15 +3,13 @@ import { printable } from '../base/printable.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { formatDuration, formatSize } from '../job/units.ts';
+import { counted } from './counted.ts';
 import { needWords, sizeWords, torchWords } from './environment/facts-text.ts';
 import type { Policy } from '../recovery/policy.ts';
 import { policyWords } from '../recovery/policy-words.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;
-
-/** `3 files`, `1 file`. */
-export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;
 
 export const sentBytes = ({ files }: Plan): string =>
   formatSize(files.reduce((sum, file) => sum + file.bytes, 0));

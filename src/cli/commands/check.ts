@@ -15,7 +15,8 @@ import {
   layersOf,
   type JobFileOptions,
 } from '../job-file-argument.ts';
-import { counted, headline, sentBytes } from '../plan-text.ts';
+import { counted } from '../counted.ts';
+import { headline, sentBytes } from '../plan-text.ts';
 import { nextCommands } from '../next-commands.ts';
 import { ToldFault } from '../told-fault.ts';
 

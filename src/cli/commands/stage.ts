@@ -18,7 +18,7 @@ import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageNames, type StageNames } from '../object/stage-names.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
-import { counted } from '../object/tell-results.ts';
+import { counted } from '../counted.ts';
 import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {

@@ -8,7 +8,7 @@ import { needProgram } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
-import { counted } from '../plan-text.ts';
+import { counted } from '../counted.ts';
 import { runTool } from './run-tool.ts';
 import { manifestOf, openWorkspace } from './workspace.ts';
 

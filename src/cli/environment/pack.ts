@@ -16,7 +16,7 @@ import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../next-commands.ts';
-import { counted } from '../plan-text.ts';
+import { counted } from '../counted.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
 import {

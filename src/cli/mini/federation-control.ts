@@ -5,7 +5,7 @@ import type { ServerCounters } from '../../mini/federation/counters.ts';
 import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../object/tell-results.ts';
+import { counted } from '../counted.ts';
 import { runningFederation } from './federation-state.ts';
 import { stateFolder } from './state-folder.ts';
 import { publicState, showFederation } from './federation-text.ts';

@@ -5,6 +5,7 @@ import type { FaultKind } from '../../fault/kinds.ts';
 import { withoutSecrets } from '../../base/without-secrets.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
+import { counted } from '../counted.ts';
 import { ToldFault } from '../told-fault.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 import type { Board } from './board.ts';
@@ -105,8 +106,4 @@ function mayHelp({ kind, info }: Fault): boolean {
 export function shown(cli: Cli, file: string): string {
   const relative = path.relative(cli.cwd, file);
   return printable(relative.startsWith('..') ? file : relative);
-}
-
-export function counted(count: number, what: string): string {
-  return `${count.toLocaleString('en-US')} ${what}${count === 1 ? '' : 's'}`;
 }
