@@ -5,8 +5,10 @@ minutes and on SIGTERM; the training goes on from it where it finds one.
 """
 
 import argparse
+import atexit
 import json
 import math
+import multiprocessing
 import os
 import random
 import signal
@@ -123,6 +125,12 @@ def prepare_worker(_):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     random.seed(torch.initial_seed() % 2**32)
     torch.set_num_threads(1)
+
+
+def end_workers():
+    """At an error in the middle of an epoch: Python asks them by SIGTERM, and would wait for them for ever."""
+    for worker in multiprocessing.active_children():
+        worker.kill()
 
 
 def train_epoch(training, batches):
@@ -263,6 +271,7 @@ def main():
     args = parse_arguments()
     random.seed(args.seed)
     torch.manual_seed(args.seed)
+    atexit.register(end_workers)
     device = choose_device(args.device)
     print(f"PyTorch {torch.__version__} on {device}", flush=True)
     training = Training(args, device)
