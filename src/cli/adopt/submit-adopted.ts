@@ -10,7 +10,8 @@ import { condorFiles } from '../../pool/condor/condor-files.ts';
 import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { pluginScript } from '../../pool/condor/launcher.ts';
 import { agentExecutable, placePackedAgent } from '../../pool/condor/packed-agent.ts';
-import { requestOnce, SubmitRefused } from '../../pool/condor/submit-once.ts';
+import { askCondorOnce } from '../../pool/condor/submit-once.ts';
+import { SubmitRefused } from '../../pool/request-once.ts';
 import { createRun, newRunName, whileCreating } from '../../run/create-run.ts';
 import { findEarlier } from '../../run/find-earlier.ts';
 import type { Cli } from '../cli.ts';
@@ -119,7 +120,7 @@ async function submit(
     await placePackedAgent(executable, path.join(folder, condorFiles.agent), cli.env);
   }
   const args = ['-terse', path.basename(file), ...added.flatMap((statement) => ['-append', statement])];
-  return await requestOnce(
+  return await askCondorOnce(
     folder,
     { tools, clock: cli.clock, self },
     {

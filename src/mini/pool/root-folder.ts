@@ -11,6 +11,9 @@ const suites = [
   { name: 'trixie', packages: ['condor', 'squashfuse', 'fuse3'] },
 ];
 
+/** The other scheduler that Updraft speaks to: 18 MB, so that its tests need no folder of their own. */
+const slurm = ['slurmctld', 'slurmd', 'slurm-client'];
+
 /** What jobs find on every worker of the pool. */
 const forJobs = [
   'python3',
@@ -35,7 +38,7 @@ interface Build {
 /** A Debian root folder with HTCondor and what jobs need: made once, then found again. */
 export async function rootFolder(build: Build): Promise<string> {
   const recipe = createHash('sha256')
-    .update(JSON.stringify([suites, forJobs, poolUser]))
+    .update(JSON.stringify([suites, slurm, forJobs, poolUser]))
     .digest('hex')
     .slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
@@ -48,7 +51,7 @@ export async function rootFolder(build: Build): Promise<string> {
     const attempt = `${folder}.${suite.name}.part`;
     removeTree(attempt);
     try {
-      const packages = [...suite.packages, ...forJobs];
+      const packages = [...suite.packages, ...slurm, ...forJobs];
       const { signal } = build;
       failure = await unpackDebian({ suite: suite.name, packages, mirror, folder: attempt, signal });
       if (failure === undefined) {

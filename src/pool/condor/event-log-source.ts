@@ -5,11 +5,12 @@ import { EventLogTail } from '../../eventlog/tail.ts';
 import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import type { EntrySource, News } from '../../journal/entry-source.ts';
-import type { Entry, FaultRecord, Outcome } from '../../journal/entry.ts';
+import type { Entry } from '../../journal/entry.ts';
 import type { AccountTrouble } from '../../journal/state.ts';
 import { willRelease } from '../../recovery/answer-by-policy.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { attemptEnd } from '../local/attempt-end.ts';
+import { withOutcomes } from '../with-outcomes.ts';
 import { condorFiles } from './condor-files.ts';
 import { EventEntries } from './event-entries.ts';
 import { eventLogTrouble } from './event-log-trouble.ts';
@@ -133,20 +134,4 @@ function adoptedEntry(entry: Entry): Entry {
   const message = `the program ended with exit code ${entry.exit}`;
   const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
   return { ...entry, fault: { kind: 'training-failed', message, fix } };
-}
-
-/** A job ends as its last attempt did, as far as the agent could tell. */
-function withOutcomes(entries: Entry[]): Entry[] {
-  const outcomes = new Map<string, Outcome>();
-  const faults = new Map<string, FaultRecord | undefined>();
-  return entries.map((entry) => {
-    if (entry.kind === 'attempt-ended') {
-      outcomes.set(entry.job, entry.outcome);
-      faults.set(entry.job, entry.exit === null ? undefined : entry.fault);
-    }
-    // A job that a rule of ours keeps back after its attempt has ended is kept back for what the agent found.
-    if (entry.kind === 'job-held') return { ...entry, fault: faults.get(entry.job) ?? entry.fault };
-    if (entry.kind !== 'job-ended' || entry.outcome !== 'failed') return entry;
-    return { ...entry, outcome: outcomes.get(entry.job) ?? entry.outcome };
-  });
 }

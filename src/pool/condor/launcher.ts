@@ -34,14 +34,19 @@ const unpack = [
   'fi',
 ];
 
+/** Unpacks the agent, and leaves with the code of a broken environment where it does not run. */
+export const readyAgent: readonly string[] = [
+  ...unpack,
+  `./${agent} --version > .${agent}.version || {`,
+  '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
+  `  exit ${exit}`,
+  '}',
+];
+
 /** Unpacks the agent and becomes it. */
 function starting(verb: 'sandbox' | 'software'): string[] {
   return [
-    ...unpack,
-    `./${agent} --version > .${agent}.version || {`,
-    '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
-    `  exit ${exit}`,
-    '}',
+    ...readyAgent,
     `if [ -f ${authority} ]; then SSL_CERT_FILE=$PWD/${authority}; export SSL_CERT_FILE; fi`,
     `exec ./${agent} ${verb} "$1"`,
     '',
