@@ -20,12 +20,15 @@ import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { runAttempt } from './run-attempt.ts';
 import { readSandboxOrder } from './sandbox-order.ts';
+import { readSharedOrder } from './shared-order.ts';
 import type { World } from './world.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
 
   updraft-agent run ORDER.json       run the attempt the order describes
   updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
+  updraft-agent shared ORDER.json RUN NUMBER
+                                     the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares
   updraft-agent software ORDER.json  only bring up its software here, for an interactive job, and print the script that activates it
   updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
   updraft-agent -infile FILE -outfile FILE [-upload]
@@ -72,12 +75,13 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-async function run(file: string, inSandbox: boolean): Promise<number> {
-  const sandbox = { pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
-  const ours: World = { ...world(), ...(inSandbox ? sandbox : {}) };
-  const order = await (inSandbox
-    ? readSandboxOrder(path.resolve(file), ours)
-    : readOrder(path.resolve(file)));
+/** With what a scheduler's sandbox has. */
+function sandboxWorld(): World {
+  return { ...world(), pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
+}
+
+async function run(order: Order, ours: World): Promise<number> {
+  const inSandbox = ours.pausesIn !== undefined;
   await claim(order, ours.pid);
   // A worker's clock may be set right while the attempt runs: where the time went is told all the same.
   const clock = steadyClock(ours.clock);
@@ -98,6 +102,22 @@ async function run(file: string, inSandbox: boolean): Promise<number> {
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;
+}
+
+async function runHere(file: string): Promise<number> {
+  const ours = world();
+  return await run(await readOrder(path.resolve(file)), ours);
+}
+
+async function runSandbox(file: string): Promise<number> {
+  const ours = sandboxWorld();
+  return await run(await readSandboxOrder(path.resolve(file), ours), ours);
+}
+
+async function runShared(file: string, [folder = '', number = '']: string[]): Promise<number> {
+  const ours = world();
+  const place = { run: path.resolve(folder), attempt: Number(number) };
+  return await run(await readSharedOrder(path.resolve(file), place, ours), ours);
 }
 
 /** For an interactive job: stdout is the activation script, stderr is talk. */
@@ -143,8 +163,10 @@ async function main(words: string[]): Promise<number> {
   const [word, file, ...more] = words;
   if (word === '--version') process.stdout.write(`${packageJson.version}\n`);
   else if (word === '--help') process.stdout.write(help);
-  else if ((word === 'run' || word === 'sandbox') && file !== undefined && more.length === 0)
-    return await run(file, word === 'sandbox');
+  else if (word === 'run' && file !== undefined && more.length === 0)
+    return await runHere(file);
+  else if (word === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);
+  else if (word === 'shared' && file !== undefined && more.length === 2) return await runShared(file, more);
   else if (word === 'software' && file !== undefined && more.length === 0) await software(file);
   else
     throw new Fault('usage', `cannot understand: ${words.join(' ')}`, {

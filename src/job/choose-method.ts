@@ -13,7 +13,13 @@ export function chooseMethod(
     };
   if (method !== 'auto') return { method, why: 'the job file says so' };
   if (/^file:/i.test(source.url))
-    return { method: 'native', why: 'it is a file of this machine, sent from here' };
+    return {
+      method: 'native',
+      why:
+        pool === 'slurm'
+          ? 'it is a file that the nodes see too: the agent reads it where it is'
+          : 'it is a file of this machine, sent from here',
+    };
   if (/^https?:/i.test(source.url))
     return pool === 'condor'
       ? {

@@ -106,12 +106,15 @@ function toGpuNeeds(gpu: NonNullable<FileContent['resources']['gpu']>): GpuNeeds
   };
 }
 
-function toRunOptions({ profile, project, requirements, ...run }: FileContent['run']): RunOptions {
+function toRunOptions(options: FileContent['run']): RunOptions {
+  const { profile, project, requirements, partition, qos, ...run } = options;
   return {
     ...run,
     ...(profile !== undefined && { profile }),
     ...(project !== undefined && { project }),
     ...(requirements !== undefined && { requirements }),
+    ...(partition !== undefined && { partition }),
+    ...(qos !== undefined && { qos }),
   };
 }
 

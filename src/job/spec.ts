@@ -119,8 +119,11 @@ export interface RunOptions {
   profile?: ProfileName;
   /** Name under which the pool accounts for the jobs. */
   project?: string;
-  /** A further condition on machines, as HTCondor writes it. */
+  /** A further condition on machines, as HTCondor writes it; on Slurm, features of nodes. */
   requirements?: string;
+  /** Where the jobs queue on Slurm, and under which rules. */
+  partition?: string;
+  qos?: string;
   /** Most attempts a job gets. */
   attempts: number;
 }

@@ -48,4 +48,6 @@ export interface Pool {
   ): Promise<LivePage | undefined>;
   /** Takes a job's slot away, as its owner might. */
   evict(runFolder: string, job: string): Promise<void>;
+  /** Writes down what only the scheduler knows of the run, now and then; nothing where the run's folder tells all. */
+  look(runFolder: string): Promise<void>;
 }

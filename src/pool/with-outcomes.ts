@@ -1,8 +1,7 @@
 import type { Entry, FaultRecord, Outcome } from '../journal/entry.ts';
 
-/** A job ends as its last attempt did, as far as the agent could tell. */
-export function withOutcomes(entries: Entry[]): Entry[] {
-  const outcomes = new Map<string, Outcome>();
+/** A job ends as its last attempt did, as far as the agent could tell; `outcomes` remembers those of earlier entries. */
+export function withOutcomes(entries: Entry[], outcomes = new Map<string, Outcome>()): Entry[] {
   const faults = new Map<string, FaultRecord | undefined>();
   return entries.map((entry) => {
     if (entry.kind === 'attempt-ended') {

@@ -7,6 +7,8 @@ import { loadRun } from '../journal/load-run.ts';
 import type { RunState } from '../journal/state.ts';
 import { condorFiles } from '../pool/condor/condor-files.ts';
 import { eventLogSource } from '../pool/condor/event-log-source.ts';
+import { slurmFiles } from '../pool/slurm/slurm-files.ts';
+import { taskSource } from '../pool/slurm/task-source.ts';
 import { readPlan } from './read-plan.ts';
 
 /** The state of a run, whatever its pool, from its folder alone. */
@@ -24,6 +26,11 @@ export async function* followRunStates(
 
 /** What the run's pool tells of it beside its journals. */
 async function poolSource(runFolder: string): Promise<EntrySource | undefined> {
-  const isCondor = await stat(path.join(runFolder, condorFiles.submit)).catch(() => undefined);
-  return isCondor === undefined ? undefined : eventLogSource(runFolder, await readPlan(runFolder));
+  const isThere = (name: string): Promise<boolean> =>
+    stat(path.join(runFolder, name)).then(
+      () => true,
+      () => false,
+    );
+  if (await isThere(condorFiles.submit)) return eventLogSource(runFolder, await readPlan(runFolder));
+  return (await isThere(slurmFiles.script)) ? taskSource(runFolder, await readPlan(runFolder)) : undefined;
 }

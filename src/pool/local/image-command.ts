@@ -15,7 +15,7 @@ export interface ImageStart {
 }
 
 /** Variables that lead into the software of the machine instead of the image's. */
-const misleading = [
+export const misleading = [
   'PYTHONPATH',
   'PYTHONHOME',
   'VIRTUAL_ENV',
@@ -38,13 +38,18 @@ export async function imageStart({ spec, folder, file }: Plan, env: Env): Promis
         fix: 'install Apptainer, take `image` out of [environment] to use the software of this machine, or choose another pool',
       },
     );
+  return { runner, image: imagePlace(image, { folder, file }, env) };
+}
+
+/** What Apptainer is given for an image: a path, or a URL that it understands itself. */
+export function imagePlace(image: string, { folder, file }: Pick<Plan, 'folder' | 'file'>, env: Env): string {
   const kept = keptImage(image, env);
   if (kept !== undefined && !existsSync(kept))
     throw new Fault('pool-unreachable', `the image ${image} is not on this machine`, {
       about: file,
       fix: 'start the run again, which fetches it, or fetch it yourself (updraft get) and name the file as `image` in [environment]',
     });
-  return { runner, image: kept ?? (image.includes('://') ? image : path.resolve(folder, image)) };
+  return kept ?? (image.includes('://') ? image : path.resolve(folder, image));
 }
 
 /**
@@ -58,6 +63,15 @@ export function keptImage(image: string, env: Env): string | undefined {
   return path.join(cacheFolder(env), 'images', `${mark}-${name}`);
 }
 
+/** Folders of the machine from which an attempt reads: data, and tokens. */
+export function readFolders(plan: Plan): string[] {
+  const files = fetchedBy(plan).flatMap(({ url, tokenFile }) => [
+    ...(/^file:/i.test(url) ? [fileURLToPath(url)] : []),
+    ...(tokenFile === undefined ? [] : [tokenFile]),
+  ]);
+  return [...new Set(files.map((file) => path.dirname(file)))];
+}
+
 /** The command that runs `command` in the image, with all folders that an attempt needs at their own paths. */
 export function inImage(
   { runner, image }: ImageStart,
@@ -65,10 +79,6 @@ export function inImage(
   folders: { run: string; scratch: string; agent: string[] },
   plan: Plan,
 ): string[] {
-  const files = fetchedBy(plan).flatMap(({ url, tokenFile }) => [
-    ...(/^file:/i.test(url) ? [fileURLToPath(url)] : []),
-    ...(tokenFile === undefined ? [] : [tokenFile]),
-  ]);
   const [executable = '', source] = folders.agent;
   const places = [
     folders.run,
@@ -76,7 +86,7 @@ export function inImage(
     path.dirname(executable),
     // An agent that is started from its source needs all of it.
     ...(source === undefined ? [] : [path.resolve(source, '..', '..', '..')]),
-    ...files.map((file) => path.dirname(file)),
+    ...readFolders(plan),
   ];
   return [
     runner,

@@ -36,6 +36,7 @@ export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
     // Attempts write into the run's folder.
     output: () => Promise.resolve(undefined),
     evict: (runFolder, job) => evictAgent(runFolder, job, start.kill),
+    look: () => Promise.resolve(),
   };
 }
 

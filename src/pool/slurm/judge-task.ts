@@ -1,0 +1,103 @@
+import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
+import type { JobState } from '../../journal/state.ts';
+import type { QueueRow } from './ask-queue.ts';
+
+/** States of a job that will run, or run again. */
+const waiting = new Set(['PENDING', 'REQUEUED', 'REQUEUE_FED', 'REQUEUE_HOLD', 'RESV_DEL_HOLD', 'SPECIAL_EXIT']);
+/** States that end a job; in all others it is at work. */
+const over = new Set([
+  'BOOT_FAIL',
+  'CANCELLED',
+  'COMPLETED',
+  'DEADLINE',
+  'FAILED',
+  'LAUNCH_FAILED',
+  'NODE_FAIL',
+  'OUT_OF_MEMORY',
+  'PREEMPTED',
+  'RECONFIG_FAIL',
+  'REVOKED',
+  'TIMEOUT',
+]);
+
+const retry = '`updraft retry` tries it again';
+
+/** What ends of jobs mean, whose own script could say nothing. */
+const ends: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
+  CANCELLED: { outcome: 'stopped', fault: { kind: 'interrupted', message: 'it was cancelled in Slurm’s queue' } },
+  TIMEOUT: timeLimit('Slurm ended it at its time limit'),
+  DEADLINE: timeLimit('Slurm ended it at its deadline'),
+  OUT_OF_MEMORY: {
+    outcome: 'failed',
+    fault: {
+      kind: 'training-failed',
+      message: 'Slurm ended it for taking more memory than it asked for',
+      fix: 'ask for more `memory` in [resources]: updraft retry --memory SIZE',
+    },
+  },
+};
+
+function timeLimit(message: string): { outcome: Outcome; fault: FaultRecord } {
+  const fix = 'ask for more `time` in [resources], or set `checkpoint`: the next attempt goes on from there';
+  return { outcome: 'failed', fault: { kind: 'time-limit', message, fix } };
+}
+
+/** Whether Slurm says that a job is over: squeue forgets it some minutes after that. */
+export const isOver = (row: QueueRow | undefined): boolean => row === undefined || over.has(row.state);
+
+/**
+ * What the scheduler's word on a job adds to what its own journal tells: attempts that ended without a word, jobs
+ * that are held, cancelled or gone. Nothing for a job whose journal says it all. Pure.
+ */
+export function judgeTask(job: JobState, row: QueueRow | undefined): RunBody[] {
+  if (isOver(row)) return ended(job, row?.state);
+  if (row === undefined || !waiting.has(row.state)) return [];
+  const message = `Slurm took the job from its node and queued it again (${row.reason})`;
+  return [
+    ...endOfAttempt(job, 'evicted', { kind: 'evicted', message }),
+    ...holding(job, row),
+  ];
+}
+
+function ended(job: JobState, state: string | undefined): RunBody[] {
+  const { outcome, fault } = job.stopRequested ? stopped : (ends[state ?? ''] ?? lost(job.id, state));
+  return [...endOfAttempt(job, outcome, fault), { kind: 'job-ended', job: job.id, outcome }];
+}
+
+const stopped = {
+  outcome: 'stopped' as const,
+  fault: { kind: 'interrupted' as const, message: 'it was stopped' },
+};
+
+function lost(job: string, state: string | undefined): { outcome: Outcome; fault: FaultRecord } {
+  const how =
+    state === undefined ? 'is not in Slurm’s queue any more' : `ended in Slurm’s queue as ${state}`;
+  const fix = `see slurm/said/${job}.log; the run's folder must be on a file system that all nodes share; ${retry}`;
+  return {
+    outcome: 'lost',
+    fault: { kind: 'evicted', message: `it ${how}, without a word of its own`, fix },
+  };
+}
+
+function endOfAttempt({ id, attempts }: JobState, outcome: Outcome, fault: FaultRecord): RunBody[] {
+  const last = attempts.at(-1);
+  if (last === undefined || last.outcome !== undefined) return [];
+  return [{ kind: 'attempt-ended', job: id, attempt: last.attempt, outcome, exit: null, fault }];
+}
+
+/** A hold by hand waits for that person; of any other, people must be told that it will not end by itself. */
+function holding({ id, held }: JobState, { state, reason }: QueueRow): RunBody[] {
+  const isHeld = /held/i.test(reason) || state === 'REQUEUE_HOLD' || state === 'SPECIAL_EXIT';
+  if (!isHeld) return held === undefined ? [] : [{ kind: 'job-released', job: id, why: 'scontrol release' }];
+  if (held !== undefined) return [];
+  const isByHand = /JobHeldUser/i.test(reason);
+  const fault: FaultRecord = {
+    kind: isByHand ? 'interrupted' : 'evicted',
+    message: `Slurm holds it: ${reason}`,
+    fix: `release it with scontrol release, or end it with updraft stop`,
+  };
+  return [
+    { kind: 'job-held', job: id, fault },
+    ...(isByHand ? [] : [{ kind: 'job-ended' as const, job: id, outcome: 'failed' as const }]),
+  ];
+}

@@ -1,0 +1,62 @@
+import { jobId } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+import type { Round } from '../pool.ts';
+import { arrayIndices } from './array-indices.ts';
+import { arrayName, roundFiles, slurmFiles } from './slurm-files.ts';
+import { slurmPolicy } from './slurm-policy.ts';
+import { taskScript, warningSeconds, type TaskImage } from './task-script.ts';
+
+export interface SbatchInput {
+  plan: Plan;
+  /** Name of the run, by which its jobs are found in the queue. */
+  run: string;
+  image?: TaskImage | undefined;
+  /** The jobs that are handed over now; by default all. */
+  round?: Round | undefined;
+}
+
+/** What sbatch is given for a round of a run, from the run's folder: the request, and the script of each job. Pure. */
+export function renderSbatch({ plan, run, image, round }: SbatchInput): string {
+  const number = round?.number ?? 1;
+  const ids = round?.jobs ?? plan.jobs.map(({ id }) => id);
+  return [
+    '#!/bin/sh',
+    `# Jobs: ${ids.length}, of the run ${run}, for Slurm. Made by Updraft; submit from the run's folder.`,
+    ...[
+      `--job-name=${arrayName(run, number)}`,
+      `--array=${arrayIndices(ids.map(Number))}`,
+      // The number of the job, as its folder is called.
+      `--output=${slurmFiles.said}/%${jobId(0).length}a.log`,
+      '--open-mode=append',
+      // Lost nodes and preemptions are answered by Slurm, all else by the script.
+      '--requeue',
+      `--signal=B:USR1@${warningSeconds}`,
+      ...requests(plan),
+    ].map((option) => `#SBATCH ${option}`),
+    '',
+    ...taskScript({
+      round: number,
+      orders: roundFiles(number).orders,
+      rules: { policy: slurmPolicy(plan) },
+      image,
+    }),
+    '',
+  ].join('\n');
+}
+
+function requests({ spec }: Plan): string[] {
+  const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
+  const { project, partition, qos, requirements } = spec.run;
+  return [
+    '--nodes=1',
+    '--ntasks=1',
+    `--cpus-per-task=${cpus}`,
+    `--mem=${Math.ceil(memoryBytes / 2 ** 20)}M`,
+    ...(gpus > 0 ? [`--gres=gpu:${gpus}`] : []),
+    ...(timeSeconds === undefined ? [] : [`--time=${Math.ceil(timeSeconds / 60)}`]),
+    ...(partition === undefined ? [] : [`--partition=${partition}`]),
+    ...(project === undefined ? [] : [`--account=${project}`]),
+    ...(qos === undefined ? [] : [`--qos=${qos}`]),
+    ...(requirements === undefined ? [] : [`--constraint="${requirements}"`]),
+  ];
+}

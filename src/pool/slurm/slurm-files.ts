@@ -1,0 +1,32 @@
+import path from 'node:path';
+import { runFiles } from '../../job/layout.ts';
+
+/** Files that a run on Slurm has beside those of every run, by their path in its folder. */
+export const slurmFiles = {
+  /** What sbatch is given: an array of jobs, and the script that each of them runs. */
+  script: 'slurm/job.sbatch',
+  agent: 'slurm/updraft-agent.gz',
+  orders: 'slurm/orders',
+  /** What the script of each job, and Slurm, printed. */
+  said: 'slurm/said',
+  /** By round: the number of the array, told by the first of its jobs that started. */
+  arrays: 'slurm/arrays',
+  /** Held by the process that submits. */
+  submitting: 'slurm/submitting',
+} as const;
+
+/** What sbatch is told of one round, by path in the run's folder: the first round's is where every run has it. */
+export function roundFiles(round: number): Record<'script' | 'orders', string> {
+  if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders };
+  const folder = `${runFiles.rounds}/${round}`;
+  return { script: `${folder}/job.sbatch`, orders: `${folder}/orders` };
+}
+
+/** The name under which squeue shows the jobs of one round. */
+export const arrayName = (run: string, round: number): string => (round === 1 ? run : `${run}.r${round}`);
+
+/** The name of a job's own journal in its folder: what became of its attempts, by the script and by the scheduler. */
+export const taskJournalName = 'slurm.jsonl';
+
+export const taskJournal = (runFolder: string, job: string): string =>
+  path.join(runFolder, runFiles.jobs, job, taskJournalName);

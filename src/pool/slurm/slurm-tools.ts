@@ -1,0 +1,36 @@
+import type { Env } from '../../base/env.ts';
+import { Fault } from '../../fault/fault.ts';
+import { folderOf, SchedulerTools } from '../scheduler-tools.ts';
+
+/** Slurm's commands of this machine. */
+export class SlurmTools extends SchedulerTools {
+  private constructor(folder: string, env: Env) {
+    super(folder, env, { queue: 'squeue', machine: 'cluster', isUnreachable });
+  }
+
+  /** Finds them on the PATH, or says what to do. */
+  static async find(env: Env): Promise<SlurmTools> {
+    const folder = await folderOf('sbatch', env);
+    if (folder !== undefined) return new SlurmTools(folder, env);
+    throw new Fault('pool-unreachable', 'there is no Slurm on this machine: sbatch is not on the PATH', {
+      fix: 'log in to a login node of the cluster (perhaps `module load slurm` there), or choose another pool in [run]',
+      about: 'sbatch',
+    });
+  }
+
+  /** Like `26.05.5`. */
+  async version(): Promise<string> {
+    const text = await this.ask('sbatch', ['--version']);
+    return /\d+(\.\d+)+/.exec(text)?.[0] ?? text.trim();
+  }
+
+  /** A number of the cluster's configuration; undefined where it is not told. */
+  async setting(name: string): Promise<number | undefined> {
+    const text = await this.ask('scontrol', ['show', 'config']);
+    const value = new RegExp(String.raw`^${name}\s*=\s*(\d+)\s*$`, 'im').exec(text)?.[1];
+    return value === undefined ? undefined : Number(value);
+  }
+}
+
+const isUnreachable = (said: string): boolean =>
+  /unable to contact|connection refused|connect failure|timed out|unable to establish|zero bytes/i.test(said);

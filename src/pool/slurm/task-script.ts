@@ -1,0 +1,148 @@
+import path from 'node:path';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { kinds } from '../../fault/kinds.ts';
+import { runFiles } from '../../job/layout.ts';
+import { readyAgent } from '../condor/launcher.ts';
+import { nextTryLines, type TaskRules } from './next-try.ts';
+import { slurmFiles, taskJournalName } from './slurm-files.ts';
+
+/** What the script of one round's jobs is made from. */
+export interface TaskInput {
+  round: number;
+  /** Folder of the orders, in the run's. */
+  orders: string;
+  rules: TaskRules;
+  image?: TaskImage | undefined;
+}
+
+/** The image in which the agent and the training run. */
+export interface TaskImage {
+  /** A path that the nodes see, or a URL that Apptainer understands. */
+  place: string;
+  gpus: boolean;
+  /** Folders that are read, beside the run's. */
+  reads: string[];
+  /** Variables that lead to the software of the node. */
+  hides: readonly string[];
+}
+
+const agent = path.posix.basename(slurmFiles.agent).replace(/\.gz$/, '');
+const { exit: noScratch } = kinds['scratch-unusable'];
+const { exit: noSoftware } = kinds['environment-broken'];
+/** A warning so long before the time limit is our own: the agent keeps the time itself and is not asked twice. */
+export const warningSeconds = 120;
+
+/**
+ * What each job of the array runs: one attempt, told in the job's own journal on the shared file system, and then, where
+ * another can help, the request to Slurm to queue the job again. So nothing of ours has to run anywhere else. Pure.
+ */
+export function taskScript(input: TaskInput): string[] {
+  return [
+    ...settingLines(input),
+    '',
+    ...tellingLines,
+    '',
+    ...attemptLines,
+    '',
+    ...signalLines,
+    '',
+    ...agentLines(input),
+    '',
+    ...nextTryLines(input.rules),
+  ];
+}
+
+const settingLines = ({ round, orders }: TaskInput): string[] => [
+  'run=$SLURM_SUBMIT_DIR',
+  'id=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID',
+  'job=$(printf %04d "$SLURM_ARRAY_TASK_ID")',
+  'node=${SLURMD_NODENAME:-$(uname -n)}',
+  `round=${round}`,
+  `order=$run/${orders}/$job.json`,
+  `folder=$run/${runFiles.jobs}/$job`,
+  `journal=$folder/${taskJournalName}`,
+  `mkdir -p "$folder" "$run/${slurmFiles.arrays}" && touch "$journal" || {`,
+  '  echo "updraft: $node cannot write into $run: the folder of a run must be on a file system that all nodes share" >&2',
+  `  exit ${noScratch}`,
+  '}',
+  `[ -e "$run/${slurmFiles.arrays}/$round" ] || echo "$SLURM_ARRAY_JOB_ID" > "$run/${slurmFiles.arrays}/$round"`,
+];
+
+const tellingLines = [
+  '# Writes what happened into the journal of the job, in the words of all journals of the run.',
+  'tell() {',
+  String.raw`  printf '{"v":1,"t":"%s","seq":%d,"job":"%s",%s}\n' "$(date -u +%Y-%m-%dT%H:%M:%S.000Z)" "$(wc -l < "$journal")" "$job" "$1" >> "$journal"`,
+  '}',
+];
+
+const lost =
+  String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",\"message\":\"Slurm took the job from its node and started it again\"}`;
+
+const attemptLines = [
+  'attempt=1',
+  'while [ -d "$folder/attempt-$attempt" ]; do attempt=$((attempt + 1)); done',
+  'before=$((attempt - 1))',
+  String.raw`if [ "$before" -gt 0 ] && ! grep -q "\"attempt-ended\".*\"attempt\":$before," "$journal"; then`,
+  String.raw`  tell "\"kind\":\"attempt-ended\",\"attempt\":$before,${lost}"`,
+  'fi',
+  `mkdir "$folder/attempt-$attempt" || exit ${noScratch}`,
+  'why="first attempt"',
+  '[ "$before" -eq 0 ] || why="queued again after attempt $before"',
+  String.raw`tell "\"kind\":\"attempt-started\",\"attempt\":$attempt,\"why\":\"$why\""`,
+  String.raw`tell "\"kind\":\"attempt-phase\",\"attempt\":$attempt,\"phase\":\"preparing\",\"host\":\"$node\""`,
+  'said=$folder/attempt-$attempt/agent.log',
+];
+
+const signalLines = [
+  '# Slurm sends TERM to every process of a job that it ends, USR1 to this script alone.',
+  'asked=',
+  'agent=',
+  "trap 'asked=1' TERM",
+  'warned() {',
+  `  [ -z "\${SLURM_JOB_END_TIME:-}" ] || [ "$(date +%s)" -lt $((SLURM_JOB_END_TIME - ${warningSeconds + 60})) ] || return 0`,
+  '  asked=1',
+  '  [ -z "$agent" ] || kill -TERM "$agent"',
+  '}',
+  'trap warned USR1',
+];
+
+const agentLines = ({ image }: TaskInput): string[] => [
+  `status=${noScratch}`,
+  'if scratch=$(mktemp -d "${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}/updraft-$job-$attempt-XXXXXX" 2>> "$said") && cd "$scratch"; then',
+  `  trap 'cd / && rm -rf "$scratch"' EXIT`,
+  `  ln -s "$run/${slurmFiles.agent}" .`,
+  '  (',
+  ...readyAgent.map((line) => `    ${line}`),
+  '  ) >> "$said" 2>&1',
+  '  status=$?',
+  'fi',
+  ...(image === undefined ? [] : findRunner),
+  'if [ "$status" -eq 0 ]; then',
+  // Numerical libraries take all cores of the node unless told otherwise.
+  '  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$SLURM_CPUS_PER_TASK}"',
+  `  set -- ./${agent} shared "$order" "$run" "$attempt"`,
+  ...(image === undefined ? [] : imageLines(image)),
+  '  "$@" >> "$said" 2>&1 &',
+  '  agent=$!',
+  '  while wait "$agent"; status=$?; [ "$status" -gt 128 ] && kill -0 "$agent" 2> /dev/null; do :; done',
+  'fi',
+  "trap '' TERM USR1",
+  'cd /',
+  '[ -z "$scratch" ] || rm -rf "$scratch"',
+];
+
+const findRunner = [
+  'runner=$(command -v apptainer || command -v singularity)',
+  'if [ "$status" -eq 0 ] && [ -z "$runner" ]; then',
+  '  echo "updraft: the job runs in an image, and $node has neither apptainer nor singularity on the PATH" >> "$said"',
+  `  status=${noSoftware}`,
+  'fi',
+];
+
+const imageLines = ({ place, gpus, reads, hides }: TaskImage): string[] => [
+  `  unset ${hides.join(' ')}`,
+  `  set -- ${shellQuote(place)} "$@"`,
+  ...reads.map((folder) => `  set -- --bind ${shellQuote(`${folder}:${folder}`)} "$@"`),
+  `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} --bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"`,
+];
+
