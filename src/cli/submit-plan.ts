@@ -52,7 +52,7 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
   const { version, clock, pid } = cli;
   const { new: isNew = false, canary } = options;
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
-  if (plan.spec.run.pool === 'local') await fetchImage(cli, plan.spec.environment.image);
+  if (plan.spec.run.pool !== 'condor') await fetchImage(cli, plan);
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
 

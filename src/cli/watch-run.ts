@@ -1,6 +1,7 @@
 import { printable } from '../base/printable.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { Cli } from './cli.ts';
+import { whileLooking } from './current-state.ts';
 import { glyphsFor } from './glyphs.ts';
 import { latestAttempt, placeOf } from './job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from './job-words.ts';
@@ -19,10 +20,12 @@ export async function watchRun(
   runFolder: string,
   { json = false }: { json?: boolean } = {},
 ): Promise<RunState> {
-  if (json) return watchPlainly(cli, runFolder, jsonLines);
-  if (cli.terminal !== undefined && cli.env['TERM'] !== 'dumb')
-    return watchLive(cli, runFolder, cli.terminal);
-  return watchPlainly(cli, runFolder, textLines);
+  const { terminal } = cli;
+  return await whileLooking(cli, runFolder, () => {
+    if (json) return watchPlainly(cli, runFolder, jsonLines);
+    if (terminal !== undefined && cli.env['TERM'] !== 'dumb') return watchLive(cli, runFolder, terminal);
+    return watchPlainly(cli, runFolder, textLines);
+  });
 }
 
 async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promise<RunState> {

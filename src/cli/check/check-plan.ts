@@ -11,6 +11,8 @@ import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import { askSlots } from '../../pool/condor/ask-slots.ts';
 import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import { askNodes } from '../../pool/slurm/ask-nodes.ts';
+import { SlurmTools } from '../../pool/slurm/slurm-tools.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
@@ -131,9 +133,13 @@ async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
 }
 
 async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {
-  if (plan.spec.run.pool !== 'condor') return await nothing();
+  const { pool } = plan.spec.run;
+  if (pool === 'local') return await nothing();
   try {
-    const facts = await askSlots(plan, where, await CondorTools.find(cli.env));
+    const facts =
+      pool === 'condor'
+        ? await askSlots(plan, where, await CondorTools.find(cli.env))
+        : await askNodes(plan, where, await SlurmTools.find(cli.env));
     if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
     const said = `${matching} of ${total} match, ${free} with room now`;

@@ -19,11 +19,13 @@ import type { PoolName } from '../../job/spec.ts';
 import type { JobState } from '../../journal/state.ts';
 import { accountFiles } from '../../pool/condor/condor-files.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import { slurmAccount } from '../../pool/slurm/slurm-files.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
+import { whileLooking } from '../current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { latestAttempt, placeOf } from '../job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from '../job-words.ts';
@@ -61,7 +63,9 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   await using stack = new AsyncDisposableStack();
   const runs: RunSource[] = found.map((run) => localRun(cli, run));
   for (const address of ssh) runs.push(stack.use(await openRemoteRun(address, remoteOptions(cli))));
-  if (file === undefined) await serve(cli, runs, options);
+  const serving = (): Promise<void> => serve(cli, runs, options);
+  const looking = (action: typeof serving, { folder }: FoundRun) => () => whileLooking(cli, folder, action);
+  if (file === undefined) await found.reduce(looking, serving)();
   else await writeStatic(cli, runs, file);
 }
 
@@ -128,7 +132,7 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
   env: cli.env,
   clock: cli.clock,
   follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
-  patterns: accountFiles,
+  patterns: [...accountFiles, ...slurmAccount],
   printedFile: (folder, job, stream) => printedBy(cli, folder, job, stream),
 });
 

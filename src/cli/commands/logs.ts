@@ -8,6 +8,7 @@ import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
+import { whileLooking } from '../current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
@@ -63,7 +64,9 @@ async function logs(
   const pool = openPool(state.pool as PoolName, cli);
   const live = () => pool.output(run.folder, job.id, stream, cli.signal);
   const fileOf = await fileNamer(cli, run.folder, job.id, stream);
-  await showLogs(cli, { runFolder: run.folder, job, from: number, follow, fileOf, live });
+  const choice = { runFolder: run.folder, job, from: number, follow, fileOf, live };
+  if (follow) await whileLooking(cli, run.folder, () => showLogs(cli, choice));
+  else await showLogs(cli, choice);
   nextCommands(cli, [
     ...(err ? [] : ([[`updraft logs ${run.argument} ${job.id} --err`, 'its stderr']] as const)),
     [`updraft status ${run.argument}`, 'how each job stands'],

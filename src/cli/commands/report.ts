@@ -4,9 +4,9 @@ import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/log/compare-reports.ts';
 import { runReport } from '../../report/log/read-run.ts';
 import { runText } from '../../report/log/run-text.ts';
-import { readRunState } from '../../run/run-states.ts';
 import { failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
+import { currentState } from '../current-state.ts';
 import type { FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
@@ -71,7 +71,7 @@ Examples:
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
 async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
-  const state = await readRunState(run.folder);
+  const state = await currentState(cli, run.folder);
   const context = await runContext(run.folder, state);
   const report = runReport(run.folder, state, context);
   if (json) {

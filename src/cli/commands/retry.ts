@@ -3,8 +3,8 @@ import type { PoolName } from '../../job/spec.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { retryRun, type Retried } from '../../run/retry-run.ts';
-import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { currentState } from '../current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { planRetry, type PlannedRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
@@ -40,7 +40,7 @@ export function configure(command: Command, cli: Cli): void {
 async function retry(cli: Cli, first: string | undefined, more: string[], options: Options): Promise<void> {
   const words = runAndJobs([first, ...more]);
   const run = await findRun(cli.cwd, words.run);
-  const state = await readRunState(run.folder);
+  const state = await currentState(cli, run.folder);
   const wish = wishOf(words.jobs, options);
   const plan = await planRetry(run.folder, state, wish, cli.clock.now());
   const isJson = options.json ?? false;

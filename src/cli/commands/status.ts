@@ -5,6 +5,7 @@ import { formatSize } from '../../job/units.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
 import { failureCommands } from '../after-failure.ts';
 import type { Cli } from '../cli.ts';
+import { currentState } from '../current-state.ts';
 import { findRun } from '../find-run.ts';
 import { foldAlike } from '../fold-alike.ts';
 import { bytesOf, latestAttempt, placeOf } from '../job-progress.ts';
@@ -13,7 +14,6 @@ import { nextCommands } from '../next-commands.ts';
 import { tellTrouble } from '../tell-trouble.ts';
 import { tellUnsupervised } from '../tell-unsupervised.ts';
 import { wrap } from '../why/wrap.ts';
-import { readRunState } from '../../run/run-states.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -32,7 +32,7 @@ Exit codes: 0 shown, 2 no such run.`,
     )
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
-      const state = await readRunState(run.folder);
+      const state = await currentState(cli, run.folder);
       if (json) {
         cli.out(`${JSON.stringify({ folder: run.folder, ...state })}\n`);
         return;

@@ -6,6 +6,7 @@ import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
+import { currentState, whileLooking } from '../current-state.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
@@ -31,7 +32,7 @@ export function configure(command: Command, cli: Cli): void {
 
 async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Options): Promise<void> {
   const { folder, argument } = await findRun(cli.cwd, words.run);
-  const before = await readRunState(folder);
+  const before = await currentState(cli, folder);
   const jobs = words.jobs.map((word) => findJob(before, word).id);
   const open = before.jobs.filter(({ status }) => status !== 'ended').length;
   if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) {
@@ -43,7 +44,7 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
     cli.err(`stopping ${stopping.length} of ${before.jobs.length} jobs ...\n`);
     await openPool(before.pool as PoolName, cli).stop(folder, stopping);
   }
-  const after = await whenEnded(cli, folder, stopping);
+  const after = await whileLooking(cli, folder, () => whenEnded(cli, folder, stopping));
   tell(cli, folder, after, stopping, options);
   tellTrouble(cli, after);
   nextCommands(cli, [

@@ -6,8 +6,8 @@ import { Fault } from '../../fault/fault.ts';
 import { groupExplanations } from '../../recovery/group-explanations.ts';
 import type { Explanation } from '../../recovery/explanation.ts';
 import { findJob } from '../../run/find-job.ts';
-import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
+import { currentState } from '../current-state.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../next-commands.ts';
 import { pathKind } from '../path-kind.ts';
@@ -73,7 +73,7 @@ async function whyRun(
   const words = runAndJobs([first, second]);
   const [word] = words.jobs;
   const run = await findRun(cli.cwd, words.run);
-  const state = await readRunState(run.folder);
+  const state = await currentState(cli, run.folder);
   const jobs = word === undefined ? state.jobs : [findJob(state, word)];
   const explanations = await explainRun(run.folder, state, jobs, cli.clock.now());
   tell(cli, explanations, json, { run: state.run, folder: run.folder });

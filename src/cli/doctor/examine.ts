@@ -13,6 +13,7 @@ import { CondorTools } from '../../pool/condor/condor-tools.ts';
 import { findCustoms } from '../../pool/condor/find-profile.ts';
 import { agentExecutable } from '../../pool/condor/packed-agent.ts';
 import { detectMachine } from '../../pool/local/machine.ts';
+import { SlurmTools } from '../../pool/slurm/slurm-tools.ts';
 import type { Cli } from '../cli.ts';
 
 /** What one look at this machine found. */
@@ -38,6 +39,7 @@ const looks: Record<string, Look> = {
   Pixi: (cli) => lookForProgram(cli, ['pixi'], 'environments can be read, but not locked here'),
   'pixi-pack': (cli) => lookForProgram(cli, ['pixi-pack'], 'environments cannot be packed here'),
   HTCondor: lookForCondor,
+  Slurm: lookForSlurm,
   OSDF: lookForFederation,
   token: lookForToken,
 };
@@ -91,6 +93,13 @@ async function lookForCondor({ env }: Cli): Promise<string> {
   // Asks the scheduler itself, once: a client alone says nothing of a pool.
   await tools.ask('condor_q', ['-totals']);
   return `HTCondor ${version}, rules of ${name}, the scheduler answers`;
+}
+
+async function lookForSlurm({ env }: Cli): Promise<string> {
+  const tools = await SlurmTools.find({ UPDRAFT_POOL_SECONDS: String(patienceMs / 1000), ...env });
+  const listed = await tools.ask('sinfo', ['-h', '-a', '-o', '%P']);
+  const partitions = [...new Set(listed.split('\n').filter((line) => line !== ''))];
+  return `Slurm ${await tools.version()}, partitions ${partitions.join(', ')} (* is the default), the scheduler answers`;
 }
 
 async function lookForFederation(

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { findProgram } from '../../base/find-program.ts';
+import type { Plan } from '../../job/plan.ts';
 import { keptImage } from '../../pool/local/image-command.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from './board.ts';
@@ -7,12 +8,14 @@ import { openFederation } from './cli-patience.ts';
 import { fetchItem } from './fetch-item.ts';
 import { tellResult } from './tell-results.ts';
 
-/** Brings an image of a federation to this machine, where jobs of the local pool run in it; one that is there stays. */
-export async function fetchImage(cli: Cli, image: string | undefined): Promise<void> {
+/** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
+export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
+  const { image } = spec.environment;
   const target = image === undefined ? undefined : keptImage(image, cli.env);
   if (image === undefined || target === undefined || existsSync(target)) return;
   // A machine that could not start it is told so by its pool.
-  if ((await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
+  const isHere = spec.run.pool === 'local';
+  if (isHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
   cli.err(`fetching the image ${image}, once for this machine\n`);
   // What a command that submits prints to stdout is about its run.
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };

@@ -78,7 +78,10 @@ export function slurmPool(start: SlurmStart): Pool {
     async evict(runFolder, job) {
       const [task] = await tasksNamed(runFolder, [job]);
       const tools = await SlurmTools.find(env);
-      if (task !== undefined) await tools.ask('scontrol', ['requeue', taskName(task)]);
+      if (task === undefined) return;
+      await tools.ask('scontrol', ['requeue', taskName(task)]);
+      // Slurm's own wait of two minutes is for nodes in trouble.
+      await tools.ask('scontrol', ['update', `JobId=${taskName(task)}`, 'StartTime=now+1']);
     },
     async look(runFolder) {
       if (clock.monotonic() - askedAt < askEveryMs) return;

@@ -1,0 +1,138 @@
+import type { SlotFact, SlotFacts, Where } from '../../check/facts.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Plan } from '../../job/plan.ts';
+import { formatDuration, formatSize } from '../../job/units.ts';
+import type { SlurmTools } from './slurm-tools.ts';
+
+/** A node as one partition offers it. */
+export interface OfferedNode {
+  name: string;
+  partition: string;
+  isDefault: boolean;
+  /** Both the partition and the node take jobs. */
+  isUp: boolean;
+  isIdle: boolean;
+  cpus: number;
+  memoryBytes: number;
+  gpus: number;
+  features: string[];
+  /** Longest that a job may take there; Infinity where there is no limit. */
+  seconds: number;
+}
+
+/** Holds what a plan asks for against every node of the cluster, partition by partition. */
+export async function askNodes(plan: Plan, where: Where, tools: SlurmTools): Promise<SlotFacts> {
+  const columns = ['%N', '%P', '%a', '%t', '%c', '%m', '%G', '%f', '%l'].join('|');
+  const nodes = readNodes(await tools.ask('sinfo', ['-h', '-a', '-N', '-o', columns]));
+  if (nodes.length === 0)
+    throw new Fault('pool-unreachable', 'sinfo lists no node', { fix: 'see what sinfo prints' });
+  return nodeFacts(plan, where, nodes);
+}
+
+/** Lines of sinfo, a line for each node in each partition. */
+export function readNodes(text: string): OfferedNode[] {
+  return text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [name = '', partition = '', up = '', state = '', ...figures] = line.split('|');
+      const [cpus = '', memory = '', gres = '', features = '', limit = ''] = figures;
+      return {
+        name,
+        partition: partition.replace(/\*$/, ''),
+        isDefault: partition.endsWith('*'),
+        isUp: up === 'up' && !/down|drain|fail|inval|unk|maint|\*$/i.test(state),
+        isIdle: /^idle$/i.test(state),
+        cpus: Number.parseInt(cpus, 10),
+        memoryBytes: Number.parseInt(memory, 10) * 2 ** 20,
+        gpus: gpusOf(gres),
+        features: features.split(/[,&|()[\]]/),
+        seconds: secondsOf(limit),
+      };
+    });
+}
+
+/** `gpu:a100:2(S:0-1),tmp:5` has two. */
+function gpusOf(gres: string): number {
+  const counts = gres
+    .replaceAll(/\([^)]*\)/g, '')
+    .split(',')
+    .filter((one) => /^gpu\b/.test(one))
+    .map((one) => Number(/:(\d+)$/.exec(one)?.[1] ?? 1));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** `1-12:00:00`, `30:00`, `infinite`. */
+function secondsOf(limit: string): number {
+  const [, days = '0', clock = ''] = /^(?:(\d+)-)?([\d:]+)$/.exec(limit) ?? [];
+  if (clock === '') return Infinity;
+  const parts = clock.split(':').map(Number);
+  const [seconds = 0, minutes = 0, hours = 0] = parts.reverse();
+  return ((Number(days) * 24 + hours) * 60 + minutes) * 60 + seconds;
+}
+
+interface NodeCondition {
+  words: string;
+  key: [string, string];
+  holds: (node: OfferedNode) => boolean;
+}
+
+/** Which nodes could run a plan's jobs, condition by condition. Pure. */
+export function nodeFacts(plan: Plan, where: Where, nodes: readonly OfferedNode[]): SlotFacts {
+  const conditions = conditionsOf(plan);
+  const slots = nodes.map((node): SlotFact => ({
+    name: `${node.name} in ${node.partition}`,
+    meets: conditions.map(({ holds }) => holds(node)),
+    fitsNow: node.isUp && node.isIdle,
+  }));
+  return {
+    conditions: conditions.map(({ words, key }) => ({ words, place: where(...key) })),
+    slots,
+    largest: { memoryBytes: Math.max(0, ...nodes.map(({ memoryBytes }) => memoryBytes)), diskBytes: 0 },
+  };
+}
+
+function conditionsOf({ spec }: Plan): NodeCondition[] {
+  const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
+  const { partition, requirements } = spec.run;
+  const named = partition?.split(',');
+  // Of features, a plain list that must all be there can be held against a node; the rest is left to sbatch.
+  const features = requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
+  return [
+    {
+      words: partition === undefined ? 'the default partition' : `partition = "${partition}"`,
+      key: ['run', 'partition'],
+      holds: (node) => named?.includes(node.partition) ?? node.isDefault,
+    },
+    { words: 'a node that is up', key: ['run', 'pool'], holds: ({ isUp }) => isUp },
+    { words: `cpus = ${cpus}`, key: ['resources', 'cpus'], holds: (node) => node.cpus >= cpus },
+    {
+      words: `memory = "${formatSize(memoryBytes)}"`,
+      key: ['resources', 'memory'],
+      holds: (node) => node.memoryBytes >= memoryBytes,
+    },
+    ...(gpus === 0
+      ? []
+      : [
+          {
+            words: `gpus = ${gpus}`,
+            key: ['resources', 'gpus'] as [string, string],
+            holds: (node: OfferedNode) => node.gpus >= gpus,
+          },
+        ]),
+    ...(timeSeconds === undefined
+      ? []
+      : [
+          {
+            words: `time = "${formatDuration(timeSeconds)}"`,
+            key: ['resources', 'time'] as [string, string],
+            holds: (node: OfferedNode) => node.seconds >= timeSeconds,
+          },
+        ]),
+    ...features.map((feature) => ({
+      words: `requirements = "${feature}"`,
+      key: ['run', 'requirements'] as [string, string],
+      holds: (node: OfferedNode) => node.features.includes(feature),
+    })),
+  ];
+}
