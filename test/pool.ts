@@ -40,8 +40,8 @@ export async function testPool(t: TestContext): Promise<PoolState | undefined> {
   return await withLease(path.join(home, 'starting'), self, systemClock, () => startOnce(root.folder));
 }
 
-/** What is missing here is told apart from a pool that does not start, which is a failure. */
-async function poolRoot(): Promise<{ folder: string } | { lacks: string }> {
+/** The root folder of the mini pool. What is missing here is told apart from a pool that does not start, which is a failure. */
+export async function poolRoot(): Promise<{ folder: string } | { lacks: string }> {
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', 'true'];
   try {
     await promisify(execFile)('unshare', namespaces);

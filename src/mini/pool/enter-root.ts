@@ -28,6 +28,8 @@ export const enterRootScript = [
   'grep -v "^tty:" "$root/etc/group" > "$home/group"',
   'mount --bind "$home/group" "$root/etc/group"',
   'mount -t proc proc "$root/proc"',
+  // Sockets of daemons are each pool's own, though the root folder is everybody's.
+  'mount -t tmpfs tmpfs "$root/run"',
   'mkdir -p "$root/.outside"',
   'cd "$root"',
   'pivot_root . .outside',

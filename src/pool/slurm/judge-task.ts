@@ -1,6 +1,7 @@
 import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import type { QueueRow } from './ask-queue.ts';
+import { slurmFiles } from './slurm-files.ts';
 
 /** States of a job that will run, or run again. */
 const waiting = new Set(['PENDING', 'REQUEUED', 'REQUEUE_FED', 'REQUEUE_HOLD', 'RESV_DEL_HOLD', 'SPECIAL_EXIT']);
@@ -19,8 +20,6 @@ const over = new Set([
   'REVOKED',
   'TIMEOUT',
 ]);
-
-const retry = '`updraft retry` tries it again';
 
 /** What ends of jobs mean, whose own script could say nothing. */
 const ends: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
@@ -45,12 +44,16 @@ function timeLimit(message: string): { outcome: Outcome; fault: FaultRecord } {
 /** Whether Slurm says that a job is over: squeue forgets it some minutes after that. */
 export const isOver = (row: QueueRow | undefined): boolean => row === undefined || over.has(row.state);
 
+/** What Slurm's enforcers print into a job's own log when they kill all of it. */
+const memoryWords = /exceeded (?:job )?memory limit|oom[-_ ]?kill|out[-_ ]of[-_ ]memory/i;
+
 /**
  * What the scheduler's word on a job adds to what its own journal tells: attempts that ended without a word, jobs
- * that are held, cancelled or gone. Nothing for a job whose journal says it all. Pure.
+ * that are held, cancelled or gone. Nothing for a job whose journal says it all. `said` is the end of what Slurm and
+ * the job's script printed. Pure.
  */
-export function judgeTask(job: JobState, row: QueueRow | undefined): RunBody[] {
-  if (isOver(row)) return ended(job, row?.state);
+export function judgeTask(job: JobState, row: QueueRow | undefined, said: string): RunBody[] {
+  if (isOver(row)) return ended(job, row?.state, said);
   if (row === undefined || !waiting.has(row.state)) return [];
   const message = `Slurm took the job from its node and queued it again (${row.reason})`;
   return [
@@ -59,8 +62,9 @@ export function judgeTask(job: JobState, row: QueueRow | undefined): RunBody[] {
   ];
 }
 
-function ended(job: JobState, state: string | undefined): RunBody[] {
-  const { outcome, fault } = job.stopRequested ? stopped : (ends[state ?? ''] ?? lost(job.id, state));
+function ended(job: JobState, state: string | undefined, said: string): RunBody[] {
+  const known = state === 'FAILED' && memoryWords.test(said) ? 'OUT_OF_MEMORY' : (state ?? '');
+  const { outcome, fault } = job.stopRequested ? stopped : (ends[known] ?? lost(job.id, state, said));
   return [...endOfAttempt(job, outcome, fault), { kind: 'job-ended', job: job.id, outcome }];
 }
 
@@ -69,14 +73,17 @@ const stopped = {
   fault: { kind: 'interrupted' as const, message: 'it was stopped' },
 };
 
-function lost(job: string, state: string | undefined): { outcome: Outcome; fault: FaultRecord } {
+function lost(
+  job: string,
+  state: string | undefined,
+  said: string,
+): { outcome: Outcome; fault: FaultRecord } {
   const how =
     state === undefined ? 'is not in Slurm’s queue any more' : `ended in Slurm’s queue as ${state}`;
-  const fix = `see slurm/said/${job}.log; the run's folder must be on a file system that all nodes share; ${retry}`;
-  return {
-    outcome: 'lost',
-    fault: { kind: 'evicted', message: `it ${how}, without a word of its own`, fix },
-  };
+  const last = said.trim().split('\n').at(-1) ?? '';
+  const words = last === '' ? 'without a word' : `after these words: ${last}`;
+  const fix = `see ${slurmFiles.said}/${job}.log; the run's folder must be on a file system that all nodes share; \`updraft retry\` tries it again`;
+  return { outcome: 'lost', fault: { kind: 'evicted', message: `it ${how}, ${words}`, fix } };
 }
 
 function endOfAttempt({ id, attempts }: JobState, outcome: Outcome, fault: FaultRecord): RunBody[] {

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Plan } from '../../job/plan.ts';
@@ -7,13 +7,14 @@ import { loadRun } from '../../journal/load-run.ts';
 import type { JobState } from '../../journal/state.ts';
 import { askQueue } from './ask-queue.ts';
 import { isOver, judgeTask } from './judge-task.ts';
-import { taskJournal } from './slurm-files.ts';
+import { slurmFiles, taskJournal } from './slurm-files.ts';
 import type { SlurmTools } from './slurm-tools.ts';
 import { latestTasks, taskName } from './task-ids.ts';
 import { taskSource } from './task-source.ts';
 
 /** What a node wrote last may take a moment to be seen here. */
 const settleMs = 2000;
+const wordLines = 5;
 
 /**
  * Asks the scheduler once about the jobs that have not ended by their own account, and writes what it adds into their
@@ -38,13 +39,20 @@ export async function lookAtQueue(
     const job = after.get(id);
     // What has moved on since the question was asked is not what the answer is about.
     if (job === undefined || isOther(job, before.get(id))) continue;
-    const news = judgeTask(job, rows.get(taskName(task)));
+    const news = judgeTask(job, rows.get(taskName(task)), await lastWords(runFolder, id));
     if (news.length === 0) continue;
     const file = taskJournal(runFolder, id);
     await mkdir(path.dirname(file), { recursive: true });
     await using journal = await openJournal(file, clock);
     for (const body of news) await journal.append(body);
   }
+}
+
+/** The end of what Slurm and the job's script printed. */
+async function lastWords(runFolder: string, job: string): Promise<string> {
+  const file = path.join(runFolder, slurmFiles.said, `${job}.log`);
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.trim().split('\n').slice(-wordLines).join('\n');
 }
 
 async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobState>> {

@@ -1,0 +1,188 @@
+import { execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { openSync, closeSync } from 'node:fs';
+import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { after, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { systemClock } from '../../src/base/clock.ts';
+import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
+import { enterRootScript } from '../../src/mini/pool/enter-root.ts';
+import { poolUser } from '../../src/mini/pool/root-folder.ts';
+import { poolRoot } from '../pool.ts';
+
+/** A real Slurm of two nodes on this machine, for the tests of one file. */
+export interface Cluster {
+  /** First on the PATH: sbatch, squeue and the others. */
+  bin: string;
+  /** Of this cluster: caches that its tests share. */
+  home: string;
+}
+
+const nodes = ['n1', 'n2'];
+const commands = ['sbatch', 'squeue', 'scontrol', 'scancel', 'sinfo', 'sacct'];
+let started: Promise<Cluster | { lacks: string }> | undefined;
+/** What ends it, the last first. */
+const endings: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const end of endings.toReversed()) await end();
+});
+
+/** Undefined, and the test skipped, where the machine can have none. */
+export async function testCluster(t: TestContext): Promise<Cluster | undefined> {
+  started ??= start();
+  const cluster = await started;
+  if (!('lacks' in cluster)) return cluster;
+  t.skip(`no Slurm can be had here: ${cluster.lacks}`);
+  return undefined;
+}
+
+async function start(): Promise<Cluster | { lacks: string }> {
+  const root = await poolRoot();
+  if ('lacks' in root) return root;
+  // A link whose path means something inside only.
+  const isThere = await lstat(path.join(root.folder, 'usr/sbin/slurmctld')).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) return { lacks: `${root.folder} has no slurmctld` };
+  const home = await mkdtemp(path.join(os.tmpdir(), 'updraft-slurm-'));
+  endings.push(() => rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+  await writeHome(home);
+  const keeper = await startKeeper(root.folder, home);
+  const bin = path.join(home, 'bin');
+  await untilUp(bin, home, keeper);
+  return { bin, home };
+}
+
+/** All daemons as one ordinary user, who may then run jobs as himself only. */
+async function writeHome(home: string): Promise<void> {
+  for (const folder of ['log', 'state', 'bin', ...nodes.map((node) => `spool/${node}`)])
+    await mkdir(path.join(home, folder), { recursive: true });
+  await writeFile(path.join(home, 'slurm.key'), randomBytes(1024), { mode: 0o600 });
+  await writeFile(path.join(home, 'cgroup.conf'), 'CgroupPlugin=disabled\n');
+  await writeFile(path.join(home, 'slurm.conf'), slurmConf(await freePorts(1 + nodes.length)));
+  const daemons = ['slurmctld -D -c', ...nodes.map((node) => `slurmd -D -N ${node}`)];
+  const starting = daemons.map((daemon, index) => `${daemon} > /pool/log/${index}.out 2>&1 &\n`);
+  await writeProgram(path.join(home, 'start.sh'), `#!/bin/sh\n${starting.join('')}wait\n`);
+  await writeProgram(path.join(home, 'enter-root.sh'), enterRootScript);
+}
+
+async function writeProgram(file: string, text: string): Promise<void> {
+  await writeFile(file, text);
+  await chmod(file, 0o755);
+}
+
+function slurmConf([port = 0, ...nodePorts]: number[]): string {
+  const user = poolUser.name;
+  return [
+    'ClusterName=test',
+    'SlurmctldHost=localhost(127.0.0.1)',
+    ...[`SlurmUser=${user}`, `SlurmdUser=${user}`],
+    ...['AuthType=auth/slurm', 'CredType=auth/slurm', 'AuthInfo=use_client_ids,cred_expire=3'],
+    `SlurmctldPort=${port}`,
+    ...['StateSaveLocation=/pool/state', 'SlurmdSpoolDir=/pool/spool/%n'],
+    ...['SlurmctldPidFile=/pool/slurmctld.pid', 'SlurmdPidFile=/pool/slurmd.%n.pid'],
+    ...['ProctrackType=proctrack/linuxproc', 'TaskPlugin=task/none'],
+    ...['SelectType=select/cons_tres', 'SelectTypeParameters=CR_CPU_Memory'],
+    'SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0',
+    // As on clusters that watch memory without cgroups: a job that takes too much is killed, all of it.
+    ...['JobAcctGatherType=jobacct_gather/linux', 'JobAcctGatherFrequency=1'],
+    'JobAcctGatherParams=OverMemoryKill',
+    'ReturnToService=2',
+    // The nodes are on one machine, which has fewer CPUs than they say.
+    'SlurmdParameters=config_overrides',
+    ...nodes.map(
+      (node, index) =>
+        `NodeName=${node} NodeHostname=localhost NodeAddr=127.0.0.1 Port=${nodePorts[index] ?? 0} CPUs=8 RealMemory=8000 State=UNKNOWN`,
+    ),
+    `PartitionName=main Nodes=${nodes.join(',')} Default=YES MaxTime=60 State=UP`,
+    'PartitionName=long Nodes=n1 MaxTime=INFINITE State=UP',
+    '',
+  ].join('\n');
+}
+
+/** Ports that are free now; Slurm must be told them. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = net.createServer().listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
+  await Promise.all(servers.map((server) => promisify((done: () => void) => server.close(done))()));
+  return ports;
+}
+
+/** The process whose only child is the first of the cluster's processes: when that one ends, all of them do. */
+async function startKeeper(root: string, home: string): Promise<ProcessIdentity> {
+  const log = openSync(path.join(home, 'log/start.log'), 'w');
+  const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
+  const enter = [path.join(home, 'enter-root.sh'), root, home, '/pool/start.sh'];
+  const child = spawn('unshare', [...namespaces, ...enter], {
+    stdio: ['ignore', log, log],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', LC_ALL: 'C.UTF-8', ...slurmEnvironment },
+  });
+  closeSync(log);
+  await once(child, 'spawn');
+  const keeper = identifyProcess(child.pid ?? 0);
+  if (keeper === undefined) throw new Error(`Slurm did not start (see ${home}/log)`);
+  endings.push(async () => {
+    const first = await childOf(keeper.pid);
+    if (first !== undefined) process.kill(first, 'SIGKILL');
+    while (livenessOf(keeper) === 'alive') await systemClock.sleep(20);
+  });
+  return keeper;
+}
+
+const slurmEnvironment = { SLURM_CONF: '/pool/slurm.conf', SLURM_SACK_KEY: '/pool/slurm.key' };
+
+async function childOf(keeper: number): Promise<number | undefined> {
+  const children = await readFile(`/proc/${keeper}/task/${keeper}/children`, 'utf8').catch(() => '');
+  const child = Number.parseInt(children, 10);
+  return Number.isNaN(child) ? undefined : child;
+}
+
+/** One script under the names of Slurm's commands: each enters the cluster's namespaces with the caller's environment. */
+async function writeTools(bin: string, keeper: number, first: number): Promise<void> {
+  const settings = Object.entries(slurmEnvironment).map(([name, value]) => `${name}=${value}`);
+  const inside = [
+    '#!/bin/sh',
+    `exec nsenter --user=/proc/${keeper}/ns/user -t ${first} --mount --pid --preserve-credentials -- \\`,
+    '  nsenter -t 1 --user --preserve-credentials -- \\',
+    `  env PATH=/usr/sbin:/usr/bin ${settings.join(' ')} \\`,
+    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
+    '',
+  ];
+  await writeProgram(path.join(bin, '.enter'), inside.join('\n'));
+  for (const command of commands) await symlink('.enter', path.join(bin, command));
+}
+
+async function untilUp(bin: string, home: string, keeper: ProcessIdentity): Promise<void> {
+  const deadline = systemClock.monotonic() + 180_000;
+  let said = '';
+  let hasTools = false;
+  for (;;) {
+    const first = await childOf(keeper.pid);
+    const name = await readFile(`/proc/${first ?? 0}/comm`, 'utf8').catch(() => '');
+    // Before that it is the script that changes the root.
+    if (first !== undefined && name.trim() === 'start.sh' && !hasTools) {
+      await writeTools(bin, keeper.pid, first);
+      hasTools = true;
+    }
+    if (hasTools)
+      said = await promisify(execFile)(path.join(bin, 'sinfo'), ['-h', '-N', '-p', 'main', '-o', '%t']).then(
+        ({ stdout }) => stdout,
+        (error: unknown) => String(error),
+      );
+    if (said === 'idle\n'.repeat(nodes.length)) return;
+    if (systemClock.monotonic() > deadline || livenessOf(keeper) !== 'alive')
+      throw new Error(`Slurm did not start (see ${home}/log): ${said}`);
+    await systemClock.sleep(100);
+  }
+}
