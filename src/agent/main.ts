@@ -163,8 +163,7 @@ async function main(words: string[]): Promise<number> {
   const [word, file, ...more] = words;
   if (word === '--version') process.stdout.write(`${packageJson.version}\n`);
   else if (word === '--help') process.stdout.write(help);
-  else if (word === 'run' && file !== undefined && more.length === 0)
-    return await runHere(file);
+  else if (word === 'run' && file !== undefined && more.length === 0) return await runHere(file);
   else if (word === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);
   else if (word === 'shared' && file !== undefined && more.length === 2) return await runShared(file, more);
   else if (word === 'software' && file !== undefined && more.length === 0) await software(file);

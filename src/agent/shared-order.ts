@@ -24,7 +24,9 @@ export async function readSharedOrder(
   place: SharedPlace,
   { cwd, env, clock }: World,
 ): Promise<Order> {
-  const order = await readOrder(file, (value) => placed(value as Order, place, cwd, timeLeft(env, clock.now())));
+  const order = await readOrder(file, (value) =>
+    placed(value as Order, place, cwd, timeLeft(env, clock.now())),
+  );
   await mkdir(order.attemptFolder, { recursive: true });
   return order;
 }

@@ -180,7 +180,9 @@ const run = z
         .describe('Whose customs and limits apply on HTCondor; found out where it is left out.'),
       project: matching('a project name: letters, digits, ".", "_" and "-"', /^[A-Za-z0-9][A-Za-z0-9._-]*$/)
         .optional()
-        .describe('Name under which the pool accounts for the jobs: the project on HTCondor, the account on Slurm.'),
+        .describe(
+          'Name under which the pool accounts for the jobs: the project on HTCondor, the account on Slurm.',
+        ),
       requirements: matching('a condition on machines in one line, like "TARGET.HasAVX2"', /^[^\0\n\r]+$/)
         .optional()
         .describe(
@@ -188,7 +190,9 @@ const run = z
         ),
       partition: matching('the name of a partition, or several with "," between', /^[\w.+-]+(,[\w.+-]+)*$/)
         .optional()
-        .describe('On Slurm: the partition in which the jobs queue, or several; the default one where it is left out.'),
+        .describe(
+          'On Slurm: the partition in which the jobs queue, or several; the default one where it is left out.',
+        ),
       qos: matching('the name of a quality of service', /^[\w.+-]+$/)
         .optional()
         .describe('On Slurm: the quality of service under which the jobs run.'),

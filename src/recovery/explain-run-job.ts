@@ -21,6 +21,8 @@ export interface RunJobAccount {
   decision?: Decision | undefined;
   /** Whether a supervisor of the local pool works on the run. */
   isSupervised?: boolean;
+  /** The scheduler that has the jobs in its queue, where its word is in the entries. */
+  queue?: string | undefined;
   /** What HTCondor's log says, where that is the pool. */
   fromLog?: Explanation | undefined;
 }
@@ -105,6 +107,7 @@ function badAccount(
   fault: FaultRecord | undefined,
 ): Own {
   if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined)) return stopAccount(entries);
+  if (job.held !== undefined) return heldAccount(job.held);
   if (last === undefined)
     return {
       cause: 'waits-for-slot',
@@ -122,6 +125,13 @@ function badAccount(
     advice: ['See what it printed before.'],
   };
 }
+
+const heldAccount = ({ message, fix }: FaultRecord): Own => ({
+  cause: 'held-by-hand',
+  title: 'it is held',
+  because: [`${safeLine(message)}.`],
+  advice: fix === undefined ? [] : [safeLine(fix)],
+});
 
 function stopAccount(entries: readonly FiledEntry[]): Own {
   const reasons = entries.map(({ entry }) => (entry.kind === 'stop-requested' ? entry.why : undefined));
@@ -189,6 +199,7 @@ const isTelling = (entry: Entry): boolean =>
   entry.kind === 'fault' ||
   entry.kind === 'fetch-setback' ||
   entry.kind === 'stop-requested' ||
+  entry.kind === 'job-held' ||
   entry.kind === 'checkpoint-refused' ||
   (entry.kind === 'resume-checked' && !entry.movedOn) ||
   (entry.kind === 'training-ended' && entry.status !== 0);
@@ -200,8 +211,13 @@ function quoteEntry({ file, entry }: FiledEntry): Evidence {
   return { file, entry: entry.seq, at: entry.t, lines: [safeLine(`${entry.kind} ${JSON.stringify(rest)}`)] };
 }
 
-function doing({ job, decision, isSupervised }: RunJobAccount): string[] {
-  const { status, outcome, attempts } = job;
+function doing({ job, decision, isSupervised, queue }: RunJobAccount): string[] {
+  const { status, outcome, attempts, held } = job;
+  if (held !== undefined) return ['Nothing: it waits until somebody releases it.'];
+  if (queue !== undefined && status === 'waiting')
+    return [
+      `${queue} has it in its queue${attempts.length > 0 ? ' again' : ''}, and starts it when its turn comes.`,
+    ];
   if (status !== 'ended' && isSupervised === false)
     return ['Nothing: the supervisor of the run is gone. `updraft submit` with its folder starts another.'];
   if (status === 'running') return ['The attempt is under way.'];

@@ -23,7 +23,17 @@ test('the jobs of a run are one array, and their results, logs and account are i
   const state = await bench.finish(run);
   assert.deepEqual(outcomes(state), ['success', 'success', 'success']);
   assert.equal(await readFile(path.join(run, 'results/0002/model.pt'), 'utf8'), '2\n');
-  const shown = await bench.tool('squeue', '-h', '-a', '-t', 'all', '--name', path.basename(run), '-o', '%F %a');
+  const shown = await bench.tool(
+    'squeue',
+    '-h',
+    '-a',
+    '-t',
+    'all',
+    '--name',
+    path.basename(run),
+    '-o',
+    '%F %a',
+  );
   assert.match(shown, /^(\d+) physics(\n\1 physics){2}$/);
   const logs = await bench.updraft('logs', path.basename(run), '1');
   assert.equal(logs.out, 'hello from 1\n');
@@ -72,7 +82,9 @@ test('jobs that somebody cancels are stopped, whether they run, wait or are held
   const run = await bench.submit();
   const name = path.basename(run);
   await bench.until(run, ({ jobs }) => jobs.filter(({ status }) => status === 'running').length === 2);
-  const array = await bench.tool('squeue', '-h', '-r', '--name', name, '-o', '%F').then((text) => text.split('\n')[0]!);
+  const array = await bench
+    .tool('squeue', '-h', '-r', '--name', name, '-o', '%F')
+    .then((text) => text.split('\n')[0]!);
   await bench.tool('scontrol', 'uhold', `${array}_2`);
   assert.match((await bench.updraft('status', name)).out, /^0002 .*Slurm holds it: JobHeldUser/m);
   await bench.tool('scancel', `${array}_1`);
@@ -88,11 +100,17 @@ test('jobs that somebody cancels are stopped, whether they run, wait or are held
     again.jobs.map(({ attempts }) => attempts.length),
     [2, 1, 0],
   );
-  assert.match(await readFile(path.join(run, 'rounds/2/job.sbatch'), 'utf8'), /--array=0\n.*\n.*\n(?:.*\n)*#SBATCH --mem=1431M/);
+  assert.match(
+    await readFile(path.join(run, 'rounds/2/job.sbatch'), 'utf8'),
+    /--array=0\n.*\n.*\n(?:.*\n)*#SBATCH --mem=1431M/,
+  );
 });
 
 test('a submission whose answer nobody heard is found again, by its name or by its own jobs', async (t) => {
-  const bench = await slurmBench(t, project('while [ ! -e "$MARKS/go" ]; do sleep 0.2; done; echo 1 > model.pt'));
+  const bench = await slurmBench(
+    t,
+    project('while [ ! -e "$MARKS/go" ]; do sleep 0.2; done; echo 1 > model.pt'),
+  );
   if (bench === undefined) return;
   await markIn(bench.folder);
   const run = await bench.submit();
@@ -127,11 +145,17 @@ test('a job that Slurm kills for its memory is told so, and what to ask for', as
 });
 
 test('what no node can run is told before it is queued, with the figures of the partitions', async (t) => {
-  const bench = await slurmBench(t, project('', { resources: 'cpus = 9\ntime = "3h"', run: 'partition = "main"' }));
+  const bench = await slurmBench(
+    t,
+    project('', { resources: 'cpus = 9\ntime = "3h"', run: 'partition = "main"' }),
+  );
   if (bench === undefined) return;
   const check = await bench.updraft('check');
   assert.equal(check.code, 3);
-  assert.match(check.out, /none of the 3 machines[\s\S]*`cpus = 9` 0[\s\S]*`time = "3h"` 1[\s\S]*`partition = "main"` 2/);
+  assert.match(
+    check.out,
+    /none of the 3 machines[\s\S]*`cpus = 9` 0[\s\S]*`time = "3h"` 1[\s\S]*`partition = "main"` 2/,
+  );
   const submit = await bench.updraft('submit', '--no-check');
   assert.equal(submit.code, 4);
   assert.match(submit.err, /sbatch refused the run: .*(?:time limit|node configuration)/i);
@@ -145,5 +169,8 @@ async function markIn(folder: string): Promise<void> {
   await mkdir(marks);
   const file = path.join(folder, 'updraft.toml');
   const text = await readFile(file, 'utf8');
-  await writeFile(file, text.replace('[resources]', `env = { MARKS = ${JSON.stringify(marks)} }\n[resources]`));
+  await writeFile(
+    file,
+    text.replace('[resources]', `env = { MARKS = ${JSON.stringify(marks)} }\n[resources]`),
+  );
 }

@@ -64,7 +64,10 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   const runs: RunSource[] = found.map((run) => localRun(cli, run));
   for (const address of ssh) runs.push(stack.use(await openRemoteRun(address, remoteOptions(cli))));
   const serving = (): Promise<void> => serve(cli, runs, options);
-  const looking = (action: typeof serving, { folder }: FoundRun) => () => whileLooking(cli, folder, action);
+  const looking =
+    (action: typeof serving, { folder }: FoundRun) =>
+    () =>
+      whileLooking(cli, folder, action);
   if (file === undefined) await found.reduce(looking, serving)();
   else await writeStatic(cli, runs, file);
 }

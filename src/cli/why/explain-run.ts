@@ -11,6 +11,7 @@ import { writtenPolicy } from '../../pool/condor/policy-file.ts';
 import { RunClusters } from '../../pool/condor/run-clusters.ts';
 import { localPolicy } from '../../pool/local/local-policy.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
+import { taskJournal } from '../../pool/slurm/slurm-files.ts';
 import { causeTitle } from '../../recovery/causes.ts';
 import { decide, type Decision } from '../../recovery/decide.ts';
 import { historyOf } from '../../recovery/history-of.ts';
@@ -43,8 +44,13 @@ export async function explainRun(
       ? explainKeptBack(state, job.id)
       : explainRunJob({
           job,
-          entries: [...(await agentEntries(folder, job)), ...run.filter((one) => isAbout(one, job.id))],
-          decision: plan === undefined || fromLog !== undefined ? undefined : decisionOn(job, plan, now),
+          entries: [
+            ...(await agentEntries(folder, job)),
+            ...(await taskEntries(folder, job.id)),
+            ...run.filter((one) => isAbout(one, job.id)),
+          ],
+          decision: plan === undefined || state.pool !== 'local' ? undefined : decisionOn(job, plan, now),
+          queue: state.pool === 'slurm' ? 'Slurm' : undefined,
           fromLog: fromLog && (fromLog.get(job.id) ?? neverQueued(job)),
           isSupervised,
         }),
@@ -79,6 +85,12 @@ async function agentEntries(folder: string, { id, attempts }: JobState): Promise
     return entries.map((entry) => ({ file: path.relative(folder, file), entry }));
   });
   return perAttempt.flat();
+}
+
+/** On Slurm each job has a journal of its own. */
+async function taskEntries(folder: string, job: string): Promise<FiledEntry[]> {
+  const file = taskJournal(folder, job);
+  return (await readJournal(file)).entries.map((entry) => ({ file: path.relative(folder, file), entry }));
 }
 
 /** What HTCondor's log says of the jobs of the run, by their ids. */

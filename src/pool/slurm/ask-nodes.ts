@@ -97,7 +97,8 @@ function conditionsOf({ spec }: Plan): NodeCondition[] {
   const { partition, requirements } = spec.run;
   const named = partition?.split(',');
   // Of features, a plain list that must all be there can be held against a node; the rest is left to sbatch.
-  const features = requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
+  const features =
+    requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
   return [
     {
       words: partition === undefined ? 'the default partition' : `partition = "${partition}"`,

@@ -13,10 +13,7 @@ export interface QueueRow {
  * What squeue tells of arrays, by `ARRAY_INDEX`, and of what it does not know any more what sacct does, where there is
  * accounting. Plain columns: what `--json` prints differs from release to release.
  */
-export async function askQueue(
-  tools: SlurmTools,
-  arrays: readonly number[],
-): Promise<Map<string, QueueRow>> {
+export async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<Map<string, QueueRow>> {
   if (arrays.length === 0) return new Map();
   const ids = arrays.join(',');
   const listed = await tools
@@ -27,9 +24,7 @@ export async function askQueue(
       throw error;
     });
   // Without accounting it fails, and there is nobody else to ask.
-  const kept = await tools
-    .ask('sacct', ['-n', '-X', '-P', '-j', ids, '-o', 'JobID,State'])
-    .catch(() => '');
+  const kept = await tools.ask('sacct', ['-n', '-X', '-P', '-j', ids, '-o', 'JobID,State']).catch(() => '');
   return new Map([...readAccounts(kept), ...readQueue(listed)]);
 }
 
@@ -37,7 +32,10 @@ export async function askQueue(
 export function readQueue(text: string): [id: string, row: QueueRow][] {
   return linesOf(text).flatMap((line) => {
     const [array = '', indices = '', state = '', reason = ''] = line.split('|');
-    return expandIndices(indices).map((index): [string, QueueRow] => [`${array}_${index}`, { state, reason }]);
+    return expandIndices(indices).map((index): [string, QueueRow] => [
+      `${array}_${index}`,
+      { state, reason },
+    ]);
   });
 }
 

@@ -4,7 +4,14 @@ import type { QueueRow } from './ask-queue.ts';
 import { slurmFiles } from './slurm-files.ts';
 
 /** States of a job that will run, or run again. */
-const waiting = new Set(['PENDING', 'REQUEUED', 'REQUEUE_FED', 'REQUEUE_HOLD', 'RESV_DEL_HOLD', 'SPECIAL_EXIT']);
+const waiting = new Set([
+  'PENDING',
+  'REQUEUED',
+  'REQUEUE_FED',
+  'REQUEUE_HOLD',
+  'RESV_DEL_HOLD',
+  'SPECIAL_EXIT',
+]);
 /** States that end a job; in all others it is at work. */
 const over = new Set([
   'BOOT_FAIL',
@@ -23,7 +30,10 @@ const over = new Set([
 
 /** What ends of jobs mean, whose own script could say nothing. */
 const ends: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
-  CANCELLED: { outcome: 'stopped', fault: { kind: 'interrupted', message: 'it was cancelled in Slurm’s queue' } },
+  CANCELLED: {
+    outcome: 'stopped',
+    fault: { kind: 'interrupted', message: 'it was cancelled in Slurm’s queue' },
+  },
   TIMEOUT: timeLimit('Slurm ended it at its time limit'),
   DEADLINE: timeLimit('Slurm ended it at its deadline'),
   OUT_OF_MEMORY: {
@@ -56,16 +66,28 @@ export function judgeTask(job: JobState, row: QueueRow | undefined, said: string
   if (isOver(row)) return ended(job, row?.state, said);
   if (row === undefined || !waiting.has(row.state)) return [];
   const message = `Slurm took the job from its node and queued it again (${row.reason})`;
-  return [
-    ...endOfAttempt(job, 'evicted', { kind: 'evicted', message }),
-    ...holding(job, row),
-  ];
+  return [...endOfAttempt(job, 'evicted', { kind: 'evicted', message }), ...holding(job, row)];
 }
 
 function ended(job: JobState, state: string | undefined, said: string): RunBody[] {
   const known = state === 'FAILED' && memoryWords.test(said) ? 'OUT_OF_MEMORY' : (state ?? '');
   const { outcome, fault } = job.stopRequested ? stopped : (ends[known] ?? lost(job.id, state, said));
-  return [...endOfAttempt(job, outcome, fault), { kind: 'job-ended', job: job.id, outcome }];
+  return [
+    ...(outcome === 'stopped' ? [] : untoldAttempt(job, fault)),
+    ...endOfAttempt(job, outcome, fault),
+    { kind: 'job-ended', job: job.id, outcome },
+  ];
+}
+
+/** Slurm started it, on a node that could not write a word of it. */
+function untoldAttempt({ id, attempts, attemptsBefore = 0 }: JobState, fault: FaultRecord): RunBody[] {
+  const last = attempts.at(-1)?.attempt ?? 0;
+  if (last > attemptsBefore) return [];
+  const [job, attempt] = [id, last + 1];
+  return [
+    { kind: 'attempt-started', job, attempt, why: 'started by Slurm' },
+    { kind: 'attempt-ended', job, attempt, outcome: 'lost', exit: null, fault },
+  ];
 }
 
 const stopped = {
@@ -78,8 +100,7 @@ function lost(
   state: string | undefined,
   said: string,
 ): { outcome: Outcome; fault: FaultRecord } {
-  const how =
-    state === undefined ? 'is not in Slurm’s queue any more' : `ended in Slurm’s queue as ${state}`;
+  const how = state === undefined ? 'is not in Slurm’s queue any more' : `ended in Slurm’s queue as ${state}`;
   const last = said.trim().split('\n').at(-1) ?? '';
   const words = last === '' ? 'without a word' : `after these words: ${last}`;
   const fix = `see ${slurmFiles.said}/${job}.log; the run's folder must be on a file system that all nodes share; \`updraft retry\` tries it again`;

@@ -1,6 +1,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
+import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { openJournal } from '../../journal/file.ts';
 import { loadRun } from '../../journal/load-run.ts';
@@ -44,7 +45,12 @@ export async function lookAtQueue(
     const file = taskJournal(runFolder, id);
     await mkdir(path.dirname(file), { recursive: true });
     await using journal = await openJournal(file, clock);
-    for (const body of news) await journal.append(body);
+    for (const body of news) {
+      // The number of the next attempt is told by the folders of those before.
+      if (body.kind === 'attempt-started')
+        await mkdir(attemptFolder(runFolder, id, body.attempt), { recursive: true });
+      await journal.append(body);
+    }
   }
 }
 

@@ -57,6 +57,8 @@ function requests({ spec }: Plan): string[] {
     ...(partition === undefined ? [] : [`--partition=${partition}`]),
     ...(project === undefined ? [] : [`--account=${project}`]),
     ...(qos === undefined ? [] : [`--qos=${qos}`]),
-    ...(requirements === undefined ? [] : [`--constraint="${requirements}"`]),
+    ...(requirements === undefined
+      ? []
+      : [`--constraint="${requirements.replaceAll(/["\\]/g, String.raw`\$&`)}"`]),
   ];
 }

@@ -75,8 +75,7 @@ const tellingLines = [
   '}',
 ];
 
-const lost =
-  String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",\"message\":\"Slurm took the job from its node and started it again\"}`;
+const lost = String.raw`\"outcome\":\"lost\",\"exit\":null,\"fault\":{\"kind\":\"evicted\",\"message\":\"Slurm took the job from its node and started it again\"}`;
 
 const attemptLines = [
   'attempt=1',
@@ -145,4 +144,3 @@ const imageLines = ({ place, gpus, reads, hides }: TaskImage): string[] => [
   ...reads.map((folder) => `  set -- --bind ${shellQuote(`${folder}:${folder}`)} "$@"`),
   `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} --bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"`,
 ];
-

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AttemptState, JobState } from '../../journal/state.ts';
+import { judgeTask } from './judge-task.ts';
+
+const attempt = (outcome?: AttemptState['outcome']): AttemptState => ({
+  ...{ job: '0000', attempt: 1, why: '', phase: 'training' },
+  ...(outcome === undefined ? {} : { outcome }),
+});
+const job = (more: Partial<JobState> = {}): JobState => ({
+  ...{ id: '0000', status: 'running', stopRequested: false, attempts: [attempt()] },
+  ...more,
+});
+const waiting = job({ status: 'waiting', attempts: [] });
+const row = (state: string, reason = 'None') => ({ state, reason });
+const told = (...args: Parameters<typeof judgeTask>): string[] =>
+  judgeTask(...args).map((body) =>
+    [
+      body.kind,
+      ...('outcome' in body ? [body.outcome] : []),
+      ...('fault' in body && body.fault !== undefined ? [body.fault.kind] : []),
+    ].join(' '),
+  );
+
+test('a job that waits or runs as its own journal says needs no word', () => {
+  assert.deepEqual(told(waiting, row('PENDING', 'Priority'), ''), []);
+  for (const state of ['RUNNING', 'COMPLETING', 'SUSPENDED', 'CONFIGURING'])
+    assert.deepEqual(told(job(), row(state), ''), [], state);
+});
+
+test('an attempt whose job is queued again was taken away', () => {
+  assert.deepEqual(told(job(), row('PENDING', 'BeginTime'), ''), ['attempt-ended evicted evicted']);
+});
+
+test('ends that the script could not tell are told by what Slurm calls them', () => {
+  const ends: Record<string, string[]> = {
+    CANCELLED: ['attempt-ended stopped interrupted', 'job-ended stopped'],
+    TIMEOUT: ['attempt-ended failed time-limit', 'job-ended failed'],
+    OUT_OF_MEMORY: ['attempt-ended failed training-failed', 'job-ended failed'],
+    NODE_FAIL: ['attempt-ended lost evicted', 'job-ended lost'],
+    PREEMPTED: ['attempt-ended lost evicted', 'job-ended lost'],
+  };
+  for (const [state, expected] of Object.entries(ends))
+    assert.deepEqual(told(job(), row(state), ''), expected);
+  assert.deepEqual(told(job(), undefined, ''), ['attempt-ended lost evicted', 'job-ended lost']);
+  // The script told of its end, and Slurm that there will be no other.
+  const evicted = job({ status: 'waiting', attempts: [attempt('evicted')] });
+  assert.deepEqual(told(evicted, row('CANCELLED'), ''), ['job-ended stopped']);
+});
+
+test('a job that was killed whole is explained by what Slurm printed into its log', () => {
+  const [end] = judgeTask(
+    job(),
+    row('FAILED', 'RaisedSignal:9'),
+    'error: StepId=16.batch exceeded memory limit',
+  );
+  assert.ok(end?.kind === 'attempt-ended');
+  assert.match(end.fault?.message ?? '', /more memory than it asked for/);
+  const [other] = judgeTask(job(), row('FAILED'), 'cannot chdir to /scratch/run');
+  assert.ok(other?.kind === 'attempt-ended');
+  assert.match(other.fault?.message ?? '', /as FAILED, after these words: cannot chdir/);
+});
+
+test('a job whose node could not write a word had an attempt all the same', () => {
+  assert.deepEqual(told(waiting, row('FAILED'), 'cannot chdir'), [
+    'attempt-started',
+    'attempt-ended lost evicted',
+    'job-ended lost',
+  ]);
+  assert.deepEqual(told(waiting, row('CANCELLED'), ''), ['job-ended stopped']);
+});
+
+test('what was asked to stop is stopped, whatever its last state', () => {
+  const stopping = job({ stopRequested: true });
+  assert.deepEqual(told(stopping, undefined, ''), ['attempt-ended stopped interrupted', 'job-ended stopped']);
+});
+
+test('a hold by hand waits for that person, any other is an end that a retry can lift', () => {
+  assert.deepEqual(told(waiting, row('PENDING', 'JobHeldUser'), ''), ['job-held interrupted']);
+  assert.deepEqual(told(waiting, row('PENDING', 'launch failed requeued held'), ''), [
+    'job-held evicted',
+    'job-ended failed',
+  ]);
+  const held = { ...waiting, held: { kind: 'interrupted' as const, message: 'held' } };
+  assert.deepEqual(told(held, row('PENDING', 'JobHeldUser'), ''), []);
+  assert.deepEqual(told(held, row('PENDING', 'Priority'), ''), ['job-released']);
+});
