@@ -352,3 +352,12 @@ test('a limit for slow machines is 0 or above 1', () => {
   for (const wrong of ['1', '-3', '0.5', '"3"', 'inf'])
     assert.match(problemsOf(limit(wrong))[0] ?? '', /train\.slow_limit: is .*; expected .*0/);
 });
+
+test('a partition, or several, and a quality of service are plain names', () => {
+  const run = (lines: string) =>
+    readSpec(`name = "a"\n[train]\ncommand = "true"\noutputs = ["m"]\n[run]\n${lines}`, 'updraft.toml').run;
+  const { partition, qos } = run('partition = "gpu,long-2"\nqos = "normal"');
+  assert.deepEqual([partition, qos], ['gpu,long-2', 'normal']);
+  for (const bad of ['"a b"', '"a,"', '"a\\n#SBATCH --x"'])
+    assert.throws(() => run(`partition = ${bad}`), /the name of a partition/, bad);
+});

@@ -127,7 +127,7 @@ function badAccount(
 }
 
 const heldAccount = ({ message, fix }: FaultRecord): Own => ({
-  cause: 'held-by-hand',
+  cause: 'user',
   title: 'it is held',
   because: [`${safeLine(message)}.`],
   advice: fix === undefined ? [] : [safeLine(fix)],

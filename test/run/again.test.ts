@@ -81,7 +81,7 @@ test('a missing file, a missing job file and an unknown pool are told before any
   await writeFile(file, text.replace('"local"', '"slurm"'));
   const slurm = await bench.updraft('submit');
   assert.equal(slurm.code, 4);
-  assert.match(slurm.err, /slurm.*\n.*fix: set pool = "local"/);
+  assert.match(slurm.err, /there is no Slurm on this machine.*\n.*fix: log in to a login node/);
   await writeFile(file, text.replace(/outputs = .*/, 'outputs = ["model.pt"]\nfiles = ["main.py"]'));
   const missing = await bench.updraft('submit');
   assert.equal(missing.code, 3);

@@ -24,7 +24,7 @@ export interface SlurmBench {
   /** Runs one of Slurm's commands. */
   tool(name: string, ...args: string[]): Promise<string>;
   /** The command line, as a user starts it; its stdout and stderr. */
-  updraft(...words: string[]): Promise<{ code: number; out: string; err: string }>;
+  updraft(...words: string[]): Promise<{ code: number | null; out: string; err: string }>;
   submit(): Promise<string>;
   /** The first state that satisfies, or the last one. */
   until(folder: string, satisfies: (state: RunState) => boolean): Promise<RunState>;
@@ -72,12 +72,15 @@ export async function slurmBench(
       }
     },
     updraft: (...words) =>
-      run(process.execPath, [path.join(root, 'src/cli/main.ts'), ...words], { cwd: folder, env }).then(
-        ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
-        (error: { code: number; stdout: string; stderr: string }) => ({
-          ...{ code: error.code, out: error.stdout, err: error.stderr },
-        }),
-      ),
+      new Promise((resolve) => {
+        const main = path.join(root, 'src/cli/main.ts');
+        const child = execFile(
+          process.execPath,
+          [main, ...words],
+          { cwd: folder, env: { ...env } },
+          (_, out, err) => resolve({ code: child.exitCode, out, err }),
+        );
+      }),
     async submit() {
       const plan = await loadPlan(folder, { cwd: folder });
       const options = { isNew: true, version: '0.0.0', clock: systemClock, pid: process.pid };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { FaultRecord } from '../../journal/entry.ts';
 import type { AttemptState, JobState } from '../../journal/state.ts';
 import { judgeTask } from './judge-task.ts';
 
@@ -14,13 +15,10 @@ const job = (more: Partial<JobState> = {}): JobState => ({
 const waiting = job({ status: 'waiting', attempts: [] });
 const row = (state: string, reason = 'None') => ({ state, reason });
 const told = (...args: Parameters<typeof judgeTask>): string[] =>
-  judgeTask(...args).map((body) =>
-    [
-      body.kind,
-      ...('outcome' in body ? [body.outcome] : []),
-      ...('fault' in body && body.fault !== undefined ? [body.fault.kind] : []),
-    ].join(' '),
-  );
+  judgeTask(...args).map((body) => {
+    const { kind, outcome, fault } = body as { kind: string; outcome?: string; fault?: FaultRecord };
+    return [kind, outcome, fault?.kind].filter((word) => word !== undefined).join(' ');
+  });
 
 test('a job that waits or runs as its own journal says needs no word', () => {
   assert.deepEqual(told(waiting, row('PENDING', 'Priority'), ''), []);
