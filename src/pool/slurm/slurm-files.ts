@@ -32,7 +32,4 @@ export const taskJournal = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.jobs, job, taskJournalName);
 
 /** What tells of a run on Slurm beside its journals, for whoever follows it from elsewhere, as `find -path` takes them. */
-export const slurmAccount: readonly string[] = [
-  slurmFiles.script,
-  `${runFiles.jobs}/*/${taskJournalName}`,
-];
+export const slurmAccount: readonly string[] = [slurmFiles.script, `${runFiles.jobs}/*/${taskJournalName}`];
