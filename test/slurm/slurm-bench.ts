@@ -20,6 +20,8 @@ const run = promisify(execFile);
 /** A project of a user of the cluster. */
 export interface SlurmBench {
   folder: string;
+  /** The disk of the nodes. */
+  scratch: string;
   pool: Pool;
   /** Runs one of Slurm's commands. */
   tool(name: string, ...args: string[]): Promise<string>;
@@ -41,12 +43,14 @@ export async function slurmBench(
   const cluster = await testCluster(t);
   if (cluster === undefined) return undefined;
   const folder = await temporaryFolder(t, files);
+  const scratch = await temporaryFolder(t);
   const env: Env = {
     PATH: `${cluster.bin}:${process.env['PATH'] ?? ''}`,
     HOME: folder,
     XDG_CACHE_HOME: path.join(cluster.home, 'cache'),
     NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/run-bench'),
     UPDRAFT_AGENT: await agentScript(cluster.home),
+    UPDRAFT_SCRATCH: scratch,
   };
   const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
   const pool = openPool('slurm', { self: [], env, clock: systemClock, pid: process.pid, kill });
@@ -62,7 +66,7 @@ export async function slurmBench(
   const tool: SlurmBench['tool'] = async (name, ...args) =>
     (await run(path.join(cluster.bin, name), args, { cwd: folder })).stdout.trim();
   return {
-    ...{ folder, pool, until, tool },
+    ...{ folder, scratch, pool, until, tool },
     finish: (of) => until(of, () => false),
     async left(name) {
       const deadline = systemClock.monotonic() + 300_000;

@@ -123,13 +123,14 @@ function neededBy({ spec, files }: Plan, code: Code, where: Where): Uses {
   };
 }
 
-/** Only an image that is sent from here takes room in the job's own folder. */
+/** Only an image that is sent from here takes room in the job's own folder; elsewhere it is read where it is. */
 async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
   const { image } = spec.environment;
   if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;
   const place = path.resolve(folder, image);
   const found = await stat(place).catch(() => undefined);
-  return { path: place, isThere: found !== undefined, bytes: found?.isFile() === true ? found.size : 0 };
+  const isSent = spec.run.pool === 'condor' && found?.isFile() === true;
+  return { path: place, isThere: found !== undefined, bytes: isSent ? found.size : 0 };
 }
 
 async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {

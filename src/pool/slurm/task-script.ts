@@ -107,7 +107,10 @@ const signalLines = [
 
 const agentLines = ({ image }: TaskInput): string[] => [
   `status=${noScratch}`,
-  'if scratch=$(mktemp -d "${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}/updraft-$job-$attempt-XXXXXX" 2>> "$said") && cd "$scratch"; then',
+  'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
+  // What an attempt left here that was killed with all its processes.
+  'rm -rf "$disk/updraft-$id-"*',
+  'if scratch=$(mktemp -d "$disk/updraft-$id-XXXXXX" 2>> "$said") && cd "$scratch"; then',
   `  trap 'cd / && rm -rf "$scratch"' EXIT`,
   `  ln -s "$run/${slurmFiles.agent}" .`,
   '  (',
