@@ -82,7 +82,7 @@ function slurmConf([port = 0, ...nodePorts]: number[]): string {
     'ClusterName=test',
     'SlurmctldHost=localhost(127.0.0.1)',
     ...[`SlurmUser=${user}`, `SlurmdUser=${user}`],
-    ...['AuthType=auth/slurm', 'CredType=auth/slurm', 'AuthInfo=use_client_ids,cred_expire=3'],
+    ...['AuthType=auth/slurm', 'CredType=auth/slurm', 'AuthInfo=use_client_ids'],
     `SlurmctldPort=${port}`,
     ...['StateSaveLocation=/pool/state', 'SlurmdSpoolDir=/pool/spool/%n'],
     ...['SlurmctldPidFile=/pool/slurmctld.pid', 'SlurmdPidFile=/pool/slurmd.%n.pid'],

@@ -91,14 +91,14 @@ test('trouble of a node is tried on others at once, then after waits, until the 
   }
   const again = (nodes: string, wait: number): string =>
     `requeue 7_0; update JobId=7_0 ExcNodeList=${nodes}; update JobId=7_0 StartTime=now+${wait}`;
-  assert.deepEqual(starts, [again('n1', 1), again('n1,n2', 1), again('n1,n2,n3', 1201), '']);
+  assert.deepEqual(starts, [again('n1', 5), again('n1,n2', 5), again('n1,n2,n3', 1205), '']);
 });
 
 test('trouble that passes waits longer each time; what would end the same way is not tried again', async (t) => {
   const { step } = await taskBench(t);
   const object = await step({ exit: 96 });
-  assert.deepEqual(object.asked, ['requeue 7_0', 'update JobId=7_0 StartTime=now+301']);
-  assert.deepEqual((await step({ exit: 96 })).asked.at(-1), 'update JobId=7_0 StartTime=now+601');
+  assert.deepEqual(object.asked, ['requeue 7_0', 'update JobId=7_0 StartTime=now+305']);
+  assert.deepEqual((await step({ exit: 96 })).asked.at(-1), 'update JobId=7_0 StartTime=now+605');
   const failed = await step({ exit: 3 });
   assert.deepEqual([failed.exit, failed.asked, failed.ends.at(-1)], [3, [], 'job-ended failed']);
 });

@@ -17,6 +17,9 @@ const { exit: timeLimit } = kinds['time-limit'];
 /** More nodes than this are not excluded: a small partition would have none left. */
 const mostAvoided = 5;
 
+/** What this script may take to leave: a start that is past by then Slurm puts off by two minutes. */
+const leaveSeconds = 5;
+
 const megabytes = (bytes: number): number => Math.ceil(bytes / 2 ** 20);
 
 /**
@@ -102,7 +105,7 @@ function requeueLines({ avoid }: Policy): string[] {
     '  if scontrol requeue "$id"; then',
     ...(avoid === 'none' ? [] : avoidLines),
     '    [ -z "$more" ] || scontrol update JobId="$id" MinMemoryNode="$more"',
-    '    scontrol update JobId="$id" StartTime="now+$((delay + 1))"',
+    `    scontrol update JobId="$id" StartTime="now+$((delay + ${leaveSeconds}))"`,
     '    exit "$status"',
     '  fi',
     'fi',

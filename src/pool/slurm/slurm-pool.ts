@@ -20,6 +20,7 @@ import { slurmPolicy } from './slurm-policy.ts';
 import { SlurmTools } from './slurm-tools.ts';
 import { stopTasks, taskExpressions } from './stop-tasks.ts';
 import { submitArray } from './submit-array.ts';
+import { evictTask } from './evict-task.ts';
 import { latestTasks, taskName, type TaskId } from './task-ids.ts';
 import type { TaskImage } from './task-script.ts';
 
@@ -79,9 +80,7 @@ export function slurmPool(start: SlurmStart): Pool {
       const [task] = await tasksNamed(runFolder, [job]);
       const tools = await SlurmTools.find(env);
       if (task === undefined) return;
-      await tools.ask('scontrol', ['requeue', taskName(task)]);
-      // Slurm's own wait of two minutes is for nodes in trouble.
-      await tools.ask('scontrol', ['update', `JobId=${taskName(task)}`, 'StartTime=now+1']);
+      await evictTask(tools, taskName(task), clock);
     },
     async look(runFolder) {
       if (clock.monotonic() - askedAt < askEveryMs) return;
