@@ -90,6 +90,7 @@ test('jobs that somebody cancels are stopped, whether they run, wait or are held
   assert.equal(stop.code, 0, stop.err);
   const state = await bench.finish(run);
   assert.deepEqual(outcomes(state), ['stopped', 'stopped', 'stopped']);
+  assert.equal(state.jobs[2]?.held, undefined);
   assert.equal(await bench.tool('squeue', '-h', '--name', name, '-t', 'PD,R'), '');
   const retry = await bench.updraft('retry', name, '0', '--yes', '--memory', '1500 MB');
   assert.equal(retry.code, 0, retry.err);

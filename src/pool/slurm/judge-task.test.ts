@@ -82,4 +82,5 @@ test('a hold by hand waits for that person, any other is an end that a retry can
   const held = { ...waiting, held: { kind: 'interrupted' as const, message: 'held' } };
   assert.deepEqual(told(held, row('PENDING', 'JobHeldUser'), ''), []);
   assert.deepEqual(told(held, row('PENDING', 'Priority'), ''), ['job-released']);
+  assert.deepEqual(told(held, row('CANCELLED'), ''), ['job-released', 'job-ended stopped']);
 });

@@ -73,6 +73,7 @@ function ended(job: JobState, state: string | undefined, said: string): RunBody[
   const known = state === 'FAILED' && memoryWords.test(said) ? 'OUT_OF_MEMORY' : (state ?? '');
   const { outcome, fault } = job.stopRequested ? stopped : (ends[known] ?? lost(job.id, state, said));
   return [
+    ...released(job, 'it left the queue'),
     ...(outcome === 'stopped' ? [] : untoldAttempt(job, fault)),
     ...endOfAttempt(job, outcome, fault),
     { kind: 'job-ended', job: job.id, outcome },
@@ -113,10 +114,14 @@ function endOfAttempt({ id, attempts }: JobState, outcome: Outcome, fault: Fault
   return [{ kind: 'attempt-ended', job: id, attempt: last.attempt, outcome, exit: null, fault }];
 }
 
+const released = ({ id, held }: JobState, why: string): RunBody[] =>
+  held === undefined ? [] : [{ kind: 'job-released', job: id, why }];
+
 /** A hold by hand waits for that person; of any other, people must be told that it will not end by itself. */
-function holding({ id, held }: JobState, { state, reason }: QueueRow): RunBody[] {
+function holding(job: JobState, { state, reason }: QueueRow): RunBody[] {
+  const { id, held } = job;
   const isHeld = /held/i.test(reason) || state === 'REQUEUE_HOLD' || state === 'SPECIAL_EXIT';
-  if (!isHeld) return held === undefined ? [] : [{ kind: 'job-released', job: id, why: 'scontrol release' }];
+  if (!isHeld) return released(job, 'scontrol release');
   if (held !== undefined) return [];
   const isByHand = /JobHeldUser/i.test(reason);
   const fault: FaultRecord = {
