@@ -62,6 +62,8 @@ test('a folder that HTCondor cannot name is told before it is submitted from', (
     return findAll(limitRules, facts).map(({ rule }) => rule);
   };
   assert.deepEqual(inFolder('/home/a\nb', 'condor'), ['folder-name']);
+  assert.deepEqual(inFolder('/tmp/a', 'slurm'), ['folder-shared']);
+  assert.deepEqual(inFolder('/home/tmp/a', 'slurm'), []);
   assert.deepEqual(inFolder('/home/a\nb', 'local'), []);
   assert.deepEqual(inFolder(`/home/a b $(x) "é"`, 'condor'), []);
 });

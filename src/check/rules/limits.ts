@@ -48,6 +48,23 @@ export const limitRules: Rule<PlanFacts>[] = [
           ],
   },
   {
+    name: 'folder-shared',
+    level: 'warning',
+    about:
+      "The job's folder seems to be on this machine's own disk, and nodes of a Slurm cluster must see it.",
+    check: ({ plan, where }) =>
+      plan.spec.run.pool !== 'slurm' ||
+      !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
+        ? []
+        : [
+            {
+              message: `the folder ${plan.folder} is most likely on the disk of this machine alone: jobs on Slurm write their results and logs into it from their nodes`,
+              fix: 'work in a folder that all nodes share, such as your home or project folder',
+              place: where(),
+            },
+          ],
+  },
+  {
     name: 'memory-small',
     level: 'warning',
     about: 'The memory asked for is less than what the agent itself takes while data comes.',

@@ -35,4 +35,6 @@ test('a plan is held against the nodes of the partition it names, or of the defa
   assert.equal(matching({ gpus: 5 }, { partition: 'gpu,long' }), 0);
   assert.equal(matching({}, { requirements: 'avx2&ib' }), 1);
   assert.equal(matching({}, { requirements: 'avx512' }), 0);
+  const nowhere = nodeFacts(plan({}, { partition: 'gpus' }), where, readNodes(listing));
+  assert.deepEqual([analyseSlots(nowhere).matching, nowhere.conditions[0]?.words], [0, 'partition = "gpus"']);
 });

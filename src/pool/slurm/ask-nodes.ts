@@ -77,9 +77,15 @@ interface NodeCondition {
   holds: (node: OfferedNode) => boolean;
 }
 
-/** Which nodes could run a plan's jobs, condition by condition. Pure. */
-export function nodeFacts(plan: Plan, where: Where, nodes: readonly OfferedNode[]): SlotFacts {
-  const conditions = conditionsOf(plan);
+/**
+ * Which nodes could run a plan's jobs, condition by condition: those of its partition, or all of them where that has
+ * none. Pure.
+ */
+export function nodeFacts(plan: Plan, where: Where, all: readonly OfferedNode[]): SlotFacts {
+  const partition = partitionOf(plan);
+  const its = all.filter(partition.holds);
+  const nodes = its.length > 0 ? its : all;
+  const conditions = [...(its.length > 0 ? [] : [partition]), ...conditionsOf(plan)];
   const slots = nodes.map((node): SlotFact => ({
     name: `${node.name} in ${node.partition}`,
     meets: conditions.map(({ holds }) => holds(node)),
@@ -92,19 +98,23 @@ export function nodeFacts(plan: Plan, where: Where, nodes: readonly OfferedNode[
   };
 }
 
+function partitionOf({ spec }: Plan): NodeCondition {
+  const { partition } = spec.run;
+  const named = partition?.split(',');
+  return {
+    words: partition === undefined ? 'the default partition' : `partition = "${partition}"`,
+    key: ['run', 'partition'],
+    holds: (node) => named?.includes(node.partition) ?? node.isDefault,
+  };
+}
+
 function conditionsOf({ spec }: Plan): NodeCondition[] {
   const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
-  const { partition, requirements } = spec.run;
-  const named = partition?.split(',');
+  const { requirements } = spec.run;
   // Of features, a plain list that must all be there can be held against a node; the rest is left to sbatch.
   const features =
     requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
   return [
-    {
-      words: partition === undefined ? 'the default partition' : `partition = "${partition}"`,
-      key: ['run', 'partition'],
-      holds: (node) => named?.includes(node.partition) ?? node.isDefault,
-    },
     { words: 'a node that is up', key: ['run', 'pool'], holds: ({ isUp }) => isUp },
     { words: `cpus = ${cpus}`, key: ['resources', 'cpus'], holds: (node) => node.cpus >= cpus },
     {
