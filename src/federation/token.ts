@@ -86,7 +86,7 @@ function missing(use: TokenUse, looked: string[]): Fault {
 export function howToGet(use: TokenUse): string {
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
   const scope = use.verb === 'PUT' ? 'storage.create' : 'storage.read';
-  return `get a token with scope ${scope}${from}, put it in a file and set BEARER_TOKEN_FILE to its name; in an HTCondor job use \`use_oauth_services\``;
+  return `get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, BEARER_TOKEN_FILE at the prompt`;
 }
 
 function nameOf(place: TokenPlace): string {

@@ -36,7 +36,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
         return [
           {
             message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; a day in the queue and an attempt take ${formatDuration(needed)}`,
-            fix: 'get a token that lives longer, or one that the access point renews (`use_oauth_services`); jobs that start later cannot fetch',
+            fix: 'get a token that lives longer, or renew its file while jobs wait: each attempt is sent what it holds then',
             place,
           },
         ];
