@@ -64,6 +64,17 @@ test('a walk gives every object below, also where the server names its own paths
   );
 });
 
+test('a walk through folders that lead back into themselves ends', async (t) => {
+  const listing = (url: string) => multistatus(response(`${url}/`), response(`${url}/again/`));
+  const { federation } = await testFederation(
+    t,
+    [({ url }, answer) => answer.writeHead(207).end(listing(url))],
+    { listing: true },
+  );
+  const walk = Array.fromAsync(walkCollection('osdf:///ns/d', { federation }));
+  await assert.rejects(walk, /more than 100 folders inside each other/);
+});
+
 test('an empty collection has nothing and an object lists as itself', async (t) => {
   const { federation } = await lister(t);
   assert.deepEqual(await listCollection('osdf:///ns/d/empty', { federation }), []);

@@ -33,12 +33,20 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
   return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
+/** Deeper than any data set, and far from what would take for ever. */
+const mostDepth = 100;
+
 /** All objects below a collection, folder by folder; collections themselves are not told. */
 export async function* walkCollection(
   url: string,
   options: ObjectOptions,
   below = '',
 ): AsyncGenerator<CollectionEntry> {
+  if (below.split('/').length > mostDepth)
+    throw new Fault('data-wrong', `${url}: more than ${mostDepth} folders inside each other`, {
+      about: url,
+      fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
+    });
   for (const entry of await listCollection(url, options)) {
     const name = below + entry.name;
     if (entry.isCollection) yield* walkCollection(entry.url, options, `${name}/`);
