@@ -10,7 +10,7 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
   test('an object deleted while it is being fetched is told as missing, and the job goes on when it is back', async (t) => {
     const bench = await catalogueBench(t, async (objects) => {
       await objects.publish('demo/x.bin', 4_000_000);
-      await objects.trouble('all: slow 500kB/s on x.bin first 1');
+      await objects.trouble('all: slow 50kB/s on x.bin first 1');
       return { 'updraft.toml': copying.replace('attempts = 3', 'attempts = 9') };
     });
     if (bench === undefined) return;
