@@ -16,7 +16,7 @@ import { bringEnvironment } from './environment/bring-environment.ts';
 import type { Note } from './notes.ts';
 import { checkByCommand, checkOutputs, lookBefore, type Before } from './outputs.ts';
 import { withPatience } from './patience.ts';
-import { leaveMark, takeMark } from './pause.ts';
+import { leaveMark, takeMark, type Paused } from './pause.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/self-test.ts';
@@ -113,29 +113,14 @@ async function pursue(
     course.keeper?.hear(body);
   };
   const bare = { order, scratch, world, note: tell, shared };
-  if (paused === undefined) {
-    await heedFailedJobs(order, shared);
-    await testMachine(bare);
-  }
-  const equipped = await bringEnvironment(bare);
-  const code = paused?.code ?? (await prepare(equipped));
-  if (paused === undefined) course.proof = await SoftwareProof.begin(equipped);
-  const attempt = course.proof?.attempt ?? equipped;
-  const keeper = (course.keeper = await CheckpointKeeper.open(attempt, code));
-  if (paused === undefined) await keeper?.restore();
-  else await keeper?.takeUp();
-  if (paused === undefined) await stageData(attempt);
-  if (paused === undefined) await holdTransfer(attempt);
-  releaseMemory();
-  const before = paused?.before ?? (await lookBefore(order.job.train.outputs, scratch));
-  if (paused === undefined) course.arriving = await startArriving(attempt);
+  const ready = await (paused === undefined ? beginAnew(course, bare) : takeUp(course, bare, paused));
+  const { equipped, attempt, before, code } = ready;
   const isDone = (): Promise<boolean> =>
     checkOutputs(order.job.train.outputs, scratch, before).then(
       () => true,
       () => false,
     );
-  await course.proof?.leaveToTraining();
-  const ended = await trainOn(course.arriving?.attempt ?? attempt, keeper, isDone);
+  const ended = await trainOn(attempt, course.keeper, isDone);
   // What was trained on is judged with the rest: data that is not whole proves nothing.
   if (ended === 'paused' || ended.status === 0) await course.arriving?.whole();
   if (ended === 'paused') {
@@ -147,7 +132,44 @@ async function pursue(
   course.ended = ended;
   if (ended.status !== 0) await course.proof?.explainFailure();
   await judge(equipped, ended, before);
-  keeper?.discard();
+  course.keeper?.discard();
+}
+
+/** An attempt whose training may begin, or go on. */
+interface Ready {
+  /** With its software. */
+  equipped: Attempt;
+  /** Also asked to end when its software or its data, which may still be on their way, turn out broken. */
+  attempt: Attempt;
+  before: Before;
+  /** The version of the code that is run. */
+  code: string;
+}
+
+async function beginAnew(course: Course, bare: Attempt): Promise<Ready> {
+  const { order, scratch, shared } = bare;
+  await heedFailedJobs(order, shared);
+  await testMachine(bare);
+  const equipped = await bringEnvironment(bare);
+  const code = await prepare(equipped);
+  const proof = (course.proof = await SoftwareProof.begin(equipped));
+  course.keeper = await CheckpointKeeper.open(proof.attempt, code);
+  await course.keeper?.restore();
+  await stageData(proof.attempt);
+  await holdTransfer(proof.attempt);
+  releaseMemory();
+  const before = await lookBefore(order.job.train.outputs, scratch);
+  course.arriving = await startArriving(proof.attempt);
+  await proof.leaveToTraining();
+  return { equipped, attempt: course.arriving.attempt, before, code };
+}
+
+/** Everything is still there from before the pause. */
+async function takeUp(course: Course, bare: Attempt, { before, code }: Paused): Promise<Ready> {
+  const equipped = await bringEnvironment(bare);
+  course.keeper = await CheckpointKeeper.open(equipped, code);
+  await course.keeper?.takeUp();
+  return { equipped, attempt: equipped, before, code };
 }
 
 /** Tells the version of the code that will be run. */
