@@ -41,24 +41,60 @@ export async function stageData(attempt: Attempt): Promise<void> {
 
 /** How one data source is brought into the work folder; `onPart` is told of what appears ahead of the rest. */
 export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: () => void) => Promise<void> {
-  const { env, clock, cwd, uid, version } = attempt.world;
-  const locator = createLocator({ env, clock, cwd, uid, version });
+  const locator = locatorOf(attempt);
   const suspects = new Set<string>();
   return async (source, onPart) => {
     attempt.world.signal.throwIfAborted();
-    attempt.note({ kind: 'phase', phase: 'fetching' });
-    const url = parseObjectUrl(source.url, env);
-    const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
-    const options = { ...(await fetchOptions(source, url.text, attempt, locator)), suspects };
-    const staging = { source, url, local, options };
-    const name = nameOf(url);
+    const opened = await openSource(source, attempt, locator);
+    const staging = { ...opened, options: { ...opened.options, suspects } };
+    const name = nameOf(staging.url);
     const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
     if (mode === 'none') await stageFile(staging, name, attempt);
     else if (onPart !== undefined) await stageArchive(staging, mode, attempt, onPart);
     else await stageWholeArchive(staging, mode, attempt);
-    // The scheduler's copy has served: the training may need the room.
-    if (source.delivered !== undefined) await rm(source.delivered, { force: true });
+    await dropDelivered(source);
   };
+}
+
+/** Hands the bytes of a source to `write`, in their order, with the proofs it comes with. */
+export async function fetchBytes(
+  source: OrderedData,
+  write: (chunk: Buffer) => void | Promise<void>,
+  attempt: Attempt,
+): Promise<Fetched> {
+  const staging = await openSource(source, attempt, locatorOf(attempt));
+  const fetched = await readBytes(staging, write, attempt);
+  await dropDelivered(source);
+  return fetched;
+}
+
+function locatorOf({ world: { env, clock, cwd, uid, version } }: Attempt): Locator {
+  return createLocator({ env, clock, cwd, uid, version });
+}
+
+async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
+  attempt.note({ kind: 'phase', phase: 'fetching' });
+  const url = parseObjectUrl(source.url, attempt.world.env);
+  const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
+  return { source, url, local, options: await fetchOptions(source, url.text, attempt, locator) };
+}
+
+async function readBytes(
+  { source, url, local, options }: Staging,
+  write: (chunk: Buffer) => void | Promise<void>,
+  { note }: Attempt,
+): Promise<Fetched> {
+  const fetched =
+    local !== undefined
+      ? await readLocal(local, write, options)
+      : await fetchToStream(source.url, write, options);
+  note({ kind: 'fetched', object: url.text, ...fetched });
+  return fetched;
+}
+
+/** The scheduler's copy has served: the training may need the room. */
+async function dropDelivered({ delivered }: OrderedData): Promise<void> {
+  if (delivered !== undefined) await rm(delivered, { force: true });
 }
 
 async function stageFile(
@@ -100,11 +136,13 @@ async function stageWholeArchive(
 }
 
 async function stageArchive(
-  { source, url, local, options }: Staging,
+  staging: Staging,
   mode: UnpackerOptions['mode'],
-  { scratch, note }: Attempt,
+  attempt: Attempt,
   onPart?: () => void,
 ): Promise<void> {
+  const { source, url } = staging;
+  const { scratch, note } = attempt;
   const object = url.text;
   const expected = source.expect.files;
   const unpacker = openUnpacker({
@@ -115,12 +153,7 @@ async function stageArchive(
     ...(onPart === undefined ? {} : { arriving: { stagedUnder: scratch.stage, onPart } }),
   });
   try {
-    const write = (chunk: Buffer): void | Promise<void> => unpacker.write(chunk);
-    const fetched =
-      local !== undefined
-        ? await readLocal(local, write, options)
-        : await fetchToStream(source.url, write, options);
-    note({ kind: 'fetched', object, ...fetched });
+    const fetched = await readBytes(staging, (chunk) => unpacker.write(chunk), attempt);
     note({ kind: 'phase', phase: 'unpacking' });
     const { files, bytes } = await unpacker.finish();
     note({ kind: 'unpacked', object, files, bytes, proven: isProven(fetched) });
@@ -128,27 +161,6 @@ async function stageArchive(
     await unpacker.abort();
     throw error;
   }
-}
-
-/** Hands the bytes of a source to `write`, in their order, with the proofs it comes with. */
-export async function fetchBytes(
-  source: OrderedData,
-  write: (chunk: Buffer) => void | Promise<void>,
-  attempt: Attempt,
-): Promise<Fetched> {
-  const { env, clock, cwd, uid, version } = attempt.world;
-  const url = parseObjectUrl(source.url, env);
-  const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
-  attempt.note({ kind: 'phase', phase: 'fetching' });
-  const locator = createLocator({ env, clock, cwd, uid, version });
-  const options = await fetchOptions(source, url.text, attempt, locator);
-  const fetched =
-    local !== undefined
-      ? await readLocal(local, write, options)
-      : await fetchToStream(source.url, write, options);
-  attempt.note({ kind: 'fetched', object: url.text, ...fetched });
-  if (source.delivered !== undefined) await rm(source.delivered, { force: true });
-  return fetched;
 }
 
 async function copyLocal(file: string, target: string, options: Staging['options']): Promise<Fetched> {
