@@ -7,7 +7,9 @@ import { tokenRules } from './tokens.ts';
 
 const hour = 3_600_000;
 
-function found(token: Partial<TokenFact>, text = '[resources]\ntime = "10h"\n') {
+const queued = '[resources]\ntime = "10h"\n[run]\npool = "condor"\n';
+
+function found(token: Partial<TokenFact>, text = queued) {
   const facts = someFacts(text);
   return findAll(tokenRules, { ...facts, tokens: [{ label: 'data.d', place: undefined, ...token }] });
 }
@@ -22,7 +24,13 @@ test('a token that ends before a day in the queue and an attempt have passed is 
 test('a token that outlives that, or that tells no end, is fine', () => {
   assert.deepEqual(found(endsIn(35)), []);
   assert.deepEqual(found({}), []);
-  assert.deepEqual(found(endsIn(29), ''), []);
+  assert.deepEqual(found(endsIn(29), '[run]\npool = "condor"\n'), []);
+});
+
+test('on this machine nobody waits in a queue', () => {
+  const here = '[resources]\ntime = "10h"\n';
+  assert.deepEqual(found(endsIn(11), here), []);
+  assert.match(found(endsIn(9), here)[0]?.message ?? '', /good for 9h more; an attempt may take 10h/);
 });
 
 test('a token that is missing or expired is an error in the words of who looked for it', () => {

@@ -29,13 +29,15 @@ export const tokenRules: Rule<TokenFacts>[] = [
     about: 'A token expires before the jobs can be expected to have run.',
     check: ({ tokens, now, plan }) => {
       const attempt = plan.spec.resources.timeSeconds ?? attemptSeconds;
-      const needed = queueSeconds + attempt;
+      const isQueued = plan.spec.run.pool !== 'local';
+      const needed = attempt + (isQueued ? queueSeconds : 0);
+      const takes = isQueued ? 'a day in the queue and an attempt take' : 'an attempt may take';
       return tokens.flatMap(({ label, place, expires }) => {
         const left = expires === undefined ? Infinity : (expires - now) / 1000;
         if (left >= needed || left <= 0) return [];
         return [
           {
-            message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; a day in the queue and an attempt take ${formatDuration(needed)}`,
+            message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; ${takes} ${formatDuration(needed)}`,
             fix: 'get a token that lives longer, or renew its file while jobs wait: each attempt is sent what it holds then',
             place,
           },

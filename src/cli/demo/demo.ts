@@ -43,7 +43,7 @@ export async function demo(cli: Cli): Promise<void> {
 /** What a user of the federation would export; the token itself stays in its file. */
 async function clientSettings(federation: MiniFederation, project: string): Promise<Record<string, string>> {
   const tokenFile = path.join(project, '.token');
-  await writeFile(tokenFile, `${federation.issueToken()}\n`, { mode: 0o600 });
+  await writeFile(tokenFile, `${federation.issueToken({ expiresInSeconds: 24 * 3600 })}\n`, { mode: 0o600 });
   return {
     UPDRAFT_OSDF_HOST: federation.discoveryHost,
     SSL_CERT_FILE: federation.caFile,

@@ -80,7 +80,7 @@ async function keepToken(
   const tokenFile = path.join(folder, `token${prefix.replaceAll('/', '-')}`);
   await writeSecret(
     tokenFile,
-    `${federation.issueToken({ namespace: prefix, expiresInSeconds: 24 * 3600 })}\n`,
+    `${federation.issueToken({ namespace: prefix, expiresInSeconds: 7 * 24 * 3600 })}\n`,
   );
   return { ...shown, tokenFile };
 }
