@@ -99,11 +99,13 @@ test('a job that is held for good is changed and released, and stays where it is
   await rename(data, `${data}.away`);
   const held = (await bench.finish(run)).jobs[0];
   assert.notEqual(held?.held, undefined);
+  const told = await runCommand(why, ['0'], inBench(bench));
+  assert.ok(told.out.replaceAll(/\s+/g, ' ').includes(`was to send ${data}, which is not there`), told.out);
   const dry = await runCommand(retry, ['--dry-run'], inBench(bench));
   assert.match(dry.out, /0000 held: an input file is not on the access point/);
   await rename(`${data}.away`, data);
-  const told = await runCommand(retry, ['--memory', '300 MB', '--json'], inBench(bench));
-  assert.deepEqual((JSON.parse(told.out) as { released: string[] }).released, ['0000']);
+  const retried = await runCommand(retry, ['--memory', '300 MB', '--json'], inBench(bench));
+  assert.deepEqual((JSON.parse(retried.out) as { released: string[] }).released, ['0000']);
   const job = (await bench.finish(run)).jobs[0];
   assert.deepEqual([job?.outcome, job?.attempts.length], ['success', 2]);
   assert.equal((await clusters(run)).length, 1);

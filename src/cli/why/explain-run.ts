@@ -18,9 +18,12 @@ import { historyOf } from '../../recovery/history-of.ts';
 import { explainRunJob, type FiledEntry } from '../../recovery/explain-run-job.ts';
 import { explainStory } from '../../recovery/explain-story.ts';
 import type { Explanation } from '../../recovery/explanation.ts';
+import type { JobStory } from '../../recovery/job-story.ts';
 import { StoryFold } from '../../recovery/story-fold.ts';
 import type { RunRules } from '../../recovery/what-is-done.ts';
 import { readPlan } from '../../run/read-plan.ts';
+import { explainKeptBack } from './explain-kept-back.ts';
+import { readInputNames } from './input-names.ts';
 
 /** Journals read at once. */
 const readAtOnce = 32;
@@ -106,44 +109,13 @@ async function explainEvents(folder: string, rules: RunRules | undefined): Promi
       if (clusters.has(event) === true) fold.add(event);
     });
   const jobOf = (id: string): string => clusters.whose(...nameOf(id)).job;
-  // Of a job that was submitted again, the latest story counts.
-  return new Map(fold.stories().map((story) => [jobOf(story.id), explainStory(story, rules)]));
-}
-
-/** A job that waits for its canaries. */
-function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explanation {
-  const ahead = jobs.filter(({ isKeptBack }) => !isKeptBack);
-  const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
-  const named = bad
-    .map(({ id }) => id)
-    .slice(0, 8)
-    .join(', ');
-  return {
-    ...{ job, standing: 'waiting', cause: 'waits-for-slot' },
-    title:
-      bad.length > 0
-        ? 'it is kept back: a job that went ahead failed'
-        : 'it is kept back until those before it are done',
-    because: [
-      bad.length > 0
-        ? `It was not queued, because ${named} of the ${ahead.length} jobs that went ahead ended without a valid result.`
-        : `It is queued when all ${ahead.length} jobs that went ahead have a valid result.`,
-    ],
-    evidence: [],
-    doing: [
-      endedAt !== undefined
-        ? 'Nothing: the run stopped at its canary.'
-        : pool === 'local'
-          ? 'The supervisor of the run goes on by itself.'
-          : '`updraft run` goes on by itself while it watches; otherwise nobody does.',
-    ],
-    advice:
-      bad.length > 0
-        ? [
-            `See why with \`updraft why\` and ${bad[0]?.id ?? ''}, then \`updraft retry\`: when that is good, this one follows.`,
-          ]
-        : ['`updraft submit` with the folder of the run goes on with it.'],
+  const named = await readInputNames(folder);
+  const explain = (story: JobStory): Explanation => {
+    const explained = explainStory(story, rules);
+    return { ...explained, because: explained.because.map(named) };
   };
+  // Of a job that was submitted again, the latest story counts.
+  return new Map(fold.stories().map((story) => [jobOf(story.id), explain(story)]));
 }
 
 /** A job that HTCondor has not written about. */
