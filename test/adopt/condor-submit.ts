@@ -65,8 +65,12 @@ export async function realCondorSubmit(t: TestContext): Promise<CondorSubmit | u
   };
 }
 
-/** The temporary folder of the machine is the only one that the root folder shares with it here. */
+/**
+ * The temporary folder of the machine is the only one that the root folder shares with it here. Ordinary users of Debian
+ * do not have chroot on their PATH.
+ */
 const enter = `set -e
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
 root=$1 folder=$2; shift 2
 mount --rbind /tmp "$root/tmp"
 exec chroot "$root" sh -c 'cd "$1"; shift; exec "$@"' sh "$folder" "$@"`;
