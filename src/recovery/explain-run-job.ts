@@ -172,9 +172,11 @@ function setbackSentences({ agent }: AttemptState): string[] {
 /** What became of the attempts before the last. */
 function pastSentences({ attempts }: JobState): string[] {
   return attempts.slice(0, -1).map((attempt) => {
+    const { outcome = 'lost' } = attempt;
     const fault = faultOf(attempt);
-    const said = fault === undefined ? '' : `, ${fault.kind}: ${safeLine(fault.message)}`;
-    return `Attempt ${attempt.attempt}${placeOf(attempt)} had ended as ${attempt.outcome ?? 'lost'}${said}`;
+    const kind = fault?.kind === outcome ? '' : `, ${fault?.kind ?? ''}`;
+    const said = fault === undefined ? '' : `${kind}: ${safeLine(fault.message)}`;
+    return `Attempt ${attempt.attempt}${placeOf(attempt)} had ended as ${outcome}${said}`;
   });
 }
 
