@@ -4,7 +4,7 @@ import { describeCause } from './causes.ts';
 import { columnWords, lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { GroupReport } from './group-reports.ts';
 import type { LogReport } from './log-report.ts';
-import type { ResourceReport } from './resource-reports.ts';
+import { showAmount } from './show-amount.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
 export interface Section {
@@ -238,18 +238,15 @@ function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
 
 /** What was asked for and used, and what to ask for. */
 function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
-  const amount = (value: number, { unit }: ResourceReport) =>
-    `${Number(value.toFixed(2))}${unit === null ? '' : ` ${unit}`}`;
   return {
     ...{ id: 'resources', title: 'Resources asked for and used' },
     head: [
       ...[{ title: 'resource' }, right('asked'), right('used, median'), right('used, most')],
       ...[right('better ask for'), { title: '' }],
     ],
-    rows: resources.map((resource) => [
-      ...[resource.name, amount(resource.requestedMax, resource), amount(resource.usedMedian, resource)],
-      ...[amount(resource.usedMax, resource)],
-      ...[resource.suggested === null ? '' : amount(resource.suggested, resource), resource.advice],
-    ]),
+    rows: resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
+      const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));
+      return [name, ...amounts, suggested === null ? '' : showAmount(suggested, unit), advice];
+    }),
   };
 }
