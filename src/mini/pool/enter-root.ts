@@ -10,6 +10,8 @@ import { poolUser } from './root-folder.ts';
 export const enterRootScript = [
   '#!/bin/sh',
   'set -e',
+  // pivot_root is not on the PATH of ordinary users of Debian.
+  'export PATH=/usr/sbin:/usr/bin:/sbin:/bin',
   'root=$1; home=$2; shift 2',
   'mount --make-rprivate /',
   'mount --rbind "$root" "$root"',
