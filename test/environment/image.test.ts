@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
 import { makeImage } from '../condor/make-image.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
+import { enterWords } from '../../src/mini/pool/enter-root.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { runNames } from '../run-names.ts';
@@ -36,7 +37,7 @@ async function updraftInRoot(
 ): Promise<Ended | undefined> {
   const pool = await testPool(t);
   if (pool === undefined) return undefined;
-  const enter = ['-t', String(pool.master), '--user', '--mount', '--pid', '--preserve-credentials', '--'];
+  const [nsenter = '', ...enter] = enterWords({ keeper: pool.keeper.pid, master: pool.master });
   const env = [
     'env',
     '-i',
@@ -55,7 +56,7 @@ async function updraftInRoot(
     main,
     ...words,
   ];
-  return await run('nsenter', [...enter, ...env, ...inside], folder, process.env);
+  return await run(nsenter, [...enter, ...env, ...inside], folder, process.env);
 }
 
 const jobFile = (command: string, python: string[] = []): string => `

@@ -10,7 +10,7 @@ import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
-import { enterRootScript } from '../../src/mini/pool/enter-root.ts';
+import { enterRootScript, enterWords } from '../../src/mini/pool/enter-root.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
 import { poolRoot } from '../pool.ts';
 
@@ -153,8 +153,7 @@ async function writeTools(bin: string, keeper: number, first: number): Promise<v
   const settings = Object.entries(slurmEnvironment).map(([name, value]) => `${name}=${value}`);
   const inside = [
     '#!/bin/sh',
-    `exec nsenter --user=/proc/${keeper}/ns/user -t ${first} --mount --pid --preserve-credentials -- \\`,
-    '  nsenter -t 1 --user --preserve-credentials -- \\',
+    `exec ${enterWords({ keeper, master: first }).join(' ')} \\`,
     `  env PATH=/usr/sbin:/usr/bin ${settings.join(' ')} \\`,
     `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
     '',

@@ -41,15 +41,27 @@ export const enterRootScript = [
   '',
 ].join('\n');
 
+/** Process ids, seen from outside. */
+interface Inhabitants {
+  keeper: number;
+  master: number;
+}
+
 /**
- * A command line that runs as the pool's user inside the namespaces of the master, in the caller's folder. By way of the
- * keeper's user namespace, which owns the others: an ordinary user may enter them from there only.
+ * What runs a command as the pool's user inside the namespaces of the master. By way of the keeper's user namespace, which
+ * owns the others: an ordinary user may enter them from there only.
  */
-export const insideScript = ({ keeper, master }: { keeper: number; master: number }): string =>
+export const enterWords = ({ keeper, master }: Inhabitants): string[] => [
+  ...['nsenter', `--user=/proc/${keeper}/ns/user`, '-t', String(master)],
+  ...['--mount', '--pid', '--preserve-credentials', '--'],
+  ...['nsenter', '-t', '1', '--user', '--preserve-credentials', '--'],
+];
+
+/** A command line that runs there in the caller's folder. */
+export const insideScript = (inhabitants: Inhabitants): string =>
   [
     '#!/bin/sh',
-    `exec nsenter --user=/proc/${keeper}/ns/user -t ${master} --mount --pid --preserve-credentials -- \\`,
-    '  nsenter -t 1 --user --preserve-credentials -- \\',
+    `exec ${enterWords(inhabitants).join(' ')} \\`,
     `  env -i PATH=/usr/sbin:/usr/bin HOME=${insideHome} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${poolFolders(insideHome).config} \\`,
     `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
     '',
