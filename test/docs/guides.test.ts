@@ -12,7 +12,7 @@ const pages = [...guides, 'docs/progress.md', 'docs/coming-from-a-submit-file.md
 const modulesOf = (page: string): string[] => (page.endsWith('pixi-pack.md') ? ['torch'] : []);
 
 for (const page of pages)
-  test(`${page}: its commands do what it says`, { timeout: 300_000 }, async (t) => {
+  test(`${page}: its commands do what it says`, { timeout: 600_000 }, async (t) => {
     const bench = await ExampleBench.open(t, undefined, modulesOf(page));
     if (bench === undefined) return;
     const { code, out, err } = await bench.followPage(page);

@@ -1,10 +1,11 @@
 /** A fenced block of shell commands in a page. */
 interface Block {
   /**
-   * What follows `sh`: nothing for commands that are run; `pool` for those that need a pool, which are only planned;
-   * `tools` for those that need other programs, whose commands must exist.
+   * What follows `sh`: nothing for commands that are run; `condor` for those that are run on HTCondor where it can be had;
+   * `pool` for those of pools that cannot, which are only planned; `tools` for those that need other programs, whose
+   * commands must exist.
    */
-  kind: 'run' | 'pool' | 'tools';
+  kind: 'run' | 'condor' | 'pool' | 'tools';
   line: number;
   text: string;
 }
@@ -18,12 +19,12 @@ export function shellBlocks(markdown: string): Block[] {
 }
 
 /** One script of a page's commands, in their order, which says where it is. */
-export function scriptOf(blocks: Block[]): string {
-  return blocks
-    .map(
-      ({ kind, line, text }) => `echo "== line ${line}" >&2\n${kind === 'run' ? text : standIn(kind, text)}`,
-    )
-    .join('\n');
+export function scriptOf(blocks: Block[], hasCondor: boolean): string {
+  const commandsOf = ({ kind, text }: Block): string => {
+    if (kind === 'run' || (kind === 'condor' && hasCondor)) return text;
+    return standIn(kind === 'tools' ? 'tools' : 'pool', text);
+  };
+  return blocks.map((block) => `echo "== line ${block.line}" >&2\n${commandsOf(block)}`).join('\n');
 }
 
 /** Commands that plan what would be run, or ask only for help. */

@@ -10,6 +10,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -103,12 +104,17 @@ export class ExampleBench {
     return { child, ended, until };
   }
 
-  /** Runs the commands of a page of the project, as far as they can be run without a pool and other programs. */
+  /**
+   * Runs the commands of a page of the project, as far as they can be run without other programs; those of HTCondor are
+   * planned where there is none, and the test counts as skipped.
+   */
   async followPage(page: string): Promise<Ended> {
     const blocks = shellBlocks(await readFile(path.join(root, page), 'utf8'));
     assert.ok(blocks.length > 0, `${page} has no commands`);
+    const pool = blocks.some(({ kind }) => kind === 'condor') ? await testPool(this.#t) : undefined;
+    if (pool !== undefined) this.env['PATH'] = `${pool.bin}:${this.env['PATH'] ?? ''}`;
     this.#t.after(() => this.updraft('mini', 'federation', 'down'));
-    return await this.#spawn('sh', ['-euc', scriptOf(blocks)]).ended;
+    return await this.#spawn('sh', ['-euc', scriptOf(blocks, pool !== undefined)]).ended;
   }
 
   /** Runs `updraft` in the example's folder. */
