@@ -18,6 +18,10 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--disable-dev-shm-usage',
+  // A page in the background is drawn rarely or never, and tests share the machine's attention.
+  '--disable-background-timer-throttling',
+  '--disable-backgrounding-occluded-windows',
+  '--disable-renderer-backgrounding',
   '--remote-debugging-port=0',
 ];
 

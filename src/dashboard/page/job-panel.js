@@ -67,22 +67,35 @@ export class JobPanel {
    * @param {string} id
    */
   async open(id) {
-    await this.show(id);
+    this.#choose(id);
+    await this.#readDetail();
+    // Before the log, which may take a while: nothing moves under a hand that is on its way to a button.
     this.#title.focus({ preventScroll: true });
     this.element.scrollIntoView({ block: 'nearest' });
+    await this.#readLog();
   }
 
   /** @param {string} id */
   async show(id) {
+    this.#choose(id);
+    await this.refresh();
+  }
+
+  /** @param {string} id */
+  #choose(id) {
     this.#job = id;
     this.element.hidden = false;
     this.#title.textContent = `Job ${id}`;
     this.#log.textContent = '';
-    await this.refresh();
   }
 
   /** Reads again what may have changed. */
   async refresh() {
+    await this.#readDetail();
+    await this.#readLog();
+  }
+
+  async #readDetail() {
     const asked = this.#job;
     if (asked === '') return;
     const detail = await this.#world.detailOf(asked).catch(() => undefined);
@@ -90,7 +103,6 @@ export class JobPanel {
     if (detail === undefined)
       show(this.#explanation, html('p', {}, 'There is nothing more to tell of this job here.'));
     else this.#showDetail(detail);
-    await this.#readLog();
   }
 
   #close() {
@@ -128,6 +140,7 @@ export class JobPanel {
 
   async #readLog() {
     const asked = this.#job;
+    if (asked === '') return;
     if (this.#world.logOf === undefined) {
       this.#log.textContent = 'The logs are not part of this file; the commands above show them.';
       return;
