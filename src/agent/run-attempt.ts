@@ -19,7 +19,7 @@ import { withPatience } from './patience.ts';
 import { leaveMark, takeMark, type Paused } from './pause.ts';
 import { releaseMemory } from './release-memory.ts';
 import { diskFull, makeScratch } from './scratch.ts';
-import { testMachine } from './self-test/self-test.ts';
+import { testMachine } from './self-test/test-machine.ts';
 import type { SharedNotes } from './shared-notes.ts';
 import type { Ended } from './shell.ts';
 import { SoftwareProof } from './software-proof.ts';

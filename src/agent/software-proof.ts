@@ -2,7 +2,7 @@ import { failingImport, type PythonTried } from '../environment/find-python.ts';
 import { asFault } from '../fault/fault.ts';
 import type { Attempt } from './attempt.ts';
 import { brokenPython, choosePython } from './choose-python.ts';
-import { testEnvironment } from './self-test/self-test.ts';
+import { testEnvironment } from './self-test/test-machine.ts';
 
 /**
  * Proof that the software can do what the training will ask of it, got beside whatever else goes on: importing a library
