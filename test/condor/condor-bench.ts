@@ -11,10 +11,10 @@ import type { JobState, RunState } from '../../src/journal/state.ts';
 import { condorProfiles } from '../../src/pool/condor/profiles.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
-import { followRunStates } from '../../src/run/run-states.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { untilState } from '../until-state.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 
@@ -63,15 +63,6 @@ export async function condorBench(
   const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
   const start = { self: [], env, clock: systemClock, pid: process.pid, kill };
   const pool = openPool('condor', start);
-  const until = async (run: string, satisfies: (state: RunState) => boolean): Promise<RunState> => {
-    let last: RunState | undefined;
-    const signal = AbortSignal.timeout(240_000);
-    for await (const seen of followRunStates(run, { clock: systemClock, signal })) {
-      last = seen;
-      if (satisfies(seen)) break;
-    }
-    return last!;
-  };
   const tool: CondorBench['tool'] = async (name, ...args) => {
     const { stdout } = await promisify(execFile)(path.join(state.bin, name), args, { cwd: folder });
     return stdout.trim();
@@ -103,8 +94,8 @@ export async function condorBench(
       );
       return run;
     },
-    until,
-    finish: (run) => until(run, () => false),
+    until: untilState,
+    finish: (run) => untilState(run, () => false),
   };
 }
 

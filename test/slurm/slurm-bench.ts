@@ -9,9 +9,9 @@ import { loadPlan } from '../../src/job/load-plan.ts';
 import type { RunState } from '../../src/journal/state.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
-import { followRunStates } from '../../src/run/run-states.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { untilState } from '../until-state.ts';
 import { testCluster } from './cluster.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -54,20 +54,11 @@ export async function slurmBench(
   };
   const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
   const pool = openPool('slurm', { self: [], env, clock: systemClock, pid: process.pid, kill });
-  const until = async (of: string, satisfies: (state: RunState) => boolean): Promise<RunState> => {
-    let last: RunState | undefined;
-    const signal = AbortSignal.timeout(300_000);
-    for await (const seen of followRunStates(of, { clock: systemClock, signal })) {
-      last = seen;
-      if (satisfies(seen)) break;
-    }
-    return last!;
-  };
   const tool: SlurmBench['tool'] = async (name, ...args) =>
     (await run(path.join(cluster.bin, name), args, { cwd: folder })).stdout.trim();
   return {
-    ...{ folder, scratch, pool, until, tool },
-    finish: (of) => until(of, () => false),
+    ...{ folder, scratch, pool, until: untilState, tool },
+    finish: (of) => untilState(of, () => false),
     async left(name) {
       const deadline = systemClock.monotonic() + 300_000;
       while ((await tool('squeue', '-h', '-a', '--name', name)) !== '') {
