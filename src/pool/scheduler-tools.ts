@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Env } from '../base/env.ts';
@@ -18,18 +17,6 @@ export interface SchedulerWords {
   machine: string;
   /** Whether these words of a command mean that it did not reach the scheduler. */
   isUnreachable: (said: string) => boolean;
-}
-
-/** The folder of the PATH that has a command; undefined where none has. */
-export async function folderOf(command: string, env: Env): Promise<string | undefined> {
-  for (const folder of (env['PATH'] ?? '').split(':')) {
-    const isThere = await access(path.join(folder, command), constants.X_OK).then(
-      () => folder !== '',
-      () => false,
-    );
-    if (isThere) return folder;
-  }
-  return undefined;
 }
 
 /** A scheduler's commands of this machine. */

@@ -1,8 +1,9 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
+import { findProgram } from '../../base/find-program.ts';
 import { Fault } from '../../fault/fault.ts';
-import { folderOf, SchedulerTools } from '../scheduler-tools.ts';
+import { SchedulerTools } from '../scheduler-tools.ts';
 import { parseCondorVersion, type CondorVersion } from './condor-version.ts';
 
 /** HTCondor's commands of this machine. */
@@ -13,8 +14,8 @@ export class CondorTools extends SchedulerTools {
 
   /** Finds them on the PATH, or says what to do. */
   static async find(env: Env): Promise<CondorTools> {
-    const folder = await folderOf('condor_submit', env);
-    if (folder !== undefined) return new CondorTools(folder, env);
+    const submit = await findProgram(['condor_submit'], env);
+    if (submit !== undefined) return new CondorTools(path.dirname(submit), env);
     throw new Fault(
       'pool-unreachable',
       'there is no HTCondor on this machine: condor_submit is not on the PATH',

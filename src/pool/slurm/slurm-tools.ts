@@ -1,6 +1,8 @@
+import path from 'node:path';
 import type { Env } from '../../base/env.ts';
+import { findProgram } from '../../base/find-program.ts';
 import { Fault } from '../../fault/fault.ts';
-import { folderOf, SchedulerTools } from '../scheduler-tools.ts';
+import { SchedulerTools } from '../scheduler-tools.ts';
 
 /** Slurm's commands of this machine. */
 export class SlurmTools extends SchedulerTools {
@@ -10,8 +12,8 @@ export class SlurmTools extends SchedulerTools {
 
   /** Finds them on the PATH, or says what to do. */
   static async find(env: Env): Promise<SlurmTools> {
-    const folder = await folderOf('sbatch', env);
-    if (folder !== undefined) return new SlurmTools(folder, env);
+    const sbatch = await findProgram(['sbatch'], env);
+    if (sbatch !== undefined) return new SlurmTools(path.dirname(sbatch), env);
     throw new Fault('pool-unreachable', 'there is no Slurm on this machine: sbatch is not on the PATH', {
       fix: 'log in to a login node of the cluster (perhaps `module load slurm` there), or choose another pool in [run]',
       about: 'sbatch',
