@@ -38,9 +38,16 @@ function readRow(line: string): OsgJob {
     .map((cell) => (cell === '' ? undefined : Number(cell)));
   if (cluster === undefined || proc === undefined) throw new Error(`no job id in "${line}"`);
   return {
-    ...{ cluster, proc, outcome: outcome as OsgJob['outcome'] },
+    cluster,
+    proc,
+    outcome: outcome as OsgJob['outcome'],
     sites: sites === '' ? [] : sites.split(','),
-    ...{ execute, slotBusy, transferTotal, lastTransfer, stalls, held },
+    execute,
+    slotBusy,
+    transferTotal,
+    lastTransfer,
+    stalls,
+    held,
   };
 }
 

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { fileJsonSchema } from '../src/job/json-schema.ts';
+import { fileJsonSchema } from '../src/job/read-spec.ts';
 
 // Writes schema/updraft.schema.json; with --check, only says whether it is up to date.
 const file = path.join(import.meta.dirname, '..', 'schema', 'updraft.schema.json');

@@ -69,8 +69,14 @@ console.log(
 console.log(
   markdownTable(
     [
-      ...['', 'file, MB', 'first paint, ms', 'all there, ms', 'frame, ms', '95 of 100 frames, ms'],
-      ...['elements', 'heap, MB'],
+      '',
+      'file, MB',
+      'first paint, ms',
+      'all there, ms',
+      'frame, ms',
+      '95 of 100 frames, ms',
+      'elements',
+      'heap, MB',
     ],
     rows,
   ),

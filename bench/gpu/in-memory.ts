@@ -27,7 +27,9 @@ export async function trainInMemory(
   const startedAt = Date.now();
   const command = [...onCores(workload), '/bin/sh', '-c', plan.jobs[0]?.train.command ?? ''];
   const child = spawn(command[0] ?? '', command.slice(1), {
-    ...{ cwd: folder, env, stdio: ['ignore', file.fd, 'inherit'] as const },
+    cwd: folder,
+    env,
+    stdio: ['ignore', file.fd, 'inherit'] as const,
   });
   const ended = once(child, 'exit').then(([code]) => ({ code: code as number | null, at: Date.now() }));
   const lines = await followLines(log, ended);

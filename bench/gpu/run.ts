@@ -36,7 +36,9 @@ const datasets = new Map<DatasetName, Dataset>(
 say(`${names.join(', ')} made`);
 const { gpus } = await detectMachine(process.env);
 await using federation = await serve([...datasets.values()], {
-  ...{ folder: path.join(memory, 'federation'), caches: values.caches, rate: values.rate },
+  folder: path.join(memory, 'federation'),
+  caches: values.caches,
+  rate: values.rate,
 });
 const env = { ...process.env, ...federation.env, CUDA_VISIBLE_DEVICES: gpus[0] ?? '' };
 

@@ -16,7 +16,9 @@ const namespaces = values.publish.map((word) => {
   return { prefix, folder, public: true };
 });
 await using federation = await startFederation({
-  ...{ namespaces, caches: Number(values.caches), folder: values.folder },
+  namespaces,
+  caches: Number(values.caches),
+  folder: values.folder,
 });
 for (const { name } of federation.caches) await federation.trouble.add(`${name}: limit ${values.rate}`);
 // A real origin has the digests of its objects at hand; this one reads all of an object, which takes it minutes.

@@ -78,7 +78,12 @@ export async function trainWithAgent(
   const left = [...(await readdir(scratch)), ...(await processesOf(scratch))];
   await rm(scratch, { recursive: true });
   return {
-    ...{ startedAt, endedAt: exit.at, exit: exit.code, lines, cpu, left },
+    startedAt,
+    endedAt: exit.at,
+    exit: exit.code,
+    lines,
+    cpu,
+    left,
     journal: journal.map((line) => JSON.parse(line) as AgentEntry),
     results: await readdir(order.resultsTo).catch(() => []),
   };

@@ -23,7 +23,9 @@ function imageNet(name: string, size: 'small' | 'large', more: Partial<Workload>
   const object = 'ILSVRC2012_img_train.tar';
   const url = `osdf:///nrp/osdf/ILSVRC2012/${size}/${object}`;
   return {
-    ...{ name, example: 'imagenet-resnet50', dataset: `imagenet-${size}` },
+    name,
+    example: 'imagenet-resnet50',
+    dataset: `imagenet-${size}`,
     tiny: [withoutGpu, tinyImages, 'train.check=python3 check_model.py --epochs 1'],
     ...more,
     set: [`data.train.url=${url}`, `data.train.manifest=${manifestName(object)}`, ...(more.set ?? [])],
@@ -44,7 +46,11 @@ export const workloads: Workload[] = [
     tiny: [withoutGpu, 'train.command=python3 hello_pytorch.py'],
   },
   {
-    ...{ name: 'mnist', example: 'mnist-pixi', dataset: 'mnist', set: [], inMemory: 2 },
+    name: 'mnist',
+    example: 'mnist-pixi',
+    dataset: 'mnist',
+    set: [],
+    inMemory: 2,
     tiny: [
       withoutGpu,
       'train.command=python3 torch_mnist.py --epochs 1 --device cpu --save-model',
@@ -53,7 +59,11 @@ export const workloads: Workload[] = [
   },
   { name: 'cifar10', example: 'cifar10', dataset: 'cifar10', set: [], inMemory: 2, tiny: [withoutGpu] },
   {
-    ...{ name: 'cifar10-resnet', example: 'cifar10-resnet', dataset: 'cifar10', set: [], inMemory: 2 },
+    name: 'cifar10-resnet',
+    example: 'cifar10-resnet',
+    dataset: 'cifar10',
+    set: [],
+    inMemory: 2,
     tiny: [
       withoutGpu,
       'train.command=python3 cifar10_resnet.py --epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1 --save-model',

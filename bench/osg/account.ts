@@ -3,7 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { ledgerOf } from '../../src/report/log/event-ledger.ts';
 import { logReport, type LogReport } from '../../src/report/log/log-report.ts';
-import type { LoggedJob } from '../../src/report/log/history.ts';
+import type { LoggedJob } from '../../src/history/history.ts';
 import type { Setting } from './replay.ts';
 import { numberOf, type Finished } from './seed-leg.ts';
 

@@ -39,7 +39,10 @@ export async function openPool(
   const root = process.env['UPDRAFT_TEST_POOL_ROOT'] ?? (await rootFolder({ cacheFolder, say, signal }));
   await mkdir(home, { recursive: true });
   const state = await startPool({
-    ...{ root, home, signal, ...world },
+    root,
+    home,
+    signal,
+    ...world,
     sites: sites.map((site) => {
       const cpus = slots[site.name] ?? 1;
       return { ...site, cpus, memoryMegabytes: 512 * cpus };

@@ -28,8 +28,12 @@ const timer = setTimeout(() => over.abort(new Error('not over in 45 minutes')), 
 const { jobs, seed, scale, ...chosen } = values;
 try {
   const accounts = await runReplay({
-    ...{ jobs: Number(jobs), seed: Number(seed), scale: Number(scale), ...chosen },
-    ...{ say, signal: over.signal },
+    jobs: Number(jobs),
+    seed: Number(seed),
+    scale: Number(scale),
+    ...chosen,
+    say,
+    signal: over.signal,
   });
   console.log(sideBySide(accounts, Number(scale)));
   const updraft = accounts.get('Updraft');

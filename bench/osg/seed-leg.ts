@@ -2,7 +2,7 @@ import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
 import { readLogs } from '../../src/report/log/read-logs.ts';
-import type { LoggedJob } from '../../src/report/log/history.ts';
+import type { LoggedJob } from '../../src/history/history.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import { limitSeconds, stallSeconds } from './world.ts';
 

@@ -94,7 +94,9 @@ function jobWorld(row: OsgJob, { good, usual, random }: Draw): JobWorld {
   );
   const isMissing = row.outcome === 'held_transfer';
   return {
-    ...{ row, firstSite, lastSite },
+    row,
+    firstSite,
+    lastSite,
     slots: slotsOf(row, oneOf(usual[lastSite] ?? [], random), oneOf(usual[firstSite] ?? [], random)),
     transferSeconds: isMissing ? like.lastTransfer : row.lastTransfer,
     deeds: isMissing ? [] : transferParts(row).flatMap((part) => deedsOf(part, row)),

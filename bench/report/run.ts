@@ -18,13 +18,11 @@ const reader = path.join(import.meta.dirname, '../eventlog/read.py');
 
 // GNU time tells the peak of a process that is not ours to ask.
 const timed = (...command: string[]): string[] => [
-  ...[
-    'bash',
-    '-c',
-    '/usr/bin/time -f "peak %M" -o "$0" "$@" && cat "$0"',
-    path.join(scratch, 'peak'),
-    ...command,
-  ],
+  'bash',
+  '-c',
+  '/usr/bin/time -f "peak %M" -o "$0" "$@" && cat "$0"',
+  path.join(scratch, 'peak'),
+  ...command,
 ];
 const report = (...words: string[]): string[] =>
   timed(process.execPath, path.join(import.meta.dirname, '../../src/cli/main.ts'), 'report', log, ...words);

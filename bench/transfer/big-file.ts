@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { makeCertificateAuthority } from '../../src/base/x509.ts';
+import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
 import { startNginx } from '../../test/servers/nginx.ts';
 import { interleave, median } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
@@ -16,7 +16,9 @@ export async function bigFile(mebibytes: number, rounds: number, only: string[])
   writeFileSync(ca, authority.certificate);
   const expected = writeRandomFile(path.join(memory, 'big.bin'), mebibytes);
   const nginx = await startNginx(program('nginx', 'nginx-light'), {
-    ...{ folder: disk, root: memory, tls: authority.issue(['127.0.0.1']) },
+    folder: disk,
+    root: memory,
+    tls: authority.issue(['127.0.0.1']),
   });
   const courses = [
     { title: 'http to memory (tmpfs)', url: nginx.httpUrl, folder: memory },
@@ -53,8 +55,11 @@ function tableOf(costs: Map<string, Cost[]>): string {
   return markdownTable(
     ['', 'wall s', 'CPU s', 'wall × curl', 'CPU × curl'],
     medians.map(({ name, wall, cpu }) => [
-      ...[name, wall.toFixed(2), cpu.toFixed(2)],
-      ...[(wall / base.wall).toFixed(2), (cpu / base.cpu).toFixed(2)],
+      name,
+      wall.toFixed(2),
+      cpu.toFixed(2),
+      (wall / base.wall).toFixed(2),
+      (cpu / base.cpu).toFixed(2),
     ]),
   );
 }

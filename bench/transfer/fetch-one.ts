@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLocator } from '../../src/federation/locator.ts';
 import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
-import { parseManifest } from '../../src/transfer/manifest.ts';
+import { parseManifest } from '../../src/transfer/proof/manifest.ts';
 
 /** `node fetch-one.ts URL TARGET [MANIFEST]`: the engine alone, in a process of its own. */
 const [url = '', target = '', manifestFile] = process.argv.slice(2);
 const locator = createLocator({
-  ...{ env: process.env, cwd: process.cwd(), uid: process.getuid?.() ?? 0 },
-  ...{ clock: systemClock, version: '0' },
+  env: process.env,
+  cwd: process.cwd(),
+  uid: process.getuid?.() ?? 0,
+  clock: systemClock,
+  version: '0',
 });
 const manifest =
   manifestFile === undefined

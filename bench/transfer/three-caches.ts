@@ -17,7 +17,9 @@ export async function threeCaches(mebibytes: number, rounds: number): Promise<vo
   const expected = writeRandomFile(path.join(memory, 'big.bin'), mebibytes);
   const target = path.join(memory, 'copy.bin');
   const nginx = await startNginx(program('nginx', 'nginx-light'), {
-    ...{ folder: disk, root: memory, limits: rates },
+    folder: disk,
+    root: memory,
+    limits: rates,
   });
   const [slow = '', middle = '', fast = ''] = nginx.limitedUrls;
   const compiled = path.join(disk, 'compiled');

@@ -25,41 +25,55 @@ export function clients(errand: Errand): Variant[] {
   const urls = caches.map(({ url }) => url + object);
   const env = {
     ...plainEnvironment(compileCache),
-    ...{ UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
+    UPDRAFT_OSDF_HOST: discoveryHost,
+    SSL_CERT_FILE: caFile,
     ...(token !== undefined && { BEARER_TOKEN_FILE: token.file }),
   };
   const header = (flag: string): string[] => (token === undefined ? [] : [flag]);
   const retry = ['--retry', '5', '--retry-all-errors', '--retry-connrefused'];
   const aria = ['-q', '-s3', '-x3', '-m5', '--retry-wait=1', '--timeout=20', '--file-allocation=none'];
+  const wget = ['-q', '-t5', '-T20', `--ca-certificate=${caFile}`];
   const proof = ['--allow-overwrite', `--ca-certificate=${caFile}`, `--checksum=sha-256=${sha256}`];
   return [
     { name: 'Updraft', command: [process.execPath, fetchOne, `osdf://${object}`, target, manifestFile], env },
     {
       name: 'curl --retry 5',
       command: [
-        ...[program('curl'), '-fsSL', '--location-trusted', ...retry, '--cacert', caFile],
+        program('curl'),
+        '-fsSL',
+        '--location-trusted',
+        ...retry,
+        '--cacert',
+        caFile,
         ...(token === undefined ? [] : ['-H', `@${token.headerFile}`]),
-        ...['-o', target, discoveryUrl + object],
+        '-o',
+        target,
+        discoveryUrl + object,
       ],
     },
     {
       name: 'aria2c, three caches, checksum',
       command: [
-        ...[
-          program('aria2c', 'aria2'),
-          ...aria,
-          ...proof,
-          ...header(`--conf-path=${token?.headerFile}.aria`),
-        ],
-        ...['-d', '/', '-o', target, ...urls],
+        program('aria2c', 'aria2'),
+        ...aria,
+        ...proof,
+        ...header(`--conf-path=${token?.headerFile}.aria`),
+        '-d',
+        '/',
+        '-o',
+        target,
+        ...urls,
       ],
     },
     {
       name: 'wget, one cache, 5 tries',
       command: [
-        ...[program('wget'), '-q', '-t5', '-T20', `--ca-certificate=${caFile}`],
+        program('wget'),
+        ...wget,
         ...header(`--config=${token?.headerFile}.wget`),
-        ...['-O', target, urls[0] ?? ''],
+        '-O',
+        target,
+        urls[0] ?? '',
       ],
     },
   ];

@@ -56,8 +56,11 @@ process.exitCode = succeeded.get('Updraft') === course.length ? 0 : 1;
 function errandFor({ token: needsToken }: Obstacle, of: MiniFederation): Errand {
   const closedOne = needsToken === true;
   return {
-    ...{ federation: of, target, object: closedOne ? '/closed/object.bin' : '/open/object.bin' },
-    ...{ manifestFile: `${closedOne ? closed : open}.json`, token: closedOne ? token : undefined },
+    federation: of,
+    target,
+    object: closedOne ? '/closed/object.bin' : '/open/object.bin',
+    manifestFile: `${closedOne ? closed : open}.json`,
+    token: closedOne ? token : undefined,
     compileCache: path.join(folder, 'compiled'),
     sha256: closedOne ? expected.closed : expected.open,
   };

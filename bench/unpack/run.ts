@@ -89,9 +89,13 @@ function tableOf(of: NestedArchive, costs: Map<string, Cost[]>, peaks: Map<strin
     medians.find(({ name }) => name.startsWith(start)),
   );
   const rows = medians.map(({ name, wall, cpu, memory }) => [
-    ...[name, wall.toFixed(2), cpu.toFixed(2)],
-    ...[(wall / (seed?.wall ?? NaN)).toFixed(2), (cpu / (seed?.cpu ?? NaN)).toFixed(2)],
-    ...[(wall / (piped?.wall ?? NaN)).toFixed(2), (cpu / (piped?.cpu ?? NaN)).toFixed(2)],
+    name,
+    wall.toFixed(2),
+    cpu.toFixed(2),
+    (wall / (seed?.wall ?? NaN)).toFixed(2),
+    (cpu / (seed?.cpu ?? NaN)).toFixed(2),
+    (wall / (piped?.wall ?? NaN)).toFixed(2),
+    (cpu / (piped?.cpu ?? NaN)).toFixed(2),
     ((peaks.get(name) ?? NaN) / of.unpackedBytes).toFixed(2),
     Number.isNaN(memory) ? '' : String(Math.round(memory / 1e6)),
   ]);

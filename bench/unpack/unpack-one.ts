@@ -2,14 +2,17 @@ import { readFileSync } from 'node:fs';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLocator } from '../../src/federation/locator.ts';
 import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
-import { parseManifest } from '../../src/transfer/manifest.ts';
+import { parseManifest } from '../../src/transfer/proof/manifest.ts';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
 
 /** `node unpack-one.ts URL INTO [MANIFEST]`: fetches and unpacks as the agent does, in a process of its own. */
 const [url = '', into = '', manifestFile] = process.argv.slice(2);
 const locator = createLocator({
-  ...{ env: process.env, cwd: process.cwd(), uid: process.getuid?.() ?? 0 },
-  ...{ clock: systemClock, version: '0' },
+  env: process.env,
+  cwd: process.cwd(),
+  uid: process.getuid?.() ?? 0,
+  clock: systemClock,
+  version: '0',
 });
 const manifest =
   manifestFile === undefined
@@ -17,7 +20,7 @@ const manifest =
     : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile, 'sent');
 const unpacker = openUnpacker({ name: url, mode: 'nested', into });
 const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), {
-  ...{ locator },
+  locator,
   ...(manifest !== undefined && { manifest }),
 });
 const unpacked = await unpacker.finish();

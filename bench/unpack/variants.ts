@@ -38,7 +38,10 @@ export async function unpackVariants(
   const into = path.join(folder, 'into');
   const bun = await bunFor(process.arch as Arch);
   const ours = (runtime: string, ...manifest: string[]): string[] => [
-    ...[runtime, unpackOne, url, into],
+    runtime,
+    unpackOne,
+    url,
+    into,
     ...manifest,
   ];
   return [

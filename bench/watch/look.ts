@@ -1,8 +1,8 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
-import { glyphsFor } from '../../src/cli/glyphs.ts';
-import { liveView } from '../../src/cli/live-view.ts';
+import { glyphsFor } from '../../src/cli/text/glyphs.ts';
+import { liveView } from '../../src/cli/run-view/live-view.ts';
 import { condorFiles } from '../../src/pool/condor/condor-files.ts';
 import { followRunStates } from '../../src/run/run-states.ts';
 import { markdownTable } from '../markdown-table.ts';

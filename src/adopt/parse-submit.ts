@@ -1,12 +1,11 @@
 import { BadCondition, evaluateCondition } from './conditions.ts';
 import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
-import { IfStack } from './if-stack.ts';
-import { logicalLines, type LogicalLine } from './logical-lines.ts';
+import { type LogicalLine, logicalLines } from './logical-lines.ts';
 import type { Place } from './place.ts';
-import { readQueue } from './read-queue.ts';
 import { queueArguments } from './queue-statement.ts';
-import { SubmitReader, type ReaderWorld } from './submit-reader.ts';
+import { readQueue } from './read-queue.ts';
 import type { Submission } from './submission.ts';
+import { type ReaderWorld, SubmitReader } from './submit-reader.ts';
 
 const deepestInclude = 20;
 
@@ -145,4 +144,49 @@ function include(reader: SubmitReader, options: string, target: string, place: P
   else if (text !== undefined && depth < deepestInclude) readText(reader, text, target, depth + 1);
   else if (text !== undefined) reader.stop('includes are nested too deep', place);
   else if (!/\bifexist/i.test(options)) reader.stop(`the included file ${target} cannot be read`, place);
+}
+
+interface Level {
+  /** The lines of this branch count. */
+  taken: boolean;
+  /** Some branch of this `if` was taken already. */
+  settled: boolean;
+  inElse: boolean;
+}
+
+/** Which of the nested `if … elif … else … endif` branches is being read. */
+class IfStack {
+  readonly #levels: Level[] = [];
+
+  get depth(): number {
+    return this.#levels.length;
+  }
+
+  /** Whether the current line counts. */
+  get taken(): boolean {
+    return this.#levels.every((level) => level.taken);
+  }
+
+  /** Takes one of the four words; answers what is wrong with its position, if anything. */
+  step(word: string, test: () => boolean): string | undefined {
+    if (word === 'if') {
+      // Where the lines do not count, the condition is not looked at either.
+      const taken = this.taken && test();
+      this.#levels.push({ taken, settled: taken, inElse: false });
+      return undefined;
+    }
+    const level = this.#levels.at(-1);
+    if (level === undefined) return `\`${word}\` without \`if\``;
+    if (word === 'endif') this.#levels.pop();
+    else if (level.inElse) return `\`${word}\` after \`else\``;
+    else this.#turn(level, word, test);
+    return undefined;
+  }
+
+  #turn(level: Level, word: string, test: () => boolean): void {
+    const outside = this.#levels.slice(0, -1).every((outer) => outer.taken);
+    level.taken = outside && !level.settled && (word === 'else' || test());
+    level.settled ||= level.taken;
+    level.inElse = word === 'else';
+  }
 }

@@ -1,7 +1,7 @@
 import type { Order } from '../job/job.ts';
-import type { Note } from './notes.ts';
+import type { Note } from './notes/notes.ts';
 import type { Scratch } from './scratch.ts';
-import type { SharedNotes } from './shared-notes.ts';
+import type { SharedNotes } from './notes/shared-notes.ts';
 import type { World } from './world.ts';
 
 /** One try at a job, as every phase sees it. */

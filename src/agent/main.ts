@@ -8,19 +8,19 @@ import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { openAgentJournal } from '../journal/file.ts';
-import { Chirp } from './chirp.ts';
+import { Chirp } from './notes/chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
-import { vacateGraceMs } from './condor-ads.ts';
+import { vacateGraceMs } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
-import { liveNote } from './live-notes.ts';
-import { Notes, type Note } from './notes.ts';
-import { openSharedNotes } from './open-shared-notes.ts';
-import { readOrder } from './order.ts';
+import { liveNote } from './notes/live-notes.ts';
+import { Notes, type Note } from './notes/notes.ts';
+import { openSharedNotes } from './notes/open-shared-notes.ts';
+import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { runAttempt } from './run-attempt.ts';
-import { readSandboxOrder } from './sandbox-order.ts';
-import { readSharedOrder } from './shared-order.ts';
+import { readSandboxOrder } from './order/sandbox-order.ts';
+import { readSharedOrder } from './order/shared-order.ts';
 import type { World } from './world.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
-import type { Terminal } from './terminal.ts';
+import type { Terminal } from './text/terminal.ts';
 
 /** The world as a command sees it: handed in by `main.ts`, and by tests. */
 export interface Cli {

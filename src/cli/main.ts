@@ -10,11 +10,11 @@ import { kinds } from '../fault/kinds.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
 import { buildProgram } from './build-program.ts';
-import { isUtf8, withPlainMarks } from './locale.ts';
+import { isUtf8, withPlainMarks } from './text/locale.ts';
 import { withMiniPool } from './mini/with-mini-pool.ts';
 import { showFault } from './show-fault.ts';
 import { systemFault } from './system-fault.ts';
-import { terminalOf } from './terminal.ts';
+import { terminalOf } from './text/terminal.ts';
 
 async function world(): Promise<Cli> {
   const stop = new AbortController();

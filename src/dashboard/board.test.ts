@@ -58,7 +58,11 @@ test('what was trained up to a checkpoint that another attempt went on from is n
 test('time in which a fetch stood still is lost, whatever becomes of the attempt', () => {
   const job = '0000';
   const agent = (second: number, body: AgentBody): Entry => ({
-    ...{ v: 1, t: new Date(Date.parse(at.t) + second * 1000).toISOString(), seq: second, job, attempt: 1 },
+    v: 1,
+    t: new Date(Date.parse(at.t) + second * 1000).toISOString(),
+    seq: second,
+    job,
+    attempt: 1,
     ...body,
   });
   const fault = { kind: 'transfer-stalled', message: 'nothing came' } as const;

@@ -1,5 +1,5 @@
-import { environmentHash } from './environment-hash.ts';
-import { gpuNeeds, type EnvironmentNeeds } from './gpu-needs.ts';
+import { createHash } from 'node:crypto';
+import { type EnvironmentNeeds, gpuNeeds } from './gpu-needs.ts';
 import type { LockedPackage } from './locked-package.ts';
 import type { LockedSet } from './pixi-lock.ts';
 import { torchBuild, type TorchBuild } from './torch-build.ts';
@@ -50,4 +50,15 @@ export function describeEnvironment(set: LockedSet, declaredCuda?: string): Envi
 function guess({ name, version }: LockedPackage): number {
   if (name === 'torch') return version.endsWith('+cpu') ? 200e6 : 900e6;
   return name.startsWith('nvidia-') ? 250e6 : 5e6;
+}
+
+/**
+ * A name for the content of one environment on one platform: the same for the same packages, whatever the order
+ * they stand in, the version of the lock's format, the other environments of the lock and what else it says of them.
+ */
+function environmentHash({ platform, packages }: LockedSet): string {
+  const lines = packages.map(({ kind, url, sha256, md5 }) => `${kind} ${url} ${sha256 ?? md5 ?? ''}`);
+  return createHash('sha256')
+    .update(['updraft environment 1', platform.subdir, ...lines.sort()].join('\n'))
+    .digest('hex');
 }

@@ -1,10 +1,9 @@
-import { getStaticTOMLValue, ParseError, parseTOML, type AST } from 'toml-eslint-parser';
+import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
 import { Fault } from '../fault/fault.ts';
 import { plainName } from './locked-package.ts';
 import type { Dependency, Feature, ManifestEnvironment, PixiManifest } from './pixi-manifest.ts';
 import { readPlatform } from './read-platform.ts';
 import { readRequirements } from './read-requirements.ts';
-import { tomlLines } from './toml-lines.ts';
 
 type Table = Record<string, unknown>;
 const tableAt = (value: unknown, key: string): Table => {
@@ -148,4 +147,24 @@ function environmentsOf(table: Table, lineOf: LineOf): PixiManifest['environment
     ];
   });
   return new Map([['default', { features: [], withoutDefault: false }], ...declared]);
+}
+
+/** The line in which each key of a TOML file is given a value, and each item of a list; by their path, as JSON. */
+function tomlLines({ body: [top] }: AST.TOMLProgram): Map<string, number> {
+  const lines = new Map<string, number>();
+  for (const node of top.body)
+    if (node.type === 'TOMLKeyValue') noteValue(node, [], lines);
+    else for (const inner of node.body) noteValue(inner, node.resolvedKey, lines);
+  return lines;
+}
+
+function noteValue(node: AST.TOMLKeyValue, above: (string | number)[], lines: Map<string, number>): void {
+  const keys = node.key.keys.map((part) => (part.type === 'TOMLBare' ? part.name : part.value));
+  const path = [...above, ...keys];
+  lines.set(JSON.stringify(path), node.loc.start.line);
+  if (node.value.type === 'TOMLInlineTable')
+    for (const inner of node.value.body) noteValue(inner, path, lines);
+  if (node.value.type === 'TOMLArray')
+    for (const [index, item] of node.value.elements.entries())
+      lines.set(JSON.stringify([...path, index]), item.loc.start.line);
 }

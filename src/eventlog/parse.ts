@@ -1,13 +1,15 @@
-import { AdEvent } from './ad-event.ts';
+import { isUtf8 } from 'node:buffer';
+import { adDetails } from './ad-details.ts';
 import type { Ad } from './classad.ts';
-import { decodeText } from './decode-text.ts';
-import type { Garbled, LogEvent } from './events.ts';
+import type { DetailsByKind } from './details.ts';
+import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer } from './framer.ts';
-import { HeaderReader } from './header.ts';
+import { type Header, HeaderReader } from './header.ts';
+import { type EventKind, kindOf } from './kinds.ts';
 import { momentWithin } from './moment-within.ts';
 import { parseJsonAd, parseXmlAd } from './parse-ad.ts';
-import { StampReader, type StampOptions } from './stamp.ts';
-import { TextEvent } from './text-event.ts';
+import { type StampOptions, StampReader } from './stamp.ts';
+import { textDetails } from './text-details.ts';
 
 export interface ParserOptions extends StampOptions {
   onEvent: (event: LogEvent) => void;
@@ -79,4 +81,116 @@ export function parseEventLog(
   parser.feed(log);
   parser.end();
   return { events, garbled };
+}
+
+/** An event of the text form; decodes on demand. */
+class TextEvent {
+  readonly number: number;
+  readonly cluster: number;
+  readonly proc: number;
+  readonly subproc: number;
+  readonly time: number | undefined;
+  readonly zone: Zone;
+  readonly whole: boolean;
+  readonly offset: number;
+  readonly #bytes: Buffer;
+  readonly #start: number;
+  readonly #end: number;
+  readonly #timeAt: number;
+  readonly #timeEnd: number;
+  #details: DetailsByKind[EventKind] | undefined;
+
+  constructor(bytes: Buffer, start: number, end: number, header: Header, whole: boolean, offset: number) {
+    this.number = header.number;
+    this.cluster = header.cluster;
+    this.proc = header.proc;
+    this.subproc = header.subproc;
+    this.time = Number.isNaN(header.time) ? undefined : header.time;
+    this.zone = header.zone;
+    this.whole = whole;
+    this.offset = offset;
+    this.#bytes = bytes;
+    this.#start = start;
+    this.#end = end;
+    this.#timeAt = header.timeAt;
+    this.#timeEnd = header.timeEnd;
+  }
+
+  get kind(): EventKind {
+    return kindOf(this.number);
+  }
+
+  get timeText(): string {
+    return this.#bytes.toString('latin1', this.#timeAt, this.#timeEnd);
+  }
+
+  get text(): string {
+    return decodeText(this.#bytes, this.#start, this.#end).trimEnd();
+  }
+
+  get details(): DetailsByKind[EventKind] {
+    return (this.#details ??= textDetails(this.kind, decodeText(this.#bytes, this.#timeEnd, this.#end)));
+  }
+}
+
+/** Where and when an event of the JSON or XML form was written. */
+interface AdEventPlace {
+  bytes: Buffer;
+  start: number;
+  end: number;
+  offset: number;
+  time: number | undefined;
+  zone: Zone;
+}
+
+/** An event of the JSON or XML form: its attributes are all there, its details are made on demand. */
+class AdEvent {
+  readonly number: number;
+  readonly cluster: number;
+  readonly proc: number;
+  readonly subproc: number;
+  readonly time: number | undefined;
+  readonly zone: Zone;
+  readonly timeText: string;
+  readonly whole = true;
+  readonly offset: number;
+  readonly #ad: Ad;
+  readonly #place: AdEventPlace;
+  #details: DetailsByKind[EventKind] | undefined;
+
+  constructor(ad: Ad, number: number, place: AdEventPlace) {
+    this.number = number;
+    this.cluster = integerOf(ad.Cluster);
+    this.proc = integerOf(ad.Proc);
+    this.subproc = integerOf(ad.Subproc);
+    this.time = place.time;
+    this.zone = place.zone;
+    this.timeText = typeof ad.EventTime === 'string' ? ad.EventTime : '';
+    this.offset = place.offset;
+    this.#ad = ad;
+    this.#place = place;
+  }
+
+  get kind(): EventKind {
+    return kindOf(this.number);
+  }
+
+  get text(): string {
+    return decodeText(this.#place.bytes, this.#place.start, this.#place.end);
+  }
+
+  get details(): DetailsByKind[EventKind] {
+    return (this.#details ??= adDetails(this.kind, this.#ad, this.text));
+  }
+}
+
+/** HTCondor leaves out what an event has not: -1 in the text form. */
+function integerOf(value: Ad[string]): number {
+  return typeof value === 'number' && Number.isInteger(value) ? value : -1;
+}
+
+/** Bytes of a log as text: UTF-8, or Latin-1 where they are not that, so that no byte is lost. */
+function decodeText(bytes: Buffer, start: number, end: number): string {
+  const part = bytes.subarray(start, end);
+  return isUtf8(part) ? part.toString('utf8') : part.toString('latin1');
 }

@@ -1,9 +1,8 @@
-import { open, stat, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { Clock } from '../base/clock.ts';
 import { isGone } from '../base/is-gone.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { createParser, type Parser, type ParserOptions } from './parse.ts';
-import { rotatedLogs } from './rotated-logs.ts';
 
 /** What happened to a log's file, other than growing. */
 export type Notice =
@@ -139,5 +138,33 @@ async function ifThere<T>(operation: Promise<T>): Promise<T | undefined> {
   } catch (error) {
     if (isGone(error)) return undefined;
     throw error;
+  }
+}
+
+/** More rotations than any pool keeps. */
+const mostRotations = 100;
+
+/**
+ * Where a log that was moved aside is now, found by its inode, followed by the logs that took its place and were
+ * moved aside in their turn: oldest first. Empty if it is nowhere.
+ */
+async function rotatedLogs(path: string, inode: number): Promise<string[]> {
+  if ((await inodeOf(`${path}.old`)) === inode) return [`${path}.old`];
+  const newer: string[] = [];
+  for (let number = 1; number <= mostRotations; number++) {
+    const name = `${path}.${number}`;
+    const found = await inodeOf(name);
+    if (found === undefined) return [];
+    newer.unshift(name);
+    if (found === inode) return newer;
+  }
+  return [];
+}
+
+async function inodeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).ino;
+  } catch {
+    return undefined;
   }
 }

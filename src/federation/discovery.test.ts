@@ -66,7 +66,11 @@ test('a host where nobody listens is asked again only as long as somebody waits 
     const clock = jumpingClock();
     const request = createRequest(createWire(clock, undefined));
     const discovery = createDiscovery({
-      ...{ request, clock, plainHttp: plainHttpRule({}), userAgent: 'updraft/0', refusedMs },
+      request,
+      clock,
+      plainHttp: plainHttpRule({}),
+      userAgent: 'updraft/0',
+      refusedMs,
     });
     await assert.rejects(discovery.discover('127.0.0.1:9'), /127\.0\.0\.1:9 refuses connections/);
     assert.equal(clock.slept.length, waits);

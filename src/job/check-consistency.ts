@@ -1,12 +1,21 @@
+import { nearest } from '../base/nearest.ts';
 import { checkCheckpoint } from './check-checkpoint.ts';
-import { checkEnvironment } from './check-environment.ts';
-import { checkTemplates } from './check-templates.ts';
 import { checkRecovery } from './check-recovery.ts';
+import { fillText } from './fill-template.ts';
 import { isInside, overlap, plainPath } from './inside.ts';
+import { combinations } from './matrix.ts';
 import { entriesAt, textsAt, valueAt } from './raw-value.ts';
-import { problemAt, problemAtKey, showKey, type SourceFile, type SpecProblem } from './source-file.ts';
+import { shellContexts } from './shell-context.ts';
+import {
+  type KeyPath,
+  problemAt,
+  problemAtKey,
+  showKey,
+  type SourceFile,
+  type SpecProblem,
+} from './source-file.ts';
 import { dataMethods, type Scalar } from './spec.ts';
-import { isBuiltin } from './template.ts';
+import { builtinNames, isBuiltin, parseTemplate } from './template.ts';
 
 const mostJobs = 100_000;
 
@@ -98,4 +107,107 @@ function misfit(method: unknown, url: string): string | undefined {
   if (other === undefined) return undefined;
   const words = [...fitting, 'auto'].map((word) => `"${word}"`).join(' or ');
   return `"${other}" cannot fetch ${kind}; expected ${words}`;
+}
+
+/** What the keys of `[environment]` say against each other. */
+function checkEnvironment(source: SourceFile): SpecProblem[] {
+  const at = (key: string): string[] => ['environment', key];
+  const has = (key: string): boolean => valueAt(source.value, at(key)) !== undefined;
+  const delivery = valueAt(source.value, at('delivery'));
+  const problems: SpecProblem[] = [];
+  const say = (key: string, message: string): void => void problems.push(problemAt(source, at(key), message));
+  if (has('image') && has('pack'))
+    say('pack', 'an image is named too; expected one of the two: the training runs in one software');
+  if (delivery === 'pack' && !has('pack'))
+    say('delivery', '"pack" needs the archive in `pack`; make one with: updraft env pack');
+  if (delivery === 'container' && !has('image'))
+    say(
+      'delivery',
+      '"container" needs the image in `image`; write its recipe with: updraft env image --write',
+    );
+  if (delivery === 'container' && has('pack')) say('delivery', 'is "container", but `pack` names an archive');
+  if (has('pixi') && delivery === undefined && !has('pack') && !has('image'))
+    say(
+      'pixi',
+      'how does it get to the worker? Name an archive in `pack` (updraft env pack makes one), or an `image` made from it (updraft env image)',
+    );
+  for (const key of ['pixi_environment', 'platform'])
+    if (has(key) && !has('pixi'))
+      problems.push(problemAtKey(source, at(key), 'says nothing without `pixi`, the manifest it is about'));
+  if (has('pixi_unpack') && !has('pack'))
+    problems.push(problemAtKey(source, at('pixi_unpack'), 'is of no use without an archive in `pack`'));
+  return [...problems, ...checkUnpacker(source)];
+}
+
+/** Whether an archive, by its name, brings its own program to unpack it. */
+const isExecutable = (url: string): boolean => /\.sh$/i.test(url.replace(/[?#].*$/, ''));
+
+function checkUnpacker(source: SourceFile): SpecProblem[] {
+  const key = ['environment', 'pack'];
+  const pack = valueAt(source.value, key);
+  const url = typeof pack === 'string' ? pack : valueAt(pack, ['url']);
+  const unpacker = valueAt(source.value, ['environment', 'pixi_unpack']);
+  if (typeof url !== 'string' || isExecutable(url) || unpacker !== undefined) return [];
+  const message = `"${url}" is not self-extracting (.sh), and workers have no pixi-unpack; expected the program in \`pixi_unpack\`, or an archive made by: updraft env pack`;
+  return [problemAt(source, key, message)];
+}
+
+/** Placeholders that name no parameter, that no quoting can make safe, or that lead a path out of its folder. */
+function checkTemplates(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
+  const problems: SpecProblem[] = [];
+  const known = [...new Set([...Object.keys(matrix), ...builtinNames])];
+  for (const [at, text] of templatesOf(source.value)) {
+    const shell = at[1] === 'command' || at[1] === 'check';
+    const complaints = templateComplaints(text, known, shell);
+    if (complaints.length === 0 && at[1] === 'outputs' && isInside(text))
+      complaints.push(...filledPathComplaints(text, matrix));
+    problems.push(...complaints.map((complaint) => problemAt(source, at, complaint)));
+  }
+  return problems;
+}
+
+function templatesOf(value: unknown): [KeyPath, string][] {
+  const places: KeyPath[] = [
+    ['train', 'command'],
+    ['train', 'check'],
+    ...textsAt(value, ['train', 'outputs']).map(([at]) => at),
+    ...entriesAt(value, ['train', 'env']).map(([name]) => ['train', 'env', name]),
+  ];
+  return places.flatMap((at): [KeyPath, string][] => {
+    const text = valueAt(value, at);
+    return typeof text === 'string' ? [[at, text]] : [];
+  });
+}
+
+function templateComplaints(text: string, known: string[], shell: boolean): string[] {
+  const { parts, problem } = parseTemplate(text);
+  if (problem !== undefined) return [`has ${problem}`];
+  const contexts = shell ? shellContexts(parts) : [];
+  const complaints = new Set<string>();
+  for (const [index, part] of parts.entries()) {
+    if ('literal' in part) continue;
+    if (!known.includes(part.name)) complaints.add(unknownParameter(part.name, known));
+    else if (contexts[index] === 'unclear') complaints.add(unclearPlace(part.name));
+  }
+  return [...complaints];
+}
+
+function unknownParameter(name: string, known: string[]): string {
+  const close = nearest(name, known);
+  const hint = close === undefined ? '' : ` (did you mean "{${close}}"?)`;
+  return `{${name}} is no parameter; expected one of ${known.join(', ')}, or {{${name}}} for braces${hint}`;
+}
+
+function unclearPlace(name: string): string {
+  const variable = `UPDRAFT_${isBuiltin(name) ? '' : 'PARAM_'}${name.toUpperCase()}`;
+  return `{${name}} cannot be quoted safely in a substitution, here-document, comment or after a backslash; expected the variable $${variable} there`;
+}
+
+function filledPathComplaints(text: string, matrix: Record<string, Scalar[]>): string[] {
+  for (const values of combinations(matrix)) {
+    const filled = fillText(text, { ...values, job: '0000', index: 0 });
+    if (!isInside(filled))
+      return [`becomes ${JSON.stringify(filled)}; expected a relative path without ".." or line breaks`];
+  }
+  return [];
 }

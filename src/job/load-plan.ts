@@ -1,19 +1,20 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
-import { findJobFile } from './find-job-file.ts';
-import { layerOfSetting, type Layer } from './layers.ts';
 import { isInside } from './inside.ts';
+import { type Layer, layerOfSetting } from './layers.ts';
+import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles } from './list-files.ts';
+import { lookAt } from './look-at.ts';
 import { makePlan, type Plan, type PlannedFile } from './plan.ts';
-import { checkSpec } from './read-spec.ts';
 import { withEnvironment } from './planned-environment.ts';
 import { valueAt } from './raw-value.ts';
+import { checkSpec } from './read-spec.ts';
 import { bytesHere, fileBytes, resolveData } from './resolve-data.ts';
 import { resolveEnvironment } from './resolve-environment.ts';
-import { problemAt, type KeyPath, type SourceFile, type SpecProblem } from './source-file.ts';
-import type { Spec } from './spec.ts';
+import { type KeyPath, problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import { SpecFault } from './spec-fault.ts';
+import type { Spec } from './spec.ts';
 
 export interface LoadOptions {
   /** Paths are taken from here, and shown relative to it; by default the process's own folder. */
@@ -108,4 +109,33 @@ async function collectFiles(
       problems.push(problemAt(source, at, error.message));
     }
   return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1));
+}
+
+/** The job file that a path means: the file itself, or the one in the folder. */
+async function findJobFile(folderOrFile: string): Promise<string> {
+  const info = await lookAt(folderOrFile);
+  if (info === undefined)
+    throw new Fault('file-invalid', `${folderOrFile}: no such file or folder`, {
+      about: folderOrFile,
+      fix: 'name a folder with an updraft.toml, or write one with: updraft init',
+    });
+  if (!info.isDirectory()) return folderOrFile;
+  const names = await readdir(folderOrFile);
+  const found = jobFileNames.filter((name) => names.includes(name));
+  const [only, second] = found;
+  if (only === undefined)
+    throw new Fault('file-invalid', `${folderOrFile}: there is no ${jobFileNames.join(' or ')} here`, {
+      about: folderOrFile,
+      fix: 'write one with: updraft init',
+    });
+  if (second !== undefined)
+    throw new Fault(
+      'file-invalid',
+      `${folderOrFile}: there are ${found.join(' and ')}; which one is meant?`,
+      {
+        about: folderOrFile,
+        fix: `keep one of them, or name it: updraft check ${path.join(folderOrFile, only)}`,
+      },
+    );
+  return path.join(folderOrFile, only);
 }

@@ -1,16 +1,26 @@
 import path from 'node:path';
+import { isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { checkConsistency } from './check-consistency.ts';
 import { toEnvironment } from './environment-schema.ts';
-import { fileSchema, type FileContent } from './file-schema.ts';
+import { type FileContent, fileSchema } from './file-schema.ts';
 import { plainPath } from './inside.ts';
-import { layOver, type Layer } from './layers.ts';
+import { type Layer, layOver } from './layers.ts';
 import { readToml } from './read-toml.ts';
-import { readYaml } from './read-yaml.ts';
-import { schemaProblems } from './schema-problems.ts';
-import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
-import type { GpuNeeds, Recovery, RunOptions, Spec } from './spec.ts';
+import {
+  type KeyPath,
+  type Place,
+  placeKey,
+  problemAt,
+  problemAtKey,
+  showKey,
+  type SourceFile,
+  type SpecProblem,
+} from './source-file.ts';
 import { SpecFault } from './spec-fault.ts';
+import type { GpuNeeds, Recovery, RunOptions, Spec } from './spec.ts';
 
 /** The user's file as data, or every problem it has. `source` answers where each value was written. */
 export type SpecReading =
@@ -144,3 +154,128 @@ function toDataSource(name: string, data: FileContent['data'][string]): Spec['da
     ...(data.token_file !== undefined && { tokenFile: data.token_file }),
   };
 }
+
+/** Reads YAML into values and their places; what is not YAML becomes located problems. */
+function readYaml(text: string, file: string): SourceFile {
+  const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
+  // Counted here: the parser's own counter knows only the lines it got to.
+  const placeOf = (offset: number): Place => {
+    const before = text.slice(0, offset).split('\n');
+    return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+  };
+  const problems: SpecProblem[] = [...document.errors, ...document.warnings].map((error) => {
+    const twice = error.code === 'DUPLICATE_KEY';
+    const message = twice ? 'is there twice; remove one of the two' : notYaml(error.message);
+    return {
+      file,
+      ...placeOf(error.pos[0]),
+      key: twice ? (/^[^:\n]*/.exec(text.slice(error.pos[0]))?.[0] ?? '') : '',
+      message,
+    };
+  });
+  const places: SourceFile['places'] = new Map();
+  notePlaces(document.contents, [], places, placeOf);
+  const readable = document.errors.every((error) => error.code === 'DUPLICATE_KEY');
+  try {
+    return { file, value: readable ? (document.toJS() ?? {}) : undefined, places, problems };
+  } catch (error) {
+    const message = notYaml(error instanceof Error ? error.message : String(error));
+    return { file, value: undefined, places, problems: [{ file, line: 1, column: 1, key: '', message }] };
+  }
+}
+
+const notYaml = (reason: string): string =>
+  `this is not valid YAML (${reason.charAt(0).toLowerCase()}${reason.slice(1)})`;
+
+function notePlaces(
+  node: unknown,
+  path: KeyPath,
+  places: SourceFile['places'],
+  placeOf: (offset: number) => Place,
+): void {
+  if (isMap(node))
+    for (const { key, value } of node.items) {
+      if (!isScalar(key) || !key.range) continue;
+      const inner = [...path, String(key.value)];
+      const at = placeOf(key.range[0]);
+      const range = isNode(value) && !isMap(value) ? value.range : undefined;
+      places.set(placeKey(inner), { key: at, value: range ? placeOf(range[0]) : at });
+      notePlaces(value, inner, places, placeOf);
+    }
+  if (!isSeq(node)) return;
+  for (const [index, item] of node.items.entries()) {
+    if (!isNode(item) || !item.range) continue;
+    const at = placeOf(item.range[0]);
+    places.set(placeKey([...path, index]), { key: at, value: at });
+    notePlaces(item, [...path, index], places, placeOf);
+  }
+}
+
+/** What other tools call our keys: users bring these words along. */
+const otherWords: Record<string, string> = {
+  executable: 'train.command',
+  arguments: 'train.command',
+  transfer_input_files: 'train.files',
+  transfer_output_files: 'train.outputs',
+  container_image: 'environment.image',
+  request_cpus: 'resources.cpus',
+  request_gpus: 'resources.gpus',
+  request_memory: 'resources.memory',
+  request_disk: 'resources.disk',
+  queue: 'run.jobs',
+  max_retries: 'run.attempts',
+};
+
+/** The schema's complaints as located problems, one for each key. */
+function schemaProblems(error: z.ZodError, source: SourceFile): SpecProblem[] {
+  const problems: SpecProblem[] = [];
+  for (const issue of error.issues) {
+    if (issue.code === 'unrecognized_keys')
+      for (const key of issue.keys)
+        problems.push(problemAtKey(source, [...issue.path, key], unknownKey(issue.path, key)));
+    else if (issue.code === 'invalid_key')
+      problems.push(problemAtKey(source, issue.path, issue.issues[0]?.message ?? issue.message));
+    else problems.push(problemAt(source, issue.path, issue.message));
+  }
+  const seen = new Set<string>();
+  return problems.filter(({ key }) => !seen.has(key) && seen.add(key));
+}
+
+function unknownKey(table: KeyPath, key: string): string {
+  const known = keysAt(table);
+  const where = table.length === 0 ? 'the top of the file' : `[${showKey(table)}]`;
+  const close = nearest(key, known) ?? otherWords[key.toLowerCase()] ?? elsewhere(table, key);
+  const hint = close === undefined ? '' : ` (did you mean "${close}"?)`;
+  return `no such key; expected at ${where}: ${known.join(', ')}${hint}`;
+}
+
+interface Node {
+  properties?: Record<string, Node>;
+  additionalProperties?: Node | boolean;
+  anyOf?: Node[];
+}
+
+function nodeAt(table: KeyPath): Node | undefined {
+  let node: Node | undefined = fileJsonSchema();
+  for (const part of table) {
+    const open: Node | boolean | undefined = node?.additionalProperties;
+    node = node?.properties?.[String(part)] ?? (typeof open === 'object' ? open : undefined);
+  }
+  return node;
+}
+
+function keysAt(table: KeyPath): string[] {
+  const node = nodeAt(table);
+  return [node, ...(node?.anyOf ?? [])].flatMap((one) => Object.keys(one?.properties ?? {}));
+}
+
+/** A key that belongs into another table, or that stands in a table that should not be there. */
+function elsewhere(table: KeyPath, key: string): string | undefined {
+  for (const section of keysAt([]))
+    if (keysAt([section]).includes(key) && section !== table[0]) return `${section}.${key}`;
+  return keysAt([]).includes(key) ? key : undefined;
+}
+
+/** The JSON Schema of the user's file, in the dialect that editors know for TOML and for YAML. */
+export const fileJsonSchema = (): Record<string, unknown> =>
+  z.toJSONSchema(fileSchema, { io: 'input', target: 'draft-7' });

@@ -8,7 +8,11 @@ const fault = { kind: 'transfer-stalled', message: 'sent nothing' } as const;
 const fetching: AgentBody = { kind: 'phase', phase: 'fetching' };
 const setback = (server = 'a', object = 'x'): AgentBody => ({ kind: 'fetch-setback', object, server, fault });
 const moved = (bytes: number, object = 'x'): AgentBody => ({
-  ...{ kind: 'fetch-progress', object, bytes, rate: 1, server: 'a' },
+  kind: 'fetch-progress',
+  object,
+  bytes,
+  rate: 1,
+  server: 'a',
 });
 
 /** The attempt's state after these entries, at these seconds. */

@@ -11,8 +11,13 @@ const told = (...bodies: RunBody[]): RunEntry[] =>
     ...body,
   }));
 const created = (...jobs: string[]): RunBody => ({
-  ...{ kind: 'run-created', run: 'r-1', name: 'r', pool: 'local' },
-  ...{ jobs, planHash: '', version: '1' },
+  kind: 'run-created',
+  run: 'r-1',
+  name: 'r',
+  pool: 'local',
+  jobs,
+  planHash: '',
+  version: '1',
 });
 const attempt = (job: string, number: number, outcome: 'failed' | 'success' | 'stopped'): RunBody[] => [
   { kind: 'attempt-started', job, attempt: number, why: '' },
@@ -20,7 +25,10 @@ const attempt = (job: string, number: number, outcome: 'failed' | 'success' | 's
   { kind: 'job-ended', job, outcome },
 ];
 const round = (number: number, ...jobs: string[]): RunBody => ({
-  ...{ kind: 'round-started', round: number, jobs, why: 'retry' },
+  kind: 'round-started',
+  round: number,
+  jobs,
+  why: 'retry',
 });
 
 test('a job of a new round waits again, and its attempts go on after those it had', () => {
@@ -88,6 +96,6 @@ test('a job whose hold nobody was to release waits again once somebody has relea
   const released = fold([...held, ...told({ kind: 'job-released', job: '0', why: 'updraft retry' })]);
   assert.deepEqual(
     [released.endedAt, released.jobs[0]?.status, released.jobs[0]?.held],
-    [...[undefined, 'waiting', undefined]],
+    [undefined, 'waiting', undefined],
   );
 });

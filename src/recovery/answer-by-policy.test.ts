@@ -4,8 +4,12 @@ import { willRelease } from './answer-by-policy.ts';
 import type { Policy } from './policy.ts';
 
 const policy: Policy = {
-  ...{ attempts: 5, avoid: 'site', growsItself: true, giveUpSeconds: 1000 },
-  ...{ memory: { asked: 1, most: 1 }, disk: { asked: 1, most: 1 } },
+  attempts: 5,
+  avoid: 'site',
+  growsItself: true,
+  giveUpSeconds: 1000,
+  memory: { asked: 1, most: 1 },
+  disk: { asked: 1, most: 1 },
   pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
 };
 

@@ -10,8 +10,11 @@ const hour = 3600 * second;
 
 /** A pool of one machine. */
 const alone = (attempts: number, more: Partial<Policy> = {}): Policy => ({
-  ...{ attempts, avoid: 'none', growsItself: false },
-  ...{ memory: { asked: 1e9, most: 1e9 }, disk: { asked: 1e9, most: 1e9 } },
+  attempts,
+  avoid: 'none',
+  growsItself: false,
+  memory: { asked: 1e9, most: 1e9 },
+  disk: { asked: 1e9, most: 1e9 },
   pace: { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 },
   ...more,
 });

@@ -7,7 +7,9 @@ export const historyOf = (attempts: readonly AttemptState[]): History => {
   return {
     ...(Number.isNaN(queuedAt) ? {} : { queuedAt }),
     attempts: attempts.map((attempt) => ({
-      ...{ outcome: attempt.outcome ?? 'lost', fault: attempt.fault, movedOn: attempt.movedOn },
+      outcome: attempt.outcome ?? 'lost',
+      fault: attempt.fault,
+      movedOn: attempt.movedOn,
       endedAt: Date.parse(attempt.endedAt ?? ''),
     })),
   };

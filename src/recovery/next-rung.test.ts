@@ -4,7 +4,11 @@ import type { JobState } from '../journal/state.ts';
 import { nextRung } from './next-rung.ts';
 
 const done = (id: string, outcome: 'success' | 'failed' = 'success'): JobState => ({
-  ...{ id, status: 'ended', outcome, stopRequested: false, attempts: [] },
+  id,
+  status: 'ended',
+  outcome,
+  stopRequested: false,
+  attempts: [],
 });
 const running = (id: string): JobState => ({ id, status: 'running', stopRequested: false, attempts: [] });
 const kept = (id: string): JobState => ({ ...running(id), status: 'waiting', isKeptBack: true });
@@ -12,10 +16,12 @@ const kept = (id: string): JobState => ({ ...running(id), status: 'waiting', isK
 test('each rung goes ahead when all before it have a valid result, and the rest after the last rung', () => {
   const canary = [1, 2];
   assert.deepEqual(nextRung({ canary, jobs: [done('0'), kept('1'), kept('2'), kept('3'), kept('4')] }), [
-    ...['1', '2'],
+    '1',
+    '2',
   ]);
   assert.deepEqual(nextRung({ canary, jobs: [done('0'), done('1'), done('2'), kept('3'), kept('4')] }), [
-    ...['3', '4'],
+    '3',
+    '4',
   ]);
 });
 

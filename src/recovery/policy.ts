@@ -86,7 +86,8 @@ export const waitAfter = (
 export const orderedRecovery = ({ attempts, failedJobs, pace }: Policy): OrderedRecovery => ({
   attempts,
   ...(failedJobs === undefined ? {} : { failedJobs }),
-  ...{ firstWait: pace.firstWait, mostWait: pace.mostWait },
+  firstWait: pace.firstWait,
+  mostWait: pace.mostWait,
 });
 
 /** What is asked for, attempt by attempt, when each runs out of it: twice as much each time. */

@@ -6,7 +6,7 @@ import type { EntrySource } from '../journal/entry-source.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { RunState } from '../journal/state.ts';
 import { condorFiles } from '../pool/condor/condor-files.ts';
-import { eventLogSource } from '../pool/condor/event-log-source.ts';
+import { eventLogSource } from '../pool/condor/follow/event-log-source.ts';
 import { slurmFiles } from '../pool/slurm/slurm-files.ts';
 import { taskSource } from '../pool/slurm/task-source.ts';
 import { readPlan } from './read-plan.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
-import { agentCommand } from '../pool/local/agent-command.ts';
+import { agentCommand } from '../pool/agent-command.ts';
 import { startAgent } from '../pool/local/agent-process.ts';
 import type { Kill } from '../pool/local/leftovers.ts';
 import { localPoolFolder } from '../pool/local/local-pool-folder.ts';

@@ -18,8 +18,8 @@ import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { FetchEvent } from './fetch.ts';
 import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
-import { KeptConnections } from './kept-connections.ts';
-import { PartFile } from './part-file.ts';
+import { KeptConnections } from './http/kept-connections.ts';
+import { PartFile } from './sinks/part-file.ts';
 import type { Policy } from './policy.ts';
 
 const url = 'osdf:///ns/data.bin';

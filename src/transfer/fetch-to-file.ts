@@ -1,15 +1,15 @@
 import { Fault } from '../fault/fault.ts';
-import { alreadyThere } from './already-there.ts';
-import { askObject, type ServerDigest } from './digest.ts';
-import { earlierPart, type EarlierPart } from './earlier-part.ts';
+import { alreadyThere } from './sinks/already-there.ts';
+import { askObject, type ServerDigest } from './proof/digest.ts';
+import { earlierPart, type EarlierPart } from './sinks/earlier-part.ts';
 import type { Fetched, FetchOptions, Verified } from './fetch.ts';
-import { FileSink } from './file-sink.ts';
-import { PartFile } from './part-file.ts';
-import { JournalKeeper } from './journal-keeper.ts';
-import type { PartJournal } from './part-journal.ts';
-import type { BadRange } from './sink.ts';
+import { FileSink } from './sinks/file-sink.ts';
+import { PartFile } from './sinks/part-file.ts';
+import { JournalKeeper } from './sinks/journal-keeper.ts';
+import type { PartJournal } from './sinks/part-journal.ts';
+import type { BadRange } from './sinks/sink.ts';
 import { asStopped, settle, type Settings } from './settings.ts';
-import { Transfer } from './transfer.ts';
+import { Transfer } from './engine/transfer.ts';
 
 export interface FetchToFileOptions extends FetchOptions {
   /** Replace a target that holds something else. */

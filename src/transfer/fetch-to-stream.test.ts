@@ -13,11 +13,11 @@ import {
 } from '../../test/transfer/object-server.ts';
 import { fastClock } from '../../test/transfer/fast-clock.ts';
 import { systemClock } from '../base/clock.ts';
-import { makeCertificateAuthority } from '../base/x509.ts';
+import { makeCertificateAuthority } from '../mini/federation/x509.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
 import { fetchToStream } from './fetch-to-stream.ts';
-import type { Manifest } from './manifest.ts';
+import type { Manifest } from './proof/manifest.ts';
 import type { Policy } from './policy.ts';
 
 const url = 'osdf:///ns/data.bin';

@@ -1,12 +1,12 @@
 import { Fault } from '../fault/fault.ts';
-import { askObject, type ObjectFacts } from './digest.ts';
+import { askObject, type ObjectFacts } from './proof/digest.ts';
 import type { Fetched, FetchOptions, Verified } from './fetch.ts';
-import { hasher, type Algorithm, type Hasher } from './hasher.ts';
-import { OrderedSink, type Write } from './ordered-sink.ts';
-import { ProvenSink } from './proven-sink.ts';
+import { hasher, type Algorithm, type Hasher } from './proof/hasher.ts';
+import { OrderedSink, type Write } from './sinks/ordered-sink.ts';
+import { ProvenSink } from './sinks/proven-sink.ts';
 import { asStopped, settle, type Settings } from './settings.ts';
-import type { Sink } from './sink.ts';
-import { Transfer } from './transfer.ts';
+import type { Sink } from './sinks/sink.ts';
+import { Transfer } from './engine/transfer.ts';
 
 /**
  * Fetches an object and hands its bytes to `write` in order; a chunk is the engine's again when `write` returns

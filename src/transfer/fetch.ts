@@ -1,8 +1,8 @@
 import type { Clock } from '../base/clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
-import type { KeptConnections } from './kept-connections.ts';
-import type { Manifest } from './manifest.ts';
+import type { KeptConnections } from './http/kept-connections.ts';
+import type { Manifest } from './proof/manifest.ts';
 import type { Policy } from './policy.ts';
 
 /** How far the bytes were proven: by chunk hashes, by a whole-object digest, by their number, or not at all. */

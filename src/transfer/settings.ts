@@ -3,8 +3,8 @@ import { withoutSecrets } from '../base/without-secrets.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
-import type { KeptConnections } from './kept-connections.ts';
-import type { Manifest } from './manifest.ts';
+import type { KeptConnections } from './http/kept-connections.ts';
+import type { Manifest } from './proof/manifest.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 
 /** A fetch's options with every default filled in. */

@@ -59,7 +59,9 @@ test('of an arriving archive of archives every folder appears when it is whole, 
   const [first, second] = [inner('one'), inner('two')];
   const archive = tar({ name: 'n01.tar', data: first }, { name: 'n02.tar', data: second });
   const unpacker = openUnpacker({
-    ...{ name: 'all.tar', mode: 'nested', into },
+    name: 'all.tar',
+    mode: 'nested',
+    into,
     arriving: { stagedUnder: root, onPart: () => undefined },
   });
   await unpacker.write(archive.subarray(0, 2 * 512 + first.length + second.length - 1));

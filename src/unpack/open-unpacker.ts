@@ -1,15 +1,14 @@
 import { asFault, Fault } from '../fault/fault.ts';
 import type { ArchiveKind } from './archive-kind.ts';
 import { Budget, type Expected } from './budget.ts';
-import type { ByteSink, Waiting } from './byte-sink.ts';
+import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
 import { freeBytes } from './disk-fault.ts';
-import type { EntrySink } from './entry.ts';
+import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';
-import { usualLimits, type Limits } from './limits.ts';
+import { type Limits, usualLimits } from './limits.ts';
 import { NestedSink } from './nested-sink.ts';
 import { openReader, type Reader } from './open-reader.ts';
-import { PartSink } from './part-sink.ts';
 import type { SafePath } from './safe-path.ts';
 import { Staging } from './staging.ts';
 import type { Unpacked, Unpacker } from './unpacker.ts';
@@ -129,5 +128,41 @@ class ArchiveUnpacker implements Unpacker {
   /** The first failure is the one that is told, whatever is tried afterwards. */
   #fail(error: unknown): Fault {
     return (this.#failure ??= asFault(error));
+  }
+}
+
+/** Hands everything on, and tells of every file that is whole. */
+class PartSink implements EntrySink {
+  readonly #sink: EntrySink;
+  readonly #onPart: (part: SafePath) => void;
+  #file: SafePath | undefined;
+
+  constructor(sink: EntrySink, onPart: (part: SafePath) => void) {
+    this.#sink = sink;
+    this.#onPart = onPart;
+  }
+
+  begin(entry: FileEntry): void {
+    this.#sink.begin(entry);
+    this.#file = entry.path;
+  }
+
+  data(piece: Buffer): Waiting {
+    return this.#sink.data(piece);
+  }
+
+  end(): Waiting {
+    return andThen(this.#sink.end(), () => {
+      if (this.#file !== undefined) this.#onPart(this.#file);
+    });
+  }
+
+  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
+    this.#sink.place(entry);
+    if (entry.type === 'hardlink') this.#onPart(entry.path);
+  }
+
+  amend(path: SafePath, mode: number): void {
+    this.#sink.amend(path, mode);
   }
 }

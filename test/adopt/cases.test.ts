@@ -6,9 +6,9 @@ import type { Usage } from '../../src/adopt/evidence.ts';
 import type { Finding } from '../../src/adopt/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
-import { limitsOf } from '../../src/cli/adopt/limits-of.ts';
+import { limitsOf } from '../../src/cli/adopt/survey-file.ts';
 import type { ProfileName } from '../../src/job/spec.ts';
-import { condorProfiles } from '../../src/pool/condor/profiles.ts';
+import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Case {

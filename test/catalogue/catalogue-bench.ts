@@ -4,7 +4,7 @@ import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
 import type { Finding } from '../../src/check/finding.ts';
 import type { JobState } from '../../src/journal/state.ts';
-import type { Explanation } from '../../src/recovery/explanation.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { condorBench, type CondorBench } from '../condor/condor-bench.ts';
 import { ObjectBench } from '../objects/object-bench.ts';
 

@@ -24,7 +24,9 @@ test('run climbs the ladder while it watches; a failed rung queues nothing more,
   const bench = await condorBench(t, { 'updraft.toml': toml, 'train.sh': 'exit 3' });
   if (bench === undefined) return;
   const world = {
-    ...{ cwd: bench.folder, env: bench.env, pid: process.pid },
+    cwd: bench.folder,
+    env: bench.env,
+    pid: process.pid,
     kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
   };
   await assert.rejects(

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { Env } from '../../src/base/env.ts';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import type { JobState, RunState } from '../../src/journal/state.ts';
-import { condorProfiles } from '../../src/pool/condor/profiles.ts';
+import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';

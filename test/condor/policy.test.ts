@@ -7,13 +7,16 @@ import { promisify } from 'node:util';
 import { kindOfExit } from '../../src/recovery/answers.ts';
 import { decide, type EndedAttempt } from '../../src/recovery/decide.ts';
 import type { Policy } from '../../src/recovery/policy.ts';
-import { recoveryLines } from '../../src/pool/condor/recovery-lines.ts';
+import { recoveryLines } from '../../src/pool/condor/submit/recovery-lines.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const policy = (growsItself: boolean): Policy => ({
-  ...{ attempts: 5, avoid: 'site', growsItself },
-  ...{ memory: { asked: 1e9, most: 4e9 }, disk: { asked: 1e9, most: 1e9 } },
+  attempts: 5,
+  avoid: 'site',
+  growsItself,
+  memory: { asked: 1e9, most: 4e9 },
+  disk: { asked: 1e9, most: 1e9 },
   pace: { firstWait: 300, mostWait: 1000, atOnce: 2, letGo: 600 },
 });
 

@@ -28,7 +28,10 @@ test('a rehearsal on HTCondor vacates the job twice, and finds that the training
   let out = '';
   await assert.rejects(
     runCommand(rehearse, [], {
-      ...{ cwd: bench.folder, env: bench.env, pid: process.pid, out: (text: string) => void (out += text) },
+      cwd: bench.folder,
+      env: bench.env,
+      pid: process.pid,
+      out: (text: string) => void (out += text),
       kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
     }),
     /not proven: training resumed/,

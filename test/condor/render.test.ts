@@ -4,7 +4,12 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { adString, argumentsValue, environmentValue, literal } from '../../src/pool/condor/submit-text.ts';
+import {
+  adString,
+  argumentsValue,
+  environmentValue,
+  literal,
+} from '../../src/pool/condor/submit/submit-text.ts';
 import { condorBench, type CondorBench } from './condor-bench.ts';
 
 /** Attributes of the jobs that HTCondor's own condor_submit makes of a description. */

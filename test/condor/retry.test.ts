@@ -29,7 +29,9 @@ const failing =
 const mended = 'echo "mended"; cat ckpt/was > out.txt';
 
 const inBench = (bench: CondorBench) => ({
-  ...{ cwd: bench.folder, env: bench.env, pid: process.pid },
+  cwd: bench.folder,
+  env: bench.env,
+  pid: process.pid,
   kill: (pid: number, signal: NodeJS.Signals) => void process.kill(pid, signal),
 });
 const clusters = async (run: string): Promise<number[]> => {

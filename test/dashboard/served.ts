@@ -7,8 +7,8 @@ import type { RunSource } from '../../src/dashboard/run-source.ts';
 import { serveDashboard, type Dashboard } from '../../src/dashboard/serve-dashboard.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
-import { jobFigures, jobNotes, jobWord } from '../../src/cli/job-words.ts';
-import { latestAttempt, placeOf } from '../../src/cli/job-progress.ts';
+import { jobFigures, jobNotes, jobWord } from '../../src/cli/run-view/job-words.ts';
+import { latestAttempt, placeOf } from '../../src/cli/run-view/job-progress.ts';
 
 /** A job in the words of the command line. */
 export const tell = (job: JobState, now: number): JobWords => ({

@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
-import { enterRootScript } from '../../src/mini/pool/enter-root.ts';
+import { enterRootScript } from '../../src/mini/pool/pool.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -50,7 +50,9 @@ export async function sshServer(t: TestContext): Promise<SshServer | undefined> 
   });
   const env = await clientEnv(folder, (server.address() as AddressInfo).port);
   return {
-    ...{ env, cut, connections: () => connections },
+    env,
+    cut,
+    connections: () => connections,
     answer: (next) => {
       willing = next;
     },

@@ -5,12 +5,12 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
-import { makeImage } from '../condor/make-image.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
-import { enterWords } from '../../src/mini/pool/enter-root.ts';
+import { enterWords } from '../../src/mini/pool/pool.ts';
+import { makeImage } from '../condor/make-image.ts';
 import { testPool } from '../pool.ts';
-import { temporaryFolder } from '../temporary-folder.ts';
 import { runNames } from '../run-names.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
 

@@ -32,7 +32,12 @@ export function makeConda(
 ): CondaPackage {
   const stem = `${name}-${version}-${build}`;
   const index = {
-    ...{ name, version, build, depends, constrains, subdir },
+    name,
+    version,
+    build,
+    depends,
+    constrains,
+    subdir,
     // As conda-forge writes it: the last number of the build string, higher for GPU builds.
     build_number: Number(/_(\d+)$/.exec(build)?.[1] ?? 0),
     ...(subdir === 'noarch' ? { noarch: 'generic' } : { arch: 'x86_64', platform: 'linux' }),

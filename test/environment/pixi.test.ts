@@ -52,7 +52,9 @@ async function pixiBench(
   await writeFile(manifest, `${head}\n[dependencies]\npython = "3.12.*"\n${text}`);
   const where = { cwd: folder, env: { ...process.env, HOME: folder } };
   return {
-    ...{ folder, manifest, pixi },
+    folder,
+    manifest,
+    pixi,
     lock: () => readFile(path.join(folder, 'pixi.lock'), 'utf8'),
     run: (...words) => runCommand(env, words, where),
   };

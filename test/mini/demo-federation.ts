@@ -50,7 +50,10 @@ export async function ask(
     cut = (error as NodeJS.ErrnoException).code ?? String(error);
   }
   return {
-    ...{ status: response.statusCode ?? 0, headers: response.headers, trailers: response.trailers, cut },
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    trailers: response.trailers,
+    cut,
     body: Buffer.concat(parts),
   };
 }

@@ -25,8 +25,13 @@ test('of ten of the published jobs, one of each kind of trouble, as many succeed
   if ((await testPool(t)) === undefined) return;
   const expected = cutWorld(osgWorld(1), jobs).jobs.filter(({ row }) => row.outcome === 'success').length;
   const accounts = await runReplay({
-    ...{ jobs, seed: 1, scale: 2400, only: ['seed', 'updraft'], keep: false },
-    ...{ say: (line) => t.diagnostic(line), signal: t.signal },
+    jobs,
+    seed: 1,
+    scale: 2400,
+    only: ['seed', 'updraft'],
+    keep: false,
+    say: (line) => t.diagnostic(line),
+    signal: t.signal,
   });
   const [published, updraft] = ['as published', 'Updraft'].map((name) => accounts.get(name));
   assert.equal(published?.valid, expected);

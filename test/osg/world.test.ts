@@ -24,8 +24,14 @@ test('the replayed world has what the table of the published jobs has', () => {
       evictions: slots.filter(({ evictedAfter }) => evictedAfter !== undefined).length,
     },
     {
-      ...{ jobs: 100, stalls: 232, brokenAndReleased: 7, missing: 16 },
-      ...{ overTheLimit: 2, offline: 2, corrupted: 1, evictions: 5 },
+      jobs: 100,
+      stalls: 232,
+      brokenAndReleased: 7,
+      missing: 16,
+      overTheLimit: 2,
+      offline: 2,
+      corrupted: 1,
+      evictions: 5,
     },
   );
 });

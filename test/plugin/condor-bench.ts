@@ -93,7 +93,9 @@ export class CondorBench {
       transfer_executable: 'false',
       request_memory: '128',
       request_disk: '500MB',
-      ...{ log: 'log', output: 'out', error: 'err' },
+      log: 'log',
+      output: 'out',
+      error: 'err',
       ...description,
     };
     const lines = Object.entries(words).map((pair) => pair.join(' = '));

@@ -26,7 +26,8 @@ test('several files are brought at once, also with settings of others among the 
   const file = (name: string): string => path.join(folder, name);
   const more = { PluginData: new Ad({ Url: 'osdf:///not/me', list: [1, new Ad({ a: '][' })] }) };
   const { exit, ads, stderr } = await callPlugin({
-    ...{ folder, federation },
+    folder,
+    federation,
     requests: [
       { url: big, file: file('big.bin'), more },
       { url: small, file: 'here.txt' },
@@ -65,7 +66,10 @@ test('a cache that stalls costs its stall and nothing more, and is named among t
   const folder = await temporaryFolder(t);
   const requests = [{ url: big, file: path.join(folder, 'big.bin') }];
   const { exit, ads, stderr } = await callPlugin({
-    ...{ folder, federation, requests, env: { UPDRAFT_STALL_SECONDS: '1' } },
+    folder,
+    federation,
+    requests,
+    env: { UPDRAFT_STALL_SECONDS: '1' },
   });
   assert.equal(exit, 0, stderr);
   assert.ok(readFileSync(path.join(folder, 'big.bin')).equals(objects.big));

@@ -48,7 +48,10 @@ for (const [count, how] of [
     }));
     // The requests are written before the rest of the disk is taken.
     const { exit, ads, stderr } = await callPlugin({
-      ...{ folder, federation, requests, beforeStart: () => fill(folder) },
+      folder,
+      federation,
+      requests,
+      beforeStart: () => fill(folder),
     });
     assert.equal(exit, 11, stderr);
     assert.equal(ads.length, count);

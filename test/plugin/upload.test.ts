@@ -17,7 +17,10 @@ async function bench(t: TestContext) {
   });
   const send = (names: string[], env: Record<string, string> = {}, query = '') =>
     callPlugin({
-      ...{ folder, federation, upload: true, env: { _CONDOR_CREDS: path.join(folder, 'creds'), ...env } },
+      folder,
+      federation,
+      upload: true,
+      env: { _CONDOR_CREDS: path.join(folder, 'creds'), ...env },
       requests: names.map((name) => ({
         url: `osdf:///inbox/run/${name}${query}`,
         file: path.join(folder, name),

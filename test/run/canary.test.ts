@@ -35,7 +35,7 @@ test('a rung that fails is the last: the rest is never queued, and a good retry 
   const trainings = await bench.trainings();
   assert.deepEqual(
     [trainings.slice(0, 2), trainings.slice(2, 4).sort(), trainings[4]],
-    [...[['0', '0'], ['1', '2'], '3']],
+    [['0', '0'], ['1', '2'], '3'],
   );
 });
 

@@ -41,7 +41,11 @@ test('only the failed job is tried again, in the same run, with the mended scrip
   assert.deepEqual((await bench.runs()).length, 1);
   assert.deepEqual(
     state.jobs.map(({ outcome, attempts }) => [outcome, attempts.at(-1)?.attempt]),
-    [...[['success', 1]], ['success', 2], ['success', 1]],
+    [
+      ['success', 1],
+      ['success', 2],
+      ['success', 1],
+    ],
   );
   assert.equal((await bench.trainings()).filter((line) => line === 'again').length, 1);
   const nothing = await bench.updraft('retry');

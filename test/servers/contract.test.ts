@@ -67,7 +67,8 @@ const promises: Record<string, Promised> = {
     const setbacks: string[] = [];
     await source.cutOnce(8 * mib);
     const fetched = await fetchToFile(`${source.url}/cut.bin`, target, {
-      ...{ locator, sha256 },
+      locator,
+      sha256,
       onEvent: (event) => {
         if (event.kind === 'setback') setbacks.push(event.fault.message);
       },
@@ -83,7 +84,9 @@ const promises: Record<string, Promised> = {
     const setbacks: string[] = [];
     await source.stallOnce(8 * mib);
     const fetched = await fetchToFile(`${source.url}/silent.bin`, target, {
-      ...{ locator, sha256, policy: { stallSeconds: 2 } },
+      locator,
+      sha256,
+      policy: { stallSeconds: 2 },
       onEvent: (event) => {
         if (event.kind === 'setback') setbacks.push(event.fault.message);
       },
@@ -98,7 +101,9 @@ const promises: Record<string, Promised> = {
     const stop = new AbortController();
     await source.cutOnce(8 * mib);
     const first = fetchToFile(`${source.url}/stopped.bin`, target, {
-      ...{ locator, sha256, signal: stop.signal },
+      locator,
+      sha256,
+      signal: stop.signal,
       onEvent: (event) => {
         if (event.kind === 'setback') stop.abort();
       },

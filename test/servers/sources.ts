@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
-import { makeCertificateAuthority } from '../../src/base/x509.ts';
+import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
@@ -34,7 +34,9 @@ const miniFederation: Start = async (t) => {
   const federation = await startFederation({ namespaces: [{ prefix: '/demo', folder, public: true }] });
   t.after(() => federation.stop());
   return {
-    ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
+    folder,
+    url: 'osdf:///demo',
+    offers: { listing: true, digests: true },
     env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
     serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
     cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
@@ -56,13 +58,13 @@ const nginx: Start = async (t) => {
   t.after(() => server.stop());
   const proxy = await cuttingProxy(t, server.url);
   return {
-    ...{ folder, url: proxy.url, offers: { listing: false, digests: false } },
-    ...{
-      env: { SSL_CERT_FILE: ca },
-      serverUrl: server.httpUrl,
-      cutOnce: (bytes) => proxy.cutOnce(bytes),
-      stallOnce: (bytes) => proxy.stallOnce(bytes),
-    },
+    folder,
+    url: proxy.url,
+    offers: { listing: false, digests: false },
+    env: { SSL_CERT_FILE: ca },
+    serverUrl: server.httpUrl,
+    cutOnce: (bytes) => proxy.cutOnce(bytes),
+    stallOnce: (bytes) => proxy.stallOnce(bytes),
   };
 };
 
@@ -87,7 +89,9 @@ const xrootd: Start = async (t) => {
   t.after(() => federation.stop());
   const { discoveryHost, caFile } = federation;
   return {
-    ...{ folder, url: 'osdf:///demo', offers: { listing: true, digests: true } },
+    folder,
+    url: 'osdf:///demo',
+    offers: { listing: true, digests: true },
     env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
     serverUrl: `${cache.httpUrl}/demo`,
     cutOnce: (bytes) => proxy.cutOnce(bytes),

@@ -27,11 +27,14 @@ export async function startOrigin(file: string, folders: Folders): Promise<Xroot
 /** Starts XRootD as a caching proxy before an origin. */
 export async function startCache(file: string, folders: Folders, origin: string): Promise<XrootdServer> {
   return await start(file, folders, [
-    ...['xrootd.chksum max 2 md5 adler32', 'ofs.ckslib * libXrdPss.so'],
+    'xrootd.chksum max 2 md5 adler32',
+    'ofs.ckslib * libXrdPss.so',
     'ofs.osslib libXrdPss.so',
     'pss.cachelib libXrdPfc.so',
     `pss.origin ${origin}`,
-    ...['pfc.ram 1g', 'pfc.blocksize 256k', 'pfc.diskusage 0.90 0.95'],
+    'pfc.ram 1g',
+    'pfc.blocksize 256k',
+    'pfc.diskusage 0.90 0.95',
   ]);
 }
 

@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { openSync, closeSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import os from 'node:os';
@@ -10,7 +10,7 @@ import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
-import { enterRootScript, enterWords } from '../../src/mini/pool/enter-root.ts';
+import { enterRootScript, enterWords } from '../../src/mini/pool/pool.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
 import { poolRoot } from '../pool.ts';
 
@@ -81,16 +81,24 @@ function slurmConf([port = 0, ...nodePorts]: number[]): string {
   return [
     'ClusterName=test',
     'SlurmctldHost=localhost(127.0.0.1)',
-    ...[`SlurmUser=${user}`, `SlurmdUser=${user}`],
-    ...['AuthType=auth/slurm', 'CredType=auth/slurm', 'AuthInfo=use_client_ids'],
+    `SlurmUser=${user}`,
+    `SlurmdUser=${user}`,
+    'AuthType=auth/slurm',
+    'CredType=auth/slurm',
+    'AuthInfo=use_client_ids',
     `SlurmctldPort=${port}`,
-    ...['StateSaveLocation=/pool/state', 'SlurmdSpoolDir=/pool/spool/%n'],
-    ...['SlurmctldPidFile=/pool/slurmctld.pid', 'SlurmdPidFile=/pool/slurmd.%n.pid'],
-    ...['ProctrackType=proctrack/linuxproc', 'TaskPlugin=task/none'],
-    ...['SelectType=select/cons_tres', 'SelectTypeParameters=CR_CPU_Memory'],
+    'StateSaveLocation=/pool/state',
+    'SlurmdSpoolDir=/pool/spool/%n',
+    'SlurmctldPidFile=/pool/slurmctld.pid',
+    'SlurmdPidFile=/pool/slurmd.%n.pid',
+    'ProctrackType=proctrack/linuxproc',
+    'TaskPlugin=task/none',
+    'SelectType=select/cons_tres',
+    'SelectTypeParameters=CR_CPU_Memory',
     'SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0',
     // As on clusters that watch memory without cgroups: a job that takes too much is killed, all of it.
-    ...['JobAcctGatherType=jobacct_gather/linux', 'JobAcctGatherFrequency=1'],
+    'JobAcctGatherType=jobacct_gather/linux',
+    'JobAcctGatherFrequency=1',
     'JobAcctGatherParams=OverMemoryKill',
     'ReturnToService=2',
     // The nodes are on one machine, which has fewer CPUs than they say.

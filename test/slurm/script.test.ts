@@ -55,9 +55,16 @@ async function taskBench(
       cwd: folder,
       env: {
         PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
-        ...{ TMPDIR: folder, FAKE: folder, FAKE_EXIT: String(exit), FAKE_STATE: state },
-        ...{ SLURM_SUBMIT_DIR: folder, SLURM_ARRAY_JOB_ID: '7', SLURM_ARRAY_TASK_ID: '0' },
-        ...{ SLURMD_NODENAME: 'n1', SLURM_CPUS_PER_TASK: '1', ...env },
+        TMPDIR: folder,
+        FAKE: folder,
+        FAKE_EXIT: String(exit),
+        FAKE_STATE: state,
+        SLURM_SUBMIT_DIR: folder,
+        SLURM_ARRAY_JOB_ID: '7',
+        SLURM_ARRAY_TASK_ID: '0',
+        SLURMD_NODENAME: 'n1',
+        SLURM_CPUS_PER_TASK: '1',
+        ...env,
       },
     });
     const { entries, garbled } = await readJournal(path.join(folder, 'jobs/0000/slurm.jsonl'));

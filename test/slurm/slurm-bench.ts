@@ -57,7 +57,11 @@ export async function slurmBench(
   const tool: SlurmBench['tool'] = async (name, ...args) =>
     (await run(path.join(cluster.bin, name), args, { cwd: folder })).stdout.trim();
   return {
-    ...{ folder, scratch, pool, until: untilState, tool },
+    folder,
+    scratch,
+    pool,
+    until: untilState,
+    tool,
     finish: (of) => untilState(of, () => false),
     async left(name) {
       const deadline = systemClock.monotonic() + 300_000;

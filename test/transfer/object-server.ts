@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
-import type { Certificate } from '../../src/base/x509.ts';
+import type { Certificate } from '../../src/mini/federation/x509.ts';
 import type { LocateOptions, Locator, ObjectServer } from '../../src/federation/located.ts';
 
 /** One request as a server saw it. */

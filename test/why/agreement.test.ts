@@ -4,10 +4,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import type { LogEvent } from '../../src/eventlog/events.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
-import { explainStory } from '../../src/recovery/explain-story.ts';
-import { StoryFold } from '../../src/recovery/story-fold.ts';
+import { explainStory } from '../../src/why/explain-story.ts';
+import { StoryFold } from '../../src/history/story-fold.ts';
 import { osgLog } from '../../scripts/osg-log.ts';
-import { LogFold } from '../../src/report/log/log-fold.ts';
+import { LogFold } from '../../src/history/log-fold.ts';
 import { stamps } from '../eventlogs/plain.ts';
 import { eventLogs } from './render-log.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { explanationText } from '../../src/cli/why/explanation-text.ts';
-import type { Explanation } from '../../src/recovery/explanation.ts';
-import { groupExplanations } from '../../src/recovery/group-explanations.ts';
-import type { RunRules } from '../../src/recovery/what-is-done.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import { groupExplanations } from '../../src/why/group-explanations.ts';
+import type { RunRules } from '../../src/why/what-is-done.ts';
 import { explainText } from './render-log.ts';
 
 const event = (number: string, second: number, title: string, ...body: string[]): string =>
@@ -38,8 +38,11 @@ function only(log: string, rules?: RunRules): Explanation {
 
 const rules: RunRules = {
   policy: {
-    ...{ attempts: 3, avoid: 'site', growsItself: true },
-    ...{ memory: { asked: 1, most: 1 }, disk: { asked: 1, most: 1 } },
+    attempts: 3,
+    avoid: 'site',
+    growsItself: true,
+    memory: { asked: 1, most: 1 },
+    disk: { asked: 1, most: 1 },
     pace: { firstWait: 120, mostWait: 3600, atOnce: 2, letGo: 600 },
   },
   file: 'condor/job.sub',

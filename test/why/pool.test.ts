@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
-import type { Explanation } from '../../src/recovery/explanation.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { condorBench, onlyJob } from '../condor/condor-bench.ts';
 

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { explanationText } from '../../src/cli/why/explanation-text.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
-import { explainStory } from '../../src/recovery/explain-story.ts';
-import type { Explanation } from '../../src/recovery/explanation.ts';
-import { StoryFold } from '../../src/recovery/story-fold.ts';
-import type { RunRules } from '../../src/recovery/what-is-done.ts';
+import { explainStory } from '../../src/why/explain-story.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import { StoryFold } from '../../src/history/story-fold.ts';
+import type { RunRules } from '../../src/why/what-is-done.ts';
 import { stamps } from '../eventlogs/plain.ts';
 
 export const eventLogs = path.join(import.meta.dirname, '../eventlogs');

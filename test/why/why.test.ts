@@ -3,7 +3,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import * as why from '../../src/cli/commands/why.ts';
 import { Fault } from '../../src/fault/fault.ts';
-import type { Explanation } from '../../src/recovery/explanation.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { runCommand } from '../cli/run-command.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { eventLogs } from './render-log.ts';

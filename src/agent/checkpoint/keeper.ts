@@ -5,7 +5,7 @@ import { sandboxFiles } from '../../job/layout.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import { recordOf } from '../../journal/record-of.ts';
 import type { Attempt } from '../attempt.ts';
-import { attemptProcesses } from '../processes.ts';
+import { attemptProcesses } from '../training/processes.ts';
 import { diskFull } from '../scratch.ts';
 import { lookAt, type FolderLook } from './folder-look.ts';
 import { bytesOf, isWhole } from './generation.ts';

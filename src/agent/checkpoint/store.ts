@@ -1,14 +1,21 @@
-import { mkdir, rename } from 'node:fs/promises';
+import { mkdir, rename, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../../base/is-gone.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { syncFolder } from '../../base/sync-folder.ts';
+import { Fault } from '../../fault/fault.ts';
+import { formatSize } from '../../job/units.ts';
 import type { FolderLook } from './folder-look.ts';
-import { bytesOf, findGenerations, isWhole, type Generation, type Whole } from './generation.ts';
+import { bytesOf, findGenerations, type Generation, isWhole, type Whole } from './generation.ts';
 import { copyKept, hashKept, linkKept } from './keep-file.ts';
-import { assertRoom } from './room.ts';
-import { keptName, makeRecord, writeRecord } from './record.ts';
-import type { About, CheckpointRecord, KeptFile } from './record.ts';
+import {
+  type About,
+  type CheckpointRecord,
+  type KeptFile,
+  keptName,
+  makeRecord,
+  writeRecord,
+} from './record.ts';
 
 /** How much is kept. */
 export interface Keep {
@@ -150,4 +157,36 @@ export class CheckpointStore {
     for (const { folder } of all) if (!kept.some((one) => one.folder === folder)) removeTree(folder);
     this.#unusable.clear();
   }
+}
+
+/**
+ * Throws a Fault with the figures when what must be copied does not fit on the disk of the store. Kept checkpoints make
+ * room, the oldest first, but never the latest.
+ */
+async function assertRoom(
+  store: string,
+  from: string,
+  copied: number[],
+  kept: readonly Whole[],
+  isLast: boolean,
+): Promise<void> {
+  const isSameDisk = (await stat(store)).dev === (await stat(from)).dev;
+  const need = isLast && isSameDisk ? 0 : copied.reduce((sum, bytes) => sum + bytes, 0);
+  const older = kept.slice(1);
+  while (need > (await freeBytes(store)) && older.length > 0) removeTree(older.pop()?.folder ?? '');
+  const free = await freeBytes(store);
+  if (need > free) throw noRoom(store, need, free);
+}
+
+function noRoom(store: string, need: number, free: number): Fault {
+  return new Fault(
+    'disk-full',
+    `the checkpoint needs ${formatSize(need)}, and the disk of ${store} has ${formatSize(free)} free; the one before it stays`,
+    { fix: 'ask for more `disk` in [resources], or let the training save less', about: store },
+  );
+}
+
+async function freeBytes(folder: string): Promise<number> {
+  const { bavail, bsize } = await statfs(folder);
+  return bavail * bsize;
 }

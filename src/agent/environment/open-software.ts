@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { formatDuration } from '../../job/units.ts';
 import type { Order } from '../../job/job.ts';
-import type { Note } from '../notes.ts';
-import { openSharedNotes } from '../open-shared-notes.ts';
+import type { Note } from '../notes/notes.ts';
+import { openSharedNotes } from '../notes/open-shared-notes.ts';
 import { makeScratch } from '../scratch.ts';
 import type { World } from '../world.ts';
 import { bringEnvironment } from './bring-environment.ts';

@@ -7,7 +7,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { openUnpacker } from '../../unpack/open-unpacker.ts';
-import { releaseMemory } from '../release-memory.ts';
+import { releaseMemory } from '../data/release-memory.ts';
 import type { Done, Endpoint } from './outcome.ts';
 import type { TransferRequest } from './requests.ts';
 import type { TransferWorld } from './transfer-world.ts';

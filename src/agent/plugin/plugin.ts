@@ -1,11 +1,16 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
-import { KeptConnections } from '../../transfer/kept-connections.ts';
-import { stallPolicy } from '../stall-policy.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { putObject } from '../../federation/put-object.ts';
+import { statObject } from '../../federation/stat-object.ts';
+import { KeptConnections } from '../../transfer/http/kept-connections.ts';
+import { stallPolicy } from '../data/stall-policy.ts';
 import type { World } from '../world.ts';
-import { describePlugin } from './describe-plugin.ts';
 import { download } from './download.ts';
 import { errorCodeOf } from './error-codes.ts';
 import { OutFile } from './out-file.ts';
@@ -17,7 +22,6 @@ import { writeReport } from './report.ts';
 import { readRequests, type TransferRequest } from './requests.ts';
 import type { ResultContext } from './result-ad.ts';
 import type { TransferWorld } from './transfer-world.ts';
-import { upload } from './upload.ts';
 
 /** How HTCondor, and the retry policies that pools build on it, read a plugin's end. */
 const exits = { success: 0, final: 1, noReport: 3, retryable: 11 };
@@ -71,7 +75,11 @@ async function transferRequests(
 ): Promise<Outcome[]> {
   const now = world.clock.now();
   const failed = (request: TransferRequest, thrown: unknown): Outcome => ({
-    ...{ request, result: asFault(thrown), startedAt: now, endedAt: world.clock.now(), endpoints: [] },
+    request,
+    result: asFault(thrown),
+    startedAt: now,
+    endedAt: world.clock.now(),
+    endpoints: [],
   });
   let requests: TransferRequest[];
   try {
@@ -148,3 +156,70 @@ function exitOf(outcomes: readonly Outcome[]): number {
   if (faults.length === 0) return exits.success;
   return faults.every((fault) => errorCodeOf(fault).retryable) ? exits.retryable : exits.final;
 }
+
+/** What HTCondor asks of every plugin it finds: what it can do, in old ClassAd syntax. */
+function describePlugin(version: string): string {
+  return [
+    'MultipleFileSupport = true',
+    'PluginType = "FileTransfer"',
+    `PluginVersion = "${version}"`,
+    'ProtocolVersion = 2',
+    'SupportedMethods = "osdf,pelican,stash"',
+    `UpdraftPluginVersion = "${version}"`,
+    'StartdAttrs = "UpdraftPluginVersion"',
+    '',
+  ].join('\n');
+}
+
+/** Sends one file. An object that is there already is left alone, and is a success if it is the very file. */
+async function upload(
+  { url, file }: TransferRequest,
+  world: TransferWorld,
+  endpoints: Endpoint[],
+): Promise<Done> {
+  const { env, cwd, clock, signal, locator: federation } = world;
+  const source = path.resolve(cwd, file);
+  refuseQuery(url, world);
+  try {
+    const overwrite = env['UPDRAFT_OVERWRITE'] === '1';
+    const { bytes, verified, server } = await putObject(source, url, { federation, signal, overwrite });
+    endpoints.push({ server, bytes, endedAt: clock.now() });
+    return { bytes, verified };
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind !== 'usage') throw error;
+    const same = await alreadySent(source, url, world);
+    if (same === undefined) throw mayNotReplace(error);
+    return same;
+  }
+}
+
+function refuseQuery(url: string, { env }: TransferWorld): void {
+  const parsed = parseObjectUrl(url, env);
+  if (parsed.kind !== 'federated' || (!parsed.recursive && parsed.pack === undefined)) return;
+  const what = parsed.recursive ? 'recursive' : 'pack';
+  throw new Fault('url-invalid', `${parsed.text}: uploads with '${what}' are not supported`, {
+    about: parsed.text,
+    fix: `take '${what}' out of the URL: HTCondor sends the files of a folder one by one`,
+  });
+}
+
+/** An attempt that was cut off after its upload comes by again with the same file. */
+async function alreadySent(source: string, url: string, world: TransferWorld): Promise<Done | undefined> {
+  const { locator: federation, signal } = world;
+  const { size, digests } = await statObject(url, { federation, signal, direct: true, digest: true });
+  const { size: bytes } = await stat(source);
+  if (size !== bytes || digests.md5 === undefined || digests.md5 !== (await md5Of(source))) return undefined;
+  return { bytes, verified: 'digest' };
+}
+
+async function md5Of(file: string): Promise<string> {
+  const hash = createHash('md5');
+  for await (const chunk of createReadStream(file, { highWaterMark: 1 << 20 })) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+const mayNotReplace = ({ message, about = '' }: Fault): Fault =>
+  new Fault('usage', `${message} and is not this file`, {
+    about,
+    fix: 'choose another output_destination for each job, or set UPDRAFT_OVERWRITE=1 in its `environment`',
+  });

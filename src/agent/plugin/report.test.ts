@@ -13,7 +13,10 @@ import { writeReport } from './report.ts';
 const context = { direction: 'download', version: '1.2.3', place: { host: 'h', site: 'S' } } as const;
 const outcome = (url: string, result: Outcome['result']): Outcome => ({
   request: { url, file: `/s/${path.basename(url)}` },
-  ...{ result, startedAt: 1000, endedAt: 3500, endpoints: [] },
+  result,
+  startedAt: 1000,
+  endedAt: 3500,
+  endpoints: [],
 });
 const good = outcome('osdf:///d/good', { bytes: 7, verified: 'digest' });
 const stalled = outcome('osdf:///d/stalled', new Fault('transfer-stalled', 'no byte\ncame'));

@@ -1,6 +1,6 @@
 import { Fault } from '../../fault/fault.ts';
-import { askProgram, type ProgramAnswer } from '../ask-program.ts';
-import { trainingEnv } from '../training-env.ts';
+import { askProgram, type ProgramAnswer } from '../machine/ask-program.ts';
+import { trainingEnv } from '../training/training-env.ts';
 import type { Check, Finding } from './finding.ts';
 
 /** A Python on a cold disk takes its time; the GPUs a fraction of a second each. */

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { givenGpus, parseGpus, type SmiAnswer } from '../nvidia-smi.ts';
-import { judgeClock } from './check-clock.ts';
-import { judgeRoom } from './check-disk.ts';
-import { judgeGpus } from './check-gpus.ts';
+import { givenGpus, parseGpus, type SmiAnswer } from '../machine/nvidia-smi.ts';
 import { judgeTorch } from './check-torch.ts';
+import { judgeClock, judgeGpus, judgeRoom } from './test-machine.ts';
 
 const listing = `0, GPU-8c1f4a2b-11, NVIDIA A100-SXM4-80GB, 97
 1, GPU-77aa01cd-22, NVIDIA A100-SXM4-80GB, [N/A]

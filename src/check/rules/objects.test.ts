@@ -5,7 +5,11 @@ import { findAll } from '../finding.ts';
 import { objectRules } from './objects.ts';
 
 const cache = (n: number, more: Partial<ServerFact> = {}): ServerFact => ({
-  ...{ host: `cache-${n}:8443`, kind: 'cache', status: 200, bytes: 100, digests: { md5: 'aa' } },
+  host: `cache-${n}:8443`,
+  kind: 'cache',
+  status: 200,
+  bytes: 100,
+  digests: { md5: 'aa' },
   ...more,
 });
 const origin = (more: Partial<ServerFact> = {}): ServerFact => ({
@@ -17,14 +21,12 @@ const origin = (more: Partial<ServerFact> = {}): ServerFact => ({
 function found(servers: ServerFact[], more: Partial<ObjectFact> = {}) {
   const place = { file: 'updraft.toml', line: 9 };
   const object: ObjectFact = {
-    ...{
-      label: 'data.train',
-      url: 'osdf:///a/b/train.tar',
-      place,
-      servers,
-      declared: { bytes: 100 },
-      isProven: true,
-    },
+    label: 'data.train',
+    url: 'osdf:///a/b/train.tar',
+    place,
+    servers,
+    declared: { bytes: 100 },
+    isProven: true,
     ...more,
   };
   return findAll(objectRules, { objects: [object] });

@@ -11,7 +11,7 @@ import type { LogReport } from '../../report/log/log-report.ts';
 import { readRunState } from '../../run/run-states.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';
-import { adoptedPlan } from './adopted-plan.ts';
+import { adoptedPlan } from './submit-adopted.ts';
 
 const description = `executable = run.sh
 output = logs/$(Cluster).$(Process).out

@@ -6,7 +6,7 @@ import type { Env } from '../../base/env.ts';
 import { runFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { isAdopted } from '../../pool/condor/is-adopted.ts';
+import { isAdopted } from '../../pool/condor/follow/is-adopted.ts';
 import { readPlan } from '../../run/read-plan.ts';
 
 export type PrintedFile =
@@ -29,7 +29,10 @@ export async function printedFile(
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const submitted = entries.find((entry) => entry.kind === 'submitted');
   const { queues } = parseSubmit(text, {
-    ...{ file, cwd: folder, env, mostJobs: Number(job) + 1 },
+    file,
+    cwd: folder,
+    env,
+    mostJobs: Number(job) + 1,
     cluster: submitted?.cluster,
     include: (name) => includedText(path.resolve(folder, name)),
   });

@@ -1,22 +1,24 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { Evidence } from '../../adopt/evidence.ts';
+import { argumentWords } from '../../adopt/argument-words.ts';
+import { type Evidence, listOf } from '../../adopt/evidence.ts';
+import { parseQuantity } from '../../adopt/quantity.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
+import { makePlan, type Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { CondorTools } from '../../pool/condor/condor-tools.ts';
-import { pluginScript } from '../../pool/condor/launcher.ts';
-import { agentExecutable, placePackedAgent } from '../../pool/condor/packed-agent.ts';
-import { askCondorOnce } from '../../pool/condor/submit-once.ts';
+import { askCondorOnce } from '../../pool/condor/submit/submit-once.ts';
+import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
+import { pluginScript } from '../../pool/launcher.ts';
+import { agentExecutable, placePackedAgent } from '../../pool/packed-agent.ts';
 import { SubmitRefused } from '../../pool/request-once.ts';
 import { createRun, newRunName, whileCreating } from '../../run/create-run.ts';
 import { findEarlier } from '../../run/find-earlier.ts';
 import type { Cli } from '../cli.ts';
 import { additions } from './additions.ts';
-import { adoptedPlan } from './adopted-plan.ts';
 
 export interface AdoptedRun {
   run: string;
@@ -161,4 +163,59 @@ function assertCountable(file: string, { submission }: Evidence): void {
       about: file,
     },
   );
+}
+
+/** What a submit description asks for in the words of a job file, so that its run is shown like any other. */
+export function adoptedPlan(file: string, { submission }: Evidence): Plan {
+  const commands = submission.queues[0]?.jobs[0]?.commands ?? {};
+  const jobs = submission.queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
+  const bytes = (name: string, unit: 'k' | 'm'): number | undefined =>
+    parseQuantity(commands[name] ?? '', unit)?.bytes;
+  const retries = Number(commands['max_retries'] ?? 0);
+  return makePlan({
+    file,
+    folder: path.dirname(file),
+    files: [],
+    spec: {
+      name: nameOf(file),
+      train: {
+        command: commandOf(commands),
+        files: [],
+        outputs: listOf(commands['transfer_output_files']),
+        env: {},
+      },
+      data: [],
+      environment: { python: [] },
+      resources: {
+        cpus: countOf(commands['request_cpus'], 1),
+        gpus: countOf(commands['request_gpus'], 0),
+        memoryBytes: bytes('request_memory', 'm') ?? 128 * 2 ** 20,
+        diskBytes: bytes('request_disk', 'k') ?? 'auto',
+      },
+      run: {
+        jobs: Math.max(1, jobs),
+        matrix: {},
+        pool: 'condor',
+        attempts: Number.isInteger(retries) ? retries + 1 : 1,
+      },
+      recovery: { avoid: 'none' },
+    },
+  });
+}
+
+const nameOf = (file: string): string =>
+  path
+    .parse(file)
+    .name.replaceAll(/[^A-Za-z0-9_.]+/g, '-')
+    .replace(/^[-.]+/, '') || 'adopted';
+
+function commandOf(commands: Record<string, string>): string {
+  const words = [commands['executable'] ?? '', ...argumentWords(commands['arguments'] ?? '')];
+  return words.map(shellQuote).join(' ');
+}
+
+/** A number that HTCondor would compute is taken for the default: it is only shown. */
+function countOf(text: string | undefined, otherwise: number): number {
+  const value = Number(text ?? otherwise);
+  return Number.isInteger(value) && value >= 0 ? value : otherwise;
 }

@@ -1,11 +1,11 @@
 import type { Evidence, Usage } from '../../adopt/evidence.ts';
+import type { PoolLimits } from '../../adopt/pool-limits.ts';
 import { survey } from '../../adopt/survey.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { CondorTools } from '../../pool/condor/condor-tools.ts';
-import { findCustoms } from '../../pool/condor/find-profile.ts';
-import { condorProfiles } from '../../pool/condor/profiles.ts';
+import { findCustoms } from '../../pool/condor/submit/find-profile.ts';
+import { condorProfiles, type Profile } from '../../pool/condor/submit/profiles.ts';
+import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
 import type { Cli } from '../cli.ts';
-import { limitsOf } from './limits-of.ts';
 
 /** Surveys a submit description by the version and the customs of this access point, or those of the pool that is named. */
 export async function surveyFile(
@@ -27,4 +27,27 @@ export async function surveyFile(
     ...(version === undefined ? {} : { version: [major, minor, patch] }),
     ...(usage === undefined ? {} : { usage }),
   });
+}
+
+/** What access points commonly allow: a profile that knows better says so. */
+const usualInputBytes = 5000 * 2 ** 20;
+const usualAdviceBytes = 1e9;
+
+/** The limits of a profile that a submit description can break. */
+export function limitsOf({
+  title,
+  nativeInputBytes,
+  nativeFileBytes,
+  wantsProject,
+  durations,
+  durationAttribute,
+}: Profile): PoolLimits {
+  return {
+    title,
+    inputBytes: nativeInputBytes ?? usualInputBytes,
+    adviseBytes: nativeFileBytes ?? usualAdviceBytes,
+    wantsProject,
+    durationCategories:
+      durationAttribute === 'JobDurationCategory' ? (durations ?? []).map(({ name }) => name) : [],
+  };
 }

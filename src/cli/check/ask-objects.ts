@@ -103,9 +103,13 @@ async function askOne(
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
     const object: ObjectFact = {
-      ...{ label, url, place, servers, isProven },
+      label,
+      url,
+      place,
+      servers,
+      isProven,
       ...(isFolder === undefined ? {} : { isFolder }),
-      ...{ declared: { ...proof.declared, ...declared } },
+      declared: { ...proof.declared, ...declared },
       ...(proof.problem === undefined ? {} : { manifestProblem: proof.problem }),
     };
     if (servers.every(({ status }) => status === undefined))

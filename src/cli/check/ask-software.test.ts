@@ -22,7 +22,13 @@ async function ask(t: TestContext, script: string, more: Partial<SoftwareQuestio
   } as unknown as Cli;
   const uses = { tools: [use('cat'), use('no-such-tool')], modules: [], pythons: [] };
   const question: SoftwareQuestion = {
-    ...{ image: 'x.sif', folder, isPacked: false, isHere: false, declared: [], wantCuda: false, uses },
+    image: 'x.sif',
+    folder,
+    isPacked: false,
+    isHere: false,
+    declared: [],
+    wantCuda: false,
+    uses,
     ...more,
   };
   return await askSoftware(cli, question, timeoutMs);

@@ -1,23 +1,22 @@
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
-import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
-import type { Code } from '../../check/code/code.ts';
+import type { Code, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
-import { usesOf, type Use, type Uses } from '../../check/code/uses.ts';
+import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
+import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import type { Plan } from '../../job/plan.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
-import { askSlots } from '../../pool/condor/ask-slots.ts';
-import { CondorTools } from '../../pool/condor/condor-tools.ts';
+import { askSlots } from '../../pool/condor/tools/ask-slots.ts';
+import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { askNodes } from '../../pool/slurm/ask-nodes.ts';
 import { SlurmTools } from '../../pool/slurm/slurm-tools.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { notChecked, reasonOf, withoutTokens, type Gathered, type Told } from './gathered.ts';
-import { readTexts } from './read-texts.ts';
+import { type Gathered, notChecked, reasonOf, type Told, withoutTokens } from './gathered.ts';
 import { sizesOf, withSizes } from './with-sizes.ts';
 
 /** What a check found, what it looked at, and what it could not. */
@@ -58,7 +57,13 @@ export async function checkPlan(
   const sizes = sizesOf(objects.facts.objects);
   const sized = withSizes(plan, sizes);
   const findings = checkFacts({
-    ...{ plan: sized, where, customs, image: sent, code, uses, now: cli.clock.now() },
+    plan: sized,
+    where,
+    customs,
+    image: sent,
+    code,
+    uses,
+    now: cli.clock.now(),
     fetchedImageBytes: sizes.get(imageLabel) ?? 0,
     ...objects.facts,
     slots: slots.facts,
@@ -149,4 +154,22 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
     cli.signal.throwIfAborted();
     return notChecked(undefined, 'machines of the pool', reasonOf(error));
   }
+}
+
+/** Larger than any script that people write by hand. */
+const mostBytes = 1 << 20;
+const mostFiles = 2000;
+
+/** The text files among those sent along; what is large or binary is no code. */
+async function readTexts(
+  folder: string,
+  files: readonly { path: string; bytes: number }[],
+): Promise<SentText[]> {
+  const texts: SentText[] = [];
+  for (const { path: file, bytes } of files.slice(0, mostFiles)) {
+    if (bytes > mostBytes) continue;
+    const content = await readFile(path.join(folder, file)).catch(() => undefined);
+    if (content !== undefined && !content.includes(0)) texts.push({ file, text: content.toString('utf8') });
+  }
+  return texts;
 }

@@ -1,21 +1,32 @@
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { batches, type Batch, type Evidence } from '../../adopt/evidence.ts';
+import { argumentWords } from '../../adopt/argument-words.ts';
+import {
+  attributeOf,
+  type Batch,
+  batches,
+  type Evidence,
+  isUrl,
+  listOf,
+  placeOf,
+  valueOf,
+} from '../../adopt/evidence.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
-import type { Code } from '../../check/code/code.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import type { Code, CommandText, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
-import { usesOf, type Uses } from '../../check/code/uses.ts';
-import { findAll, ordered, type Finding } from '../../check/finding.ts';
+import { type Uses, usesOf } from '../../check/code/uses.ts';
+import { findAll, type Finding, ordered } from '../../check/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
-import { askObjects } from './ask-objects.ts';
+import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
+import { type Looked, type Told, type Unchecked, withoutTokens } from './gathered.ts';
 import { sizesByUrl } from './with-sizes.ts';
-import { commandOf, imageOf, objectsOf, sentTexts } from './submit-file-inputs.ts';
-import { withoutTokens, type Looked, type Told, type Unchecked } from './gathered.ts';
 
 /** What a check of a submit description found. */
 export interface CheckedFile extends Told {
@@ -71,7 +82,12 @@ const softwareOf = (
   image: string | undefined,
 ): SoftwareQuestion => ({
   image: image ?? all.map(imageOf).find((one) => one !== undefined),
-  ...{ folder: path.dirname(file), isPacked: false, isHere: false, declared: [], wantCuda: false, uses },
+  folder: path.dirname(file),
+  isPacked: false,
+  isHere: false,
+  declared: [],
+  wantCuda: false,
+  uses,
 });
 
 const accepted = ({ accepted: yes, version = '' }: CondorAnswer): Looked[] =>
@@ -93,3 +109,67 @@ function pythonDownloads(code: Code): Finding[] {
     'bring it as an input (transfer_input_files, an osdf:/// URL when it is large) and read it from there';
   return found.map((finding) => ({ ...finding, fix }));
 }
+
+const mostScriptBytes = 1 << 20;
+
+/** What a queue statement runs, as a shell would write it. */
+function commandOf(batch: Batch): CommandText[] {
+  const program = valueOf(batch, 'executable');
+  if (program === undefined) return [];
+  const words = [path.posix.basename(program), ...wordsOf(valueOf(batch, 'arguments') ?? '')];
+  return [{ text: words.map(shellQuote).join(' '), place: placeOf(batch, 'executable') }];
+}
+
+/** Quoting that HTCondor refuses is the lint's to tell. */
+function wordsOf(text: string): string[] {
+  try {
+    return argumentWords(text);
+  } catch {
+    return [];
+  }
+}
+
+/** The scripts that travel with the job; they arrive under their bare names. */
+async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentText[]> {
+  const names = all.flatMap((batch) => [
+    valueOf(batch, 'executable') ?? '',
+    ...listOf(valueOf(batch, 'transfer_input_files')).filter((name) => !isUrl(name)),
+  ]);
+  const texts: SentText[] = [];
+  for (const name of new Set(names.filter((one) => one !== ''))) {
+    const content = await readFile(path.resolve(folder, name)).catch(() => undefined);
+    if (content === undefined || content.length > mostScriptBytes || content.includes(0)) continue;
+    texts.push({ file: path.posix.basename(name), text: content.toString('utf8') });
+  }
+  return texts;
+}
+
+/** Every URL that some job brings along, and its image. */
+function objectsOf(all: readonly Batch[]): AskedObject[] {
+  const found = new Map<string, AskedObject>();
+  const inputs = all.flatMap(({ queue }) =>
+    queue.jobs.flatMap((job) => {
+      const batch = { queue, job };
+      return listOf(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
+    }),
+  );
+  for (const batch of all) {
+    const url = imageOf(batch);
+    const place = placeOf(batch, 'container_image', 'MY.SingularityImage');
+    if (url !== undefined && isObject(url))
+      found.set(url, { label: 'image', url, place, declared: {}, isProven: true });
+  }
+  for (const { batch, url } of inputs)
+    if (isObject(url))
+      found.set(url, {
+        label: 'input',
+        url,
+        declared: {},
+        isProven: true,
+        place: placeOf(batch, 'transfer_input_files'),
+      });
+  return [...found.values()];
+}
+
+const imageOf = (batch: Batch): string | undefined =>
+  valueOf(batch, 'container_image') ?? attributeOf(batch, 'SingularityImage')?.replaceAll('"', '');

@@ -4,14 +4,12 @@ import type { Finding } from '../../check/finding.ts';
 import { checkText, countFindings } from './check-text.ts';
 
 const finding = (more: Partial<Finding>): Finding => ({
-  ...{
-    rule: 'tool-missing',
-    level: 'error',
-    message: '`wget` is not there',
-    fix: 'add it',
-    file: 'run.sh',
-    line: 2,
-  },
+  rule: 'tool-missing',
+  level: 'error',
+  message: '`wget` is not there',
+  fix: 'add it',
+  file: 'run.sh',
+  line: 2,
   ...more,
 });
 const report = (findings: Finding[], columns = 80): string =>

@@ -14,7 +14,7 @@ import { reportText } from '../adopt/report-text.ts';
 import { surveyFile } from '../adopt/survey-file.ts';
 import { plannedRun, submitAdopted, type AdoptedRun } from '../adopt/submit-adopted.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { ToldFault } from '../told-fault.ts';
 
 interface Options {

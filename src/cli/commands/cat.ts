@@ -31,7 +31,10 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   const { tokenFile } = options;
   for (const url of urls) {
     const access: FetchOptions = {
-      ...{ locator, clock: cli.clock, signal: cli.signal, policy: promptPolicy },
+      locator,
+      clock: cli.clock,
+      signal: cli.signal,
+      policy: promptPolicy,
       ...(tokenFile === undefined ? {} : { tokenFile }),
     };
     const told = new Set<string>();

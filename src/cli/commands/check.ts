@@ -15,9 +15,9 @@ import {
   layersOf,
   type JobFileOptions,
 } from '../job-file-argument.ts';
-import { counted } from '../counted.ts';
-import { headline, sentBytes } from '../plan-text.ts';
-import { nextCommands } from '../next-commands.ts';
+import { counted } from '../text/counted.ts';
+import { headline, sentBytes } from '../submit/plan-text.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { ToldFault } from '../told-fault.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
@@ -102,7 +102,9 @@ function answer({ plan, findings, looked, unchecked }: Checked, ok: boolean): Re
     files: plan.files.length,
     data: plan.data.length,
     planHash: plan.planHash,
-    ...{ findings, looked, unchecked },
+    findings,
+    looked,
+    unchecked,
   };
 }
 

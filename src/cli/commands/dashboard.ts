@@ -25,11 +25,11 @@ import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
-import { whileLooking } from '../current-state.ts';
+import { whileLooking } from '../run-view/current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
-import { latestAttempt, placeOf } from '../job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from '../job-words.ts';
-import { nextCommands } from '../next-commands.ts';
+import { latestAttempt, placeOf } from '../run-view/job-progress.ts';
+import { jobFigures, jobNotes, jobWord } from '../run-view/job-words.ts';
+import { nextCommands } from '../text/next-commands.ts';
 
 interface Options {
   port?: number;

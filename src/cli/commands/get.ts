@@ -2,7 +2,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { unpackModes } from '../../job/spec.ts';
-import { KeptConnections } from '../../transfer/kept-connections.ts';
+import { KeptConnections } from '../../transfer/http/kept-connections.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
@@ -11,7 +11,7 @@ import { listItems, readWords } from '../object/get-items.ts';
 import { isUrl } from '../object/object-name.ts';
 import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { Fault } from '../../fault/fault.ts';
 import { openFederation } from '../object/cli-patience.ts';
 

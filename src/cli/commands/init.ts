@@ -8,8 +8,8 @@ import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileWord } from '../job-file-argument.ts';
-import { jobTemplates, starterPlaces, templateText } from '../job-templates.ts';
-import { nextCommands } from '../next-commands.ts';
+import { jobTemplates, starterPlaces, templateText } from '../submit/job-templates.ts';
+import { nextCommands } from '../text/next-commands.ts';
 
 interface InitOptions {
   template?: string;

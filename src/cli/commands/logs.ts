@@ -8,11 +8,11 @@ import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
-import { whileLooking } from '../current-state.ts';
+import { whileLooking } from '../run-view/current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
-import { showLogs } from '../show-logs.ts';
+import { showLogs } from '../run-view/show-logs.ts';
 import { readRunState } from '../../run/run-states.ts';
 
 interface Options {

@@ -12,8 +12,8 @@ import {
   layersOf,
   type JobFileOptions,
 } from '../job-file-argument.ts';
-import { planText } from '../plan-text.ts';
-import { nextCommands } from '../next-commands.ts';
+import { planText } from '../submit/plan-text.ts';
+import { nextCommands } from '../text/next-commands.ts';
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command.argument(...jobFileArgument))

@@ -8,7 +8,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
 import { listUploads, type PutItem } from '../object/put-items.ts';
-import { counted } from '../counted.ts';
+import { counted } from '../text/counted.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { openFederation } from '../object/cli-patience.ts';

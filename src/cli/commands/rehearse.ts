@@ -17,7 +17,7 @@ import {
   layersOf,
   type JobFileOptions,
 } from '../job-file-argument.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { ToldFault } from '../told-fault.ts';
 
 interface Options extends JobFileOptions {

@@ -4,13 +4,13 @@ import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { retryRun, type Retried } from '../../run/retry-run.ts';
 import type { Cli } from '../cli.ts';
-import { currentState } from '../current-state.ts';
+import { currentState } from '../run-view/current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { planRetry, type PlannedRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
 import { retryText } from '../retry/retry-text.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
-import { durationOption, sizeOption } from '../size-options.ts';
+import { durationOption, sizeOption } from '../submit/size-options.ts';
 
 interface Options {
   memory?: number;
@@ -123,7 +123,12 @@ const asJson = ({
   isMet,
   explanation: { cause, title, because },
 }: PlannedRetry): object => ({
-  ...{ job, lack, cause, title, because, mustChange: what },
+  job,
+  lack,
+  cause,
+  title,
+  because,
+  mustChange: what,
   ...(isMet === undefined ? {} : { changeIsMade: isMet }),
 });
 

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
-import { openShell } from '../../pool/condor/open-shell.ts';
-import { softwareFile } from '../../pool/condor/prepare-software.ts';
+import { openShell } from '../../pool/condor/tools/open-shell.ts';
+import { softwareFile } from '../../pool/condor/submit/prepare-software.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, layersOf, type JobFileOptions } from '../job-file-argument.ts';
 

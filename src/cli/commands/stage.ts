@@ -12,13 +12,13 @@ import { shuffleSamples } from '../../stage/shuffle-samples.ts';
 import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { stateFolder } from '../mini/state-folder.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { Board, boardMode } from '../object/board.ts';
 import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageNames, type StageNames } from '../object/stage-names.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
-import { counted } from '../counted.ts';
+import { counted } from '../text/counted.ts';
 import { openFederation } from '../object/cli-patience.ts';
 
 interface Options {
@@ -66,7 +66,11 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   const board = new Board(cli, boardMode(cli, options), 0);
   const { tokenFile, manifests, json } = options;
   const staging: Staging = {
-    ...{ cli, board, url, scratch, federation: openFederation(cli) },
+    cli,
+    board,
+    url,
+    scratch,
+    federation: openFederation(cli),
     record: await StagedRecord.open(recordFile(cli, dataset.path, url)),
     ...(tokenFile === undefined ? {} : { tokenFile }),
     ...(manifests === undefined ? {} : { manifests: path.resolve(cli.cwd, manifests) }),

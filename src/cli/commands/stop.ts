@@ -6,11 +6,11 @@ import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
-import { currentState, whileLooking } from '../current-state.ts';
+import { currentState, whileLooking } from '../run-view/current-state.ts';
 import { findRun } from '../find-run.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
-import { tellTrouble } from '../tell-trouble.ts';
+import { tellTrouble } from '../run-view/tell-trouble.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 
 interface Options {

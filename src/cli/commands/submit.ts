@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { canaryOption } from '../canary-option.ts';
+import { canaryOption } from '../submit/canary-option.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
-import { submitPlan } from '../submit-plan.ts';
-import { tellSubmitted } from '../tell-submitted.ts';
+import { submitPlan } from '../submit/submit-plan.ts';
+import { tellSubmitted } from '../submit/tell-submitted.ts';
 
 interface Options extends JobFileOptions {
   new?: true;

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { assertSucceeded, failureCommands } from '../after-failure.ts';
+import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
-import { nextCommands } from '../next-commands.ts';
-import { tellUnsupervised } from '../tell-unsupervised.ts';
-import { watchRun } from '../watch-run.ts';
+import { nextCommands } from '../text/next-commands.ts';
+import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
+import { watchRun } from '../run-view/watch-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 
 export function configure(command: Command, cli: Cli): void {

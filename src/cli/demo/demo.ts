@@ -1,22 +1,25 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { access, copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
+import { findPython, type PythonTried } from '../../environment/find-python.ts';
+import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
-import { startFederation, type MiniFederation } from '../../mini/federation/federation.ts';
+import { type MiniFederation, startFederation } from '../../mini/federation/federation.ts';
 import { runReport } from '../../report/log/read-run.ts';
 import { runText } from '../../report/log/run-text.ts';
 import { requestStop } from '../../run/request-stop.ts';
-import type { Cli } from '../cli.ts';
-import { nextCommands } from '../next-commands.ts';
-import { planText } from '../plan-text.ts';
-import { textPage } from '../report/report-words.ts';
-import { submitPlan } from '../submit-plan.ts';
-import { assertSucceeded } from '../after-failure.ts';
-import { watchToEnd } from '../watch-to-end.ts';
-import { demoFolder } from './demo-folder.ts';
-import { progressLine } from './progress-line.ts';
-import { ensureTorch } from './torch.ts';
 import { readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import { aptInstall, type Machine, mayInstall } from '../debian.ts';
+import { textPage } from '../report/report-words.ts';
+import { assertSucceeded } from '../run-view/after-failure.ts';
+import { watchToEnd } from '../run-view/watch-to-end.ts';
+import { planText } from '../submit/plan-text.ts';
+import { submitPlan } from '../submit/submit-plan.ts';
+import { nextCommands } from '../text/next-commands.ts';
+import { progressLine } from './progress-line.ts';
 
 /** A real training, end to end: synthetic CIFAR-10 in the real format, through a local federation, on this machine. */
 export async function demo(cli: Cli): Promise<void> {
@@ -79,3 +82,61 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
     ],
   ]);
 }
+
+const debianPackages = ['python3-torch', 'python3-torchvision'];
+const modules = ['torch', 'torchvision', 'numpy'];
+
+/** An interpreter with PyTorch: the one that is there, or Debian's, installed now where we may. */
+export async function ensureTorch(machine: Machine): Promise<string> {
+  const before = await findPython(modules, machine.env, { signal: machine.signal });
+  if (before.found !== undefined) return before.found;
+  if (!(await mayInstall(machine))) throw missing(before.tried);
+  await aptInstall(machine, debianPackages, 'PyTorch is missing');
+  const after = await findPython(modules, machine.env, { signal: machine.signal });
+  if (after.found === undefined) throw missing(after.tried);
+  return after.found;
+}
+
+function missing(tried: PythonTried[]): Fault {
+  const list = tried.map(({ path, lacks }) => `\n    ${path} lacks ${lacks}`).join('');
+  const what = `no Python here can import torch and torchvision${list || ' (there is no python3)'}`;
+  return new Fault('self-test-failed', what, {
+    fix: `as root on Debian or Ubuntu: apt-get install ${debianPackages.join(' ')}; elsewhere: python3 -m pip install torch torchvision numpy`,
+  });
+}
+
+const run = promisify(execFile);
+const example = path.join(import.meta.dirname, '../../../examples/cifar10');
+const sent = ['updraft.toml', 'train.py', 'check_model.py'];
+
+/** Where the demo's data lies, and under which prefix the local federation publishes it. */
+interface DemoFolder {
+  /** A project of the user's to play with: job file and scripts. */
+  project: string;
+  published: string;
+  prefix: string;
+}
+
+/** Lays out the example and makes its synthetic data, unless a demo before did. */
+async function demoFolder(parent: string, python: string, signal: AbortSignal): Promise<DemoFolder> {
+  const project = path.join(parent, 'updraft-demo');
+  const published = path.join(project, 'published');
+  await mkdir(published, { recursive: true });
+  for (const name of sent)
+    if (!(await exists(path.join(project, name))))
+      await copyFile(path.join(example, name), path.join(project, name));
+  const archive = path.join(published, 'cifar-10-python.tar.gz');
+  if (!(await exists(archive))) {
+    await run(python, [path.join(example, 'make_data.py'), `${archive}.part`, '--images-per-batch', '1000'], {
+      signal,
+    });
+    await rename(`${archive}.part`, archive);
+  }
+  return { project, published, prefix: '/updraft/demo' };
+}
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );

@@ -1,5 +1,8 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { refuseSources } from '../../environment/from-source.ts';
 import { hashName } from '../../environment/hash-name.ts';
@@ -10,16 +13,15 @@ import { declaredCuda } from '../../environment/pixi-manifest.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../next-commands.ts';
-import { hashFile } from './hash-file.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { runTool } from './run-tool.ts';
 import {
+  type Choice,
   chosenWords,
   environmentLines,
   fileStem,
   openWorkspace,
   withChoice,
-  type Choice,
 } from './workspace.ts';
 
 interface Options extends Choice {
@@ -147,3 +149,21 @@ Examples:
 
 Exit codes: 0 written; 2 a recipe differs and --force is missing; 3 the manifest or the lock is wrong; 4 apptainer is not
 here; 116 building failed.`;
+
+/** Size and SHA-256 of a file. */
+async function hashFile(file: string, signal: AbortSignal): Promise<{ sha256: string; bytes: number }> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  await pipeline(
+    createReadStream(file, { highWaterMark: 1 << 20 }),
+    async function* (pieces: AsyncIterable<Buffer>) {
+      for await (const piece of pieces) {
+        bytes += piece.length;
+        yield piece;
+      }
+    },
+    hash,
+    { signal },
+  );
+  return { sha256: hash.digest('hex'), bytes };
+}

@@ -7,8 +7,8 @@ import { notLocked } from '../../environment/lock-mismatches.ts';
 import { needProgram } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../next-commands.ts';
-import { counted } from '../counted.ts';
+import { nextCommands } from '../text/next-commands.ts';
+import { counted } from '../text/counted.ts';
 import { runTool } from './run-tool.ts';
 import { manifestOf, openWorkspace } from './workspace.ts';
 

@@ -15,8 +15,8 @@ import { needProgram, packWords } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../next-commands.ts';
-import { counted } from '../counted.ts';
+import { nextCommands } from '../text/next-commands.ts';
+import { counted } from '../text/counted.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
 import {

@@ -9,7 +9,7 @@ import { describeLocked, type Workspace } from '../../environment/load-workspace
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { archiveText, factsText } from './facts-text.ts';
 import { chosenWords, openWorkspace } from './workspace.ts';
 

@@ -12,7 +12,7 @@ import { describe } from '../../stage/data-files.ts';
 import { StagedRecord } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { stateFolder } from '../mini/state-folder.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { Board, boardMode } from '../object/board.ts';
 import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
@@ -59,7 +59,11 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   try {
     const object = await stageObject(
       {
-        ...{ cli, board, url, scratch, federation: openFederation(cli) },
+        cli,
+        board,
+        url,
+        scratch,
+        federation: openFederation(cli),
         record: await StagedRecord.open(recordFile(cli, file, url)),
         ...(options.tokenFile === undefined ? {} : { tokenFile: options.tokenFile }),
         nameOf: (_, sha8) => hashName(file, sha8),

@@ -5,10 +5,9 @@ import type { ServerCounters } from '../../mini/federation/counters.ts';
 import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../counted.ts';
-import { runningFederation } from './federation-state.ts';
-import { stateFolder } from './state-folder.ts';
+import { counted } from '../text/counted.ts';
 import { publicState, showFederation } from './federation-text.ts';
+import { stateFolder } from './state-folder.ts';
 
 interface Options {
   state?: string;
@@ -96,4 +95,14 @@ async function ask(state: KeptState, method: string, where: string, body?: objec
   } catch (error) {
     throw new Fault('usage', error instanceof Error ? error.message : String(error), { cause: error });
   }
+}
+
+/** The running federation of this state folder, or a fault that says how to start one. */
+async function runningFederation(cli: Cli, given: string | undefined): Promise<KeptState> {
+  const folder = stateFolder(cli, 'mini-federation', given);
+  const state = await findKept(folder);
+  if (state !== undefined) return state;
+  throw new Fault('servers-unreachable', `no mini federation is running (its state would be in ${folder})`, {
+    fix: 'updraft mini federation up --publish /demo=FOLDER --detach',
+  });
 }

@@ -1,13 +1,12 @@
 import { spawn } from 'node:child_process';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
 import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
 import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
 import type { Cli } from '../cli.ts';
-import { stateFolder } from './state-folder.ts';
 import { showFederation } from './federation-text.ts';
-import { readPublished, type Published } from './published-folders.ts';
+import { stateFolder } from './state-folder.ts';
 
 export interface UpOptions {
   publish?: string[];
@@ -79,7 +78,9 @@ async function detach(
     ...otherWords(options),
   ];
   const child = spawn(program, [...leading, ...words], {
-    ...{ detached: true, cwd: folder, stdio: ['ignore', log.fd, log.fd] as const },
+    detached: true,
+    cwd: folder,
+    stdio: ['ignore', log.fd, log.fd] as const,
   });
   try {
     const ended = new Promise<'ended'>((resolve) => {
@@ -104,7 +105,8 @@ async function detach(
 
 function publishWords(published: Published[]): string[] {
   return published.flatMap(({ prefix, folder, public: open, writable }) => [
-    ...['--publish', `${prefix}=${folder}`],
+    '--publish',
+    `${prefix}=${folder}`,
     ...(open ? [] : ['--token-for', prefix]),
     ...(writable ? ['--writable', prefix] : []),
   ]);
@@ -138,4 +140,53 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+/** A folder to publish, as the command line said it. */
+interface Published {
+  prefix: string;
+  folder: string;
+  public: boolean;
+  writable: boolean;
+}
+
+interface Words {
+  publish?: string[];
+  tokenFor?: string[];
+  writable?: string[];
+}
+
+/** Reads `--publish /prefix=FOLDER`, `--token-for /prefix` and `--writable /prefix`, and checks them against each other. */
+async function readPublished(cwd: string, words: Words): Promise<Published[]> {
+  const { publish = [], tokenFor = [], writable = [] } = words;
+  if (publish.length === 0)
+    throw new Fault('usage', 'nothing to publish', { fix: 'say what to serve, as in --publish /demo=data' });
+  const folders = new Map<string, string>();
+  for (const word of publish) {
+    const [prefix, folder] = await readFolder(cwd, word);
+    if (folders.has(prefix)) throw new Fault('usage', `${prefix} is published twice`);
+    folders.set(prefix, folder);
+  }
+  for (const [option, prefixes] of Object.entries({ '--token-for': tokenFor, '--writable': writable }))
+    for (const prefix of prefixes)
+      if (!folders.has(prefix))
+        throw new Fault('usage', `${option} ${prefix}: no --publish ${prefix}=FOLDER goes with it`);
+  return [...folders].map(([prefix, folder]) => ({
+    prefix,
+    folder,
+    public: !tokenFor.includes(prefix),
+    writable: writable.includes(prefix),
+  }));
+}
+
+async function readFolder(cwd: string, word: string): Promise<[string, string]> {
+  const [, prefix, given] = /^((?:\/[\w.~-]+)+)=(.+)$/s.exec(word) ?? [];
+  if (prefix === undefined || given === undefined || /^\/(api|\.well-known)(\/|$)|\/\.\.?(\/|$)/.test(prefix))
+    throw new Fault('usage', `--publish ${word}: it is written /prefix=FOLDER`, {
+      fix: '--publish /demo=data',
+    });
+  const folder = path.resolve(cwd, given);
+  const info = await stat(folder).catch(() => undefined);
+  if (info?.isDirectory() === true) return [prefix, folder];
+  throw new Fault('usage', `--publish ${word}: ${folder} is not a folder`);
 }

@@ -13,7 +13,7 @@ import { sites } from '../../mini/pool/sites.ts';
 import type { Cli } from '../cli.ts';
 import { aptInstall, mayInstall } from '../debian.ts';
 import { progressLine } from '../demo/progress-line.ts';
-import { nextCommands } from '../next-commands.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { miniPoolHome } from './with-mini-pool.ts';
 
 interface Options {

@@ -1,6 +1,6 @@
 import { clip, pad } from '../../base/text-table.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
-import type { Glyphs } from '../glyphs.ts';
+import type { Glyphs } from '../text/glyphs.ts';
 
 /** One transfer under way. */
 export interface Work {

@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import type { Cli } from '../cli.ts';
-import { glyphsFor } from '../glyphs.ts';
+import { glyphsFor } from '../text/glyphs.ts';
 import { barLines, showRate, type Tally, type Work } from './bars.ts';
 import { formatSize } from '../../job/units.ts';
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { findProgram } from '../../base/find-program.ts';
 import type { Plan } from '../../job/plan.ts';
-import { keptImage } from '../../pool/local/image-command.ts';
+import { keptImage } from '../../pool/image-command.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from './board.ts';
 import { openFederation } from './cli-patience.ts';

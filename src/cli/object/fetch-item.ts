@@ -6,7 +6,7 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import type { KeptConnections } from '../../transfer/kept-connections.ts';
+import type { KeptConnections } from '../../transfer/http/kept-connections.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Unpacked } from '../../unpack/unpacker.ts';
 import type { Cli } from '../cli.ts';
@@ -66,7 +66,9 @@ export async function fetchItem(
 function withFix(url: string, fault: Fault): Fault {
   if (fault.fix === undefined && fault.message.includes('(is_directory'))
     return new Fault(fault.kind, fault.message, {
-      ...{ fix: `it is a folder: updraft get --recursive ${shellQuote(url)}`, about: url, cause: fault },
+      fix: `it is a folder: updraft get --recursive ${shellQuote(url)}`,
+      about: url,
+      cause: fault,
     });
   if (fault.kind !== 'object-missing' || fault.fix !== undefined || !url.includes('/')) return fault;
   const folder = url.slice(0, url.lastIndexOf('/'));

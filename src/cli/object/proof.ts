@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
-import { parseManifest, type Manifest } from '../../transfer/manifest.ts';
+import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
 import { isUrl } from './object-name.ts';
 

@@ -8,7 +8,7 @@ import type { Seal } from '../../stage/manifest-maker.ts';
 import { fingerprint, type Shard } from '../../stage/plan-shards.ts';
 import type { StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import { sealFile, writeShard } from '../../stage/write-shard.ts';
-import { withoutKey } from '../../transfer/manifest.ts';
+import { withoutKey } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
 import type { Board } from './board.ts';
 import { below } from './object-name.ts';

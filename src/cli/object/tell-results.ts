@@ -5,7 +5,7 @@ import type { FaultKind } from '../../fault/kinds.ts';
 import { withoutSecrets } from '../../base/without-secrets.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../counted.ts';
+import { counted } from '../text/counted.ts';
 import { ToldFault } from '../told-fault.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 import type { Board } from './board.ts';

@@ -12,7 +12,7 @@ import { sections, type Section } from '../../report/log/sections.ts';
 import { seedSections } from '../../report/log/seed-sections.ts';
 import { seedView } from '../../report/log/seed-view.ts';
 import type { Cli } from '../cli.ts';
-import { glyphsFor } from '../glyphs.ts';
+import { glyphsFor } from '../text/glyphs.ts';
 
 /** How a report is to be shown. */
 export interface ReportForm {

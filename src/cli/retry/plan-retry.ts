@@ -2,8 +2,8 @@ import type { PlannedFile } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
 import { roundPlan } from '../../pool/round-plan.ts';
-import type { Explanation } from '../../recovery/explanation.ts';
-import { whatMustChange, type Need } from '../../recovery/what-must-change.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
+import { whatMustChange, type Need } from '../../why/what-must-change.ts';
 import { changedFiles, filesNow } from '../../run/files-now.ts';
 import { findJob } from '../../run/find-job.ts';
 import { lackingJobs, type Lack } from '../../run/retry-run.ts';
@@ -50,7 +50,9 @@ export async function planRetry(
   const changed = changedFiles(plan.files, files);
   const { memoryBytes, diskBytes, timeSeconds } = wish.change;
   const changes = {
-    ...{ memory: memoryBytes !== undefined, disk: diskBytes !== undefined, time: timeSeconds !== undefined },
+    memory: memoryBytes !== undefined,
+    disk: diskBytes !== undefined,
+    time: timeSeconds !== undefined,
     files: { changed, used: wish.withNewFiles, areSent: plan.files.length > 0 },
   };
   const jobs = lacking.map(({ job }) => job);

@@ -1,5 +1,5 @@
 import { printable } from '../../base/printable.ts';
-import { jobList } from '../job-list.ts';
+import { jobList } from '../run-view/job-list.ts';
 import { wrap } from '../why/wrap.ts';
 import type { PlannedRetry, RetryPlan } from './plan-retry.ts';
 

@@ -2,10 +2,10 @@ import path from 'node:path';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import { printable } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Explanation } from '../../recovery/explanation.ts';
-import { explainStory } from '../../recovery/explain-story.ts';
-import type { JobStory } from '../../recovery/job-story.ts';
-import { StoryFold } from '../../recovery/story-fold.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
+import { explainStory } from '../../why/explain-story.ts';
+import type { JobStory } from '../../diagnosis/job-story.ts';
+import { StoryFold } from '../../history/story-fold.ts';
 
 /** Explains the jobs of a bare event log; with a word (`12.3`, or `12` for a cluster), only those. */
 export async function explainLog(

@@ -1,29 +1,27 @@
-import { stat } from 'node:fs/promises';
+import { readdir, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
+import { causeTitle } from '../../diagnosis/causes.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
+import type { JobStory } from '../../diagnosis/job-story.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
+import { StoryFold } from '../../history/story-fold.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { writtenPolicy } from '../../pool/condor/policy-file.ts';
-import { RunClusters } from '../../pool/condor/run-clusters.ts';
+import { RunClusters } from '../../pool/condor/follow/run-clusters.ts';
+import { writtenPolicy } from '../../pool/condor/submit/policy-file.ts';
 import { localPolicy } from '../../pool/local/local-policy.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
 import { taskJournal } from '../../pool/slurm/slurm-files.ts';
-import { causeTitle } from '../../recovery/causes.ts';
 import { decide, type Decision } from '../../recovery/decide.ts';
 import { historyOf } from '../../recovery/history-of.ts';
-import { explainRunJob, type FiledEntry } from '../../recovery/explain-run-job.ts';
-import { explainStory } from '../../recovery/explain-story.ts';
-import type { Explanation } from '../../recovery/explanation.ts';
-import type { JobStory } from '../../recovery/job-story.ts';
-import { StoryFold } from '../../recovery/story-fold.ts';
-import type { RunRules } from '../../recovery/what-is-done.ts';
 import { readPlan } from '../../run/read-plan.ts';
-import { explainKeptBack } from './explain-kept-back.ts';
-import { readInputNames } from './input-names.ts';
+import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
+import { explainStory } from '../../why/explain-story.ts';
+import type { RunRules } from '../../why/what-is-done.ts';
 
 /** Journals read at once. */
 const readAtOnce = 32;
@@ -124,7 +122,10 @@ const neverQueued = ({ id, status }: JobState): Explanation =>
 
 /** The rest of a cluster that was removed before HTCondor had put all of it into the queue. */
 const removedBefore = (job: string): Explanation => ({
-  ...{ job, standing: 'removed', cause: 'user', title: 'it was removed before it was in the queue' },
+  job,
+  standing: 'removed',
+  cause: 'user',
+  title: 'it was removed before it was in the queue',
   because: [
     'HTCondor puts the jobs of a large run into its queue as others leave; this one’s turn never came.',
   ],
@@ -134,7 +135,10 @@ const removedBefore = (job: string): Explanation => ({
 });
 
 const notYetQueued = (job: string): Explanation => ({
-  ...{ job, standing: 'waiting', cause: 'waits-for-slot', title: causeTitle('waits-for-slot') },
+  job,
+  standing: 'waiting',
+  cause: 'waits-for-slot',
+  title: causeTitle('waits-for-slot'),
   because: [
     'HTCondor’s log has nothing of it yet: it is not in the queue, or waits until others have left it.',
   ],
@@ -152,4 +156,64 @@ function nameOf(id: string): [cluster: number, proc: number] {
 async function runRules(folder: string): Promise<RunRules | undefined> {
   const policy = await writtenPolicy(folder);
   return policy === undefined ? undefined : { policy, file: condorFiles.submit };
+}
+
+/**
+ * HTCondor is given files under links in the run's folder and speaks of those; people know the files by the names they
+ * gave them. Gives what puts the one for the other in a sentence.
+ */
+async function readInputNames(folder: string): Promise<(said: string) => string> {
+  const inputs = path.join(folder, condorFiles.inputs);
+  const names = await readdir(inputs).catch(() => []);
+  const links = await Promise.all(
+    names.map(async (name) => {
+      const file = await readlink(path.join(inputs, name)).catch(() => undefined);
+      return file === undefined ? [] : [[name, file] as const];
+    }),
+  );
+  // The longest first: one name may be the beginning of another.
+  const known = links.flat().sort(([one], [other]) => other.length - one.length);
+  return (said) =>
+    known.reduce((text, [name, file]) => {
+      const spellings = [path.join(inputs, name), `${condorFiles.inputs}/${name}`];
+      return spellings.reduce((words, spelling) => words.replaceAll(spelling, () => file), text);
+    }, said);
+}
+
+/** A job that waits for its canaries. */
+function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explanation {
+  const ahead = jobs.filter(({ isKeptBack }) => !isKeptBack);
+  const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
+  const named = bad
+    .map(({ id }) => id)
+    .slice(0, 8)
+    .join(', ');
+  return {
+    job,
+    standing: 'waiting',
+    cause: 'waits-for-slot',
+    title:
+      bad.length > 0
+        ? 'it is kept back: a job that went ahead failed'
+        : 'it is kept back until those before it are done',
+    because: [
+      bad.length > 0
+        ? `It was not queued, because ${named} of the ${ahead.length} jobs that went ahead ended without a valid result.`
+        : `It is queued when all ${ahead.length} jobs that went ahead have a valid result.`,
+    ],
+    evidence: [],
+    doing: [
+      endedAt !== undefined
+        ? 'Nothing: the run stopped at its canary.'
+        : pool === 'local'
+          ? 'The supervisor of the run goes on by itself.'
+          : '`updraft run` goes on by itself while it watches; otherwise nobody does.',
+    ],
+    advice:
+      bad.length > 0
+        ? [
+            `See why with \`updraft why\` and ${bad[0]?.id ?? ''}, then \`updraft retry\`: when that is good, this one follows.`,
+          ]
+        : ['`updraft submit` with the folder of the run goes on with it.'],
+  };
 }

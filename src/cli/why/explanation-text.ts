@@ -1,4 +1,4 @@
-import type { Evidence, Explanation } from '../../recovery/explanation.ts';
+import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
 import { wrap } from './wrap.ts';
 
 /** Wide enough for a sentence, narrow enough for the eye. */

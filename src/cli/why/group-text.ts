@@ -1,5 +1,5 @@
-import type { ExplainedGroup } from '../../recovery/group-explanations.ts';
-import { jobList } from '../job-list.ts';
+import type { ExplainedGroup } from '../../why/group-explanations.ts';
+import { jobList } from '../run-view/job-list.ts';
 import { wrap } from './wrap.ts';
 
 /** Groups of jobs, each with its cause and an example's account. */

@@ -6,7 +6,10 @@ import type { StoredObject } from './stored-object.ts';
 
 function objectOf(bytes: Buffer): StoredObject {
   return {
-    ...{ size: bytes.length, etag: '"x"', modified: new Date(0), age: undefined },
+    size: bytes.length,
+    etag: '"x"',
+    modified: new Date(0),
+    age: undefined,
     read: (buffer, position) => Promise.resolve(bytes.copy(buffer, 0, position)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

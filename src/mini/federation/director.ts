@@ -30,8 +30,10 @@ export function makeDirector(
     if (exchange === undefined || (await answerTrouble(exchange)) || answerPages(exchange, directory)) return;
     if (exchange.method === 'OPTIONS') {
       response.writeHead(200, {
-        ...{ 'Access-Control-Allow-Origin': '*', 'Access-Control-Allow-Headers': 'Authorization, Range' },
-        ...{ 'Access-Control-Allow-Methods': 'GET, HEAD, PUT, PROPFIND, OPTIONS', 'Content-Length': 0 },
+        'Access-Control-Allow-Origin': '*',
+        'Access-Control-Allow-Headers': 'Authorization, Range',
+        'Access-Control-Allow-Methods': 'GET, HEAD, PUT, PROPFIND, OPTIONS',
+        'Content-Length': 0,
       });
       response.end();
       return;
@@ -163,12 +165,11 @@ function answerPages(exchange: Exchange, directory: Directory): boolean {
 
 function answerDiscovery({ response, server }: Exchange): void {
   const document = {
-    ...{
-      discovery_endpoint: server.url,
-      director_endpoint: server.url,
-      director_advertise_endpoints: [server.url],
-    },
-    ...{ namespace_registration_endpoint: server.url, broker_endpoint: server.url },
+    discovery_endpoint: server.url,
+    director_endpoint: server.url,
+    director_advertise_endpoints: [server.url],
+    namespace_registration_endpoint: server.url,
+    broker_endpoint: server.url,
     jwks_uri: `${server.url}/.well-known/issuer.jwks`,
   };
   answerJson(response, 200, document, {
@@ -183,7 +184,9 @@ function federationKeys({ namespaces }: Ground): object {
 function describeNamespace(namespace: Namespace, { origin }: Directory): object {
   const { prefix, listings, writable, issuer } = namespace;
   return {
-    ...{ path: prefix, requireToken: !namespace.public, collectionsURL: listings ? origin.url : '' },
+    path: prefix,
+    requireToken: !namespace.public,
+    collectionsURL: listings ? origin.url : '',
     capabilities: {
       PublicReads: namespace.public,
       Reads: true,

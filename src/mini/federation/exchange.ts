@@ -57,7 +57,12 @@ export function openExchange(
   const job = request.headers['x-pelican-jobid'];
   return {
     asked: { server: server.name, object: objectPath, job: typeof job === 'string' ? job : undefined },
-    ...{ ground, server, request, response, path: objectPath, query: url.searchParams },
+    ground,
+    server,
+    request,
+    response,
+    path: objectPath,
+    query: url.searchParams,
     method: request.method ?? 'GET',
     token: bearerToken(request, url.searchParams),
     signal: AbortSignal.any([gone.signal, ground.signal]),

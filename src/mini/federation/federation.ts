@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock, type Clock } from '../../base/clock.ts';
-import { makeCertificateAuthority } from '../../base/x509.ts';
+import { makeCertificateAuthority } from './x509.ts';
 import { Counters } from './counters.ts';
 import type { Ground } from './exchange.ts';
 import type { TokenOptions } from './issuer.ts';
@@ -63,7 +63,10 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
   const halt = new AbortController();
   const byName = new Map<string, WebServer>();
   const ground: Ground = {
-    ...{ clock, namespaces, counters: new Counters(), signal: halt.signal },
+    clock,
+    namespaces,
+    counters: new Counters(),
+    signal: halt.signal,
     trouble: new Trouble(
       clock,
       () => [...byName.keys()],
@@ -121,8 +124,12 @@ async function readNamespaces(options: NamespaceOptions[]): Promise<Namespace[]>
       if (info?.isDirectory() !== true)
         throw new Error(`${each.folder} cannot be published: it is not a folder`);
       return {
-        ...{ prefix: normalisePrefix(each.prefix), folder, public: each.public, issuer: undefined },
-        ...{ writable: each.writable === true, listings: each.listings !== false },
+        prefix: normalisePrefix(each.prefix),
+        folder,
+        public: each.public,
+        issuer: undefined,
+        writable: each.writable === true,
+        listings: each.listings !== false,
       };
     }),
   );

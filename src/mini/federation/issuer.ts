@@ -35,9 +35,15 @@ export class Issuer {
     const now = Math.floor(this.#clock.now() / 1000);
     const life = options.expiresInSeconds ?? 1200;
     const claims = {
-      ...{ 'wlcg.ver': '1.0', iss: this.url, sub: options.subject ?? 'updraft', jti: randomUUID() },
-      ...{ aud: 'https://wlcg.cern.ch/jwt/v1/any', scope: options.scope ?? 'storage.read:/' },
-      ...{ iat: now + Math.min(0, life), nbf: now + Math.min(0, life), exp: now + life },
+      'wlcg.ver': '1.0',
+      iss: this.url,
+      sub: options.subject ?? 'updraft',
+      jti: randomUUID(),
+      aud: 'https://wlcg.cern.ch/jwt/v1/any',
+      scope: options.scope ?? 'storage.read:/',
+      iat: now + Math.min(0, life),
+      nbf: now + Math.min(0, life),
+      exp: now + life,
     };
     const text = `${part({ alg: 'ES256', typ: 'JWT', kid: this.#keyId })}.${part(claims)}`;
     return `${text}.${signature(text, this.#keys.privateKey).toString('base64url')}`;

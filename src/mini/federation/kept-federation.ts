@@ -56,7 +56,13 @@ export async function keepFederation(
   const { discoveryHost, discoveryUrl, caFile, director, origin, caches } = federation;
   const state: KeptState = {
     process: identifyProcess(pid) ?? { pid, start: '', host: '' },
-    ...{ discoveryHost, discoveryUrl, caFile, director, origin, caches, namespaces },
+    discoveryHost,
+    discoveryUrl,
+    caFile,
+    director,
+    origin,
+    caches,
+    namespaces,
     admin: { url: admin.url, key: admin.key },
   };
   const tokens = namespaces.flatMap(({ tokenFile }) => tokenFile ?? []);

@@ -36,7 +36,9 @@ export class OriginClient {
     const authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const request = http.request(`${this.#base}${encodePath(objectPath)}`, {
-      ...{ method, agent: this.#agent, signal: this.#signal },
+      method,
+      agent: this.#agent,
+      signal: this.#signal,
       headers: { 'User-Agent': 'pelican-cache/7.27.0', ...authorization, ...headers },
     });
     request.on('response', resolve);

@@ -11,8 +11,15 @@ test('a rule says which server, what happens, to which objects and when', () => 
   assert.deepEqual(
     { server, glob, job, skip, first, every, forMs, lastingMs, onceSent },
     {
-      ...{ server: 'cache-1', glob: '*.tar', job: '*#1.0#*', skip: 1, first: 2, every: 3 },
-      ...{ forMs: 5000, lastingMs: 2000, onceSent: 10_240 },
+      server: 'cache-1',
+      glob: '*.tar',
+      job: '*#1.0#*',
+      skip: 1,
+      first: 2,
+      every: 3,
+      forMs: 5000,
+      lastingMs: 2000,
+      onceSent: 10_240,
     },
   );
 });

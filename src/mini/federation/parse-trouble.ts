@@ -40,8 +40,17 @@ export function parseTrouble(text: string): TroubleRule {
   const server = words.server();
   const action = parseAction(words);
   const rule: TroubleRule = {
-    ...{ text: text.trim(), server, action, glob: undefined, skip: 0, first: undefined, every: 1 },
-    ...{ job: undefined, forMs: undefined, lastingMs: undefined, onceSent: undefined },
+    text: text.trim(),
+    server,
+    action,
+    glob: undefined,
+    skip: 0,
+    first: undefined,
+    every: 1,
+    job: undefined,
+    forMs: undefined,
+    lastingMs: undefined,
+    onceSent: undefined,
   };
   while (!words.atEnd) parseSchedule(words, rule);
   checkDown(rule, words);
@@ -134,8 +143,15 @@ function parseCorrupt(words: Words): Action {
 }
 
 const sizeUnits: Record<string, number> = {
-  ...{ '': 1, B: 1, kB: 1e3, KB: 1e3, MB: 1e6, GB: 1e9 },
-  ...{ KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 },
+  '': 1,
+  B: 1,
+  kB: 1e3,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KiB: 2 ** 10,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
 };
 const timeUnits: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 

@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { CertificateAuthority } from '../../base/x509.ts';
+import type { CertificateAuthority } from './x509.ts';
 import { makeCache } from './cache.ts';
 import { CacheStore } from './cache-store.ts';
 import { makeDirector, type Place } from './director.ts';
@@ -64,7 +64,10 @@ export async function startServers(
   const director = await start(makeDirector(ground, { cert, key }, { ...named, http: options.http }));
   const running = started.move();
   return {
-    ...{ director, origin, caches, all: [director, origin, ...caches] },
+    director,
+    origin,
+    caches,
+    all: [director, origin, ...caches],
     async evict(name, objectPath) {
       for (const { server, store } of parts) {
         if (name !== undefined && name !== server.name) continue;

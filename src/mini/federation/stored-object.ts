@@ -40,7 +40,10 @@ export function resizedObject(object: StoredObject, by: number): StoredObject {
 function facade(object: StoredObject): StoredObject {
   const { size, etag, modified, age } = object;
   return {
-    ...{ size, etag, modified, age },
+    size,
+    etag,
+    modified,
+    age,
     read: (buffer, position) => object.read(buffer, position),
     [Symbol.asyncDispose]: () => object[Symbol.asyncDispose](),
   };

@@ -49,7 +49,12 @@ export class Trouble {
     const covered = this.#servers().filter((server) => ruleCovers(parsed, server));
     if (covered.length === 0) throw new TroubleSyntaxError(text, `there is no server ${parsed.server}`);
     const rule: Active = {
-      ...{ id: ++this.#lastId, rule: parsed.text, seen: 0, fired: 0, sent: 0, parsed },
+      id: ++this.#lastId,
+      rule: parsed.text,
+      seen: 0,
+      fired: 0,
+      sent: 0,
+      parsed,
       since: this.#clock.monotonic(),
       begun: undefined,
       pacer: parsed.action.kind === 'limit' ? new Pacer(parsed.action.rate, this.#clock) : undefined,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import net from 'node:net';
 import { test } from 'node:test';
-import { makeCertificateAuthority } from '../../base/x509.ts';
+import { makeCertificateAuthority } from './x509.ts';
 import { loopback, WebServer } from './web-server.ts';
 
 test('a server comes back at its addresses, also when a port was lent to somebody meanwhile', async () => {

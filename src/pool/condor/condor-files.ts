@@ -26,7 +26,10 @@ export const condorFiles = {
 
 /** Beside its plan and journals, what has to be read of a run to know how it stands; as `find -path` takes it. */
 export const accountFiles: readonly string[] = [
-  ...[condorFiles.submit, condorFiles.items, condorFiles.policy, condorFiles.eventLog],
+  condorFiles.submit,
+  condorFiles.items,
+  condorFiles.policy,
+  condorFiles.eventLog,
   `${condorFiles.said}/*.err`,
 ];
 

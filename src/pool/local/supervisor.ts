@@ -16,7 +16,7 @@ import { historyOf } from '../../recovery/history-of.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
 import { roundPlan } from '../round-plan.ts';
 import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
-import type { AttemptEnd } from './attempt-end.ts';
+import type { AttemptEnd } from '../attempt-end.ts';
 import { localPolicy } from './local-policy.ts';
 import type { Shares } from './shares.ts';
 

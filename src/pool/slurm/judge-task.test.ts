@@ -5,11 +5,17 @@ import type { AttemptState, JobState } from '../../journal/state.ts';
 import { judgeTask } from './judge-task.ts';
 
 const attempt = (outcome?: AttemptState['outcome']): AttemptState => ({
-  ...{ job: '0000', attempt: 1, why: '', phase: 'training' },
+  job: '0000',
+  attempt: 1,
+  why: '',
+  phase: 'training',
   ...(outcome === undefined ? {} : { outcome }),
 });
 const job = (more: Partial<JobState> = {}): JobState => ({
-  ...{ id: '0000', status: 'running', stopRequested: false, attempts: [attempt()] },
+  id: '0000',
+  status: 'running',
+  stopRequested: false,
+  attempts: [attempt()],
   ...more,
 });
 const waiting = job({ status: 'waiting', attempts: [] });

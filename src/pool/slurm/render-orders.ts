@@ -11,7 +11,11 @@ export function renderOrders(plan: Plan, run: string, round?: Round): Record<str
   const { data, environment, filesIn, spec, isRehearsal } = plan;
   const meant = round === undefined ? undefined : new Set(round.jobs);
   const same = {
-    ...{ version: 1, run, data, resources: spec.resources, isRehearsal },
+    version: 1,
+    run,
+    data,
+    resources: spec.resources,
+    isRehearsal,
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
     recovery: orderedRecovery(slurmPolicy(plan)),
     filesFrom: filesIn ?? runFiles.files,

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { kinds } from '../../fault/kinds.ts';
 import { runFiles } from '../../job/layout.ts';
-import { readyAgent } from '../condor/launcher.ts';
+import { readyAgent } from '../launcher.ts';
 import { nextTryLines, type TaskRules } from './next-try.ts';
 import { slurmFiles, taskJournalName } from './slurm-files.ts';
 

@@ -4,7 +4,7 @@ import type { Plan } from '../../job/plan.ts';
 import type { EntrySource, News } from '../../journal/entry-source.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
 import { JournalTail } from '../../journal/tail.ts';
-import { attemptEnd } from '../local/attempt-end.ts';
+import { attemptEnd } from '../attempt-end.ts';
 import { withOutcomes } from '../with-outcomes.ts';
 import { taskJournal } from './slurm-files.ts';
 

@@ -1,7 +1,7 @@
 import { clip } from '../../base/text-table.ts';
 import { countAttempt, countWait, type Counted } from '../log/account-attempt.ts';
 import { columns, columnWords } from '../log/columns.ts';
-import type { LoggedJob } from '../log/history.ts';
+import type { LoggedJob } from '../../history/history.ts';
 import { showMillis } from '../show-millis.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
 import { legend, palette } from './palette.ts';

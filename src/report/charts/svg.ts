@@ -41,8 +41,13 @@ export function picture({ id, title, description, width, height }: Picture, ...c
   return element(
     'svg',
     {
-      ...{ xmlns: 'http://www.w3.org/2000/svg', viewBox: `0 0 ${width} ${height}`, width, height },
-      ...{ role: 'img', 'aria-labelledby': `${id}-title ${id}-text`, 'font-family': 'system-ui, sans-serif' },
+      xmlns: 'http://www.w3.org/2000/svg',
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: 'img',
+      'aria-labelledby': `${id}-title ${id}-text`,
+      'font-family': 'system-ui, sans-serif',
       'font-size': 12,
     },
     element('title', { id: `${id}-title` }, escapeMarkup(title)),

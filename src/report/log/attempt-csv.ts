@@ -14,7 +14,14 @@ export function* attemptCsv({ rows }: EventLedger): Generator<string> {
     }
     if (attempts.length === 0 || columns.some((column) => rest[column] !== 0))
       yield csvLine([
-        ...[job, outcome, '', '', '', '', '', ''],
+        job,
+        outcome,
+        '',
+        '',
+        '',
+        '',
+        '',
+        '',
         ...columns.map((column) => String(rest[column] / 1000)),
       ]);
   }

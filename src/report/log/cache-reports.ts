@@ -1,4 +1,4 @@
-import type { CacheShare, LoggedJob } from './history.ts';
+import type { CacheShare, LoggedJob } from '../../history/history.ts';
 
 /** What a cache or an origin gave to a run. */
 export interface CacheReport {
@@ -24,7 +24,9 @@ export function cacheReports(jobs: readonly LoggedJob[]): CacheReport[] {
       const timed = own.filter(({ seconds }) => seconds > 0);
       const seconds = sumOf(timed, (one) => one.seconds);
       return {
-        ...{ name, fetches: own.filter((one) => one.bytes > 0).length, bytes },
+        name,
+        fetches: own.filter((one) => one.bytes > 0).length,
+        bytes,
         share: all === 0 ? null : bytes / all,
         bytesPerSecond: seconds === 0 ? null : sumOf(timed, (one) => one.bytes) / seconds,
         setbacks: sumOf(own, (one) => one.setbacks),

@@ -1,5 +1,5 @@
 import type { AgentState, FetchState } from '../../journal/state.ts';
-import type { CacheShare } from './history.ts';
+import type { CacheShare } from '../../history/history.ts';
 
 /** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch tells. */
 export const cacheShares = (agent: AgentState | undefined): CacheShare[] =>

@@ -16,7 +16,9 @@ export function compareReports(a: LogReport, b: LogReport, names: [string, strin
     report.failures.find((failure) => failure.cause === cause)?.jobs ?? 0;
   return [
     {
-      ...{ id: 'summary', title: 'Summary', head },
+      id: 'summary',
+      title: 'Summary',
+      head,
       rows: [
         row('jobs', ({ jobs }) => jobs.total, String),
         row('success', ({ jobs }) => (jobs.total === 0 ? null : jobs.success / jobs.total), showShare),
@@ -29,13 +31,17 @@ export function compareReports(a: LogReport, b: LogReport, names: [string, strin
       ],
     },
     {
-      ...{ id: 'time', title: 'Where the time on slots went, per job', head },
+      id: 'time',
+      title: 'Where the time on slots went, per job',
+      head,
       rows: used.map((column) =>
         row(columnWords[column], (report) => perJob(report, report.slotSeconds[column]), showSeconds),
       ),
     },
     {
-      ...{ id: 'failures', title: 'Jobs without a good end, by cause', head },
+      id: 'failures',
+      title: 'Jobs without a good end, by cause',
+      head,
       rows: found.map((cause) => row(cause, (report) => failed(report, cause), String)),
     },
   ].filter(({ rows }) => rows.length > 0);

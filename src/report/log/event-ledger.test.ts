@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { parseText } from '../../../test/eventlogs/plain.ts';
 import { columns, sumOver } from './columns.ts';
 import { ledger, ledgerOf } from './event-ledger.ts';
-import { LogFold } from './log-fold.ts';
+import { LogFold } from '../../history/log-fold.ts';
 
 const start = Date.UTC(2026, 0, 1);
 
@@ -28,15 +28,32 @@ const evict = '004|Job was evicted. Code 1022 Subcode 0\n\t(0) CPU times\n\tReas
 const hold = (code: number, reason = 'because') => `012|Job was held.\n\t${reason}\n\tCode ${code} Subcode 0`;
 
 const bodies = [
-  ...[submit, inputStarted, inputFinished, outputStarted, outputFinished, execute, evict],
-  ...['040|Entered queue to transfer input files', '003|Job was checkpointed.', '013|Job was released.\n\tx'],
-  ...['007|Shadow exception!\n\tError: stalled', '009|Job was aborted.\n\tvia condor_rm (by user alice)'],
-  ...['010|Job was suspended.\n\tNumber of processes actually suspended: 1', '011|Job was unsuspended.'],
-  ...['022|Job disconnected, attempting to reconnect\n    x\n    Trying to reconnect to slot1@ep <a>'],
-  ...['023|Job reconnected to slot1@ep\n    startd address: <a>\n    starter address: <b>'],
-  ...['024|Job reconnection failed\n    x\n    Can not reconnect to slot1@ep, rescheduling job'],
-  ...['006|Image size of job updated: 10', '004|Job was evicted.\n\t(1) Job was checkpointed.'],
-  ...[terminate(0), terminate(1), terminate(112), hold(13), hold(47), hold(1), hold(12)],
+  submit,
+  inputStarted,
+  inputFinished,
+  outputStarted,
+  outputFinished,
+  execute,
+  evict,
+  '040|Entered queue to transfer input files',
+  '003|Job was checkpointed.',
+  '013|Job was released.\n\tx',
+  '007|Shadow exception!\n\tError: stalled',
+  '009|Job was aborted.\n\tvia condor_rm (by user alice)',
+  '010|Job was suspended.\n\tNumber of processes actually suspended: 1',
+  '011|Job was unsuspended.',
+  '022|Job disconnected, attempting to reconnect\n    x\n    Trying to reconnect to slot1@ep <a>',
+  '023|Job reconnected to slot1@ep\n    startd address: <a>\n    starter address: <b>',
+  '024|Job reconnection failed\n    x\n    Can not reconnect to slot1@ep, rescheduling job',
+  '006|Image size of job updated: 10',
+  '004|Job was evicted.\n\t(1) Job was checkpointed.',
+  terminate(0),
+  terminate(1),
+  terminate(112),
+  hold(13),
+  hold(47),
+  hold(1),
+  hold(12),
 ];
 
 test('whatever events come in whatever order, every millisecond of a job is in one column', async () => {
@@ -109,22 +126,25 @@ test('a job that runs through is queue, useful transfer, useful compute and retu
     [136, terminate(0)],
   ];
   assert.deepEqual(await account(events), {
-    ...{ outcome: 'success', queued: 10, usefulTransfer: 20, overhead: 2, usefulCompute: 100, returning: 4 },
+    outcome: 'success',
+    queued: 10,
+    usefulTransfer: 20,
+    overhead: 2,
+    usefulCompute: 100,
+    returning: 4,
   });
 });
 
 test('an eviction loses what came after the last checkpoint that was sent, and no more', async () => {
   const events: [number, string][] = [...begun, [91, outputStarted], [94, outputFinished], [104, evict]];
   assert.deepEqual(await account(events), {
-    ...{
-      outcome: 'waiting',
-      queued: 10,
-      usefulTransfer: 20,
-      overhead: 1,
-      usefulCompute: 60,
-      saving: 3,
-      lostToEviction: 10,
-    },
+    outcome: 'waiting',
+    queued: 10,
+    usefulTransfer: 20,
+    overhead: 1,
+    usefulCompute: 60,
+    saving: 3,
+    lostToEviction: 10,
   });
 });
 
@@ -161,15 +181,13 @@ test('hold and idle time lie between attempts and on no slot', async () => {
     ] as [number, string][]),
   ];
   assert.deepEqual(await account(events), {
-    ...{
-      outcome: 'success',
-      queued: 5,
-      retriedTransfer: 20,
-      held: 40,
-      idle: 5,
-      usefulTransfer: 5,
-      usefulCompute: 5,
-    },
+    outcome: 'success',
+    queued: 5,
+    retriedTransfer: 20,
+    held: 40,
+    idle: 5,
+    usefulTransfer: 5,
+    usefulCompute: 5,
   });
 });
 

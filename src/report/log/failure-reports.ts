@@ -1,6 +1,6 @@
-import type { Cause } from '../../recovery/causes.ts';
+import type { Cause } from '../../diagnosis/causes.ts';
 import { describeCause } from './causes.ts';
-import type { LoggedJob } from './history.ts';
+import type { LoggedJob } from '../../history/history.ts';
 
 /** Jobs that failed of the same cause. */
 export interface FailureReport {
@@ -20,7 +20,10 @@ export function failureReports(jobs: readonly LoggedJob[]): FailureReport[] {
     .map(([cause, same]): FailureReport => {
       const told = same.find(({ reason }) => reason !== undefined);
       return {
-        ...{ cause, jobs: same.length, share: same.length / failed.length, ...describeCause(cause) },
+        cause,
+        jobs: same.length,
+        share: same.length / failed.length,
+        ...describeCause(cause),
         example: told === undefined ? null : { job: told.id, reason: told.reason ?? '' },
       };
     })

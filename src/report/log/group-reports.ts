@@ -39,8 +39,12 @@ function groupReport(name: string, group: readonly AttemptRow[]): GroupReport {
   for (const column of columns) sum[column] /= 1000;
   const slotTotalSeconds = sumOver(sum, slotColumns);
   return {
-    ...{ name, attempts: group.length, success: group.filter(({ ending }) => ending === 'success').length },
-    ...{ slotSeconds: sum, slotTotalSeconds, lostSeconds: sumOver(sum, lossColumns) },
+    name,
+    attempts: group.length,
+    success: group.filter(({ ending }) => ending === 'success').length,
+    slotSeconds: sum,
+    slotTotalSeconds,
+    lostSeconds: sumOver(sum, lossColumns),
     usefulShare: slotTotalSeconds === 0 ? null : sum.usefulCompute / slotTotalSeconds,
   };
 }

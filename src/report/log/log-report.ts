@@ -1,11 +1,11 @@
 import { ascending, mean, quantile } from '../statistics.ts';
-import type { Cause } from '../../recovery/causes.ts';
+import type { Cause } from '../../diagnosis/causes.ts';
 import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
 import { failureReports, type FailureReport } from './failure-reports.ts';
 import { groupReports, type GroupReport } from './group-reports.ts';
-import type { JobOutcome, LoggedJob } from './history.ts';
+import type { JobOutcome, LoggedJob } from '../../history/history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { siteReports, type SiteReport } from './site-reports.ts';
 
@@ -85,8 +85,14 @@ export function logReport(
 
 function tally(rows: readonly JobRow[]): LogReport['jobs'] {
   const counts = {
-    ...{ total: rows.length, success: 0, wrongOutput: 0, failed: 0 },
-    ...{ held: 0, removed: 0, running: 0, waiting: 0 },
+    total: rows.length,
+    success: 0,
+    wrongOutput: 0,
+    failed: 0,
+    held: 0,
+    removed: 0,
+    running: 0,
+    waiting: 0,
   };
   for (const { outcome } of rows) counts[outcome] += 1;
   return counts;
@@ -134,7 +140,9 @@ function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
 function mostWasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
   return rows
     .map(({ job, outcome, attempts, millis }) => ({
-      ...{ job, outcome, attempts: attempts.length },
+      job,
+      outcome,
+      attempts: attempts.length,
       lostSeconds: sumOver(millis, lossColumns) / 1000,
       mostly: lossColumns.reduce((most, column) => (millis[column] > millis[most] ? column : most)),
     }))

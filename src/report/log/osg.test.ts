@@ -55,7 +55,10 @@ test('compute per site has the published counts, means and medians', async (t) =
   const told = sites.filter(({ success }) => success > 0);
   assert.deepEqual(
     told.map(({ name, success, computeMeanSeconds, computeMedianSeconds }) => [
-      ...[name, success, Math.round(computeMeanSeconds ?? 0), computeMedianSeconds],
+      name,
+      success,
+      Math.round(computeMeanSeconds ?? 0),
+      computeMedianSeconds,
     ]),
     [
       ['PDX-Coeus-CE1', 42, 14_824, 14_846],
@@ -81,7 +84,11 @@ test('by the definitions of the study: 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6
   assert.deepEqual(Object.values(failureShares).map(percent), ['76.2', '14.3', '9.5']);
   const { compute, lastTransfers, retriedTransfers, heldCompute, total } = seconds;
   assert.deepEqual([compute, lastTransfers, retriedTransfers, heldCompute, total].map(hours), [
-    ...['332.3', '45.8', '302.2', '40.0', '723.7'],
+    '332.3',
+    '45.8',
+    '302.2',
+    '40.0',
+    '723.7',
   ]);
   assert.deepEqual(Object.values(shares ?? {}).map(percent), ['45.9', '6.3', '41.8', '5.5']);
   assert.deepEqual(

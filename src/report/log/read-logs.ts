@@ -3,8 +3,8 @@ import type { LogEvent } from '../../eventlog/events.ts';
 import { readEventLog, scanEventLog } from '../../eventlog/read-event-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import { ledgerOf, type EventLedger } from './event-ledger.ts';
-import type { LoggedJob } from './history.ts';
-import { LogFold } from './log-fold.ts';
+import type { LoggedJob } from '../../history/history.ts';
+import { LogFold } from '../../history/log-fold.ts';
 import { logReport, type LogReport } from './log-report.ts';
 
 /** Event logs, read and accounted for. */

@@ -46,7 +46,11 @@ export function runReport(folder: string, state: RunState, context: RunContext =
   const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
   return {
     ...readRun(folder, state, context).report,
-    ...{ run, name, pool, createdAt, endedAt },
+    run,
+    name,
+    pool,
+    createdAt,
+    endedAt,
     ...runPhases(state),
     garbledLines: garbled,
   };

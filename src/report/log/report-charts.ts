@@ -5,7 +5,7 @@ import { completionChart } from '../charts/completion-chart.ts';
 import { stripChart, type Strip } from '../charts/strip-chart.ts';
 import { lossColumns, sumOver } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
-import type { LoggedAttempt, LoggedJob } from './history.ts';
+import type { LoggedAttempt, LoggedJob } from '../../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import { showSeconds } from './sections.ts';
 import { secondsOf, siteNames, transferRate } from './site-reports.ts';

@@ -1,6 +1,6 @@
-import type { Cause } from '../../recovery/causes.ts';
+import type { Cause } from '../../diagnosis/causes.ts';
 import { ascending, quantile } from '../statistics.ts';
-import type { LoggedJob } from './history.ts';
+import type { LoggedJob } from '../../history/history.ts';
 
 /** What jobs asked for and what they used, over the attempts that ended well and those that ended for want of it. */
 export interface ResourceReport {
@@ -53,8 +53,14 @@ function resourceReport(name: string, { unit, used, requested }: Seen, exceeded:
   const usedMax = sorted.at(-1) ?? 0;
   const [suggested, advice] = advise(usedMax, requested, exceeded, free[name] ?? 1);
   return {
-    ...{ name, unit: unit === '' ? null : unit, attempts: used.length, requestedMax: requested },
-    ...{ usedMedian: quantile(sorted, 0.5) ?? 0, usedMax, suggested, advice },
+    name,
+    unit: unit === '' ? null : unit,
+    attempts: used.length,
+    requestedMax: requested,
+    usedMedian: quantile(sorted, 0.5) ?? 0,
+    usedMax,
+    suggested,
+    advice,
   };
 }
 

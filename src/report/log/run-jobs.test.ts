@@ -24,7 +24,13 @@ function stalledRun(): RunState {
   ];
   return fold([
     run(0, {
-      ...{ kind: 'run-created', run: 'r', name: 'r', pool: 'local', jobs: [job], planHash: '', version: '' },
+      kind: 'run-created',
+      run: 'r',
+      name: 'r',
+      pool: 'local',
+      jobs: [job],
+      planHash: '',
+      version: '',
     }),
     run(0, { kind: 'attempt-started', job, attempt, why: '' }),
     agent(0, { kind: 'agent-started', version: '', host: 'h', pid: 1, gpus: [] }),
@@ -61,7 +67,7 @@ test('each server has the bytes it gave, and the ones that were given up are cou
 test('the most memory that was seen is laid beside what was asked for, with advice', () => {
   const asked = (askedMemoryBytes: number) =>
     readRun('r', stalledRun(), { askedMemoryBytes }).report.resources.map(
-      ({ usedMax, suggested, advice }) => [...[usedMax, suggested, advice]],
+      ({ usedMax, suggested, advice }) => [usedMax, suggested, advice],
     );
   assert.deepEqual(asked(8e9), [[900, 1080, 'ask for less: more slots will fit']]);
   assert.deepEqual(asked(1e9), [[900, null, 'fits']]);

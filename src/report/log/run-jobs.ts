@@ -1,9 +1,9 @@
 import type { FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
-import type { Cause } from '../../recovery/causes.ts';
-import { removalCause } from '../../recovery/removal-cause.ts';
+import type { Cause } from '../../diagnosis/causes.ts';
+import { removalCause } from '../../diagnosis/removal-cause.ts';
 import { cacheShares } from './cache-shares.ts';
-import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from './history.ts';
+import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from '../../history/history.ts';
 import { usedMemory, type RunContext } from './run-resources.ts';
 import { runSpans } from './run-spans.ts';
 
@@ -29,7 +29,12 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   const outcome = outcomeOf(job);
   const fault = job.held ?? job.attempts.at(-1)?.fault;
   return {
-    ...{ id: job.id, from, to: from + Math.max(now, waited), attempts, after: [], outcome },
+    id: job.id,
+    from,
+    to: from + Math.max(now, waited),
+    attempts,
+    after: [],
+    outcome,
     ...(outcome === 'success' || outcome === 'running' || outcome === 'waiting'
       ? {}
       : { cause: causeOf(fault, endingOf(job)) }),
@@ -94,8 +99,12 @@ function runAttempt(
   const { agent, pool, outcome } = attempt;
   const ending = outcome === undefined ? 'running' : endings[outcome];
   return {
-    ...{ number: attempt.attempt, ...runSpans(attempt, begun, isKept) },
-    ...{ ending, checkpointed: false, caches: cacheShares(agent), resources: usedMemory(agent, context) },
+    number: attempt.attempt,
+    ...runSpans(attempt, begun, isKept),
+    ending,
+    checkpointed: false,
+    caches: cacheShares(agent),
+    resources: usedMemory(agent, context),
     ...(ending === 'success' || ending === 'running' ? {} : { cause: causeOf(attempt.fault, ending) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',

@@ -1,5 +1,5 @@
 import type { AgentState } from '../../journal/state.ts';
-import type { LoggedJob, UsedResource } from './history.ts';
+import type { LoggedJob, UsedResource } from '../../history/history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 
 /** What is known of a run beside its journals. */

@@ -10,12 +10,29 @@ const at = (seconds: number): string => new Date(start + seconds * 1000).toISOSt
 /** An attempt of 100 s: 10 fetching, 5 unpacking, 80 training, 1 saving, 4 cleaning; a checkpoint at second 60. */
 function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined): AttemptState {
   const millis = {
-    ...{ queued: 0, preparing: 0, fetching: 10_000, unpacking: 5000, training: 80_000 },
-    ...{ saving: 1000, returning: 0, cleaning: 4000, unknown: 0 },
+    queued: 0,
+    preparing: 0,
+    fetching: 10_000,
+    unpacking: 5000,
+    training: 80_000,
+    saving: 1000,
+    returning: 0,
+    cleaning: 4000,
+    unknown: 0,
   };
   const agent: AgentState = {
-    ...{ version: '1', host: 'h', gpus: [], startedAt: at(0), lastAt: at(100), phase: 'cleaning', millis },
-    ...{ fetches: [], outputs: [], faults: [], outcome, exit: 0 },
+    version: '1',
+    host: 'h',
+    gpus: [],
+    startedAt: at(0),
+    lastAt: at(100),
+    phase: 'cleaning',
+    millis,
+    fetches: [],
+    outputs: [],
+    faults: [],
+    outcome,
+    exit: 0,
     ...(savedAt === undefined ? {} : { checkpoint: { savedAt: at(savedAt), files: 1, bytes: 1 } }),
   };
   return {
@@ -32,8 +49,14 @@ function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined): A
 
 function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, isKept: boolean) {
   const logged = {
-    ...{ number: 1, ...runSpans(attempt(outcome, savedAt), 0, isKept) },
-    ...{ ending: outcome, checkpointed: false, site: '', machine: '', gpu: '', resources: [] },
+    number: 1,
+    ...runSpans(attempt(outcome, savedAt), 0, isKept),
+    ending: outcome,
+    checkpointed: false,
+    site: '',
+    machine: '',
+    gpu: '',
+    resources: [],
   };
   const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = amountsOf(
     countAttempt(logged, true),
@@ -43,15 +66,21 @@ function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, is
 
 test('of an evicted attempt, the training up to the checkpoint that another one went on from is useful', () => {
   assert.deepEqual(amounts('evicted', 60, true), {
-    ...{ usefulCompute: 44_000, lostToEviction: 36_000 },
-    ...{ usefulTransfer: 10_000, unpacking: 5000, retriedTransfer: 0 },
+    usefulCompute: 44_000,
+    lostToEviction: 36_000,
+    usefulTransfer: 10_000,
+    unpacking: 5000,
+    retriedTransfer: 0,
   });
 });
 
 test('a checkpoint that nobody went on from saved nothing, nor did the data', () => {
   assert.deepEqual(amounts('evicted', 60, false), {
-    ...{ usefulCompute: 0, lostToEviction: 80_000 },
-    ...{ usefulTransfer: 0, unpacking: 0, retriedTransfer: 15_000 },
+    usefulCompute: 0,
+    lostToEviction: 80_000,
+    usefulTransfer: 0,
+    unpacking: 0,
+    retriedTransfer: 15_000,
   });
 });
 

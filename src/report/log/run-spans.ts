@@ -1,7 +1,7 @@
 import type { Phase } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
 import { stalledMillis } from '../ledger.ts';
-import type { Doing, LoggedAttempt, Span } from './history.ts';
+import type { Doing, LoggedAttempt, Span } from '../../history/history.ts';
 
 /** The phases in the order in which they are drawn. */
 const order: [Phase | 'stalled' | 'unknown', Doing][] = [

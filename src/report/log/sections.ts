@@ -58,7 +58,9 @@ function summarySection(report: LogReport): Section {
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
   return {
-    ...{ id: 'summary', title: 'Summary', head: [{ title: '' }, { title: '' }] },
+    id: 'summary',
+    title: 'Summary',
+    head: [{ title: '' }, { title: '' }],
     rows: [
       ...whenRow(report),
       ['jobs', `${total}${words === '' ? '' : ` (${words})`}`],
@@ -106,7 +108,8 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
   const off = (['queued', 'idle', 'held'] as const).filter((column) => slotSeconds[column] > 0);
   const shares = used.map((column) => slotSeconds[column] / slotTotalSeconds);
   return {
-    ...{ id: 'time', title: 'Where the time on slots went' },
+    id: 'time',
+    title: 'Where the time on slots went',
     head: [{ title: 'what' }, right('time'), right('share')],
     rows: used.map((column, index) => [
       columnWords[column],
@@ -125,7 +128,8 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
 
 function failureSection({ failures }: LogReport): Section {
   return {
-    ...{ id: 'failures', title: 'Jobs without a good end, by cause' },
+    id: 'failures',
+    title: 'Jobs without a good end, by cause',
     head: [{ title: 'cause' }, right('jobs'), right('share'), { title: 'what' }],
     rows: failures.map(({ cause, jobs, share, what }) => [cause, String(jobs), showShare(share), what]),
     after: failures.flatMap(({ cause, remedy, example }) => [
@@ -139,7 +143,8 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
   const told = new Set(failures.map(({ cause }) => cause));
   const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !told.has(cause));
   return {
-    ...{ id: 'setbacks', title: 'Attempts that did not go well, by cause' },
+    id: 'setbacks',
+    title: 'Attempts that did not go well, by cause',
     head: [{ title: 'cause' }, right('attempts'), right('slot time lost'), { title: 'what' }],
     rows: setbacks.map(({ cause, attempts, lostSeconds }) => [
       cause,
@@ -154,16 +159,27 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
 function siteSection({ sites }: LogReport): Section {
   const left = sites.length - mostSites;
   return {
-    ...{ id: 'sites', title: 'Sites' },
+    id: 'sites',
+    title: 'Sites',
     head: [
-      ...[{ title: 'site' }, right('jobs'), right('success'), right('compute mean'), right('median')],
-      ...[right('deviation'), right('transfer median'), right('rate')],
+      { title: 'site' },
+      right('jobs'),
+      right('success'),
+      right('compute mean'),
+      right('median'),
+      right('deviation'),
+      right('transfer median'),
+      right('rate'),
     ],
     rows: sites
       .slice(0, mostSites)
       .map((site) => [
-        ...[site.name, String(site.jobs), String(site.success), showSeconds(site.computeMeanSeconds)],
-        ...[showSeconds(site.computeMedianSeconds), showSeconds(site.computeDeviationSeconds)],
+        site.name,
+        String(site.jobs),
+        String(site.success),
+        showSeconds(site.computeMeanSeconds),
+        showSeconds(site.computeMedianSeconds),
+        showSeconds(site.computeDeviationSeconds),
         showSeconds(site.transferMedianSeconds),
         site.transferBytesPerSecond === null ? '-' : `${formatSize(site.transferBytesPerSecond)}/s`,
       ]),
@@ -173,20 +189,23 @@ function siteSection({ sites }: LogReport): Section {
 
 function groupSection(id: string, title: string, what: string, groups: readonly GroupReport[]): Section {
   return {
-    ...{ id, title },
+    id,
+    title,
     head: [
-      ...[
-        { title: what },
-        right('attempts'),
-        right('success'),
-        right('time on slots'),
-        right('useful compute'),
-      ],
+      { title: what },
+      right('attempts'),
+      right('success'),
+      right('time on slots'),
+      right('useful compute'),
       right('slot time lost'),
     ],
     rows: groups.map((group) => [
-      ...[group.name, String(group.attempts), String(group.success), showHours(group.slotTotalSeconds)],
-      ...[showShare(group.usefulShare), showHours(group.lostSeconds)],
+      group.name,
+      String(group.attempts),
+      String(group.success),
+      showHours(group.slotTotalSeconds),
+      showShare(group.usefulShare),
+      showHours(group.lostSeconds),
     ]),
   };
 }
@@ -198,7 +217,8 @@ const worst = (machines: readonly GroupReport[]): GroupReport[] =>
 
 function wasteSection({ mostWasteful }: LogReport): Section {
   return {
-    ...{ id: 'waste', title: 'Most wasteful jobs' },
+    id: 'waste',
+    title: 'Most wasteful jobs',
     head: [
       { title: 'job' },
       { title: 'outcome' },
@@ -207,7 +227,10 @@ function wasteSection({ mostWasteful }: LogReport): Section {
       { title: 'mostly' },
     ],
     rows: mostWasteful.map(({ job, outcome, attempts, lostSeconds, mostly }) => [
-      ...[job, outcomeWords[outcome] ?? outcome, String(attempts), showSeconds(lostSeconds)],
+      job,
+      outcomeWords[outcome] ?? outcome,
+      String(attempts),
+      showSeconds(lostSeconds),
       columnWords[mostly],
     ]),
   };
@@ -215,7 +238,8 @@ function wasteSection({ mostWasteful }: LogReport): Section {
 
 function slowestSection({ slowest }: LogReport): Section {
   return {
-    ...{ id: 'slowest', title: 'Slowest jobs that ended well' },
+    id: 'slowest',
+    title: 'Slowest jobs that ended well',
     head: [{ title: 'job' }, right('first match to completion')],
     rows: slowest.map(({ job, seconds }) => [job, showSeconds(seconds)]),
   };
@@ -224,14 +248,23 @@ function slowestSection({ slowest }: LogReport): Section {
 /** Which cache or origin gave how much. */
 function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
   return {
-    ...{ id: 'caches', title: 'Caches and origins' },
+    id: 'caches',
+    title: 'Caches and origins',
     head: [
-      ...[{ title: 'server' }, right('fetches'), right('given'), right('share'), right('rate')],
+      { title: 'server' },
+      right('fetches'),
+      right('given'),
+      right('share'),
+      right('rate'),
       right('given up'),
     ],
     rows: caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => [
-      ...[name, String(fetches), formatSize(bytes), showShare(share)],
-      ...[bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`, String(setbacks)],
+      name,
+      String(fetches),
+      formatSize(bytes),
+      showShare(share),
+      bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`,
+      String(setbacks),
     ]),
   };
 }
@@ -239,10 +272,15 @@ function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
 /** What was asked for and used, and what to ask for. */
 function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
   return {
-    ...{ id: 'resources', title: 'Resources asked for and used' },
+    id: 'resources',
+    title: 'Resources asked for and used',
     head: [
-      ...[{ title: 'resource' }, right('asked'), right('used, median'), right('used, most')],
-      ...[right('better ask for'), { title: '' }],
+      { title: 'resource' },
+      right('asked'),
+      right('used, median'),
+      right('used, most'),
+      right('better ask for'),
+      { title: '' },
     ],
     rows: resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
       const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));

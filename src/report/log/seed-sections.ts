@@ -5,18 +5,27 @@ import type { SeedView, SplitGroup } from './seed-view.ts';
 const showHours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`;
 const right = (title: string) => ({ title, align: 'right' as const });
 
+const group = (what: string, { jobs: count, ...amounts }: SplitGroup) => [
+  what,
+  String(count),
+  showHours(amounts.seconds),
+  showHours(amounts.heldOrIdleSeconds),
+  showHours(amounts.lostComputeSeconds),
+];
+
 /** The published study's tables. */
 export function seedSections({ jobs, failureShares, seconds, shares, split, ...rest }: SeedView): Section[] {
   const time = (what: string, amount: number, share?: number) => [
-    ...[what, String(amount), showHours(amount), share === undefined ? '' : showShare(share)],
-  ];
-  const group = (what: string, { jobs: count, ...amounts }: SplitGroup) => [
-    ...[what, String(count), showHours(amounts.seconds), showHours(amounts.heldOrIdleSeconds)],
-    showHours(amounts.lostComputeSeconds),
+    what,
+    String(amount),
+    showHours(amount),
+    share === undefined ? '' : showShare(share),
   ];
   return [
     {
-      ...{ id: 'seed-jobs', title: 'Jobs', head: [{ title: '' }, right('jobs'), right('share of failed')] },
+      id: 'seed-jobs',
+      title: 'Jobs',
+      head: [{ title: '' }, right('jobs'), right('share of failed')],
       rows: [
         ['success', String(jobs.success), ''],
         ['held in transfer', String(jobs.heldInTransfer), showShare(failureShares.heldInTransfer)],
@@ -25,7 +34,8 @@ export function seedSections({ jobs, failureShares, seconds, shares, split, ...r
       ],
     },
     {
-      ...{ id: 'seed-time', title: 'Time' },
+      id: 'seed-time',
+      title: 'Time',
       head: [{ title: '' }, right('seconds'), right('hours'), right('share')],
       rows: [
         time('compute, successful jobs', seconds.compute, shares?.compute),
@@ -39,7 +49,8 @@ export function seedSections({ jobs, failureShares, seconds, shares, split, ...r
       ],
     },
     {
-      ...{ id: 'seed-split', title: 'What the time of retried transfers was' },
+      id: 'seed-split',
+      title: 'What the time of retried transfers was',
       head: [
         { title: 'jobs that' },
         right('jobs'),
@@ -53,7 +64,8 @@ export function seedSections({ jobs, failureShares, seconds, shares, split, ...r
         group('were evicted', split.evicted),
       ],
     },
-    ...[completionSection(rest), siteSection(rest)],
+    completionSection(rest),
+    siteSection(rest),
   ];
 }
 
@@ -62,7 +74,8 @@ const whole = (seconds: number | null): string => (seconds === null ? '-' : Stri
 
 function completionSection({ completion }: Pick<SeedView, 'completion'>): Section {
   return {
-    ...{ id: 'seed-completion', title: 'First match to completion' },
+    id: 'seed-completion',
+    title: 'First match to completion',
     head: [{ title: '' }, right('seconds')],
     rows: [
       ['mean', whole(completion.meanSeconds)],
@@ -73,10 +86,14 @@ function completionSection({ completion }: Pick<SeedView, 'completion'>): Sectio
 
 function siteSection({ sites }: Pick<SeedView, 'sites'>): Section {
   return {
-    ...{ id: 'seed-sites', title: 'Compute per site, in seconds' },
+    id: 'seed-sites',
+    title: 'Compute per site, in seconds',
     head: [{ title: 'site' }, right('jobs'), right('mean'), right('median')],
     rows: sites.map(({ name, jobs, computeMeanSeconds, computeMedianSeconds }) => [
-      ...[name, String(jobs), computeMeanSeconds.toFixed(0), computeMedianSeconds.toFixed(0)],
+      name,
+      String(jobs),
+      computeMeanSeconds.toFixed(0),
+      computeMedianSeconds.toFixed(0),
     ]),
   };
 }

@@ -1,7 +1,7 @@
 import { sumOver } from './columns.ts';
 import type { LogReport } from './log-report.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
-import type { LoggedAttempt, LoggedJob } from './history.ts';
+import type { LoggedAttempt, LoggedJob } from '../../history/history.ts';
 import { secondsOf } from './site-reports.ts';
 
 /**

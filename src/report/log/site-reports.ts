@@ -1,5 +1,5 @@
 import { ascending, mean, quantile, standardDeviation } from '../statistics.ts';
-import type { Doing, LoggedAttempt, LoggedJob } from './history.ts';
+import type { Doing, LoggedAttempt, LoggedJob } from '../../history/history.ts';
 
 /** A site, by the jobs whose last attempt was there; the times are of those that ended well. */
 export interface SiteReport {
@@ -50,7 +50,9 @@ function siteReport(name: string, jobs: number, good: readonly LoggedAttempt[]):
   const transfer = ascending(good.map((attempt) => secondsOf(attempt, 'input')));
   const rates = ascending(good.flatMap(transferRate));
   return {
-    ...{ name, jobs, success: good.length },
+    name,
+    jobs,
+    success: good.length,
     computeMeanSeconds: mean(compute),
     computeMedianSeconds: quantile(compute, 0.5),
     computeDeviationSeconds: standardDeviation(compute),

@@ -10,7 +10,10 @@ const said = (attempt: number, ...bodies: AgentBody[]): [number, AgentEntry[]] =
 ];
 const attempts = (...outcomes: AttemptState['outcome'][]): AttemptState[] =>
   outcomes.map((outcome, index) => ({
-    ...{ job: '0000', attempt: index + 1, why: '', phase: 'cleaning' },
+    job: '0000',
+    attempt: index + 1,
+    why: '',
+    phase: 'cleaning',
     ...(outcome === undefined ? {} : { outcome }),
   }));
 const epoch = (number: number): AgentBody => ({ kind: 'progress', epoch: number });
@@ -28,12 +31,19 @@ const saved: AgentBody = {
 /** One eviction at epoch 3 of attempt 1, then what attempt 2 told. */
 const evidence = (second: AgentBody[], over: Partial<Evidence> = {}): Evidence => ({
   job: {
-    ...{ id: '0000', status: 'ended', outcome: 'success', stopRequested: false },
+    id: '0000',
+    status: 'ended',
+    outcome: 'success',
+    stopRequested: false,
     attempts: attempts('evicted', 'success'),
   },
   evictions: [{ during: 'training', attempt: 1, at: 0, backAt: 7000, reached: { bytes: 0, epoch: 3 } }],
   journals: new Map([said(1, epoch(1), epoch(3), saved, cleaned), said(2, ...second, cleaned)]),
-  ...{ hasData: false, checkpoint: 'ckpt', left: [], showSize: String, ...over },
+  hasData: false,
+  checkpoint: 'ckpt',
+  left: [],
+  showSize: String,
+  ...over,
 });
 const find = (proofs: Proof[], name: string): Proof | undefined =>
   proofs.find((proof) => proof.name === name);

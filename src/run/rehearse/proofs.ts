@@ -59,7 +59,9 @@ function fetchedAgain({ journals, showSize }: Evidence, eviction: Eviction): Pro
   const fetched = next.filter((entry) => entry.kind === 'fetched').reduce((sum, { bytes }) => sum + bytes, 0);
   if (fetched === 0)
     return {
-      ...{ name, result: 'failed', said: `attempt ${eviction.attempt + 1} did not get its data` },
+      name,
+      result: 'failed',
+      said: `attempt ${eviction.attempt + 1} did not get its data`,
       fix: 'see why with `updraft why`',
     };
   const first = next.find((entry) => entry.kind === 'fetch-progress')?.bytes ?? 0;
@@ -74,7 +76,9 @@ function trainingProofs(evidence: Evidence): Proof[] {
   if (eviction === undefined)
     return [
       {
-        ...{ name, result: 'not shown', said: 'the training ended before it had something to lose' },
+        name,
+        result: 'not shown',
+        said: 'the training ended before it had something to lose',
         fix: 'rehearse with more epochs, as in --set train.command="…"',
       },
     ];
@@ -94,22 +98,23 @@ function kept({ journals, checkpoint, showSize }: Evidence, { attempt }: Evictio
   const name = 'checkpoint kept';
   if (checkpoint === undefined)
     return {
-      ...{ name, result: 'failed', said: 'the job file names no checkpoint, so every eviction costs all' },
+      name,
+      result: 'failed',
+      said: 'the job file names no checkpoint, so every eviction costs all',
       fix: 'have the training save into a folder, and name it: checkpoint = "…" in [train]',
     };
   const saved = journals.get(attempt)?.findLast((entry) => entry.kind === 'checkpoint-saved');
   if (saved === undefined)
     return {
-      ...{
-        name,
-        result: 'failed',
-        said: `attempt ${attempt} had nothing in ${checkpoint} when it was evicted`,
-      },
+      name,
+      result: 'failed',
+      said: `attempt ${attempt} had nothing in ${checkpoint} when it was evicted`,
       fix: `have the training save into ${checkpoint} at every epoch`,
     };
   const { files, bytes } = saved;
   return {
-    ...{ name, result: 'shown' },
+    name,
+    result: 'shown',
     said: `${files} file${files === 1 ? '' : 's'}, ${showSize(bytes)}${placeOf(saved)}`,
   };
 }
@@ -130,14 +135,18 @@ function resumed({ journals, checkpoint }: Evidence, eviction: Eviction): Proof 
     return { name, result: 'shown', said: `went on at ${placeOf(first).slice(5)}`, ...lost(eviction) };
   if (from === undefined || first === undefined || compare(from, before.at(-1) ?? from) === 0)
     return {
-      ...{ name, result: 'not shown', said: 'the training told no epoch or step by which it could be seen' },
+      name,
+      result: 'not shown',
+      said: 'the training told no epoch or step by which it could be seen',
       fix: 'print a line for each epoch, such as: epoch 3/10 loss 0.42',
     };
   const place = placeOf(first).slice(5);
   if (compare(first, from) > 0)
     return { name, result: 'shown', said: `went on at ${place}`, ...lost(eviction) };
   return {
-    ...{ name, result: 'failed', said: `the training started at ${place} again` },
+    name,
+    result: 'failed',
+    said: `the training started at ${place} again`,
     fix: `it does not read its checkpoint: have it load what is in ${checkpoint ?? 'its checkpoint folder'} when it starts`,
   };
 }
@@ -147,7 +156,9 @@ function cleaned({ job, journals, left }: Evidence): Proof {
   const [folder] = left;
   if (folder !== undefined)
     return {
-      ...{ name, result: 'failed', said: `${folder} is still there` },
+      name,
+      result: 'failed',
+      said: `${folder} is still there`,
       fix: 'remove it, and see supervisor.log in the folder of the run',
     };
   const silent = job.attempts.filter(
@@ -166,7 +177,9 @@ function valid({ job }: Evidence): Proof {
     return { name, result: 'shown', said: `attempt ${job.attempts.at(-1)?.attempt ?? 1} gave it` };
   const fault = job.attempts.at(-1)?.fault;
   return {
-    ...{ name, result: 'failed', said: fault?.message ?? `the job ended as ${job.outcome ?? 'lost'}` },
+    name,
+    result: 'failed',
+    said: fault?.message ?? `the job ended as ${job.outcome ?? 'lost'}`,
     fix: fault?.fix ?? 'see why with `updraft why`',
   };
 }

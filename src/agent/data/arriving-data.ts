@@ -1,0 +1,75 @@
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { asFault } from '../../fault/fault.ts';
+import type { OrderedData } from '../../job/job.ts';
+import type { Attempt } from '../attempt.ts';
+import type { Scratch } from '../scratch.ts';
+import { openStaging } from './stage-data.ts';
+
+/** Data that goes on arriving while the training runs. */
+export interface Arriving {
+  /** The attempt as the training sees it: it is asked to end when the data fails, with the data's fault. */
+  attempt: Attempt;
+  /** Waits until everything is there and proven, or throws what is wrong with it. */
+  whole(): Promise<void>;
+  /** Fetches no more. */
+  stop(): Promise<void>;
+}
+
+/** Begins to fetch the data whose source says `arriving`, and comes back when the first part of it is there. */
+export async function startArriving(attempt: Attempt): Promise<Arriving> {
+  const { world, note } = attempt;
+  const sources = attempt.order.data.filter(({ arriving }) => arriving);
+  if (sources.length === 0) return { attempt, whole: () => Promise.resolve(), stop: () => Promise.resolve() };
+  const [failed, stopped] = [new AbortController(), new AbortController()];
+  const first = Promise.withResolvers<undefined>();
+  let [isTraining, isDone] = [false, false];
+  const fetching: Attempt = {
+    ...attempt,
+    world: { ...world, signal: AbortSignal.any([world.signal, stopped.signal]) },
+    // While the training runs, the time is the training's.
+    note: (body) => {
+      if (body.kind !== 'phase' || !isTraining) note(body);
+    },
+  };
+  const all = fetchAll(sources, fetching, () => first.resolve(undefined));
+  all.then(
+    () => (isDone = true),
+    (error: unknown) => failed.abort(asFault(error)),
+  );
+  await Promise.race([first.promise, all]);
+  isTraining = true;
+  return {
+    attempt: { ...attempt, world: { ...world, signal: AbortSignal.any([world.signal, failed.signal]) } },
+    async whole() {
+      if (!isDone) note({ kind: 'phase', phase: 'fetching' });
+      await all;
+    },
+    async stop() {
+      stopped.abort();
+      await all.catch(() => undefined);
+    },
+  };
+}
+
+/** Whether more is to come of data with which the training has begun. */
+export function isArriving({ order, scratch }: Attempt): boolean {
+  return order.data.some((source) => source.arriving && existsSync(markerOf(source, scratch)));
+}
+
+/** Stands in the folder of the data for as long as more is to come. */
+const markerOf = ({ into }: OrderedData, { work }: Scratch): string => path.join(work, into, '.arriving');
+
+/** Every source in turn. */
+async function fetchAll(sources: OrderedData[], attempt: Attempt, onPart: () => void): Promise<void> {
+  const { scratch } = attempt;
+  for (const marker of sources.map((source) => markerOf(source, scratch))) {
+    mkdirSync(path.dirname(marker), { recursive: true });
+    writeFileSync(marker, '');
+  }
+  const stage = openStaging(attempt);
+  for (const source of sources) {
+    await stage(source, onPart);
+    rmSync(markerOf(source, scratch));
+  }
+}

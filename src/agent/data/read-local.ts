@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { isGone } from '../../base/is-gone.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+
+const chunkBytes = 1 << 20;
+
+/** Reads a file of this machine as if it were fetched: in order, stoppable, with the same proofs. */
+export async function readLocal(
+  file: string,
+  write: (chunk: Buffer) => void | Promise<void>,
+  options: FetchOptions & { clock: NonNullable<FetchOptions['clock']> },
+): Promise<Fetched> {
+  const { clock, signal, manifest } = options;
+  const sha256 = options.sha256 ?? manifest?.sha256;
+  const expected = options.bytes ?? manifest?.bytes;
+  const started = clock.monotonic();
+  await using input = await openLocal(file);
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  let bytes = 0;
+  for (;;) {
+    signal?.throwIfAborted();
+    const { bytesRead } = await input.read(chunk, 0, chunkBytes, bytes);
+    if (bytesRead === 0) break;
+    const part = chunk.subarray(0, bytesRead);
+    bytes += bytesRead;
+    if (sha256 !== undefined) hash.update(part);
+    await write(part);
+  }
+  if (expected !== undefined && bytes !== expected)
+    throw new Fault('data-unexpected', `${file} has ${bytes} bytes, not ${expected}`, { about: file });
+  const found = hash.digest('hex');
+  if (sha256 !== undefined && found !== sha256.toLowerCase())
+    throw new Fault('data-corrupt', `${file}: SHA-256 is ${found}, should be ${sha256}`, { about: file });
+  const seconds = (clock.monotonic() - started) / 1000;
+  const verified = sha256 === undefined ? 'size' : 'digest';
+  return { bytes, seconds, verified, servers: [{ server: 'localhost', bytes }] };
+}
+
+async function openLocal(file: string): ReturnType<typeof open> {
+  try {
+    return await open(file, 'r');
+  } catch (error) {
+    const what = isGone(error) ? 'is not there' : `cannot be read: ${(error as Error).message}`;
+    throw new Fault('object-missing', `the file ${file} ${what}`, {
+      fix: 'file: URLs are read on the machine where the attempt runs',
+      about: file,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,243 @@
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Locator } from '../../federation/located.ts';
+import { createLocator } from '../../federation/locator.ts';
+import { parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
+import type { OrderedData } from '../../job/job.ts';
+import type { DataSource } from '../../job/spec.ts';
+import { recordOf } from '../../journal/record-of.ts';
+import { fetchToFile } from '../../transfer/fetch-to-file.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
+import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
+import { archiveKind } from '../../unpack/archive-kind.ts';
+import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import type { Attempt } from '../attempt.ts';
+import { readLocal } from './read-local.ts';
+import { releaseMemory } from './release-memory.ts';
+import { stallPolicy } from './stall-policy.ts';
+
+const progressEveryMs = 1000;
+/** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
+const windowBytes = 32 << 20;
+
+interface Staging {
+  source: OrderedData;
+  url: ObjectUrl;
+  /** The file of this machine that holds the object, where one does. */
+  local: string | undefined;
+  options: FetchOptions & { clock: Clock };
+}
+
+/** Brings the data into the work folder, where it appears only when it is whole; what may arrive later is left. */
+export async function stageData(attempt: Attempt): Promise<void> {
+  const sources = attempt.order.data.filter(({ arriving }) => !arriving);
+  if (sources.length === 0) return;
+  const stage = openStaging(attempt);
+  for (const source of sources) await stage(source);
+}
+
+/** How one data source is brought into the work folder; `onPart` is told of what appears ahead of the rest. */
+export function openStaging(attempt: Attempt): (source: OrderedData, onPart?: () => void) => Promise<void> {
+  const locator = locatorOf(attempt);
+  const suspects = new Set<string>();
+  return async (source, onPart) => {
+    attempt.world.signal.throwIfAborted();
+    const opened = await openSource(source, attempt, locator);
+    const staging = { ...opened, options: { ...opened.options, suspects } };
+    const name = nameOf(staging.url);
+    const mode = source.unpack === 'auto' && archiveKind(name) === undefined ? 'none' : source.unpack;
+    if (mode === 'none') await stageFile(staging, name, attempt);
+    else if (onPart !== undefined) await stageArchive(staging, mode, attempt, onPart);
+    else await stageWholeArchive(staging, mode, attempt);
+    await dropDelivered(source);
+  };
+}
+
+/** Hands the bytes of a source to `write`, in their order, with the proofs it comes with. */
+export async function fetchBytes(
+  source: OrderedData,
+  write: (chunk: Buffer) => void | Promise<void>,
+  attempt: Attempt,
+): Promise<Fetched> {
+  const staging = await openSource(source, attempt, locatorOf(attempt));
+  const fetched = await readBytes(staging, write, attempt);
+  await dropDelivered(source);
+  return fetched;
+}
+
+function locatorOf({ world: { env, clock, cwd, uid, version } }: Attempt): Locator {
+  return createLocator({ env, clock, cwd, uid, version });
+}
+
+async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
+  attempt.note({ kind: 'phase', phase: 'fetching' });
+  const url = parseObjectUrl(source.url, attempt.world.env);
+  const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
+  return { source, url, local, options: await fetchOptions(source, url.text, attempt, locator) };
+}
+
+async function readBytes(
+  { source, url, local, options }: Staging,
+  write: (chunk: Buffer) => void | Promise<void>,
+  { note }: Attempt,
+): Promise<Fetched> {
+  const fetched =
+    local !== undefined
+      ? await readLocal(local, write, options)
+      : await fetchToStream(source.url, write, options);
+  note({ kind: 'fetched', object: url.text, ...fetched });
+  return fetched;
+}
+
+/** The scheduler's copy has served: the training may need the room. */
+async function dropDelivered({ delivered }: OrderedData): Promise<void> {
+  if (delivered !== undefined) await rm(delivered, { force: true });
+}
+
+async function stageFile(
+  { source, url, local, options }: Staging,
+  name: string,
+  attempt: Attempt,
+): Promise<void> {
+  const { scratch, note } = attempt;
+  const draft = path.join(scratch.stage, source.name);
+  const fetched =
+    local !== undefined
+      ? await copyLocal(local, draft, options)
+      : await fetchToFile(source.url, draft, options);
+  note({ kind: 'fetched', object: url.text, ...fetched });
+  const folder = path.join(scratch.work, source.into);
+  await mkdir(folder, { recursive: true });
+  await rename(draft, path.join(folder, name));
+}
+
+/** A delivery that turns out damaged is asked for once more, from servers that had no part in it. */
+async function stageWholeArchive(
+  staging: Staging,
+  mode: UnpackerOptions['mode'],
+  attempt: Attempt,
+): Promise<void> {
+  try {
+    await stageArchive(staging, mode, attempt);
+  } catch (error) {
+    const { url, local, options } = staging;
+    const isDamage =
+      error instanceof Fault && (error.kind === 'data-corrupt' || error.kind === 'archive-damaged');
+    // Bytes of this machine will be the same again, and so will those that a manifest has proven.
+    if (!isDamage || local !== undefined || options.manifest !== undefined) throw error;
+    const server = [...(options.suspects ?? [])].join(', ');
+    attempt.note({ kind: 'fetch-setback', object: url.text, server, fault: recordOf(error) });
+    attempt.note({ kind: 'phase', phase: 'fetching' });
+    await stageArchive(staging, mode, attempt);
+  }
+}
+
+async function stageArchive(
+  staging: Staging,
+  mode: UnpackerOptions['mode'],
+  attempt: Attempt,
+  onPart?: () => void,
+): Promise<void> {
+  const { source, url } = staging;
+  const { scratch, note } = attempt;
+  const object = url.text;
+  const expected = source.expect.files;
+  const unpacker = openUnpacker({
+    name: object,
+    mode,
+    into: path.join(scratch.work, source.into),
+    ...(expected === undefined ? {} : { expect: { files: expected } }),
+    ...(onPart === undefined ? {} : { arriving: { stagedUnder: scratch.stage, onPart } }),
+  });
+  try {
+    const fetched = await readBytes(staging, (chunk) => unpacker.write(chunk), attempt);
+    note({ kind: 'phase', phase: 'unpacking' });
+    const { files, bytes } = await unpacker.finish();
+    note({ kind: 'unpacked', object, files, bytes, proven: isProven(fetched) });
+  } catch (error) {
+    await unpacker.abort();
+    throw error;
+  }
+}
+
+async function copyLocal(file: string, target: string, options: Staging['options']): Promise<Fetched> {
+  await using output = await open(target, 'wx', 0o600);
+  return await readLocal(file, (chunk) => output.writeFile(chunk), options);
+}
+
+/** Whether the bytes are known to be those that were published. */
+export const isProven = ({ verified }: Fetched): boolean => verified === 'manifest' || verified === 'digest';
+
+/** The object's own name, as a name of a file. */
+function nameOf(url: ObjectUrl): string {
+  if (url.kind === 'file') return path.basename(url.file);
+  const pathname = url.kind === 'plain' ? new URL(url.href).pathname : url.path;
+  const name = path.posix.basename(decodeURIComponent(pathname));
+  return name === '' || name === '..' ? 'object' : name;
+}
+
+async function fetchOptions(
+  source: DataSource,
+  object: string,
+  attempt: Attempt,
+  locator: Locator,
+): Promise<Staging['options']> {
+  const { clock, signal, env } = attempt.world;
+  const { tokenFile, sha256, expect } = source;
+  const access = { locator, clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const manifest = await readManifest(source, attempt.order.filesFrom, access);
+  return {
+    ...access,
+    policy: { windowBytes, ...stallPolicy(env) },
+    onEvent: tellEvents(object, attempt),
+    ...(manifest === undefined ? {} : { manifest }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(expect.bytes === undefined ? {} : { bytes: expect.bytes }),
+  };
+}
+
+/** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
+async function readManifest(
+  { manifest }: DataSource,
+  filesFrom: string,
+  access: FetchOptions,
+): Promise<Manifest | undefined> {
+  if (manifest === undefined) return undefined;
+  if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest, 'sent');
+  const parts: Buffer[] = [];
+  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), access);
+  return parseManifest(Buffer.concat(parts).toString('utf8'), manifest, 'fetched');
+}
+
+async function readSent(name: string, folder: string): Promise<string> {
+  try {
+    return await readFile(path.join(folder, name), 'utf8');
+  } catch (error) {
+    throw new Fault('order-invalid', `the manifest ${name} cannot be read: ${(error as Error).message}`, {
+      fix: `put ${name} beside the job file`,
+      about: name,
+      cause: error,
+    });
+  }
+}
+
+function tellEvents(object: string, { world, note }: Attempt): (event: FetchEvent) => void {
+  let toldAt = -Infinity;
+  return (event) => {
+    if (event.kind === 'setback') {
+      note({ kind: 'fetch-setback', object, server: event.server, fault: recordOf(event.fault) });
+      return;
+    }
+    const now = world.clock.monotonic();
+    if (now - toldAt < progressEveryMs) return;
+    toldAt = now;
+    // What was unpacked is garbage by now, and there is a lot of it. Each time costs some milliseconds, so that it is not done more often.
+    releaseMemory();
+    const { bytes, total, rate, server } = event;
+    const known = total === undefined ? {} : { total };
+    note({ kind: 'fetch-progress', object, bytes, rate, server, ...known });
+  };
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { allowedSeconds, startsOf, vacateGraceMs } from './condor-ads.ts';
+
+test('starts, limits and the time to leave come from the ads of the job and the machine', async (t) => {
+  const job =
+    'NumShadowStarts = 3\nJobCurrentStartDate = 1000\nAllowedJobDuration = 500\nAllowedExecuteDuration = 400\n';
+  const folder = await temporaryFolder(t, { job, machine: 'MachineMaxVacateTime = 10 * 60\n' });
+  const env = {
+    _CONDOR_JOB_AD: path.join(folder, 'job'),
+    _CONDOR_MACHINE_AD: path.join(folder, 'machine'),
+  };
+  assert.equal(startsOf(env), 3);
+  assert.equal(allowedSeconds(env, 1_000_000), 400);
+  assert.equal(allowedSeconds(env, 1_200_000), 300);
+  assert.equal(vacateGraceMs(env), 240_000);
+});
+
+test('a machine whose clock is hours off still has the time that the job is allowed', async (t) => {
+  const job = 'JobCurrentStartDate = 1000\nAllowedJobDuration = 500\n';
+  const env = { _CONDOR_JOB_AD: path.join(await temporaryFolder(t, { job }), 'job') };
+  assert.equal(allowedSeconds(env, 1_100_000), 400);
+  assert.equal(allowedSeconds(env, 9_000_000), 500);
+  assert.equal(allowedSeconds(env, 10_000), 500);
+});
+
+test('outside of HTCondor there are none', () => {
+  assert.deepEqual(
+    [startsOf({}), allowedSeconds({}, 0), vacateGraceMs({})],
+    [undefined, undefined, undefined],
+  );
+});

@@ -1,0 +1,145 @@
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import type { Clock } from '../../base/clock.ts';
+import type { Env } from '../../base/env.ts';
+
+/** What follows the number of an answer: nothing, as many bytes as the number says, or, unless it is below 0, a line. */
+type Rest = 'nothing' | 'bytes' | 'line';
+
+interface Answer {
+  /** 0 or more when it was done; below 0 says why not. */
+  code: number;
+  text: string;
+}
+
+interface Question {
+  rest: Rest;
+  answer: (answer: Answer | undefined) => void;
+}
+
+/** No answer we ask for is near this; what is larger is not the protocol we know. */
+const mostBytes = 4 << 20;
+
+/** Takes a stream of chirp answers apart; they come in the order of the questions. */
+export class ChirpAnswers {
+  readonly #questions: Question[] = [];
+  #heard = Buffer.alloc(0);
+
+  /** The answer to the next question; undefined when the line breaks before. */
+  next(rest: Rest): Promise<Answer | undefined> {
+    return new Promise((answer) => this.#questions.push({ rest, answer }));
+  }
+
+  /** False when this cannot be the answers to what was asked: then nothing that follows can be understood. */
+  hear(bytes: Buffer): boolean {
+    this.#heard = Buffer.concat([this.#heard, bytes]);
+    for (let question = this.#questions[0]; question !== undefined; question = this.#questions[0]) {
+      const found = take(this.#heard, question.rest);
+      if (found === undefined) return this.#heard.length <= mostBytes;
+      if (Number.isNaN(found.answer.code)) return false;
+      this.#heard = this.#heard.subarray(found.length);
+      this.#questions.shift();
+      question.answer(found.answer);
+    }
+    return this.#heard.length === 0;
+  }
+
+  end(): void {
+    for (const { answer } of this.#questions.splice(0)) answer(undefined);
+  }
+}
+
+/** The first answer in what was heard and how long it is; undefined while it is not whole. */
+function take(heard: Buffer, rest: Rest): { answer: Answer; length: number } | undefined {
+  const end = heard.indexOf('\n');
+  if (end < 0) return undefined;
+  const line = heard.toString('latin1', 0, end);
+  const code = /^-?\d+$/.test(line) ? Number(line) : Number.NaN;
+  const start = end + 1;
+  const length =
+    rest === 'bytes' ? Math.max(code, 0) : rest === 'line' && code >= 0 ? lineLength(heard, start) : 0;
+  if (Number.isNaN(code)) return { answer: { code, text: '' }, length: start };
+  if (length === undefined || heard.length < start + length) return undefined;
+  return { answer: { code, text: heard.toString('utf8', start, start + length) }, length: start + length };
+}
+
+function lineLength(heard: Buffer, start: number): number | undefined {
+  const end = heard.indexOf('\n', start);
+  return end < 0 ? undefined : end + 1 - start;
+}
+
+/** HTCondor takes lines up to 5120 bytes; what is longer is not worth a line in a log. */
+const longestLine = 4000;
+/** How long the access point may take to answer before nobody waits for it any more. */
+const patienceMs = 5000;
+
+/**
+ * The line to the access point that HTCondor keeps open for every job: what is said appears in the job's event log at
+ * once, and files of the folder the job was submitted from can be read and written. Nobody depends on it: where it is
+ * missing or breaks, words are lost and nothing else.
+ */
+export class Chirp {
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #ended: Promise<void>;
+  readonly #answers = new ChirpAnswers();
+
+  private constructor(socket: Socket, cookie: string, clock: Clock) {
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#ended = new Promise((resolve) => socket.once('close', () => resolve()));
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (bytes) => {
+      if (!this.#answers.hear(bytes)) socket.destroy();
+    });
+    socket.once('close', () => this.#answers.end());
+    void this.#say(`cookie ${cookie}\n`, 'nothing');
+    socket.unref();
+  }
+
+  static async open(env: Env, clock: Clock): Promise<Chirp | undefined> {
+    const file = env['_CONDOR_CHIRP_CONFIG'];
+    if (file === undefined) return undefined;
+    const text = await readFile(file, 'utf8').catch(() => '');
+    const [host, port, cookie] = text.trim().split(/\s+/);
+    if (host === undefined || cookie === undefined) return undefined;
+    return new Chirp(connect(Number(port), host), cookie, clock);
+  }
+
+  /** Writes a line into the job's event log. */
+  log(line: string): void {
+    const escaped = line.replace(/[\\ \t]/g, String.raw`\$&`).replace(/[\r\n]+/g, String.raw`\ `);
+    if (Buffer.byteLength(escaped) <= longestLine) void this.#say(`ulog ${escaped}\n`, 'nothing');
+  }
+
+  /**
+   * Asks for something and gives the answer; undefined when none comes in time. Words hold no blanks and no
+   * backslashes; `payload` follows the line as it is.
+   */
+  async ask(words: string[], rest: Rest = 'nothing', payload = ''): Promise<Answer | undefined> {
+    const over = new AbortController();
+    const late = this.#clock.sleep(patienceMs, over.signal).catch(() => undefined);
+    try {
+      return await Promise.race([
+        this.#say(`${words.join(' ')}\n${payload}`, rest),
+        late.then(() => undefined),
+      ]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  #say(text: string, rest: Rest): Promise<Answer | undefined> {
+    if (!this.#socket.writable) return Promise.resolve(undefined);
+    this.#socket.write(text);
+    return this.#answers.next(rest);
+  }
+
+  /** Waits until what was said is on its way, but not for long. */
+  async close(): Promise<void> {
+    this.#socket.ref();
+    this.#socket.end();
+    this.#socket.setTimeout(patienceMs, () => this.#socket.destroy());
+    await this.#ended;
+  }
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody } from '../../journal/entry.ts';
+import type { Journal } from '../../journal/file.ts';
+import { Notes } from './notes.ts';
+
+class SmallDisk implements Journal<AgentBody> {
+  full = false;
+  readonly written: AgentBody['kind'][] = [];
+
+  append(body: AgentBody): Promise<void> {
+    if (this.full) return Promise.reject(new Error('no room'));
+    this.written.push(body.kind);
+    return Promise.resolve();
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+test('what found no room is written, in order, once there is room', async () => {
+  const disk = new SmallDisk();
+  const notes = new Notes(disk);
+  disk.full = true;
+  notes.note({ kind: 'phase', phase: 'training' });
+  notes.note({ kind: 'cleaned', bytes: 7 });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(disk.written, []);
+  disk.full = false;
+  notes.note({ kind: 'agent-ended', outcome: 'success', exit: 0 });
+  assert.equal(await notes.close(), true);
+  assert.deepEqual(disk.written, ['phase', 'cleaned', 'agent-ended']);
+});
+
+test('a disk that stays full for hours does not fill the memory with heartbeats', async () => {
+  const disk = new SmallDisk();
+  const notes = new Notes(disk);
+  disk.full = true;
+  for (let beat = 0; beat < 10_000; beat++)
+    notes.note({ kind: 'heartbeat', memoryBytes: 0, quietSeconds: 0 });
+  notes.note({ kind: 'agent-ended', outcome: 'failed', exit: 107 });
+  disk.full = false;
+  assert.equal(await notes.close(), true);
+  assert.ok(disk.written.length < 200);
+  assert.equal(disk.written.at(-1), 'agent-ended');
+});
+
+test('a journal that could not be completed says so', async () => {
+  const disk = new SmallDisk();
+  const notes = new Notes(disk);
+  disk.full = true;
+  notes.note({ kind: 'phase', phase: 'training' });
+  assert.equal(await notes.close(), false);
+});

@@ -1,0 +1,48 @@
+import type { AgentBody } from '../../journal/entry.ts';
+import type { Journal } from '../../journal/file.ts';
+
+/** Writes one entry to the attempt's journal; the caller need neither wait nor fear a failure. */
+export type Note = (body: AgentBody) => void;
+
+/** With this many entries waiting for room, only those that tell the attempt's fate are taken. */
+const mostWaiting = 100;
+const chatter = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress']);
+
+/**
+ * The agent's side of the attempt's journal. A full disk must neither stop the clean-up nor hide how the attempt
+ * ended: what finds no room waits, in order, for the next entry or for the end, when the scratch folder is gone.
+ */
+export class Notes {
+  readonly #journal: Journal<AgentBody>;
+  readonly #waiting: AgentBody[] = [];
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(journal: Journal<AgentBody>) {
+    this.#journal = journal;
+  }
+
+  readonly note: Note = (body) => {
+    if (chatter.has(body.kind) && this.#waiting.length >= mostWaiting) return;
+    this.#waiting.push(body);
+    this.#turn = this.#turn.then(() => this.#writeWaiting());
+  };
+
+  /** The last chance for what waits; false when the journal is not complete. */
+  async close(): Promise<boolean> {
+    this.#turn = this.#turn.then(() => this.#writeWaiting());
+    await this.#turn;
+    await this.#journal.close();
+    return this.#waiting.length === 0;
+  }
+
+  async #writeWaiting(): Promise<void> {
+    for (let body = this.#waiting[0]; body !== undefined; body = this.#waiting[0]) {
+      try {
+        await this.#journal.append(body);
+      } catch {
+        return;
+      }
+      this.#waiting.shift();
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, open, readdir, realpath, stat, utimes } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+
+interface Copied {
+  /** Relative to the folder the copy was made in. */
+  path: string;
+  bytes: number;
+  sha256: string;
+}
+
+interface CopyOptions {
+  signal: AbortSignal;
+  /** What a link points to must lie in this folder. */
+  within?: string;
+  onCopied?: (copied: Copied) => void;
+}
+
+const chunkBytes = 1 << 20;
+
+/** Copies `name` (a file, or a folder with all it holds) from one folder into another; links become what they point to. */
+export async function copyTree(name: string, from: string, to: string, options: CopyOptions): Promise<void> {
+  await copyEntry(name, from, to, [], options);
+}
+
+async function copyEntry(
+  name: string,
+  from: string,
+  to: string,
+  above: string[],
+  options: CopyOptions,
+): Promise<void> {
+  options.signal.throwIfAborted();
+  const source = await realpath(path.join(from, name));
+  if (options.within !== undefined && !liesIn(source, options.within))
+    throw new Fault('wrong-output', `${name} is a link to ${source}, outside the work folder`, {
+      about: name,
+    });
+  const target = path.join(to, name);
+  const info = await stat(source);
+  if (info.isDirectory()) {
+    if (above.includes(source))
+      throw new Fault('wrong-output', `${name} is a link to a folder that holds it`);
+    await mkdir(target, { recursive: true });
+    for (const child of (await readdir(source)).sort())
+      await copyEntry(path.join(name, child), from, to, [...above, source], options);
+  } else if (info.isFile()) {
+    await mkdir(path.dirname(target), { recursive: true });
+    const sha256 = await copyFile(source, target, options.signal);
+    await chmod(target, info.mode & 0o777);
+    await utimes(target, info.atime, info.mtime);
+    options.onCopied?.({ path: path.normalize(name), bytes: info.size, sha256 });
+  }
+}
+
+/** Whether a path, links resolved, is the folder or lies in it. */
+export function liesIn(file: string, folder: string): boolean {
+  return file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
+}
+
+/** In pieces, so that it can be stopped, with the hash made of the very bytes that are written. */
+async function copyFile(source: string, target: string, signal: AbortSignal): Promise<string> {
+  const hash = createHash('sha256');
+  await using input = await open(source, 'r');
+  await using output = await open(target, 'w', 0o600);
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  for (;;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await input.read(chunk, 0, chunkBytes);
+    if (bytesRead === 0) return hash.digest('hex');
+    hash.update(chunk.subarray(0, bytesRead));
+    await writeWhole(output, chunk.subarray(0, bytesRead));
+  }
+}
+
+async function writeWhole(
+  output: { write(bytes: Buffer): Promise<{ bytesWritten: number }> },
+  bytes: Buffer,
+): Promise<void> {
+  for (let done = 0; done < bytes.length;) done += (await output.write(bytes.subarray(done))).bytesWritten;
+}

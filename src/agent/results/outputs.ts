@@ -1,0 +1,104 @@
+import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Attempt } from '../attempt.ts';
+import { liesIn } from './copy-tree.ts';
+import { lastErrorLine } from '../training/last-error-line.ts';
+import type { Scratch } from '../scratch.ts';
+import { startShell, stopShell } from '../training/shell.ts';
+
+/** What was there before the training, by the file system's own clock: the machine's may differ from it. */
+export interface Before {
+  startedNs: bigint;
+  states: Map<string, string | undefined>;
+}
+
+/** Looks at the declared outputs just before the training starts, so that what it did not write cannot pass. */
+export async function lookBefore(outputs: string[], scratch: Scratch): Promise<Before> {
+  const marker = path.join(scratch.root, 'started');
+  await writeFile(marker, '');
+  const { mtimeNs } = await stat(marker, { bigint: true });
+  const states = new Map<string, string | undefined>();
+  for (const output of outputs) states.set(output, await stateOf(path.join(scratch.work, output)));
+  return { startedNs: mtimeNs, states };
+}
+
+/** Throws a Fault that names every output that is missing, empty, older than the training, or not in the work folder. */
+export async function checkOutputs(outputs: string[], scratch: Scratch, before: Before): Promise<void> {
+  const problems: string[] = [];
+  for (const output of outputs) {
+    const problem = await problemOf(output, scratch.work, before);
+    if (problem !== undefined) problems.push(`${output} ${problem}`);
+  }
+  if (problems.length === 0) return;
+  throw new Fault('wrong-output', `the training ended without a valid result: ${problems.join('; ')}`, {
+    fix: `the training must write ${outputs.join(', ')} in the folder it starts in${await whatIsThere(scratch.work)}`,
+    about: outputs.join(', '),
+  });
+}
+
+/** Asks the user's own command whether the result is valid. */
+export async function checkByCommand(command: string, attempt: Attempt, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const shell = await startShell(command, attempt);
+  const stop = (): void => void stopShell(shell, attempt.world);
+  signal.addEventListener('abort', stop, { once: true });
+  const ended = await shell.ended;
+  signal.removeEventListener('abort', stop);
+  signal.throwIfAborted();
+  if (ended.status === 0) return;
+  const how =
+    ended.status === null ? `ended by ${ended.signal ?? 'a signal'}` : `ended with status ${ended.status}`;
+  const line = lastErrorLine(attempt.order);
+  throw new Fault('wrong-output', `the check \`${command}\` ${how}${line === '' ? '' : `: ${line}`}`, {
+    fix: 'the result is there but not valid: see what the check printed in out.log and err.log',
+    about: command,
+  });
+}
+
+async function problemOf(output: string, work: string, before: Before): Promise<string | undefined> {
+  const file = path.join(work, output);
+  let target: string;
+  try {
+    target = await realpath(file);
+  } catch (error) {
+    if (isGone(error)) return 'is not there';
+    throw error;
+  }
+  if (!liesIn(target, work)) return `is a link to ${target}, outside the work folder`;
+  const newest = await newestFile(target);
+  if (newest === undefined) return 'is empty';
+  if (newest < before.startedNs) return 'is older than the start of the training';
+  const old = before.states.get(output);
+  if (old !== undefined && old === (await stateOf(file))) return 'was there before and is unchanged';
+  return undefined;
+}
+
+/** When the newest non-empty file of a tree changed; undefined when there is none. */
+async function newestFile(file: string): Promise<bigint | undefined> {
+  const info = await stat(file, { bigint: true }).catch(() => undefined);
+  if (info?.isFile()) return info.size > 0n ? info.mtimeNs : undefined;
+  if (!info?.isDirectory()) return undefined;
+  let newest: bigint | undefined;
+  for (const entry of await readdir(file, { withFileTypes: true })) {
+    // Links to folders are not followed here: they may lead back.
+    if (!entry.isFile() && !entry.isDirectory()) continue;
+    const time = await newestFile(path.join(file, entry.name));
+    if (time !== undefined && (newest === undefined || time > newest)) newest = time;
+  }
+  return newest;
+}
+
+async function stateOf(file: string): Promise<string | undefined> {
+  const info = await stat(file, { bigint: true }).catch(() => undefined);
+  if (info === undefined || info.isDirectory()) return undefined;
+  return `${info.ino} ${info.size} ${info.mtimeNs} ${info.ctimeNs}`;
+}
+
+async function whatIsThere(work: string): Promise<string> {
+  const names = (await readdir(work)).sort();
+  if (names.length === 0) return '; there it left nothing';
+  const shown = names.slice(0, 10).join(', ');
+  return `; there are now: ${shown}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import type { Fault } from '../../fault/fault.ts';
+import type { Scalar } from '../../job/spec.ts';
+import type { AgentBody } from '../../journal/entry.ts';
+import type { Attempt } from '../attempt.ts';
+import type { SharedNotes } from '../notes/shared-notes.ts';
+import { SlowSlot } from './slow-slot.ts';
+
+/** The notes of one run, in memory, and how often they were asked for. */
+function runNotes() {
+  const notes = new Map<string, string>();
+  let asked = 0;
+  const shared: SharedNotes = {
+    put: (name, text) => Promise.resolve(Boolean(notes.set(name, text))),
+    list: (folder) => {
+      asked++;
+      const own = [...notes.keys()].filter((name) => name.startsWith(`${folder}/`));
+      return Promise.resolve(own.map((name) => name.slice(folder.length + 1)).sort());
+    },
+    read: (name) => Promise.resolve(notes.get(name)),
+  };
+  return { notes, shared, asked: () => asked };
+}
+
+interface Training {
+  job: string;
+  attempt?: number;
+  slowLimit?: number;
+  parameters?: Record<string, Scalar>;
+  isFresh?: boolean;
+}
+
+/** A training that its watch looks at twice a second. */
+function training(
+  shared: SharedNotes,
+  { job, attempt = 1, parameters = {}, isFresh = true, ...train }: Training,
+) {
+  const clock = new ManualClock();
+  const told: AgentBody[] = [];
+  const slot = new SlowSlot(
+    {
+      order: { job: { id: job, parameters, train }, attempt, data: [] },
+      world: { clock, env: { GLIDEIN_ResourceName: 'SITE-A' } },
+      note: (body: AgentBody) => void told.push(body),
+      shared,
+    } as unknown as Attempt,
+    isFresh,
+  );
+  const goOn = async (seconds: number): Promise<Fault | undefined> => {
+    for (let half = 0; half < seconds * 2; half++) {
+      await clock.pass(500);
+      slot.look();
+      await new Promise((resolve) => setImmediate(resolve));
+      const fault = slot.look();
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  };
+  return { slot, told, goOn, now: () => clock.monotonic() / 1000 };
+}
+
+async function firstEpochs(
+  shared: SharedNotes,
+  seconds: number[],
+  parameters?: Record<string, Scalar>,
+): Promise<void> {
+  for (const [index, took] of seconds.entries()) {
+    const { slot, goOn } = training(shared, { job: `100${index}`, ...(parameters && { parameters }) });
+    slot.hear({ epoch: 1 });
+    await goOn(took);
+    slot.hear({ epoch: 2 });
+    await goOn(1);
+  }
+}
+
+test('an attempt whose first epoch takes more than three times what it takes elsewhere leaves, before the epoch is over', async () => {
+  const { shared, notes } = runNotes();
+  await firstEpochs(shared, [10, 12, 11]);
+  const { slot, goOn, now } = training(shared, { job: '0007' });
+  slot.hear({ epoch: 1 });
+  const fault = await goOn(100);
+  assert.equal(fault?.kind, 'slow-slot');
+  assert.equal(now(), 33.5);
+  assert.match(
+    fault.message,
+    /^the first epoch of job 0007 goes 3 times slower on \S+ \(SITE-A\) than elsewhere: 33\.5 s and more for what takes 11\.0 s \(median of 3 attempts of this run\)$/,
+  );
+  assert.ok(notes.has('slow/0007-1'));
+});
+
+/** Tells every step of its first epoch when it is done, and then the second epoch; the Fault, if it is to leave. */
+async function throughSteps(
+  { slot, goOn }: Pick<ReturnType<typeof training>, 'slot' | 'goOn'>,
+  steps: readonly number[],
+): Promise<Fault | undefined> {
+  for (const [index, seconds] of steps.entries()) {
+    const fault = await goOn(seconds);
+    if (fault !== undefined) return fault;
+    slot.hear({ epoch: 0, step: index + 1 });
+  }
+  slot.hear({ epoch: 1 });
+  return await goOn(1);
+}
+
+const tenSteps = (seconds: number): number[] => new Array<number>(10).fill(seconds);
+
+async function threeThroughSteps(shared: SharedNotes, steps: readonly number[]): Promise<void> {
+  for (const job of ['1001', '1002', '1003']) await throughSteps(training(shared, { job }), steps);
+}
+
+test('where a training tells its steps, a slow machine is left after a part of the first epoch', async () => {
+  const { shared } = runNotes();
+  await threeThroughSteps(shared, [30, ...tenSteps(20)]);
+  const late = training(shared, { job: '0007' });
+  const fault = await throughSteps(late, [105, ...tenSteps(70)]);
+  assert.equal(fault?.kind, 'slow-slot');
+  assert.equal(late.now(), 90.5);
+  assert.match(fault.message, /goes 3 times slower .*: 90\.5 s and more for what takes 30\.0 s/);
+  // One that has told its first step in time is judged by how long the next ones take, two of them: 40 s elsewhere.
+  const later = training(shared, { job: '0008' });
+  assert.equal((await throughSteps(later, [30, ...tenSteps(70)]))?.kind, 'slow-slot');
+  assert.equal(later.now(), 30 + 120.5);
+  assert.equal(await throughSteps(training(shared, { job: '0009' }), [80, ...tenSteps(55)]), undefined);
+});
+
+test('first steps that are slow by nature are compared with each other', async () => {
+  const { shared } = runNotes();
+  await threeThroughSteps(shared, [60, ...tenSteps(2)]);
+  assert.equal(await throughSteps(training(shared, { job: '0007' }), [150, ...tenSteps(2)]), undefined);
+  const late = training(shared, { job: '0008' });
+  assert.equal((await throughSteps(late, [200]))?.kind, 'slow-slot');
+  assert.equal(late.now(), 180.5);
+});
+
+test('a slow moment makes no slow machine', async () => {
+  const { shared } = runNotes();
+  await threeThroughSteps(shared, tenSteps(1));
+  assert.equal(await throughSteps(training(shared, { job: '0007' }), [19, ...tenSteps(1)]), undefined);
+  assert.equal(await throughSteps(training(shared, { job: '0008' }), [1, 1, 9, ...tenSteps(1)]), undefined);
+});
+
+test('a resumed training is judged by a whole epoch: how far it was told to be is not what it did here', async () => {
+  const { shared } = runNotes();
+  await threeThroughSteps(shared, tenSteps(10));
+  const { slot, goOn } = training(shared, { job: '0008', isFresh: false });
+  slot.hear({ epoch: 0, step: 2 });
+  assert.equal(await goOn(299), undefined);
+  assert.equal((await goOn(5))?.kind, 'slow-slot');
+});
+
+test('a training that tells its only step as the epoch ends is judged by the epoch', async () => {
+  const { shared } = runNotes();
+  await threeThroughSteps(shared, [30]);
+  const { slot, goOn } = training(shared, { job: '0007' });
+  assert.equal(await goOn(60), undefined);
+  slot.hear({ epoch: 0, step: 1 });
+  assert.equal(await goOn(29), undefined);
+});
+
+test('steps that are told before any epoch are of something else', async () => {
+  const { shared, notes } = runNotes();
+  const one = training(shared, { job: '0001' });
+  one.slot.hear({ step: 900 });
+  await throughSteps(one, tenSteps(10));
+  const marks = JSON.parse([...notes.values()][0] ?? '') as [number, number][];
+  assert.deepEqual(marks[0], [1, 10]);
+});
+
+test('with fewer than three norms nobody is called slow, nor where the user turned it off', async () => {
+  const { shared } = runNotes();
+  await firstEpochs(shared, [10, 10]);
+  assert.equal(await training(shared, { job: '0007' }).goOn(200), undefined);
+  await firstEpochs(shared, [10, 10, 10]);
+  assert.equal(await training(shared, { job: '0007', slowLimit: 0 }).goOn(200), undefined);
+  assert.equal((await training(shared, { job: '0007', slowLimit: 2 }).goOn(200))?.kind, 'slow-slot');
+});
+
+test('a job that has left two machines stays on the third, and says so', async () => {
+  const { shared } = runNotes();
+  await firstEpochs(shared, [10, 10, 10]);
+  for (const attempt of [1, 2])
+    assert.equal((await training(shared, { job: '0007', attempt }).goOn(100))?.kind, 'slow-slot');
+  const { slot, told, goOn } = training(shared, { job: '0007', attempt: 3 });
+  slot.hear({ epoch: 1 });
+  assert.equal(await goOn(100), undefined);
+  const [stays] = told;
+  assert.ok(stays?.kind === 'first-epoch');
+  assert.match(stays.said ?? '', /the job stays, as it has left 2 machines for that already/);
+  assert.equal((await training(shared, { job: '0008' }).goOn(100))?.kind, 'slow-slot');
+});
+
+test('an epoch that is over too late is judged as well, and does not become a norm', async () => {
+  const { shared, notes } = runNotes();
+  const { slot, goOn, told } = training(shared, { job: '0007' });
+  slot.hear({ epoch: 1 });
+  await goOn(40);
+  await firstEpochs(shared, [10, 10, 10]);
+  slot.hear({ epoch: 2 });
+  assert.equal((await goOn(1))?.kind, 'slow-slot');
+  assert.deepEqual(told, [{ kind: 'first-epoch', seconds: 40 }]);
+  assert.equal([...notes.keys()].filter((name) => name.startsWith('norms')).length, 3);
+});
+
+test('jobs with other parameters are other work; a seed is not', async () => {
+  const { shared } = runNotes();
+  await firstEpochs(shared, [10, 10, 10], { model: 'small', seed: 1 });
+  const big = training(shared, { job: '0007', parameters: { model: 'big', seed: 1 } });
+  assert.equal(await big.goOn(100), undefined);
+  const small = training(shared, { job: '0008', parameters: { seed: 2, model: 'small' } });
+  assert.equal((await small.goOn(100))?.kind, 'slow-slot');
+});
+
+test('what a resumed training took is no norm, and notes that are nonsense count for nothing', async () => {
+  const { shared, notes } = runNotes();
+  const { slot, goOn, told } = training(shared, { job: '0001', isFresh: false });
+  slot.hear({ epoch: 4 });
+  await goOn(1);
+  slot.hear({ epoch: 5 });
+  await goOn(1);
+  assert.equal(notes.size, 0);
+  assert.deepEqual(told, []);
+  await firstEpochs(shared, [10, 10]);
+  const folder = [...notes.keys()][0]?.split('/')[0] ?? '';
+  const nonsense = ['10', '[0]', '[-5]', '[null]', '', '[]', '{}', '[[1],10]', '[["1",5],10]', '[[1,11],10]'];
+  for (const [index, text] of nonsense.entries()) notes.set(`${folder}/200${index}-1`, text);
+  assert.equal(await training(shared, { job: '0007' }).goOn(100), undefined);
+});
+
+test('where a leaving could not be told, the attempt stays: it might leave for ever', async () => {
+  const { shared } = runNotes();
+  await firstEpochs(shared, [10, 10, 10]);
+  const mute = { ...shared, put: () => Promise.resolve(false) };
+  assert.equal(await training(mute, { job: '0007' }).goOn(100), undefined);
+});
+
+test('the access point is asked ever more rarely', async () => {
+  const { shared, asked } = runNotes();
+  await training(shared, { job: '0007' }).goOn(7200);
+  assert.ok(asked() < 45, String(asked()));
+});
+
+test('the end of a training of one epoch is the end of its first, and parts of epochs are counted as such', async () => {
+  const { shared } = runNotes();
+  const one = training(shared, { job: '0001' });
+  one.slot.hear({ epoch: 1 });
+  await one.goOn(5);
+  one.slot.finish();
+  assert.deepEqual(one.told, [{ kind: 'first-epoch', seconds: 5 }]);
+  const parts = training(shared, { job: '0002' });
+  for (const epoch of [0.2, 0.5, Number.NaN, 0.9]) parts.slot.hear({ epoch });
+  await parts.goOn(2);
+  parts.slot.hear({ epoch: 1.1 });
+  assert.deepEqual(parts.told, [{ kind: 'first-epoch', seconds: 2 }]);
+  const none = training(shared, { job: '0003' });
+  none.slot.finish();
+  assert.deepEqual(none.told, []);
+});

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { stableJson } from '../../base/stable-json.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Order } from '../../job/job.ts';
+import { noteFolders } from '../../job/layout.ts';
+import { formatDuration } from '../../job/units.ts';
+import type { Progress } from '../../journal/entry.ts';
+import type { Attempt } from '../attempt.ts';
+import { describeMachine } from '../machine/machine.ts';
+import type { SharedNotes } from '../notes/shared-notes.ts';
+import { FirstEpoch } from './first-epoch.ts';
+import { epochNorm, type Norm, noteOfPace, type Pace, paceOfNote, stepNorm } from './pace.ts';
+
+/** So many paces tell enough; each one more costs every attempt a question to the access point. */
+const mostPaces = 15;
+/** Parameters by which the same work is only done again. */
+const repeats = /seed|fold|trial|repeat|replica/i;
+
+/**
+ * What the attempts of a run tell each other of how they went through their first epochs, and which jobs have left a
+ * machine for being slow. Only jobs with the same parameters are compared: another batch or model is other work.
+ */
+export class RunNorms {
+  readonly #shared: SharedNotes;
+  readonly #job: string;
+  readonly #me: string;
+  readonly #folder: string;
+  readonly #known = new Map<string, Pace | undefined>();
+
+  constructor({ job, attempt }: Order, shared: SharedNotes) {
+    this.#shared = shared;
+    this.#job = job.id;
+    this.#me = `${job.id}-${attempt}`;
+    const telling = Object.entries(job.parameters).filter(([name]) => !repeats.test(name));
+    const like = createHash('sha256').update(stableJson(telling.sort())).digest('hex');
+    this.#folder = `${noteFolders.norms}-${like.slice(0, 12)}`;
+  }
+
+  /** The paces of other attempts. */
+  async others(): Promise<Pace[]> {
+    const names = (await this.#shared.list(this.#folder)).filter((name) => name !== this.#me);
+    for (const name of names.slice(0, mostPaces))
+      if (!this.#known.has(name))
+        this.#known.set(name, paceOfNote(await this.#shared.read(`${this.#folder}/${name}`)));
+    return [...this.#known.values()].filter((pace) => pace !== undefined);
+  }
+
+  /** Tells the others how it went here, unless enough have done so. */
+  async tell(pace: Pace): Promise<void> {
+    const names = await this.#shared.list(this.#folder);
+    if (names.length < mostPaces) await this.#shared.put(`${this.#folder}/${this.#me}`, noteOfPace(pace));
+  }
+
+  /** How many machines this job has left for being slow. */
+  async leavings(): Promise<number> {
+    const names = await this.#shared.list(noteFolders.slow);
+    return names.filter((name) => name.startsWith(`${this.#job}-`)).length;
+  }
+
+  /** Tells that this attempt leaves; false when nobody would know. */
+  async leave(seconds: number): Promise<boolean> {
+    return await this.#shared.put(`${noteFolders.slow}/${this.#me}`, seconds.toFixed(3));
+  }
+}
+
+const defaultLimit = 3;
+/** A job that has left so many machines for being slow stays where it is: perhaps it is not the machines. */
+const mostLeavings = 2;
+/** What goes on for less than this may be slow for a reason that passes, such as a cold disk. */
+const momentSeconds = 20;
+/** The access point is asked ever more rarely: the longer it takes, the less a moment matters. */
+const firstAskMs = 1000;
+const askGrowth = 1.25;
+
+/** Seconds that something has taken here, and the norm that they are far beyond. */
+interface Missed {
+  seconds: number;
+  norm: Norm;
+}
+
+/**
+ * Watches how the first epoch goes, against how it went in other attempts of the run: step by step where the training
+ * tells steps, as a whole where it does not. Where it tells no epochs, or the run has no notes, nothing is judged.
+ */
+export class SlowSlot {
+  readonly #attempt: Attempt;
+  readonly #limit: number;
+  readonly #isFresh: boolean;
+  readonly #norms: RunNorms;
+  readonly #epoch = new FirstEpoch();
+  readonly #startedAt: number;
+  /** Of other attempts. */
+  #paces: readonly Pace[] = [];
+  #askMs = firstAskMs;
+  /** One question to the access point at a time. */
+  #asking: Promise<void> | undefined;
+  /** Seconds the first epoch took, when it is over. */
+  #took: number | undefined;
+  #isJudged = false;
+  #fault: Fault | undefined;
+
+  /** `isFresh`: the training starts from nothing. One that resumes may do less than an epoch in its first. */
+  constructor(attempt: Attempt, isFresh: boolean) {
+    this.#attempt = attempt;
+    this.#isFresh = isFresh;
+    const { job, data } = attempt.order;
+    // A training that waits for its data tells how fast that comes, not how fast the machine is.
+    this.#limit = data.some(({ arriving }) => arriving) ? 0 : (job.train.slowLimit ?? defaultLimit);
+    this.#isJudged = this.#limit === 0;
+    this.#norms = new RunNorms(attempt.order, attempt.shared);
+    this.#startedAt = attempt.world.clock.monotonic();
+  }
+
+  /** The training told this of its progress. */
+  hear(progress: Progress): void {
+    if (this.#epoch.hear(progress, this.#seconds())) this.#over();
+  }
+
+  /** The training has ended well: then its first epoch has, too, though no second was told. */
+  finish(): void {
+    if (this.#epoch.isOpen) this.#over();
+  }
+
+  /** The Fault to leave with when it takes too long, as soon as the others of the run can know. */
+  look(): Fault | undefined {
+    if (!this.#isJudged && this.#took === undefined && this.#isTime()) this.#ask();
+    return this.#fault;
+  }
+
+  #isTime(): boolean {
+    const seconds = this.#seconds();
+    return seconds * 1000 >= this.#askMs || this.#missed(seconds) !== undefined;
+  }
+
+  /** What it should have done by now, if it is too far behind. */
+  #missed(seconds: number): Missed | undefined {
+    const epoch = epochNorm(this.#paces);
+    if (epoch !== undefined && seconds > this.#limit * epoch.seconds) return { seconds, norm: epoch };
+    // What a resumed training told is no measure of how far it has come here.
+    if (this.#took !== undefined || !this.#isFresh) return undefined;
+    const since = seconds - (this.#epoch.marks[0]?.seconds ?? 0);
+    const step = stepNorm(this.#paces, this.#epoch.reached);
+    const isSlow = step !== undefined && since > Math.max(momentSeconds, this.#limit * step.seconds);
+    return isSlow ? { seconds: since, norm: step } : undefined;
+  }
+
+  #ask(): void {
+    this.#asking ??= this.#judge().finally(() => (this.#asking = undefined));
+  }
+
+  #seconds(): number {
+    return this.#took ?? (this.#attempt.world.clock.monotonic() - this.#startedAt) / 1000;
+  }
+
+  async #judge(): Promise<void> {
+    this.#paces = await this.#norms.others();
+    const seconds = this.#seconds();
+    this.#askMs = seconds * 1000 * askGrowth;
+    const missed = this.#missed(seconds);
+    if (missed !== undefined) await this.#leave(missed);
+    else if (this.#took !== undefined && this.#isFresh)
+      await this.#norms.tell({ seconds: this.#took, marks: this.#epoch.marks });
+  }
+
+  async #leave(missed: Missed): Promise<void> {
+    this.#isJudged = true;
+    const { seconds } = missed;
+    const fault = slow(this.#attempt, missed);
+    const leavings = await this.#norms.leavings();
+    if (leavings >= mostLeavings) {
+      const said = `${fault.message}; the job stays, as it has left ${leavings} machines for that already`;
+      this.#attempt.note({ kind: 'first-epoch', seconds: rounded(seconds), said });
+    } else if (await this.#norms.leave(seconds)) this.#fault = fault;
+  }
+
+  #over(): void {
+    this.#took = this.#seconds();
+    if (this.#isFresh) this.#attempt.note({ kind: 'first-epoch', seconds: rounded(this.#took) });
+    if (this.#isJudged) return;
+    const before = this.#asking ?? Promise.resolve();
+    void before.then(() => {
+      if (!this.#isJudged) this.#ask();
+    });
+  }
+}
+
+function slow({ order, world }: Attempt, { seconds, norm }: Missed): Fault {
+  const { host, site } = describeMachine(world.env);
+  const where = site === undefined ? host : `${host} (${site})`;
+  const times = Math.floor((seconds / norm.seconds) * 10) / 10;
+  return new Fault(
+    'slow-slot',
+    `the first epoch of job ${order.job.id} goes ${times} times slower on ${where} than elsewhere: ${shown(seconds)} and more for what takes ${shown(norm.seconds)} (median of ${norm.attempts} attempts of this run)`,
+    {
+      fix: 'another machine may be faster; where jobs differ so much by nature, raise `slow_limit` in [train]',
+      about: host,
+    },
+  );
+}
+
+const shown = (seconds: number): string =>
+  seconds < 100 ? `${seconds.toFixed(1)} s` : formatDuration(seconds);
+const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../fault/fault.ts';
+import { kinds, type FaultKind } from '../../fault/kinds.ts';
+import { exitCodeOf, outcomeOf, trainingFault } from './ending.ts';
+
+test('every status a training can end with passes through, except those that are ours', () => {
+  for (let status = 1; status <= 255; status++) {
+    const ended = { status };
+    const fault = trainingFault(ended, 'python3 main.py', '');
+    const exit = exitCodeOf(fault, ended);
+    if (status === 126 || status === 127) assert.equal(exit, kinds['command-missing'].exit);
+    else assert.equal(exit, status >= 90 && status <= 119 ? kinds['training-failed'].exit : status);
+  }
+  assert.equal(trainingFault({ status: 0 }, 'true', ''), undefined);
+  assert.equal(exitCodeOf(undefined, { status: 0 }), 0);
+});
+
+test('a signal is told as shells tell it', () => {
+  const ended = { status: null, signal: 'SIGKILL' } as const;
+  const fault = trainingFault(ended, 'true', '');
+  assert.equal(exitCodeOf(fault, ended), 137);
+  assert.match(fault?.fix ?? '', /memory/);
+});
+
+test("any other fault's own exit code wins over the training's status", () => {
+  assert.equal(exitCodeOf(new Fault('wrong-output', 'x'), { status: 0 }), 112);
+  assert.equal(exitCodeOf(new Fault('evicted', 'x'), { status: null, signal: 'SIGTERM' }), 113);
+});
+
+test('each fault has its outcome', () => {
+  const outcomes = Object.fromEntries(
+    (Object.keys(kinds) as FaultKind[]).map((kind) => [kind, outcomeOf(new Fault(kind, ''))]),
+  );
+  assert.equal(outcomeOf(undefined), 'success');
+  assert.equal(outcomes['evicted'], 'evicted');
+  assert.equal(outcomes['interrupted'], 'stopped');
+  assert.equal(outcomes['wrong-output'], 'wrong-output');
+  assert.equal(outcomes['disk-full'], 'failed');
+});
+
+test("the last line of the training's errors is in the message", () => {
+  const fault = trainingFault(
+    { status: 1 },
+    'python3 main.py',
+    'OSError: [Errno 28] No space left on device',
+  );
+  assert.equal(fault?.kind, 'training-failed');
+  assert.match(fault.message, /with status 1: OSError/);
+  assert.match(fault.fix ?? '', /disk/);
+});
+
+test('of a line of several commands the one that is missing is named', () => {
+  const word = (lastLine: string) =>
+    trainingFault({ status: 127 }, 'A=1 python3 prepare.py && trian', lastLine)?.about;
+  assert.equal(word('/bin/sh: 1: trian: not found'), 'trian');
+  assert.equal(word('bash: line 3: trian: command not found'), 'trian');
+  assert.equal(word(''), 'python3');
+});

@@ -1,0 +1,72 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import type { World } from '../world.ts';
+
+/** The kernel's unit of CPU time: the same on every Linux that matters. */
+const ticksPerSecond = 100;
+
+/**
+ * The living processes of an attempt: those that carry its scratch folder in their environment or stand in it,
+ * and those of a session of its own. A session may only be asked for while it lives or has just ended: its number
+ * is used again some day.
+ */
+export function attemptProcesses(scratch: string, session?: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => belongs(pid, scratch, session));
+}
+
+/** Ends them by force; true when there was none. */
+export function killProcesses(scratch: string, world: World, session?: number): boolean {
+  const left = attemptProcesses(scratch, session).filter((pid) => pid !== world.pid);
+  for (const pid of left) world.kill(pid, 'SIGKILL');
+  return left.length === 0;
+}
+
+/** Memory the processes really take: what they share is counted once, in parts. */
+export function memoryOf(pids: number[]): number {
+  return pids.reduce((sum, pid) => sum + kilobytes(pid) * 1024, 0);
+}
+
+/** CPU time a process and those it has waited for used, in seconds; 0 when it is gone. */
+export function cpuSecondsOf(pid: number): number {
+  const [utime = 0, stime = 0, cutime = 0, cstime = 0] = statOf(pid).slice(11, 15).map(Number);
+  return (utime + stime + cutime + cstime) / ticksPerSecond;
+}
+
+/** What the kernel tells of a process, from its state on. */
+function statOf(pid: number): string[] {
+  const stat = textOf(`/proc/${pid}/stat`);
+  // The command name stands in brackets and may itself hold brackets and spaces.
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+}
+
+function belongs(pid: number, scratch: string, session: number | undefined): boolean {
+  const [state, , , itsSession] = statOf(pid);
+  if (state === undefined || state === '' || state === 'Z' || state === 'X') return false;
+  if (session !== undefined && Number(itsSession) === session) return true;
+  return textOf(`/proc/${pid}/environ`).includes(`UPDRAFT_SCRATCH=${scratch}\0`) || standsIn(pid, scratch);
+}
+
+function standsIn(pid: number, folder: string): boolean {
+  try {
+    const cwd = readlinkSync(`/proc/${pid}/cwd`);
+    return cwd === folder || cwd.startsWith(`${folder}/`);
+  } catch {
+    return false;
+  }
+}
+
+function kilobytes(pid: number): number {
+  const shared = /^Pss:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/smaps_rollup`))?.[1];
+  const resident = shared ?? /^VmRSS:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/status`))?.[1];
+  return Number(resident ?? 0);
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return ''; // ended meanwhile, or another user's
+  }
+}

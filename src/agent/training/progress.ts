@@ -1,0 +1,83 @@
+import type { Progress } from '../../journal/entry.ts';
+
+const numeral = String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|[-+]?inf(?:inity)?)\b`;
+const assign = String.raw`["']?\s*(?:[:=]|\bis\b)?\s*`;
+
+const epochOf = new RegExp(String.raw`\bepochs?\b${assign}[[(]?(\d+(?:\.\d+)?)(?:\s*(?:/|of)\s*(\d+))?`, 'i');
+const stepOf =
+  /\b(?:steps?|iters?|iterations?|batch(?:es)?)\b\s*[:=]?\s*[[(]?(\d+)(?:\s*(?:\/|of)\s*(\d+))?/i;
+// PyTorch's examples write `[640/60000 (1%)]`, progress bars `45/100 [00:10<00:12`; `1/6 [640/60000 (1%)]` is of the former.
+const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+)\/(\d+)\s*\[/];
+const lossOf = new RegExp(String.raw`\bloss\b${assign}${numeral}`, 'i');
+const accuracyOf = new RegExp(String.raw`\bacc(?:uracy)?\b${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`, 'i');
+// The loss of a test or validation pass is another curve than that of the training.
+const evaluation = /^\s*\W*\s*(?:test|val|valid|validation|eval|evaluation)\b/i;
+
+/** What one line of a training's output says, by the customs of common training programs. */
+export function progressOfLine(line: string): Progress {
+  const text = line.slice(0, 2000);
+  const found: Progress = {};
+  const epoch = epochOf.exec(text);
+  if (epoch !== null) setPair(found, 'epoch', 'epochs', epoch[1], epoch[2]);
+  const step = stepOf.exec(text) ?? fraction(text);
+  if (step !== undefined) setPair(found, 'step', 'steps', step[1], step[2]);
+  const loss = evaluation.test(text) ? null : lossOf.exec(text);
+  if (loss?.[1] !== undefined) found.loss = toNumber(loss[1]);
+  const accuracy = accuracyOf.exec(text);
+  if (accuracy?.[1] !== undefined) found.accuracy = share(accuracy[1], accuracy[2], accuracy[3]);
+  return found;
+}
+
+/** One line of the file that `$UPDRAFT_PROGRESS` names: a JSON object with any of the fields; others are ignored. */
+export function progressOfRecord(line: string): Progress {
+  let value: unknown;
+  try {
+    // Python writes NaN and Infinity, which are no JSON.
+    value = JSON.parse(line.replace(/:\s*(-?)(NaN|Infinity)\b/g, ': "$1$2"'));
+  } catch {
+    return {};
+  }
+  if (typeof value !== 'object' || value === null) return {};
+  const fields = value as Record<string, unknown>;
+  const found: Progress = {};
+  for (const name of ['epoch', 'epochs', 'step', 'steps', 'loss', 'accuracy'] as const) {
+    const field = fields[name];
+    if (typeof field === 'number') found[name] = field;
+    else if (field === 'NaN' || field === 'Infinity' || field === '-Infinity') found[name] = Number(field);
+  }
+  return found;
+}
+
+/** All lines in one: the latest value of each field. */
+export function mergeProgress(parts: Progress[]): Progress {
+  return Object.assign({}, ...parts) as Progress;
+}
+
+function fraction(text: string): RegExpExecArray | undefined {
+  return fractionsOf.map((form) => form.exec(text)).find((match) => match !== null);
+}
+
+function setPair(
+  found: Progress,
+  count: 'epoch' | 'step',
+  total: 'epochs' | 'steps',
+  first: string | undefined,
+  second: string | undefined,
+): void {
+  if (first !== undefined) found[count] = Number(first);
+  if (second !== undefined) found[total] = Number(second);
+}
+
+function toNumber(text: string): number {
+  const lower = text.toLowerCase();
+  if (lower === 'nan') return NaN;
+  if (lower.includes('inf')) return lower.startsWith('-') ? -Infinity : Infinity;
+  return Number(text);
+}
+
+/** An accuracy as a share of one, from `9909/10000`, `99.1%` or `0.991`. */
+function share(value: string, total: string | undefined, percent: string | undefined): number {
+  const number = toNumber(value);
+  if (total !== undefined && Number(total) > 0) return number / Number(total);
+  return percent === undefined && number <= 1 ? number : number / 100;
+}

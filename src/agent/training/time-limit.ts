@@ -1,0 +1,59 @@
+import { Fault } from '../../fault/fault.ts';
+import type { AgentBody } from '../../journal/entry.ts';
+import type { World } from '../world.ts';
+
+/** Timers cannot be set further ahead than about 24 days. */
+const longestSleepMs = 3_600_000;
+const shortestSleepMs = 1000;
+
+interface Limited {
+  /** The same world, whose signal also aborts when the attempt's time is up. */
+  world: World;
+  /** What the attempt tells in its journal: how long its checkpoints take to save. */
+  hear(body: AgentBody): void;
+  /** Stops the clock. */
+  done(): void;
+}
+
+/**
+ * Limits the attempt's time. With `saves`, its end comes a margin before the limit, in which the training saves and its
+ * checkpoint is kept.
+ */
+export function limitTime(world: World, seconds: number | undefined, saves: boolean): Limited {
+  if (seconds === undefined) return { world, hear: () => undefined, done: () => undefined };
+  const [up, over] = [new AbortController(), new AbortController()];
+  const { clock } = world;
+  let savingMs = 0;
+  const margin = (): number => (saves ? marginMs(seconds * 1000, savingMs) : 0);
+  const wait = async (): Promise<void> => {
+    const end = clock.monotonic() + seconds * 1000;
+    const left = (): number => end - margin() - clock.monotonic();
+    // Half of what is left at a time: the margin may grow meanwhile.
+    const nap = (): number => Math.min(left(), Math.max(left() / 2, shortestSleepMs), longestSleepMs);
+    while (left() > 0) await clock.sleep(nap(), over.signal);
+    up.abort(timeIsUp(seconds, saves));
+  };
+  wait().catch(() => undefined); // rejects only because `done` was called
+  const graceMs = (): number => (up.signal.aborted && saves ? margin() / 2 : world.graceMs());
+  return {
+    world: { ...world, graceMs, signal: AbortSignal.any([world.signal, up.signal]) },
+    hear: (body) => {
+      if (body.kind === 'checkpoint-saved') savingMs = Math.max(savingMs, (body.seconds ?? 0) * 1000);
+    },
+    done: () => over.abort(),
+  };
+}
+
+/**
+ * How long before a limit the training is asked to save: a minute, or a twentieth of the limit, or thrice what saving
+ * took before, whichever is most; a quarter of a short limit.
+ */
+export const marginMs = (limitMs: number, savingMs: number): number =>
+  Math.min(limitMs / 4, Math.max(60_000, limitMs / 20, 3 * savingMs));
+
+function timeIsUp(seconds: number, saves: boolean): Fault {
+  const advice = saves
+    ? 'the next attempt goes on from its checkpoint; with more `time` in [resources] it would need fewer'
+    : 'ask for more `time` in [resources], or set `checkpoint` so that the next attempt goes on from there';
+  return new Fault('time-limit', `the attempt ran into its time limit of ${seconds} s`, { fix: advice });
+}

@@ -1,0 +1,88 @@
+import { Fault } from '../../fault/fault.ts';
+import type { Attempt } from '../attempt.ts';
+import type { CheckpointKeeper } from '../checkpoint/keeper.ts';
+import { checkpointExit } from './ending.ts';
+import { withPatience } from './patience.ts';
+import type { Ended } from './shell.ts';
+import { train, type Trained } from './train.ts';
+
+/**
+ * Trains to the end, through the checkpoints at which the training ends to be run again. `paused` when the pool is to
+ * take the checkpoint away first. `isDone` tells whether a valid result is there.
+ */
+export async function trainOn(
+  attempt: Attempt,
+  keeper: CheckpointKeeper | undefined,
+  isDone: () => Promise<boolean>,
+): Promise<Ended | 'paused'> {
+  const { checkpointEverySeconds = Infinity } = attempt.order.job.train;
+  const { pausesIn } = attempt.world;
+  let askEveryMs = pausesIn === undefined ? Infinity : checkpointEverySeconds * 1000;
+  for (;;) {
+    attempt.note({ kind: 'phase', phase: 'training' });
+    keeper?.begin();
+    const trained = await trainOnce(attempt, keeper, askEveryMs).catch((thrown: unknown) => {
+      // The limit is for a start: after the pause a new one begins.
+      if (isTimeUp(attempt) && keeper?.hasMovedOn === true) return undefined;
+      throw thrown;
+    });
+    if (trained === undefined) return 'paused';
+    if (keeper === undefined || !wantsOn(trained) || (trained.asked && (await isDone()))) return trained;
+    if (keeper.hasNew && pausesIn !== undefined) return 'paused';
+    if (keeper.hasNew) continue;
+    if (!trained.asked) throw nothingSaved(attempt);
+    // Whoever saves nothing when asked would lose everything each time.
+    askEveryMs = Infinity;
+    attempt.note({ kind: 'checkpoint-refused', reason: deaf });
+  }
+}
+
+const deaf =
+  'the training was asked to save and end (SIGTERM) and left no new checkpoint; it is not asked again in this attempt';
+
+/** Whether its time is up where a pause would give it more. */
+const isTimeUp = ({ world }: Attempt): boolean =>
+  world.pausesIn !== undefined &&
+  world.signal.aborted &&
+  (world.signal.reason as Fault).kind === 'time-limit';
+
+const wantsOn = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
+
+/** Unless the training succeeds, what it saved is kept. */
+async function trainOnce(
+  attempt: Attempt,
+  keeper: CheckpointKeeper | undefined,
+  askEveryMs: number,
+): Promise<Trained> {
+  let trained: Trained | undefined;
+  try {
+    trained = await train(attempt, keeper, askEveryMs);
+    return trained;
+  } finally {
+    const isOver = trained === undefined || !wantsOn(trained);
+    if (isOver && trained?.status === 0) await keeper?.stop();
+    else if (keeper !== undefined) await save(attempt, keeper, isOver && !isTimeUp(attempt));
+  }
+}
+
+async function save(attempt: Attempt, keeper: CheckpointKeeper, isLast: boolean): Promise<void> {
+  attempt.note({ kind: 'phase', phase: 'saving' });
+  const patience = withPatience(attempt.world);
+  try {
+    await keeper.saveLast(patience.signal, isLast);
+  } finally {
+    patience.done();
+  }
+}
+
+function nothingSaved({ order }: Attempt): Fault {
+  const folder = order.job.train.checkpoint ?? '';
+  return new Fault(
+    'training-failed',
+    `the training ended with ${checkpointExit}, which says that it saved a checkpoint, but there is nothing new in ${folder}`,
+    {
+      fix: 'let it write its checkpoint into the folder that UPDRAFT_CHECKPOINT names before it ends so',
+      about: folder,
+    },
+  );
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import type { Order } from '../../job/job.ts';
+import type { AgentBody } from '../../journal/entry.ts';
+import type { Attempt } from '../attempt.ts';
+import { openSharedNotes } from '../notes/open-shared-notes.ts';
+import { TrainingWatch } from './training-watch.ts';
+
+function makeWatch(t: TestContext) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-watch-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const clock = new ManualClock();
+  const told: AgentBody[] = [];
+  const attempt = {
+    order: {
+      attemptFolder: folder,
+      job: { id: '0000', parameters: {}, train: { quietLimitSeconds: 60 } },
+      data: [{ into: 'data', arriving: true }],
+      attempt: 1,
+      resources: { gpus: 0 },
+    },
+    scratch: { root: folder, work: folder, progress: path.join(folder, 'progress.jsonl') },
+    world: { clock, env: {} },
+    shared: openSharedNotes({} as Order, undefined),
+    note: (body: AgentBody) => void told.push(body),
+  } as unknown as Attempt;
+  const print = (text: string): void => appendFileSync(path.join(folder, 'out.log'), text);
+  return { watch: new TrainingWatch(attempt), clock, told, print, folder };
+}
+
+test('progress is told at most once a second, and nothing of it is lost', async (t) => {
+  const { watch, clock, told, print } = makeWatch(t);
+  print('epoch=1 loss=3\n');
+  watch.look();
+  print('epoch=2 loss=2\n');
+  await clock.pass(500);
+  watch.look();
+  print('epoch=3\n');
+  await clock.pass(500);
+  watch.look();
+  print('accuracy: 50%');
+  watch.finish(false);
+  assert.deepEqual(
+    told.filter(({ kind }) => kind === 'progress'),
+    [
+      { kind: 'progress', epoch: 1, loss: 3 },
+      { kind: 'progress', epoch: 3, loss: 2 },
+      { kind: 'progress', accuracy: 0.5 },
+    ],
+  );
+});
+
+test('a heartbeat comes every ten seconds and tells how long the training has been quiet', async (t) => {
+  const { watch, clock, told, print } = makeWatch(t);
+  await clock.pass(4000);
+  print('anything at all');
+  watch.look();
+  await clock.pass(6000);
+  watch.look();
+  watch.look();
+  await clock.pass(10_000);
+  watch.look();
+  assert.deepEqual(told, [
+    { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 6 },
+    { kind: 'heartbeat', memoryBytes: 0, quietSeconds: 16 },
+  ]);
+});
+
+test('a training that waits for its data does not hang; its silence counts from when all is there', async (t) => {
+  const { watch, clock, folder } = makeWatch(t);
+  mkdirSync(path.join(folder, 'data'));
+  writeFileSync(path.join(folder, 'data', '.arriving'), '');
+  for (let minute = 0; minute < 10; minute++) {
+    await clock.pass(60_000);
+    watch.look();
+    assert.equal(watch.verdict(), undefined);
+  }
+  rmSync(path.join(folder, 'data', '.arriving'));
+  await clock.pass(59_000);
+  assert.equal(watch.verdict(), undefined);
+  await clock.pass(12_000);
+  assert.equal(watch.verdict()?.kind, 'training-hung');
+});

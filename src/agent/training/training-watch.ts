@@ -1,0 +1,235 @@
+import { readdirSync } from 'node:fs';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import type { Fault } from '../../fault/fault.ts';
+import { attemptFiles } from '../../job/layout.ts';
+import type { Progress } from '../../journal/entry.ts';
+import type { Attempt } from '../attempt.ts';
+import { isArriving } from '../data/arriving-data.ts';
+import { describeMachine } from '../machine/machine.ts';
+import { askNvidiaSmi, givenGpus, gpuOf } from '../machine/nvidia-smi.ts';
+import type { Note } from '../notes/notes.ts';
+import { SlowSlot } from '../slow-slot/slow-slot.ts';
+import type { World } from '../world.ts';
+import { LiveCopy } from './live-copy.ts';
+import { LogTail } from './log-tail.ts';
+import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
+import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { hung, type Quiet, quietLimit } from './quiet.ts';
+import { Rationed } from './rationed.ts';
+
+const askGpusEveryMs = 30_000;
+
+/** What a training's processes and GPUs do while it is quiet, seen from outside. */
+class Activity {
+  readonly #world: World;
+  readonly #hasGpus: boolean;
+  /** CPU seconds of each process at the last look; undefined while nobody looks. */
+  #before: Map<number, number> | undefined;
+  #cpuSeconds = 0;
+  #gpuPercent: number | undefined;
+  #askedAt = -Infinity;
+
+  constructor(world: World, hasGpus: boolean) {
+    this.#world = world;
+    this.#hasGpus = hasGpus;
+  }
+
+  get cpuSeconds(): number {
+    return this.#cpuSeconds;
+  }
+
+  get gpuPercent(): number | undefined {
+    return this.#gpuPercent;
+  }
+
+  /** Adds what was done since the last look; the first only remembers where everything stands. */
+  look(pids: number[]): void {
+    const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
+    const before = this.#before;
+    this.#before = now;
+    if (before !== undefined)
+      for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
+    if (this.#hasGpus) void this.#lookAtGpus();
+  }
+
+  /** The training is alive: what was seen does not matter any more. */
+  forget(): void {
+    this.#before = undefined;
+    this.#cpuSeconds = 0;
+    this.#gpuPercent = undefined;
+  }
+
+  async #lookAtGpus(): Promise<void> {
+    const { clock, env } = this.#world;
+    if (clock.monotonic() - this.#askedAt < askGpusEveryMs) return;
+    this.#askedAt = clock.monotonic();
+    const asked = this.#before;
+    const answer = await askNvidiaSmi(this.#world).catch(() => undefined);
+    if (answer?.kind !== 'gpus' || this.#before === undefined || asked === undefined) return;
+    const { gpus } = answer;
+    const ours = givenGpus(env)?.flatMap((name) => gpuOf(name, gpus) ?? []) ?? gpus;
+    const percents = ours.flatMap(({ percent }) => percent ?? []);
+    if (percents.length > 0) this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, ...percents);
+  }
+}
+
+/** After so long without a sign of life, and then so often, it is looked at what the training does. */
+const lookEverySeconds = 10;
+
+/** Tells a training that hangs from one that works without a word. */
+class QuietWatch {
+  readonly #attempt: Attempt;
+  readonly #asked: number | undefined;
+  readonly #every: number;
+  readonly #activity: Activity;
+  /** Seconds of silence at the last look; undefined while there was none. */
+  #lookedAt: number | undefined;
+
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt;
+    this.#asked = attempt.order.job.train.quietLimitSeconds;
+    this.#every = Math.min(lookEverySeconds, (this.#asked ?? Infinity) / 4);
+    this.#activity = new Activity(attempt.world, attempt.order.resources.gpus > 0);
+  }
+
+  /** The Fault to end a training with that has been quiet for so long; `processes` are looked for only when needed. */
+  look(seconds: number, processes: () => number[]): Fault | undefined {
+    if (seconds < this.#every) {
+      if (this.#lookedAt !== undefined) this.#activity.forget();
+      this.#lookedAt = undefined;
+      return undefined;
+    }
+    if (this.#lookedAt !== undefined && seconds - this.#lookedAt < this.#every) return undefined;
+    this.#lookedAt = seconds;
+    const pids = processes();
+    this.#activity.look(pids);
+    const { cpuSeconds, gpuPercent } = this.#activity;
+    const quiet: Quiet = { seconds, processes: pids.length, cpuSeconds, gpuPercent };
+    if (seconds <= quietLimit(quiet, this.#asked)) return undefined;
+    const { order, world } = this.#attempt;
+    return hung(order.job.id, describeMachine(world.env).host, quiet);
+  }
+}
+
+const heartbeatEveryMs = 10_000;
+const progressEveryMs = 1000;
+/** Of a core: the kernel walks through every page of every process to tell their memory, 10 ms and more for each gigabyte. */
+const memoryShare = 0.002;
+
+/** Looks at a running training from outside: what it prints, what it tells of its progress, what it takes. */
+export class TrainingWatch {
+  readonly #logs: LogTail[];
+  readonly #records: LogTail;
+  readonly #copies: LiveCopy[];
+  readonly #attempt: Attempt;
+  readonly #clock: Clock;
+  readonly #note: Note;
+  readonly #quiet: QuietWatch;
+  readonly #slow: SlowSlot;
+  readonly #memory: Rationed<number>;
+  #session: number | undefined;
+  #news: Progress = {};
+  #toldAt = -Infinity;
+  #beatAt: number;
+  #aliveAt: number;
+  #arrivedAt = -Infinity;
+
+  /** To be made before the training starts: what its logs hold by then is of an earlier one. */
+  constructor(attempt: Attempt) {
+    const { order, scratch, world, note } = attempt;
+    this.#logs = [attemptFiles.out, attemptFiles.err].map(
+      (name) => new LogTail(path.join(order.attemptFolder, name), true),
+    );
+    this.#records = new LogTail(scratch.progress, true);
+    this.#copies = (['out', 'err'] as const).flatMap((name) =>
+      world.shows === undefined
+        ? []
+        : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), world.shows[name])],
+    );
+    this.#attempt = attempt;
+    this.#clock = world.clock;
+    this.#note = note;
+    this.#quiet = new QuietWatch(attempt);
+    this.#slow = new SlowSlot(attempt, startsFresh(attempt));
+    this.#memory = new Rationed(() => memoryOf(this.#processes()), memoryShare, this.#clock);
+    this.#beatAt = this.#clock.monotonic();
+    this.#aliveAt = this.#beatAt;
+  }
+
+  /** The training has started in this session. */
+  started(session: number): void {
+    this.#session = session;
+  }
+
+  /** Seconds since the last sign of life. */
+  get quietSeconds(): number {
+    return (this.#clock.monotonic() - this.#aliveAt) / 1000;
+  }
+
+  look(): void {
+    for (const log of this.#logs) this.#take(log, progressOfLine);
+    this.#take(this.#records, progressOfRecord);
+    for (const copy of this.#copies) copy.copy();
+    const now = this.#clock.monotonic();
+    if (now - this.#toldAt >= progressEveryMs) this.#tell();
+    if (now - this.#beatAt < heartbeatEveryMs) return;
+    this.#beatAt = now;
+    const memoryBytes = this.#memory.ask();
+    this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
+  }
+
+  /** The Fault to end the training with, when it hangs or its machine is too slow; to be asked after `look`. */
+  verdict(): Fault | undefined {
+    // Whoever waits for data need not speak; the transfer has a watch of its own.
+    if (isArriving(this.#attempt)) this.#arrivedAt = this.#clock.monotonic();
+    const quiet = (this.#clock.monotonic() - Math.max(this.#aliveAt, this.#arrivedAt)) / 1000;
+    return this.#quiet.look(quiet, () => this.#processes()) ?? this.#slow.look();
+  }
+
+  /** The training has ended: its last lines, also one without a line end. */
+  finish(succeeded: boolean): void {
+    for (const log of this.#logs) {
+      this.#take(log, progressOfLine);
+      this.#add([progressOfLine(log.rest())]);
+    }
+    this.#take(this.#records, progressOfRecord);
+    this.#add([progressOfRecord(this.#records.rest())]);
+    for (const copy of this.#copies) copy.copy();
+    this.#tell();
+    if (succeeded) this.#slow.finish();
+  }
+
+  #processes(): number[] {
+    return attemptProcesses(this.#attempt.scratch.root, this.#session);
+  }
+
+  #take(tail: LogTail, parse: (line: string) => Progress): void {
+    const { lines, grown } = tail.read();
+    if (grown) this.#aliveAt = this.#clock.monotonic();
+    this.#add(lines.map(parse));
+  }
+
+  #add(parts: Progress[]): void {
+    this.#news = mergeProgress([this.#news, ...parts]);
+    for (const part of parts) this.#slow.hear(part);
+  }
+
+  #tell(): void {
+    if (Object.keys(this.#news).length === 0) return;
+    this.#note({ kind: 'progress', ...this.#news });
+    this.#news = {};
+    this.#toldAt = this.#clock.monotonic();
+  }
+}
+
+/** Whether the training finds no checkpoint from which it could go on. */
+function startsFresh({ order, scratch }: Attempt): boolean {
+  const { checkpoint } = order.job.train;
+  if (checkpoint === undefined) return true;
+  try {
+    return readdirSync(path.join(scratch.work, checkpoint)).length === 0;
+  } catch {
+    return true;
+  }
+}

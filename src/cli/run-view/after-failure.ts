@@ -1,0 +1,44 @@
+import { printable } from '../../base/printable.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { JobState, RunState } from '../../journal/state.ts';
+import { latestAttempt } from './job-progress.ts';
+
+/** The commands for a run with failed jobs; none where no job has failed. */
+export function failureCommands({ jobs }: RunState, argument: string): (readonly [string, string])[] {
+  const [first, ...others] = jobs.filter(hasFailed);
+  if (first === undefined) return [];
+  const job = others.length === 0 ? ` ${first.id}` : '';
+  return [
+    [`updraft why ${argument}${job}`, 'why it failed, and what helps'],
+    [`updraft retry ${argument} --dry-run`, 'what a retry would do, and what must change first'],
+  ];
+}
+
+/** Throws when a run that is over has jobs without a valid result. */
+export function assertSucceeded(state: RunState, argument: string): void {
+  const { tally, run, jobs, endedAt } = state;
+  if (endedAt === undefined || tally.success === tally.total) return;
+  const failed = jobs.filter(hasFailed);
+  const kept = jobs.filter(({ isKeptBack }) => isKeptBack).length;
+  const missing = tally.total - tally.success - kept;
+  const message =
+    kept > 0
+      ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ${kept === 1 ? 'was' : 'were'} never queued`
+      : `${missing} of ${tally.total} jobs of ${run} have no valid result`;
+  throw new Fault('jobs-failed', message, {
+    about: run,
+    fix: `\`updraft why ${argument}\` says why, \`updraft retry ${argument}\` tries them again${kept > 0 ? ', and the others follow when that is good' : ''}`,
+  });
+}
+
+const hasFailed = ({ outcome, held, status }: JobState): boolean =>
+  (outcome !== undefined && outcome !== 'success') || (held !== undefined && status === 'ended');
+
+function canaryEnd(failed: readonly JobState[]): string {
+  const [first, ...others] = failed;
+  const attempt = first === undefined ? undefined : latestAttempt(first);
+  const fault = attempt?.fault ?? attempt?.agent?.faults.at(-1);
+  const said = fault === undefined ? (first?.outcome ?? '') : printable(fault.message);
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return `job ${first?.id ?? ''}${more} went ahead and failed (${said})`;
+}

@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { loadRun } from '../../journal/load-run.ts';
+import type { AttemptState, RunState } from '../../journal/state.ts';
+import { glyphsFor } from '../text/glyphs.ts';
+import { liveView, type Frame } from './live-view.ts';
+
+const golden = (name: string): Promise<RunState> =>
+  loadRun(path.join(import.meta.dirname, '../../../test/journals', name));
+
+const frame = (columns: number, rows = 24, color = false): Frame => ({
+  columns,
+  rows,
+  now: Date.parse('2026-03-04T10:02:00Z'),
+  color,
+  glyphs: glyphsFor({ LANG: 'C.UTF-8' }),
+  hint: 'q leaves',
+});
+
+function fetching(jobs: number): RunState {
+  const attempt: AttemptState = {
+    job: '0000',
+    attempt: 2,
+    why: '',
+    phase: 'fetching',
+    agent: {
+      version: '1',
+      host: 'worker\x1b[2J.example',
+      gpus: [],
+      startedAt: '2026-03-04T10:00:00.000Z',
+      lastAt: '2026-03-04T10:01:00.000Z',
+      phase: 'fetching',
+      millis: {
+        queued: 0,
+        preparing: 0,
+        fetching: 0,
+        unpacking: 0,
+        training: 0,
+        saving: 0,
+        returning: 0,
+        cleaning: 0,
+        unknown: 0,
+      },
+      fetches: [
+        {
+          object: 'o',
+          bytes: 50e6,
+          total: 200e6,
+          rate: 10e6,
+          server: 'cache-1:8443',
+          setbacks: [],
+          done: false,
+        },
+      ],
+      outputs: [],
+      faults: [],
+    },
+  };
+  const ids = Array.from({ length: jobs }, (_, index) => String(index).padStart(4, '0'));
+  return {
+    run: 'cifar10-k3v9q1',
+    name: 'cifar10',
+    pool: 'local',
+    version: '1',
+    createdAt: '2026-03-04T10:00:00.000Z',
+    stopRequested: false,
+    rounds: 1,
+    jobs: ids.map((id) => ({
+      id,
+      status: 'running',
+      stopRequested: false,
+      attempts: [{ ...attempt, job: id }],
+    })),
+    tally: {
+      total: jobs,
+      waiting: 0,
+      running: jobs,
+      success: 0,
+      'wrong-output': 0,
+      failed: 0,
+      evicted: 0,
+      stopped: 0,
+      lost: 0,
+    },
+    garbled: 0,
+  };
+}
+
+test('a job that fetches shows its try, share, bytes, rate, time left and cache in 80 columns', () => {
+  const line = liveView(fetching(1), frame(80)).find((text) => text.startsWith('0000'));
+  assert.match(line ?? '', /^0000 +2 fetching +█+·+ +25 % 50\/200 MB {2}10 MB\/s {2}ETA 15s {2}cache-1/);
+});
+
+test('in 80 columns a job without figures tells where it is', () => {
+  const state = fetching(1);
+  const [job] = state.jobs;
+  const attempt = { ...job!.attempts[0]!, phase: 'preparing' as const };
+  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', fetches: [] };
+  const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
+  assert.match(
+    liveView({ ...state, jobs }, frame(80)).join('\n'),
+    /^0000 +2 preparing +GP-ARGO-ksu-backfill$/m,
+  );
+});
+
+test('in 80 columns a job that trains tells its epoch and where it is before all else', () => {
+  const state = fetching(1);
+  const [job] = state.jobs;
+  const attempt = { ...job!.attempts[0]!, phase: 'training' as const };
+  const training = { command: 'true', epoch: 3, epochs: 6, loss: 0.3333, accuracy: 0.65 };
+  const agent = { ...attempt.agent!, site: 'GP-ARGO-ksu-backfill', training };
+  const jobs = [{ ...job!, attempts: [{ ...attempt, agent }] }];
+  assert.match(
+    liveView({ ...state, jobs }, frame(80)).join('\n'),
+    /^0000 +2 training .* 33 % epoch 3\/6 {2}GP-ARGO-ksu-backfill {2}loss 0\.…$/m,
+  );
+});
+
+test('no line is wider than the screen and there are no more lines than rows, whatever its size', async () => {
+  const states = [fetching(50), await golden('retry-then-failure'), await golden('lost-agent')];
+  for (const state of states)
+    for (const columns of [1, 10, 30, 40, 60, 80, 110, 160, 200])
+      for (const rows of [1, 3, 6, 24, 60])
+        for (const color of [false, true]) {
+          const lines = liveView(state, frame(columns, rows, color));
+          assert.ok(lines.length <= rows, `${lines.length} lines in ${rows} rows`);
+          for (const line of lines)
+            assert.ok(Array.from(stripVTControlCharacters(line)).length <= columns, `${columns}: ${line}`);
+        }
+});
+
+test('jobs that do not fit are counted, and those that move come first', () => {
+  const state = fetching(50);
+  const [first, ...rest] = state.jobs;
+  assert.ok(first !== undefined);
+  state.jobs = [{ ...first, status: 'waiting', attempts: [] }, ...rest];
+  const lines = liveView(state, frame(80, 12));
+  assert.ok(lines.some((line) => line.startsWith('0001')) && !lines.some((line) => line.startsWith('0000')));
+  assert.equal(lines.length, 12);
+  assert.match(lines.at(-1) ?? '', /and 44 more/);
+});
+
+test('what a worker calls itself cannot drive the terminal', () => {
+  for (const line of liveView(fetching(2), frame(200))) assert.ok(!line.includes('\x1b'));
+});
+
+test('an ended run shows each outcome with its reason, and a loss that is no number as it is', async () => {
+  const text = liveView(await golden('retry-then-failure'), frame(120)).join('\n');
+  assert.match(text, /IDLE +INPUT +RUN +OUTPUT +DONE +FAILED +TOTAL\n +0 +0 +0 +0 +1 +1 +2/);
+  assert.match(text, /0000 +1 success .*epoch 2\/2 {2}loss 1\.07 {2}acc 61\.0 % {2}cifar10\.pt 2\.5 MB/);
+  assert.match(text, /0001 +2 failed .*the training ended with status 1/);
+});
+
+test('without a UTF-8 locale the view is plain ASCII', () => {
+  const plain = { ...frame(80), glyphs: glyphsFor({ LANG: 'C' }) };
+  // The dot between the parts of the first line is the only other mark.
+  const [, ...rest] = liveView(fetching(1), plain);
+  for (const line of rest) assert.match(line, /^[\x20-\x7e]*$/);
+});
+
+test('an agent that was not heard for minutes is shown as unknown, not as going on', () => {
+  const state = fetching(1);
+  for (const attempt of state.jobs.flatMap(({ attempts }) => attempts))
+    attempt.heardAt = Date.parse('2026-03-04T09:57:00Z');
+  assert.match(liveView(state, frame(160)).join('\n'), /unknown: nothing heard for 5m00s/);
+});

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { growingRun } from '../../../test/growing-run.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { Fault } from '../../fault/fault.ts';
+import { jobId } from '../../job/layout.ts';
+import * as logs from '../commands/logs.ts';
+import * as report from '../commands/report.ts';
+import * as status from '../commands/status.ts';
+
+const journals = path.join(import.meta.dirname, '../../../test/journals');
+
+test('status is a row per job with its state, try, place, bytes, epoch and loss', async () => {
+  const { out, err } = await runCommand(status, ['retry-then-failure'], { cwd: journals });
+  assert.match(out, /^run cifar10-k3v9q1, pool local: 2 jobs, 1 success, 1 failed$/m);
+  assert.match(out, /^0000 +1 +success +node-a +170 MB +2\/2 +1\.07 +cifar10\.pt 2\.5 MB$/m);
+  assert.match(out, /^0001 +2 +failed +node-a +170 MB +1\/2 +NaN +the training ended with status 1$/m);
+  assert.match(err, /next:\n {2}updraft report retry-then-failure/);
+});
+
+test('status --json is the state of the run', async () => {
+  const { out } = await runCommand(status, ['retry-then-failure', '--json'], { cwd: journals });
+  const state = JSON.parse(out) as { folder: string; tally: object; jobs: { attempts: unknown[] }[] };
+  assert.equal(state.folder, path.join(journals, 'retry-then-failure'));
+  assert.deepEqual(
+    state.jobs.map(({ attempts }) => attempts.length),
+    [1, 2],
+  );
+});
+
+test('report --json has the documented keys, and its seconds add up', async () => {
+  const { out } = await runCommand(report, ['retry-then-failure', '--json'], { cwd: journals });
+  const got = JSON.parse(out) as {
+    jobs: object;
+    slotSeconds: Record<string, number>;
+    usefulShare: number;
+    completion: object;
+    failures: { cause: string; jobs: number; share: number }[];
+    attemptRows: { totalSeconds: number }[];
+  };
+  assert.deepEqual(got.jobs, {
+    total: 2,
+    success: 1,
+    wrongOutput: 0,
+    failed: 1,
+    held: 0,
+    removed: 0,
+    running: 0,
+    waiting: 0,
+  });
+  assert.deepEqual(got.completion, { meanSeconds: 55, medianSeconds: 55, p95Seconds: 55 });
+  const [failure] = got.failures;
+  assert.deepEqual([failure?.cause, failure?.jobs, failure?.share], ['training-failed', 1, 1]);
+  assert.equal(got.usefulShare, 42 / 117);
+  const columns = Object.values(got.slotSeconds).reduce((sum, seconds) => sum + seconds, 0);
+  const rows = got.attemptRows.reduce((sum, { totalSeconds }) => sum + totalSeconds, 0);
+  assert.deepEqual([columns, rows], [132, 132]);
+});
+
+test('report folds small columns into one where the screen is narrow, and each row still adds up', async () => {
+  const { out } = await runCommand(report, ['retry-then-failure'], {
+    cwd: journals,
+    columns: 60,
+    outIsTerminal: true,
+  });
+  assert.match(out, /^ {2}job +try +outcome +where .* other +total$/m);
+  for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
+});
+
+test('logs prints what a job printed, of the attempt and the stream asked for', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const growing = await growingRun(t, cwd, ['0000', '0001']);
+  await growing.succeed('0001');
+  await growing.print('0001', 1, 'epoch 1 größe\x1b[2J\n');
+  await growing.print('0001', 1, 'Traceback\n', 'err');
+  const ask = async (...args: string[]) => (await runCommand(logs, args, { cwd })).out;
+  assert.equal(await ask('1'), 'epoch 1 größe\x1b[2J\n', 'as it is, into a file');
+  assert.equal(await ask('cifar10', '0001', '--err'), 'Traceback\n');
+  assert.equal(await ask('1', '--attempt', '1'), 'epoch 1 größe\x1b[2J\n');
+  const { out } = await runCommand(logs, ['1'], { cwd, outIsTerminal: true });
+  assert.equal(out, 'epoch 1 größe\ufffd[2J\n', 'harmless, on a terminal');
+});
+
+test('logs says which jobs and attempts there are when it cannot know or find the one meant', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const growing = await growingRun(t, cwd, ['0000', '0001']);
+  await growing.succeed('0001');
+  const fix = async (...args: string[]) => {
+    const thrown: unknown = await runCommand(logs, args, { cwd }).catch((error: unknown) => error);
+    assert.ok(thrown instanceof Fault && thrown.kind === 'usage');
+    return `${thrown.message}; ${thrown.fix ?? ''}`;
+  };
+  assert.match(await fix(), /2 jobs, 0000 to 0001: say which one; .*updraft logs cifar10-k3v9q1 0000$/);
+  assert.match(await fix('cifar10', '7'), /has no job "7"; its jobs are 0000 to 0001/);
+  assert.match(await fix('1', '--attempt', '3'), /say one of 1$/);
+});
+
+test('logs -f goes on into the next attempt and ends with the job, without losing a byte', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const growing = await growingRun(t, cwd, ['0000']);
+  await growing.run({ kind: 'attempt-started', job: '0000', attempt: 1, why: '' });
+  await growing.print('0000', 1, 'one\n');
+  let out = '';
+  const seen = Promise.withResolvers<undefined>();
+  const following = runCommand(logs, ['-f'], {
+    cwd,
+    out: (text) => {
+      out += text;
+      if (out.includes('one')) seen.resolve(undefined);
+    },
+  });
+  await seen.promise;
+  await growing.print('0000', 1, 'two\n');
+  await growing.run({ kind: 'attempt-ended', job: '0000', attempt: 1, outcome: 'evicted', exit: 113 });
+  await growing.run({ kind: 'attempt-started', job: '0000', attempt: 2, why: 'evicted' });
+  await growing.print('0000', 2, 'three\n');
+  await growing.run(
+    { kind: 'attempt-ended', job: '0000', attempt: 2, outcome: 'success', exit: 0 },
+    { kind: 'job-ended', job: '0000', outcome: 'success' },
+  );
+  const { err } = await following;
+  assert.equal(out, 'one\ntwo\nthree\n');
+  assert.match(err, /--- attempt 2 ---/);
+});
+
+test('on a terminal the jobs of a large run that stand alike are one line, in a file each has its own', async (t) => {
+  const cwd = await temporaryFolder(t);
+  const ids = Array.from({ length: 50 }, (_, index) => jobId(index));
+  const growing = await growingRun(t, cwd, ids);
+  await growing.run({ kind: 'attempt-started', job: '0007', attempt: 1, why: '' });
+  const { out } = await runCommand(status, [], { cwd, outIsTerminal: true });
+  const jobs = out.split('\n').filter((line) => /^\d/.test(line));
+  assert.deepEqual(
+    jobs.map((line) => line.split(/ {2,}/)[0]),
+    ['0000 to 0006', '0007', '0008 to 0049'],
+  );
+  const { out: file } = await runCommand(status, [], { cwd });
+  assert.equal(file.split('\n').filter((line) => /^\d/.test(line)).length, 50);
+});
+
+test('on a narrow terminal figures give way to the notes, and no line is wider than it', async () => {
+  const world = { cwd: journals, outIsTerminal: true, columns: 60 };
+  const { out } = await runCommand(status, ['retry-then-failure'], world);
+  assert.match(out, /^0001 +2 +failed +node-a .*the training ended/m);
+  assert.doesNotMatch(out, /BYTES/);
+  for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
+});

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { runCommand } from '../../../test/cli/run-command.ts';
+import { growingRun, type GrowingRun } from '../../../test/growing-run.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { Fault } from '../../fault/fault.ts';
+import * as watch from '../commands/watch.ts';
+import type { Terminal } from '../text/terminal.ts';
+
+async function aRun(t: TestContext, jobs = ['0000']): Promise<{ cwd: string; growing: GrowingRun }> {
+  const cwd = await temporaryFolder(t);
+  return { cwd, growing: await growingRun(t, cwd, jobs) };
+}
+
+/** A terminal whose keys and size the test changes, and that knows what it was asked to undo. */
+function fakeTerminal() {
+  const keys = new Set<(key: string) => void>();
+  const resizes = new Set<() => void>();
+  let columns = 80;
+  const listen = <T>(set: Set<T>, listener: T) => {
+    set.add(listener);
+    return () => void set.delete(listener);
+  };
+  const terminal: Terminal = {
+    size: () => ({ columns, rows: 24 }),
+    onKey: (listener) => listen(keys, listener),
+    onResize: (listener) => listen(resizes, listener),
+  };
+  return {
+    terminal,
+    press: (key: string) => {
+      for (const listener of keys) listener(key);
+    },
+    resize: (to: number) => {
+      columns = to;
+      for (const listener of resizes) listener();
+    },
+    isReleased: () => keys.size === 0 && resizes.size === 0,
+  };
+}
+
+test('where there is no terminal, a line tells of each change, and the end of a good run is exit 0', async (t) => {
+  const { cwd, growing } = await aRun(t);
+  const watching = runCommand(watch, [], { cwd });
+  await growing.succeed('0000');
+  const { out, err } = await watching;
+  assert.match(
+    out.trimEnd().split('\n').at(-1) ?? '',
+    /^\d{4}-\d\d-\d\dT[\d:]+Z 0000 try 1 success at node-a$/,
+  );
+  assert.ok(!out.includes('\x1b'));
+  assert.match(err, /next:\n {2}updraft report cifar10-k3v9q1/);
+});
+
+test('with --json each change is an object on its line, with the jobs that changed', async (t) => {
+  const { cwd, growing } = await aRun(t, ['0000', '0001']);
+  const watching = runCommand(watch, ['--json'], { cwd });
+  await growing.succeed('0000');
+  await growing.succeed('0001');
+  const lines = (await watching).out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { tally: { success: number }; endedAt: string | null });
+  assert.equal(lines.at(-1)?.tally.success, 2);
+  assert.notEqual(lines.at(-1)?.endedAt, null);
+});
+
+test('a run with a job that has no valid result ends the watch with exit 1 and says where to look', async (t) => {
+  const { cwd, growing } = await aRun(t);
+  await growing.run({ kind: 'job-ended', job: '0000', outcome: 'failed' });
+  await assert.rejects(runCommand(watch, [], { cwd }), (thrown) => {
+    assert.ok(thrown instanceof Fault);
+    assert.equal(thrown.info.exit, 1);
+    assert.match(thrown.fix ?? '', /`updraft why cifar10-k3v9q1` says why, `updraft retry cifar10-k3v9q1`/);
+    return true;
+  });
+});
+
+for (const [key, name] of [
+  ['q', 'q'],
+  ['\x03', 'Ctrl-C'],
+] as const)
+  test(`${name} leaves the live view, gives the terminal back, and the run goes on`, async (t) => {
+    const { cwd } = await aRun(t);
+    const fake = fakeTerminal();
+    let out = '';
+    const drawn = Promise.withResolvers<undefined>();
+    const watching = runCommand(watch, [], {
+      cwd,
+      terminal: fake.terminal,
+      out: (text) => {
+        out += text;
+        if (text.includes('0000')) drawn.resolve(undefined);
+      },
+    });
+    await drawn.promise;
+    fake.press('x');
+    fake.press(key);
+    const { err } = await watching;
+    assert.ok(out.startsWith('\x1b[?1049h'));
+    assert.match(out, /\x1b\[\?7h\x1b\[\?25h\x1b\[\?1049l[^\x1b]*$/, 'screen, cursor and wrapping are back');
+    assert.ok(fake.isReleased());
+    assert.match(err, /the run goes on/);
+  });
+
+test('the live view is drawn anew when the terminal changes its size', async (t) => {
+  const { cwd } = await aRun(t);
+  const fake = fakeTerminal();
+  const draws: string[] = [];
+  const narrow = Promise.withResolvers<undefined>();
+  const wide = Promise.withResolvers<undefined>();
+  const watching = runCommand(watch, [], {
+    cwd,
+    terminal: fake.terminal,
+    out: (text) => {
+      draws.push(text);
+      if (text.includes('0000')) (fake.terminal.size().columns === 80 ? narrow : wide).resolve(undefined);
+    },
+  });
+  await narrow.promise;
+  fake.resize(160);
+  await wide.promise;
+  fake.press('q');
+  await watching;
+  assert.ok(draws.some((text) => text.includes(`${' '.repeat(60)}q leaves`)));
+});
+
+test('a signal leaves the view too, with exit 5, and the terminal is given back', async (t) => {
+  const { cwd } = await aRun(t);
+  const fake = fakeTerminal();
+  const stop = new AbortController();
+  const watching = runCommand(watch, [], {
+    cwd,
+    terminal: fake.terminal,
+    signal: stop.signal,
+    out: (text) => {
+      if (text.includes('0000')) stop.abort(new Fault('interrupted', 'stopped'));
+    },
+  });
+  await assert.rejects(watching, (thrown) => thrown instanceof Fault && thrown.info.exit === 5);
+  assert.ok(fake.isReleased());
+});

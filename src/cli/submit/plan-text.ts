@@ -1,0 +1,137 @@
+import path from 'node:path';
+import { printable } from '../../base/printable.ts';
+import { runFiles, runsFolder } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+import { formatDuration, formatSize } from '../../job/units.ts';
+import { counted } from '../text/counted.ts';
+import { needWords, sizeWords, torchWords } from '../environment/facts-text.ts';
+import type { Policy } from '../../recovery/policy.ts';
+import { policyWords } from '../../recovery/policy-words.ts';
+
+const shownJobs = 5;
+const shownFiles = 10;
+
+export const sentBytes = ({ files }: Plan): string =>
+  formatSize(files.reduce((sum, file) => sum + file.bytes, 0));
+
+/** One line: which run, how many jobs, where. */
+export const headline = ({ spec, jobs }: Plan): string =>
+  `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
+
+/** A plan for people; `policy` is what its pool does about failures. */
+export function planText(plan: Plan, policy?: Policy): string {
+  const rows: [string, string[]][] = [
+    ['file', [plan.file]],
+    ['run', [printable(plan.spec.train.command)]],
+    ['jobs', jobLines(plan)],
+    ['files', fileLines(plan)],
+    ['data', dataLines(plan)],
+    ['software', softwareLines(plan)],
+    ['needs', needLines(plan)],
+    ['success', successLines(plan)],
+    ...(policy === undefined ? [] : [['failure', policyWords(policy)] satisfies [string, string[]]]),
+    [
+      'results',
+      [`${path.join(plan.folder, runsFolder, `${plan.spec.name}-<id>`, runFiles.results, '<job>')}/`],
+    ],
+    ['plan', [plan.planHash.slice(0, 16)]],
+  ];
+  const width = Math.max(...rows.map(([label]) => label.length));
+  const text = rows.flatMap(([label, lines]) =>
+    lines.map((line, index) => `  ${(index === 0 ? label : '').padEnd(width)}  ${line}\n`),
+  );
+  return `${headline(plan)}\n${text.join('')}`;
+}
+
+function jobLines({ jobs, spec }: Plan): string[] {
+  const names = Object.keys(spec.run.matrix);
+  const combined = names.length === 0 ? '' : `, every combination of ${names.join(', ')}`;
+  const each = names.length > 0 && spec.run.jobs > 1 ? `, each ${spec.run.jobs} times` : '';
+  const lines = [`${counted(jobs.length, 'job')}${combined}${each}`];
+  if (jobs.length === 1) return lines;
+  for (const job of jobs.slice(0, shownJobs)) lines.push(`${job.id}  ${printable(job.train.command)}`);
+  return withRest(lines, jobs.length - shownJobs);
+}
+
+function fileLines(plan: Plan): string[] {
+  const { files } = plan;
+  if (files.length === 0) return ['none are sent'];
+  const lines = [`${counted(files.length, 'file')}, ${sentBytes(plan)}, sent with every job`];
+  for (const file of files.slice(0, shownFiles)) lines.push(`${file.path}  ${formatSize(file.bytes)}`);
+  return withRest(lines, files.length - shownFiles);
+}
+
+const withRest = (lines: string[], left: number): string[] =>
+  left > 0 ? [...lines, `and ${left} more (--json shows all)`] : lines;
+
+function dataLines({ data }: Plan): string[] {
+  if (data.length === 0) return ['none'];
+  return data.flatMap((source) => {
+    const { files, bytes } = source.expect;
+    const proofs = [
+      source.sha256 === undefined ? undefined : 'its SHA-256',
+      source.manifest === undefined ? undefined : 'its manifest',
+      bytes === undefined ? undefined : `${bytes} bytes`,
+      files === undefined ? undefined : counted(files, 'file'),
+    ].filter((proof) => proof !== undefined);
+    const token = source.tokenFile === undefined ? [] : [`  token from ${source.tokenFile}`];
+    return [
+      `${source.name}: ${source.url} -> ${source.into}/ (unpack: ${source.unpack})`,
+      `  ${source.method}: ${source.why}`,
+      `  must match: ${proofs.length === 0 ? 'nothing declared; expect or sha256 would prove it whole' : proofs.join(', ')}`,
+      ...(source.arriving ? ['  the training starts with its first part, and counts when all is there'] : []),
+      ...token,
+    ];
+  });
+}
+
+function softwareLines({ spec, environment }: Plan): string[] {
+  const { image, python } = spec.environment;
+  const pack = environment?.pack;
+  const own = image === undefined ? "the worker's own" : `image ${image}`;
+  const where = pack === undefined ? own : `archive ${pack.url}, unpacked before the training`;
+  const { facts } = environment ?? {};
+  return [
+    python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`,
+    ...(pack === undefined ? [] : [`  ${pack.method}: ${pack.why}`]),
+    ...(facts === undefined
+      ? []
+      : [
+          `Pixi environment ${facts.environment} on ${facts.platform}: Python ${facts.python ?? 'none'}, ${torchWords(facts)}`,
+          `  needs ${needWords(facts)}; ${sizeWords(facts)}; packages ${facts.hash.slice(0, 8)}`,
+        ]),
+  ];
+}
+
+function gpuWords(gpu: Plan['spec']['resources']['gpu'] = {}): string {
+  const words = [
+    ...(gpu.capability === undefined ? [] : [`capability ${gpu.capability.toFixed(1)}`]),
+    ...(gpu.memoryBytes === undefined ? [] : [`${formatSize(gpu.memoryBytes)} memory`]),
+    ...(gpu.cuda === undefined ? [] : [`a driver for CUDA ${gpu.cuda}`]),
+  ];
+  return words.length === 0 ? '' : ` (at least ${words.join(' and ')})`;
+}
+
+function needLines({ spec, disk }: Plan): string[] {
+  const { cpus, gpus, memoryBytes, timeSeconds } = spec.resources;
+  const parts = [
+    counted(cpus, 'CPU'),
+    ...(gpus > 0 ? [`${counted(gpus, 'GPU')}${gpuWords(spec.resources.gpu)}`] : []),
+    `${formatSize(memoryBytes)} memory`,
+    `${formatSize(disk.bytes)} disk`,
+    ...(timeSeconds === undefined ? [] : [`at most ${formatDuration(timeSeconds)} an attempt`]),
+  ];
+  return [parts.join(', '), `disk: ${disk.why}`];
+}
+
+function successLines({ spec }: Plan): string[] {
+  const { outputs, check, checkpoint, quietLimitSeconds } = spec.train;
+  const lines = [`${outputs.join(', ')}: there, newer than the attempt's start, not empty`];
+  if (check !== undefined) lines.push(`and \`${printable(check)}\` exits with 0`);
+  if (checkpoint !== undefined) lines.push(`resumes from ${checkpoint}/`);
+  if (quietLimitSeconds !== undefined)
+    lines.push(
+      `silent and idle for ${formatDuration(quietLimitSeconds)} (at work: three times that): ended as hung`,
+    );
+  return lines;
+}

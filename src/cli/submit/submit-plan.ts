@@ -1,0 +1,76 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
+import { runFiles } from '../../job/layout.ts';
+import { loadJobFile } from '../../job/load-plan.ts';
+import { openPool } from '../../pool/open-pool.ts';
+import type { Pool } from '../../pool/pool.ts';
+import { readPlan } from '../../run/read-plan.ts';
+import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
+import { checkBeforeSubmit } from '../check/check-before-submit.ts';
+import type { Cli } from '../cli.ts';
+import { fetchImage } from '../object/fetch-image.ts';
+import { jobFileWord, layersOf, type JobFileOptions } from '../job-file-argument.ts';
+
+export interface SubmitOptions extends JobFileOptions {
+  new?: true;
+  /** Sizes of the rungs in which the jobs go ahead. */
+  canary?: number[];
+  /** False: without the quick check. */
+  check?: boolean;
+}
+
+/** A run that was submitted, and how a command line names it. */
+export interface SubmittedRun extends Submitted {
+  /** Quoted for a shell. */
+  argument: string;
+  pool: Pool;
+}
+
+/**
+ * Hands a job file to its pool, or takes up the run whose folder is named, and says on stderr what was done and why.
+ */
+export async function submitPlan(cli: Cli, where: string, options: SubmitOptions): Promise<SubmittedRun> {
+  const folder = path.resolve(cli.cwd, where);
+  const isRun = await stat(path.join(folder, runFiles.journal)).then(
+    () => true,
+    () => false,
+  );
+  const { pool, ...submitted } = isRun
+    ? await resume(cli, folder, options)
+    : await submit(cli, where, options);
+  cli.err(`${told[submitted.how]} ${path.basename(submitted.folder)}: ${submitted.why}\n`);
+  return { ...submitted, argument: argumentFor(cli.cwd, submitted.folder), pool };
+}
+
+async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
+  const home = cli.env['HOME'];
+  const job = await loadJobFile(where, { cwd: cli.cwd, home, ...layersOf(options) });
+  const { plan } = job;
+  const pool = openPool(plan.spec.run.pool, cli);
+  const { version, clock, pid } = cli;
+  const { new: isNew = false, canary } = options;
+  if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
+  if (plan.spec.run.pool !== 'condor') await fetchImage(cli, plan);
+  return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
+}
+
+async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
+  const { file, spec } = await readPlan(folder);
+  if (options.new)
+    throw new Fault('usage', `${folder} is a run; --new makes another one from a job file`, {
+      fix: `updraft submit --new ${shellQuote(file)}`,
+    });
+  const pool = openPool(spec.run.pool, cli);
+  return { ...(await resumeRun(folder, pool, cli)), pool };
+}
+
+const told = { created: 'started', continued: 'going on with', finished: 'already finished:' } as const;
+
+/** A run's name is enough where `runs/` is found from here; elsewhere its path is needed. */
+function argumentFor(cwd: string, folder: string): string {
+  const home = path.dirname(path.dirname(folder));
+  const isAbove = `${cwd}/`.startsWith(home.endsWith('/') ? home : `${home}/`);
+  return shellQuote(isAbove ? path.basename(folder) : path.relative(cwd, folder));
+}

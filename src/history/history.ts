@@ -1,0 +1,101 @@
+import type { Cause } from '../diagnosis/causes.ts';
+
+/** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;
+ * `stalled` is input that stood still until a server was given up, where a run's own journal tells. */
+export type Doing =
+  | 'queue'
+  | 'input'
+  | 'stalled'
+  | 'unpacking'
+  | 'starting'
+  | 'executing'
+  | 'output'
+  | 'suspended'
+  | 'cut-off'
+  | 'silent';
+
+/** What a job does while it has no slot. */
+export type Wait = 'idle' | 'held';
+
+/** A stretch of time, in milliseconds since its job's first event: small numbers take half the memory of dates. */
+export interface Span<T> {
+  doing: T;
+  from: number;
+  to: number;
+}
+
+/**
+ * How an attempt ended. `requeued`: by itself, and its own policy wants it again. `lost`: another began and no event
+ * tells what became of this one. `running`: the log ends first.
+ */
+export type Ending =
+  | 'success'
+  | 'wrong-output'
+  | 'failed'
+  | 'requeued'
+  | 'evicted'
+  | 'held'
+  | 'removed'
+  | 'transfer-failed'
+  | 'lost'
+  | 'running';
+
+/** One try at a job on one slot. Its waits and spans follow each other without a gap or an overlap. */
+export interface LoggedAttempt {
+  /** From 1. */
+  number: number;
+  /** What the job waited for before this attempt. */
+  waits: Span<Wait>[];
+  spans: Span<Doing>[];
+  ending: Ending;
+  /** Why, unless it went well. */
+  cause?: Cause;
+  /** Whether the work was saved when the slot was left. */
+  checkpointed: boolean;
+  site: string;
+  machine: string;
+  /** Models of its GPUs; empty where nobody tells. */
+  gpu: string;
+  /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
+  receivedBytes?: number;
+  /** Which cache gave how much, in fetches of how long; only a run's own journal tells. */
+  caches?: CacheShare[];
+  resources: readonly UsedResource[];
+}
+
+/** What a cache gave of an object. */
+export interface CacheShare {
+  name: string;
+  bytes: number;
+  /** How long the whole fetch took; 0 where it did not end. */
+  seconds: number;
+  /** How often it was given up. */
+  setbacks: number;
+}
+
+/** A resource that was asked for and measured. */
+export interface UsedResource {
+  name: string;
+  /** Empty where the log gives none. */
+  unit: string;
+  usage: number;
+  request: number;
+}
+
+export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
+
+/** A job as its events tell it. */
+export interface LoggedJob {
+  /** `cluster.proc`; a second job of the same number ends in `#2`. */
+  id: string;
+  /** Its first and its last event, in milliseconds since the epoch. */
+  from: number;
+  to: number;
+  attempts: LoggedAttempt[];
+  /** What it waited for after its last attempt. */
+  after: Span<Wait>[];
+  outcome: JobOutcome;
+  cause?: Cause;
+  /** The pool's own words for it, cut to a few lines. */
+  reason?: string;
+}

@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { readClaim } from '../job/claim.ts';
+import { attemptFiles } from '../job/layout.ts';
+import { isAgentEntry } from '../journal/codec.ts';
+import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import { foldAgent } from '../journal/fold-agent.ts';
+import { readJournal } from '../journal/read-journal.ts';
+import type { AgentState } from '../journal/state.ts';
+import type { Exit } from './local/agent-process.ts';
+
+/** How an attempt ended, as far as anybody can tell. */
+export interface AttemptEnd {
+  outcome: Outcome;
+  exit: number | null;
+  fault?: FaultRecord;
+  movedOn?: boolean;
+}
+
+/**
+ * How an attempt whose agent is gone ended: by the agent's own last word, or else by its exit code, or else it
+ * is lost. `exit` is undefined where the agent was not our child; `log` is what the agent itself printed.
+ */
+export async function attemptEnd(
+  folder: string,
+  exit: Exit | undefined,
+  log = path.join(folder, attemptFiles.log),
+): Promise<AttemptEnd> {
+  const agent = await lastWords(folder);
+  if (agent?.outcome !== undefined) {
+    const fault = agent.outcome === 'success' ? undefined : agent.faults.at(-1);
+    return {
+      outcome: agent.outcome,
+      exit: agent.exit ?? null,
+      ...(fault === undefined ? {} : { fault }),
+      ...(movedOn(agent) ? { movedOn: true } : {}),
+    };
+  }
+  const claim = await readClaim(folder);
+  if (claim !== undefined && 'void' in claim)
+    return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: claim.void } };
+  const said = await saidIn(log);
+  if (typeof exit?.code !== 'number') {
+    const how = typeof exit?.signal === 'string' ? `was ended by ${exit.signal}` : 'went away';
+    return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
+  }
+  const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;
+  return { outcome: 'failed', exit: exit.code, fault: { kind: kindOf(exit.code), message } };
+}
+
+/** Whether only time was lacking: it saved something, and went past what it was given. */
+const movedOn = ({ faults, checkpoint, resumed }: AgentState): boolean =>
+  faults.at(-1)?.kind === 'time-limit' &&
+  checkpoint !== undefined &&
+  (resumed === undefined || resumed.movedOn === true);
+
+async function lastWords(folder: string): Promise<AgentState | undefined> {
+  const { entries } = await readJournal(path.join(folder, attemptFiles.journal));
+  let state: AgentState | undefined;
+  for (const entry of entries) if (isAgentEntry(entry)) state = foldAgent(state, entry);
+  return state;
+}
+
+function kindOf(code: number): FaultKind {
+  const names = Object.keys(kinds) as FaultKind[];
+  return names.find((name) => kinds[name].exit === code && code >= 90) ?? 'internal';
+}
+
+async function saidIn(log: string): Promise<string> {
+  const text = await readFile(log, 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const line = lines.findLast((one) => /^updraft-agent: |error\b/i.test(one)) ?? lines.at(-1) ?? '';
+  return line === '' ? '' : `; it said: ${line.trim().slice(0, 300)}`;
+}

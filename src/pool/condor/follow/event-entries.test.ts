@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createParser } from '../../../eventlog/parse.ts';
+import { jobId } from '../../../job/layout.ts';
+import { fold } from '../../../journal/fold.ts';
+import type { JobState } from '../../../journal/state.ts';
+import { EventEntries } from './event-entries.ts';
+
+/** The only job after these events, each `number text`, a second apart. */
+function story(...events: string[]): JobState {
+  const entries = new EventEntries(
+    { willRelease: (code, _, holds) => code === 13 && holds < 2 },
+    (_, proc) => ({ job: jobId(proc), round: 1 }),
+    () => 1,
+  );
+  const parser = createParser({ reference: 0, onEvent: (event) => entries.add(event) });
+  const text = events.map((event, index) => {
+    const stamp = `2026-11-15 03:00:${String(index).padStart(2, '0')}`;
+    return `${event.slice(0, 3)} (007.000.000) ${stamp} ${event.slice(4)}\n...\n`;
+  });
+  parser.feed(Buffer.from(text.join('')));
+  parser.end();
+  const state = fold(entries.take());
+  return state.jobs[0]!;
+}
+
+const submitted = '000 Job submitted from host: <1.2.3.4>';
+const moving = '040 Started transferring input files';
+const moved = '040 Finished transferring input files';
+const executing =
+  '001 Job executing on host: <1.2.3.4>\n\tSlotName: slot1@x@worker.example\n\tGLIDEIN_ResourceName = "Site-A"';
+const terminated = (code: number): string =>
+  `005 Job terminated.\n\t(1) Normal termination (return value ${code})`;
+const held = (code: number): string => `012 Job was held.\n\tno such luck\n\tCode ${code} Subcode 256`;
+
+test('a job that runs through has one attempt, its place, and the time that HTCondor moved its input', () => {
+  const job = story(submitted, moving, moved, executing, terminated(0));
+  assert.deepEqual([job.outcome, job.results, job.attempts.length], ['success', 'results/0000', 1]);
+  const [attempt] = job.attempts;
+  assert.deepEqual([attempt?.pool?.site, attempt?.pool?.host], ['Site-A', 'worker.example']);
+  assert.equal(attempt?.pool?.millis.fetching, 1000);
+});
+
+test('two executions with nothing between them are two attempts, the first one lost', () => {
+  const job = story(submitted, executing, executing, terminated(0));
+  assert.deepEqual(
+    job.attempts.map(({ outcome }) => outcome),
+    ['lost', 'success'],
+  );
+});
+
+test('input sent again within one attempt, as HTCondor does by itself, is still one attempt', () => {
+  const job = story(submitted, moving, moved, moving, moved, executing, terminated(0));
+  assert.equal(job.attempts.length, 1);
+});
+
+test('a hold that a rule will release leaves the job waiting; one that none will ends it', () => {
+  const once = story(submitted, moving, moved, held(13));
+  assert.deepEqual([once.status, once.held?.message], ['waiting', 'no such luck']);
+  const released = story(submitted, moving, moved, held(13), '013 Job was released.\n\tby rule', moving);
+  assert.deepEqual([released.status, released.held], ['running', undefined]);
+  const twice = story(submitted, moving, held(13), '013 Job was released.\n\tby rule', moving, held(13));
+  assert.deepEqual([twice.status, twice.outcome], ['ended', 'failed']);
+  assert.equal(story(submitted, held(32)).outcome, 'failed');
+  assert.equal(story(submitted, held(1)).status, 'waiting');
+});
+
+test('a job that is released by hand after its end goes on', () => {
+  const job = story(submitted, moving, held(32), '013 Job was released.\n\tvia condor_release', moving);
+  assert.deepEqual([job.status, job.outcome], ['running', undefined]);
+});
+
+test('an eviction with its code, a removal with its words', () => {
+  const evicted = story(
+    submitted,
+    executing,
+    '004 Job was evicted. Code 1022 Subcode 0\n\t(0) CPU times\n\tReason: drained',
+  );
+  assert.deepEqual([evicted.status, evicted.attempts[0]?.outcome], ['waiting', 'evicted']);
+  const removed = story(submitted, executing, '009 Job was aborted.\n\tvia condor_rm (by user x)');
+  assert.deepEqual(
+    [removed.outcome, removed.attempts[0]?.fault?.message],
+    ['stopped', 'via condor_rm (by user x)'],
+  );
+});
+
+test('what an agent said through the log while it ran is its state until its journal comes', () => {
+  const said = {
+    v: 1,
+    t: '2026-11-15T03:00:03.000Z',
+    seq: 0,
+    job: '0000',
+    attempt: 1,
+    kind: 'phase',
+    phase: 'training',
+  };
+  const job = story(submitted, executing, `008 updraft ${JSON.stringify(said)}`);
+  assert.equal(job.attempts[0]?.phase, 'training');
+});
+
+test('a job removed while its results were on their way has succeeded; one removed before has not', () => {
+  const removed = '009 Job was aborted.\n\tupdraft stop (by user ada)';
+  const late = story(submitted, executing, terminated(0), removed);
+  assert.deepEqual([late.outcome, late.results], ['success', 'results/0000']);
+  assert.equal(story(submitted, executing, removed).outcome, 'stopped');
+  assert.equal(story(submitted, executing, terminated(3), removed).outcome, 'stopped');
+});

@@ -1,0 +1,137 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { LogEvent } from '../../../eventlog/events.ts';
+import { EventLogTail } from '../../../eventlog/tail.ts';
+import { attemptFolder } from '../../../job/layout.ts';
+import type { Plan } from '../../../job/plan.ts';
+import type { EntrySource, News } from '../../../journal/entry-source.ts';
+import type { Entry } from '../../../journal/entry.ts';
+import type { AccountTrouble } from '../../../journal/state.ts';
+import { willRelease } from '../../../recovery/answer-by-policy.ts';
+import type { Policy } from '../../../recovery/policy.ts';
+import { attemptEnd } from '../../attempt-end.ts';
+import { withOutcomes } from '../../with-outcomes.ts';
+import { condorFiles } from '../condor-files.ts';
+import { EventEntries } from './event-entries.ts';
+import { eventLogTrouble } from './event-log-trouble.ts';
+import { isAdopted } from './is-adopted.ts';
+import { readPolicy } from '../submit/policy-file.ts';
+import { RunClusters } from './run-clusters.ts';
+
+/** The entries that HTCondor's event log tells of a run. Its folder is enough: no scheduler is asked. */
+export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
+  const source = new EventLogSource(runFolder, plan);
+  return { paths: [source.path], read: () => source.read() };
+}
+
+class EventLogSource {
+  readonly path: string;
+  readonly #runFolder: string;
+  readonly #plan: Plan;
+  #policy: Policy | undefined;
+  #tail: EventLogTail | undefined;
+  readonly #entries: EventEntries;
+  readonly #clusters: RunClusters;
+  /** Events from one on of which only the journal's news tell whose it is. */
+  #later: LogEvent[] = [];
+  #told = false;
+  #garbled = 0;
+  /** What happened to the file, other than growing; it stays so. */
+  #happened: 'shrank' | 'replaced' | undefined;
+
+  constructor(runFolder: string, plan: Plan) {
+    this.#runFolder = runFolder;
+    this.path = path.join(runFolder, condorFiles.eventLog);
+    this.#plan = plan;
+    this.#clusters = new RunClusters(runFolder);
+    this.#entries = new EventEntries(
+      {
+        willRelease: (code, subcode, failures, heldAfter) =>
+          this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures, heldAfter),
+      },
+      (cluster, proc) => this.#clusters.whose(cluster, proc),
+      (cluster) => this.#clusters.sizeOf(cluster),
+    );
+  }
+
+  async read(): Promise<News> {
+    this.#garbled = 0;
+    await this.#clusters.refresh();
+    this.#tail ??= await this.#openTail();
+    await this.#tail.read();
+    await this.#takeLater();
+    const taken = this.#entries.take();
+    const entries = (await isAdopted(this.#runFolder))
+      ? taken.map(adoptedEntry)
+      : await Promise.all(taken.map((entry) => this.#explain(entry)));
+    return { entries: withOutcomes(entries), garbled: this.#garbled, trouble: await this.#trouble() };
+  }
+
+  async #trouble(): Promise<AccountTrouble | undefined> {
+    if (this.#clusters.numbers.length === 0) return undefined; // not submitted yet
+    const bytes = await stat(this.path).then(
+      ({ size }) => size,
+      () => undefined,
+    );
+    return eventLogTrouble({
+      path: this.path,
+      clusters: this.#clusters.numbers,
+      bytes,
+      told: this.#told,
+      happened: this.#happened,
+      headless: this.#entries.headless,
+    });
+  }
+
+  /** Somebody may have other jobs write to the same log: only the run's own count. */
+  #take(event: LogEvent): void {
+    const isOurs = this.#later.length > 0 ? 'later' : this.#clusters.has(event);
+    if (isOurs === 'later') this.#later.push(event);
+    if (isOurs !== true) return;
+    this.#told = true;
+    this.#entries.add(event, this.#clusters.timeOf(event));
+  }
+
+  /** A round that began between our reading of the journal and that of the log is in the journal by now. */
+  async #takeLater(): Promise<void> {
+    if (this.#later.length === 0) return;
+    await this.#clusters.refresh();
+    const events = this.#later;
+    this.#later = [];
+    for (const event of events) this.#take(event);
+  }
+
+  async #openTail(): Promise<EventLogTail> {
+    this.#policy = await readPolicy(this.#runFolder, this.#plan);
+    return new EventLogTail(this.path, {
+      // Logs of old releases leave the year out: it is the run's.
+      reference: this.#clusters.createdAt,
+      onEvent: (event) => this.#take(event),
+      onGarbled: () => void (this.#garbled += 1),
+      onNotice: (notice) => {
+        if (notice === 'rotated' || notice === 'gone') return;
+        this.#happened = notice;
+        this.#entries.beginAgain();
+      },
+    });
+  }
+
+  /** HTCondor knows the exit code alone; the agent's journal, which came back with the outputs, knows why. */
+  async #explain(entry: Entry): Promise<Entry> {
+    if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
+    const { job, attempt, exit } = entry;
+    const folder = attemptFolder(this.#runFolder, job, attempt);
+    const said = path.join(this.#runFolder, condorFiles.said, `${job}.err`);
+    return { ...entry, ...(await attemptEnd(folder, { code: exit, signal: null }, said)), exit };
+  }
+}
+
+/** Without an agent HTCondor's account is all there is: a job that executes trains, and its exit code is the program's. */
+function adoptedEntry(entry: Entry): Entry {
+  if (entry.kind === 'attempt-phase' && entry.phase === 'preparing' && entry.host !== undefined)
+    return { ...entry, phase: 'training' };
+  if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
+  const message = `the program ended with exit code ${entry.exit}`;
+  const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
+  return { ...entry, fault: { kind: 'training-failed', message, fix } };
+}

@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import { systemClock } from '../../../base/clock.ts';
+import type { LogEvent } from '../../../eventlog/events.ts';
+import { createParser } from '../../../eventlog/parse.ts';
+import { openJournal } from '../../../journal/file.ts';
+import { RunClusters } from './run-clusters.ts';
+
+function submitEvent(cluster: number, batch: string): LogEvent {
+  const events: LogEvent[] = [];
+  const parser = createParser({ reference: 0, onEvent: (event) => void events.push(event) });
+  parser.feed(
+    Buffer.from(
+      `000 (${cluster}.000.000) 2026-11-15 03:00:00 Job submitted from host: <1.2.3.4>\n    [ JobBatchName = "${batch}" ]\n...\n`,
+    ),
+  );
+  parser.end();
+  return events[0]!;
+}
+
+test('a further cluster counts as soon as the journal tells its round, and its jobs keep their own ids', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'run-clusters-'));
+  t.after(() => rm(folder, { recursive: true }));
+  await using journal = await openJournal(path.join(folder, 'journal.jsonl'), systemClock);
+  const jobs = ['0000', '0001', '0002'];
+  await journal.append({
+    kind: 'run-created',
+    run: 'r-1',
+    name: 'r',
+    pool: 'condor',
+    jobs,
+    planHash: '',
+    version: '1',
+  });
+  await journal.append({ kind: 'submitted', cluster: 7 });
+  const clusters = new RunClusters(folder);
+  await clusters.refresh();
+  assert.equal(clusters.has(submitEvent(9, 'r-1#2')), 'later');
+  await journal.append({ kind: 'round-started', round: 2, jobs: ['0002'], why: '' });
+  await clusters.refresh();
+  assert.equal(clusters.has(submitEvent(9, 'r-1#2')), true);
+  assert.deepEqual(clusters.whose(9, 0), { job: '0002', round: 2 });
+  assert.deepEqual(clusters.whose(7, 1), { job: '0001', round: 1 });
+  for (const other of ['r-10', 'r-1#x', 'r-1 #2', 'else'])
+    assert.equal(clusters.has(submitEvent(11, other)), false, other);
+});
+
+test('a log without a zone, read where it was not written, has its times as the journal has them', async (t) => {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'run-clusters-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const written = submitEvent(7, 'r-1');
+  const now = (written.time ?? NaN) - 6 * 3_600_000;
+  await using journal = await openJournal(path.join(folder, 'journal.jsonl'), {
+    ...systemClock,
+    now: () => now,
+  });
+  await journal.append({
+    kind: 'run-created',
+    run: 'r-1',
+    name: 'r',
+    pool: 'condor',
+    jobs: ['0000'],
+    planHash: '',
+    version: '1',
+  });
+  await journal.append({ kind: 'submitted', cluster: 7 });
+  const clusters = new RunClusters(folder);
+  await clusters.refresh();
+  assert.equal(clusters.timeOf(written), now);
+  const later = {
+    kind: 'execute',
+    cluster: 7,
+    zone: 'unknown',
+    time: (written.time ?? NaN) + 5000,
+  } as LogEvent;
+  assert.equal(clusters.timeOf(later), now + 5000);
+  assert.equal(clusters.timeOf({ ...later, zone: 'utc' }), later.time);
+});

@@ -1,0 +1,81 @@
+import path from 'node:path';
+import type { LogEvent } from '../../../eventlog/events.ts';
+import { jobId, runFiles } from '../../../job/layout.ts';
+import { JournalTail } from '../../../journal/tail.ts';
+import { roundOfBatch } from '../condor-files.ts';
+import { zoneShift } from './zone-shift.ts';
+
+/** A job of the run, and the round in which HTCondor got to know it under a name. */
+export interface Known {
+  job: string;
+  round: number;
+}
+
+/** Which clusters of HTCondor's are rounds of a run, and which job of the run each of their jobs is. */
+export class RunClusters {
+  readonly #tail: JournalTail;
+  #run = '';
+  #createdAt = 0;
+  readonly #rounds = new Map<number, readonly string[]>();
+  readonly #clusters = new Map<number, number>();
+  readonly #submittedAt = new Map<number, number>();
+  #shift: number | undefined;
+
+  constructor(runFolder: string) {
+    this.#tail = new JournalTail(path.join(runFolder, runFiles.journal));
+  }
+
+  /** When the run was made, in milliseconds since the epoch. */
+  get createdAt(): number {
+    return this.#createdAt;
+  }
+
+  get numbers(): number[] {
+    return [...this.#clusters.keys()];
+  }
+
+  /** Takes in what the run's journal has gained. A round is written there before its jobs are submitted. */
+  async refresh(): Promise<void> {
+    const { entries } = await this.#tail.read();
+    for (const entry of entries) {
+      if (entry.kind === 'run-created') {
+        [this.#run, this.#createdAt] = [entry.run, Date.parse(entry.t)];
+        this.#rounds.set(1, entry.jobs);
+      }
+      if (entry.kind === 'round-started') this.#rounds.set(entry.round, entry.jobs);
+      if (entry.kind !== 'submitted') continue;
+      this.#clusters.set(entry.cluster, entry.round ?? 1);
+      this.#submittedAt.set(entry.cluster, Date.parse(entry.t));
+    }
+  }
+
+  /** Whether an event is of a job of the run; `later` when that is known only after `refresh`. */
+  has(event: LogEvent): boolean | 'later' {
+    if (event.kind === 'submit' || event.kind === 'cluster-submit') {
+      const round = roundOfBatch(event.details.batchName, this.#run);
+      if (round !== undefined && !this.#clusters.has(event.cluster)) this.#clusters.set(event.cluster, round);
+    }
+    const round = this.#clusters.get(event.cluster);
+    if (round === undefined) return false;
+    return round === 1 || this.#rounds.has(round) ? true : 'later';
+  }
+
+  /** When an event of the run was, by the clock of the run's journal, wherever the log is read. */
+  timeOf({ time, zone, kind, cluster }: LogEvent): number | undefined {
+    if (time === undefined || zone !== 'unknown') return time;
+    if (kind === 'submit' || kind === 'cluster-submit')
+      this.#shift ??= zoneShift(time, this.#createdAt, this.#submittedAt.get(cluster) ?? Infinity);
+    return time + (this.#shift ?? 0);
+  }
+
+  /** How many jobs a cluster has when all of them are in the queue. */
+  sizeOf(cluster: number): number {
+    return this.#rounds.get(this.#clusters.get(cluster) ?? 0)?.length ?? 0;
+  }
+
+  /** Which job HTCondor's job is. */
+  whose(cluster: number, proc: number): Known {
+    const round = this.#clusters.get(cluster) ?? 1;
+    return { job: this.#rounds.get(round)?.[proc] ?? jobId(proc), round };
+  }
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { chmod } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../../../test/temporary-folder.ts';
+import { CondorTools } from '../tools/condor-tools.ts';
+import { findCustoms } from './find-profile.ts';
+
+/** An access point whose configuration has these settings. */
+async function accessPoint(t: TestContext, settings: Record<string, string>): Promise<CondorTools> {
+  const cases = Object.entries(settings).map(([name, value]) => `${name}) echo '${value}' ;;`);
+  const script = `#!/bin/sh\ncase "$1" in\n${cases.join('\n')}\n*) exit 1 ;;\nesac\n`;
+  const folder = await temporaryFolder(t, { condor_submit: '', condor_config_val: script });
+  for (const name of ['condor_submit', 'condor_config_val']) await chmod(path.join(folder, name), 0o755);
+  return await CondorTools.find({ PATH: folder });
+}
+
+test('an access point’s own limit on input counts before the profile’s', async (t) => {
+  const own = await accessPoint(t, {
+    MAX_TRANSFER_INPUT_MB: '2000',
+    COLLECTOR_HOST: 'cm-1.ospool.osg-htc.org',
+  });
+  const { name, nativeInputBytes } = await findCustoms(undefined, own);
+  assert.deepEqual([name, nativeInputBytes], ['ospool', 2000 * 2 ** 20]);
+});
+
+test('no limit of its own, or -1, leaves that of the profile', async (t) => {
+  for (const settings of [{}, { MAX_TRANSFER_INPUT_MB: '-1' }]) {
+    const tools = await accessPoint(t, settings);
+    assert.equal((await findCustoms('ospool', tools)).nativeInputBytes, 5000 * 2 ** 20);
+    assert.equal((await findCustoms(undefined, tools)).nativeInputBytes, undefined);
+  }
+});

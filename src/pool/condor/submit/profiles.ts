@@ -1,0 +1,91 @@
+import type { ProfileName } from '../../../job/spec.ts';
+import type { Pace } from '../../../recovery/policy.ts';
+
+/** Customs and limits of a pool, as data. Sizes in bytes, times in seconds. */
+export interface Profile {
+  name: ProfileName;
+  /** As its users call it. */
+  title: string;
+  /** Most that HTCondor sends from the access point for one job; more is held. */
+  nativeInputBytes?: number;
+  /** From here on a file of its own belongs into the federation. */
+  nativeFileBytes?: number;
+  /** Objects up to this size are welcome in caches; beyond `mostObjectBytes` the staff wants to be asked. */
+  goodObjectBytes?: number;
+  mostObjectBytes?: number;
+  /** Classes of how long a job may take, the shortest first; the pool holds what takes longer. */
+  durations?: { name: string; seconds: number }[];
+  /** The attribute that names the class; for GPU jobs only where `gpuDurations` says so. */
+  durationAttribute?: string;
+  gpuDurations?: { name: string; seconds: number }[];
+  gpuDurationAttribute?: string;
+  /** Attributes that GPU jobs must have. */
+  gpuAttributes: Record<string, string>;
+  /** More GPUs than this in a job are hard to get. */
+  goodGpus?: number;
+  /** The pool accounts by project and wants its name. */
+  wantsProject: boolean;
+  /** More jobs than this in the queue are materialized as room comes. */
+  mostQueued: number;
+  mostIdle: number;
+  /** How fast failures are tried again. */
+  pace: Pace;
+  /** How often an attempt may tell its figures while it runs. */
+  liveSeconds: number;
+}
+
+const hours = 3600;
+const GB = 1e9;
+
+const plain = {
+  gpuAttributes: {},
+  wantsProject: false,
+  mostQueued: 10_000,
+  mostIdle: 2000,
+  // With the usual five attempts an outage of an hour is outlasted.
+  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 },
+  liveSeconds: 60,
+};
+
+export const condorProfiles: Record<ProfileName, Profile> = {
+  ospool: {
+    ...plain,
+    name: 'ospool',
+    title: 'the OSPool',
+    nativeInputBytes: 5000 * 2 ** 20,
+    nativeFileBytes: GB,
+    goodObjectBytes: 10 * GB,
+    mostObjectBytes: 100 * GB,
+    durations: [
+      { name: 'Medium', seconds: 10 * hours },
+      { name: 'Long', seconds: 20 * hours },
+    ],
+    durationAttribute: 'JobDurationCategory',
+    goodGpus: 1,
+    wantsProject: true,
+  },
+  chtc: {
+    ...plain,
+    name: 'chtc',
+    title: 'CHTC',
+    nativeFileBytes: GB,
+    goodObjectBytes: 30 * GB,
+    mostObjectBytes: 100 * GB,
+    durations: [{ name: 'default', seconds: 72 * hours }],
+    gpuDurations: [
+      { name: 'short', seconds: 12 * hours },
+      { name: 'medium', seconds: 24 * hours },
+      { name: 'long', seconds: 7 * 24 * hours },
+    ],
+    gpuDurationAttribute: 'GPUJobLength',
+    gpuAttributes: { WantGPULab: 'true' },
+  },
+  htcondor: { ...plain, name: 'htcondor', title: 'an HTCondor pool' },
+  mini: {
+    ...plain,
+    name: 'mini',
+    title: 'the mini pool of this machine',
+    pace: { firstWait: 1, mostWait: 12, atOnce: 2, letGo: 10 },
+    liveSeconds: 2,
+  },
+};

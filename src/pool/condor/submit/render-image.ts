@@ -1,0 +1,37 @@
+import path from 'node:path';
+import type { Plan } from '../../../job/plan.ts';
+import { condorFiles } from '../condor-files.ts';
+import { isAtLeast, type CondorVersion } from '../tools/condor-version.ts';
+import { adString, literal } from './submit-text.ts';
+
+/** Where a SIF file of the access point is found under a name that needs no quoting. */
+export const sifName = `${condorFiles.inputs}/image.sif`;
+
+/** Before it there was no container universe; machines of that age start the image that an attribute names. */
+const containersSince: CondorVersion = '10.0.0';
+
+/** The lines that make the job run in an image; none for a job in the worker's own software. */
+export function imageLines(plan: Plan, version: CondorVersion): string[] {
+  const { image } = plan.spec.environment;
+  if (image === undefined) return [];
+  const local = localImage(plan);
+  const isSif = local?.endsWith('.sif') === true;
+  if (isAtLeast(version, containersSince))
+    return ['universe = container', `container_image = ${isSif ? sifName : literal(local ?? image)}`];
+  return [`MY.SingularityImage = ${adString(isSif ? `./${path.basename(sifName)}` : (local ?? image))}`];
+}
+
+/** What must be sent for the image: HTCondor does so by itself where it knows of images. */
+export const imageInputs = (plan: Plan, version: CondorVersion): string[] =>
+  !isAtLeast(version, containersSince) && localImage(plan)?.endsWith('.sif') === true ? [sifName] : [];
+
+/** The image's path where it is a file or a folder of the access point; workers find those under /cvmfs themselves. */
+export function localImage({ spec, folder }: Plan): string | undefined {
+  const { image } = spec.environment;
+  if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;
+  return path.resolve(folder, image);
+}
+
+/** Whether HTCondor fetches the image through the federation. */
+export const isFederated = ({ spec }: Plan): boolean =>
+  /^(?:[^:]+\+)?(?:osdf|pelican|stash):/i.test(spec.environment.image ?? '');

@@ -1,0 +1,210 @@
+import { runFiles, sandboxFiles } from '../../../job/layout.ts';
+import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
+import { durationClass } from './duration-class.ts';
+import type { Round } from '../../pool.ts';
+import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
+import type { CondorVersion } from '../tools/condor-version.ts';
+import type { Profile } from './profiles.ts';
+import { avoidance, placeLines } from './avoid-places.ts';
+import { condorPolicy } from './condor-policy.ts';
+import { recoveryLines } from './recovery-lines.ts';
+import { requestLines } from './request-lines.ts';
+import { nativeName, tokenName } from './render-orders.ts';
+import { imageInputs, imageLines, isFederated } from './render-image.ts';
+import { adString, environmentValue, literal } from './submit-text.ts';
+
+export interface SubmitInput {
+  plan: Plan;
+  profile: Profile;
+  version: CondorVersion;
+  /** Name of the run, by which its jobs are found in the queue. */
+  run: string;
+  /** Settings of the user's that the agent and the plugin need too. */
+  environment: Record<string, string>;
+  /** The jobs that are handed over now; by default all. */
+  round?: Round | undefined;
+}
+
+/** What the agent takes of the disk, packed and unpacked. */
+const agentBytes = 170e6;
+/** The agent ends what takes too long and cleans up; HTCondor's own limit is for an agent that cannot. */
+const graceSeconds = 600;
+
+/**
+ * The submit description of a run, to be submitted from its folder: no path in it leads outside, and nothing a user
+ * chose stands in it but what HTCondor must know. Pure.
+ */
+export function renderSubmit(input: SubmitInput): string {
+  const { plan, profile } = input;
+  return [
+    `# Jobs: ${input.round?.jobs.length ?? plan.jobs.length}, of the run ${input.run}, for ${profile.title}. Made by Updraft; submit from the run's folder.`,
+    ...programLines(input),
+    '',
+    ...fileLines(input),
+    '',
+    ...resourceLines(input),
+    '',
+    ...identityLines(input),
+    '',
+    '# What happens when something goes wrong, with nobody logged in',
+    ...recoveryLines(condorPolicy(plan, profile, input.version)),
+    ...limitLines(plan),
+    '',
+    ...queueLines(input),
+    '',
+  ].join('\n');
+}
+
+/** The description of an interactive job: the same machine, image and files, and a shell instead of the training. */
+export function renderShell(input: SubmitInput, more: string[]): string {
+  const { environment } = input;
+  const inputs = [...(input.plan.files.length > 0 ? [`${runFiles.files}/`] : []), ...more];
+  const sent = inputs.length > 0 ? [`transfer_input_files = ${inputs.join(', ')}`] : [];
+  return [
+    ...imageLines(input.plan, input.version),
+    ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
+    'should_transfer_files = YES',
+    'when_to_transfer_output = ON_EXIT',
+    'transfer_output_files = ""',
+    ...sent,
+    ...resourceLines(input),
+    ...accountLines(input),
+    `batch_name = ${literal(input.run)}`,
+    'log = shell.log',
+    'queue',
+    '',
+  ].join('\n');
+}
+
+function programLines({ plan, version, environment }: SubmitInput): string[] {
+  return [
+    ...imageLines(plan, version),
+    `executable = ${condorFiles.launcher}`,
+    'arguments = "$(job).json"',
+    ...(Object.keys(environment).length === 0 ? [] : [`environment = ${environmentValue(environment)}`]),
+    'want_io_proxy = true',
+    'want_graceful_removal = true',
+  ];
+}
+
+const numberOf = ({ round }: SubmitInput): number => round?.number ?? 1;
+
+function fileLines(input: SubmitInput): string[] {
+  const { plan, environment } = input;
+  const { files, filesIn = runFiles.files, spec } = plan;
+  const data = fetchedBy(plan);
+  const sent = [
+    condorFiles.agent,
+    `${roundFiles(numberOf(input)).orders}/$(job).json`,
+    ...(files.length > 0 ? [filesIn] : []),
+    ...imageInputs(plan, input.version),
+    ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
+    ...data.flatMap(inputsOf),
+    // An image does not show the file itself.
+    ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
+  ];
+  const plugin = data.some(({ method }) => method === 'osdf') || isFederated(plan);
+  return [
+    'should_transfer_files = YES',
+    // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
+    'when_to_transfer_output = ON_EXIT_OR_EVICT',
+    `transfer_input_files = ${sent.join(', ')}`,
+    `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
+    ...checkpointLines(plan),
+    ...(plugin ? [`transfer_plugins = osdf,pelican,stash=${condorFiles.plugin}`] : []),
+    `output = ${condorFiles.said}/$(job).out`,
+    `error = ${condorFiles.said}/$(job).err`,
+    `log = ${condorFiles.eventLog}`,
+  ];
+}
+
+/** An agent that ends so has saved a checkpoint: HTCondor takes it to the access point and starts it again where it was. */
+function checkpointLines({ spec }: Plan): string[] {
+  if (spec.train.checkpoint === undefined) return [];
+  return ['checkpoint_exit_code = 85', `transfer_checkpoint_files = ${runFiles.jobs}`];
+}
+
+/** What HTCondor brings to the sandbox of a source. */
+export function inputsOf(source: PlannedData): string[] {
+  const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
+  if (source.method === 'native') return [nativeName(source)];
+  if (source.method === 'stream') return token;
+  // The list is split at commas and blanks.
+  return [literal(source.url.replaceAll(',', '%2C').replaceAll(' ', '%20')), ...token];
+}
+
+function resourceLines({ plan, profile, version }: SubmitInput): string[] {
+  const { cpus, gpus, gpu } = plan.spec.resources;
+  const policy = condorPolicy(plan, profile, version);
+  const landed = fetchedBy(plan).filter(({ method }) => method === 'https');
+  const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
+  const lines = [`request_cpus = ${cpus}`, ...requestLines(policy, archives + agentBytes)];
+  if (gpus > 0) {
+    lines.push(`request_gpus = ${gpus}`);
+    if (gpu?.capability !== undefined) lines.push(`gpus_minimum_capability = ${gpu.capability}`);
+    if (gpu?.memoryBytes !== undefined)
+      lines.push(`gpus_minimum_memory = ${Math.ceil(gpu.memoryBytes / 2 ** 20)} MB`);
+    if (gpu?.cuda !== undefined) lines.push(`gpus_minimum_runtime = ${gpu.cuda}`);
+    for (const [name, value] of Object.entries(profile.gpuAttributes)) lines.push(`MY.${name} = ${value}`);
+  }
+  const conditions = [plan.spec.run.requirements, avoidance(policy)].filter((one) => one !== undefined);
+  if (conditions.length > 0)
+    lines.push(`requirements = ${conditions.map((one) => `(${literal(one)})`).join(' && ')}`);
+  return lines;
+}
+
+function identityLines(input: SubmitInput): string[] {
+  return [
+    `batch_name = ${literal(batchName(input.run, numberOf(input)))}`,
+    'description = $(what)',
+    `MY.UpdraftRun = ${adString(input.run)}`,
+    'MY.UpdraftJob = "$(job)"',
+    ...accountLines(input),
+    'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
+    ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
+  ];
+}
+
+/** What the pool wants to know for its accounts and its queues. */
+function accountLines({ plan, profile }: SubmitInput): string[] {
+  const { project } = plan.spec.run;
+  const duration = durationClass(plan, profile);
+  const forGpus = plan.spec.resources.gpus > 0 && profile.gpuDurations !== undefined;
+  const attribute = forGpus ? profile.gpuDurationAttribute : profile.durationAttribute;
+  return [
+    ...(project === undefined ? [] : [`MY.ProjectName = ${adString(project)}`]),
+    ...(attribute === undefined || duration === undefined
+      ? []
+      : [`MY.${attribute} = ${adString(duration.name)}`]),
+  ];
+}
+
+function limitLines({ spec }: Plan): string[] {
+  const { timeSeconds } = spec.resources;
+  if (timeSeconds === undefined) return [];
+  return [`allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
+}
+
+function queueLines(input: SubmitInput): string[] {
+  const { mostQueued, mostIdle } = input.profile;
+  const many = (input.round?.jobs ?? input.plan.jobs).length > mostIdle;
+  return [
+    ...(many ? [`max_materialize = ${mostQueued}`, `max_idle = ${mostIdle}`] : []),
+    `queue job,what from ${roundFiles(numberOf(input)).items}`,
+  ];
+}
+
+/** The item data of the queue statement: the job's id, a separator that occurs in no text, what the job is. */
+export function renderItems({ jobs }: Plan, round?: Round): string {
+  const meant = round === undefined ? undefined : new Set(round.jobs);
+  return jobs
+    .filter(({ id }) => meant?.has(id) ?? true)
+    .map(({ id, parameters }) => {
+      const what = Object.entries(parameters).map(([name, value]) => `${name}=${value}`);
+      return `${id}\u001f${plainly([`job ${id}`, ...what].join(' '))}\n`;
+    })
+    .join('');
+}
+
+/** For people who look at the queue: without what a submit description would take for its own. */
+const plainly = (text: string): string => text.replace(/[^\p{L}\p{N} ._=+:/-]/gu, '_').slice(0, 120);

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Policy } from '../../../recovery/policy.ts';
+import { avoidance } from './avoid-places.ts';
+import { recoveryLines } from './recovery-lines.ts';
+import { requestLines } from './request-lines.ts';
+
+const policy = (more: Partial<Policy> = {}): Policy => ({
+  attempts: 3,
+  avoid: 'site',
+  growsItself: true,
+  memory: { asked: 2 ** 30, most: 3 * 2 ** 30 },
+  disk: { asked: 2 ** 20, most: 2 ** 20 },
+  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
+  ...more,
+});
+
+const release = (one: Policy): string =>
+  recoveryLines(one).find((line) => line.startsWith('periodic_release')) ?? '';
+
+test('a schedd that can asks for more memory by itself, twice as much each time and no more than allowed', () => {
+  assert.deepEqual(requestLines(policy(), 0), [
+    'request_memory = 1024 MB',
+    'retry_request_memory = 2048 MB, 3072 MB',
+    'request_disk = 1024 KB',
+  ]);
+  assert.doesNotMatch(release(policy()), /HoldReasonCode == 34/);
+});
+
+test('for an older schedd the request counts the holds, and those holds are released', () => {
+  const old = policy({ growsItself: false });
+  assert.match(
+    requestLines(old, 0)[0] ?? '',
+    /^request_memory = min\(\{3072, 1024 \* pow\(2, .*JobOutOfResources/,
+  );
+  assert.match(release(old), /HoldReasonCode == 34 && member\(HoldReasonSubCode, \{102\}\)/);
+  assert.doesNotMatch(release(old), /\{104\}/);
+});
+
+test('disk grows by holds and by what agents found on every schedd, and what HTCondor puts beside is asked for each time', () => {
+  const one = policy({ disk: { asked: 2 ** 20, most: 2 ** 21 } });
+  assert.match(
+    requestLines(one, 2 ** 10).at(-1) ?? '',
+    /^request_disk = min\(\{2049, 1025 \* pow\(2, .*StartdHeldJob.*ExitCode =\?= 107/,
+  );
+  assert.match(release(one), /HoldReasonCode == 21 && member\(HoldReasonSubCode, \{104\}\)/);
+});
+
+test('only what is asked for is avoided, and the places of all attempts count', () => {
+  assert.equal(avoidance(policy({ avoid: 'none' })), undefined);
+  assert.match(avoidance(policy()) ?? '', /GLIDEIN_ResourceName \?: TARGET\.Machine.*MachineAttrMachine3/);
+  assert.doesNotMatch(avoidance(policy({ avoid: 'machine' })) ?? '', /GLIDEIN/);
+});
+
+test('a hold that the policy has no answer to is not among those released', () => {
+  for (const code of [1, 7, 14, 22, 26, 32, 33, 46])
+    assert.doesNotMatch(release(policy()), new RegExp(`HoldReasonCode == ${code}\\b`));
+});

@@ -1,0 +1,57 @@
+import { access } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../../../base/env.ts';
+import { findProgram } from '../../../base/find-program.ts';
+import { Fault } from '../../../fault/fault.ts';
+import { SchedulerTools } from '../../scheduler-tools.ts';
+import { parseCondorVersion, type CondorVersion } from './condor-version.ts';
+
+/** HTCondor's commands of this machine. */
+export class CondorTools extends SchedulerTools {
+  private constructor(folder: string, env: Env) {
+    super(folder, env, { queue: 'condor_q', machine: 'access point', isUnreachable });
+  }
+
+  /** Finds them on the PATH, or says what to do. */
+  static async find(env: Env): Promise<CondorTools> {
+    const submit = await findProgram(['condor_submit'], env);
+    if (submit !== undefined) return new CondorTools(path.dirname(submit), env);
+    throw new Fault(
+      'pool-unreachable',
+      'there is no HTCondor on this machine: condor_submit is not on the PATH',
+      {
+        fix: 'log in to an access point, or start a small pool here: updraft mini pool up',
+        about: 'condor_submit',
+      },
+    );
+  }
+
+  /** Whether they belong to a mini pool of this machine. */
+  isMini(): Promise<boolean> {
+    return access(path.join(this.folder, '.inside')).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async version(): Promise<CondorVersion> {
+    const text = await this.ask('condor_version', []);
+    const version = parseCondorVersion(text);
+    if (version !== undefined) return version;
+    throw new Fault('pool-unreachable', `condor_version says no version: ${text.trim().slice(0, 200)}`, {
+      fix: `see what ${this.command('condor_version')} prints`,
+    });
+  }
+
+  /** A setting of this machine's HTCondor; empty when it is not set. */
+  setting(name: string): Promise<string> {
+    return this.ask('condor_config_val', [name]).then(
+      (text) => text.trim(),
+      () => '',
+    );
+  }
+}
+
+/** Whether these words of a command mean that it did not reach the scheduler. */
+const isUnreachable = (said: string): boolean =>
+  /connect|contact|locate|find address|fetch ads|queue manager/i.test(said);

@@ -1,0 +1,53 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../../../base/env.ts';
+import { Fault } from '../../../fault/fault.ts';
+import { runFiles } from '../../../job/layout.ts';
+import type { Plan } from '../../../job/plan.ts';
+import { CondorTools } from './condor-tools.ts';
+import { findProfile } from '../submit/find-profile.ts';
+import { localImage, sifName } from '../submit/render-image.ts';
+import { prepareSoftware } from '../submit/prepare-software.ts';
+import { renderShell } from '../submit/render-submit.ts';
+import { userEnvironment } from '../submit/user-environment.ts';
+
+/** Opens a shell on a machine of the pool, with the plan's image, resources and files, on this terminal. */
+export async function openShell(plan: Plan, env: Env, self: readonly string[]): Promise<void> {
+  const tools = await CondorTools.find(env);
+  const [version, profile] = await Promise.all([tools.version(), findProfile(plan.spec.run.profile, tools)]);
+  const folder = await mkdtemp(path.join(env['TMPDIR'] ?? '/tmp', 'updraft-shell-'));
+  try {
+    for (const file of plan.files)
+      await cp(path.join(plan.folder, file.path), path.join(folder, runFiles.files, file.path));
+    const image = localImage(plan);
+    if (image?.endsWith('.sif') === true) {
+      await mkdir(path.dirname(path.join(folder, sifName)), { recursive: true });
+      await symlink(image, path.join(folder, sifName));
+    }
+    const run = `${plan.spec.name}-shell`;
+    const software = await prepareSoftware(folder, plan, profile, env, self);
+    const environment = software.length === 0 ? {} : userEnvironment(env, false);
+    const text = renderShell({ plan, profile, version, run, environment }, software);
+    await writeFile(path.join(folder, 'shell.sub'), text);
+    const child = spawn(tools.command('condor_submit'), ['-interactive', 'shell.sub'], {
+      cwd: folder,
+      env: { ...env },
+      stdio: 'inherit',
+    });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    // The scheduler makes the folder anew when the job's last files find none.
+    await tools.ask('condor_wait', ['-wait', '30', 'shell.log'], folder).catch(() => '');
+    if (code === 0) return;
+    throw new Fault(
+      'pool-unreachable',
+      `the shell ended with ${code ?? 'a signal'}: see what HTCondor said above`,
+      {
+        fix: 'some machines allow no interactive jobs: try again, or add `requirements` in [run]',
+      },
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

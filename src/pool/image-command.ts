@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Env } from '../base/env.ts';
+import { findProgram } from '../base/find-program.ts';
+import { cacheFolder } from '../base/user-folders.ts';
+import { Fault } from '../fault/fault.ts';
+import { fetchedBy, type Plan } from '../job/plan.ts';
+
+/** What starts a program inside the image of a plan, as HTCondor does it: the agent runs in there, too. */
+export interface ImageStart {
+  runner: string;
+  image: string;
+}
+
+/** Variables that lead into the software of the machine instead of the image's. */
+export const misleading = [
+  'PYTHONPATH',
+  'PYTHONHOME',
+  'VIRTUAL_ENV',
+  'CONDA_PREFIX',
+  'LD_PRELOAD',
+  'LD_LIBRARY_PATH',
+];
+
+/** How jobs of this plan get into their image on this machine; undefined for those without one. */
+export async function imageStart({ spec, folder, file }: Plan, env: Env): Promise<ImageStart | undefined> {
+  const { image } = spec.environment;
+  if (image === undefined) return undefined;
+  const runner = await findProgram(['apptainer', 'singularity'], env);
+  if (runner === undefined)
+    throw new Fault(
+      'pool-unreachable',
+      `the job runs in the image ${image}, and there is neither apptainer nor singularity on the PATH of this machine`,
+      {
+        about: file,
+        fix: 'install Apptainer, take `image` out of [environment] to use the software of this machine, or choose another pool',
+      },
+    );
+  return { runner, image: imagePlace(image, { folder, file }, env) };
+}
+
+/** What Apptainer is given for an image: a path, or a URL that it understands itself. */
+export function imagePlace(image: string, { folder, file }: Pick<Plan, 'folder' | 'file'>, env: Env): string {
+  const kept = keptImage(image, env);
+  if (kept !== undefined && !existsSync(kept))
+    throw new Fault('pool-unreachable', `the image ${image} is not on this machine`, {
+      about: file,
+      fix: 'start the run again, which fetches it, or fetch it yourself (updraft get) and name the file as `image` in [environment]',
+    });
+  return kept ?? (image.includes('://') ? image : path.resolve(folder, image));
+}
+
+/**
+ * Where an image that only a federation or a web server has is kept on this machine, by its URL; undefined for one
+ * that Apptainer finds itself.
+ */
+export function keptImage(image: string, env: Env): string | undefined {
+  if (!/^(osdf|pelican|stash|https?):/i.test(image)) return undefined;
+  const mark = createHash('sha256').update(image).digest('hex').slice(0, 16);
+  const name = path.posix.basename(image.replace(/[?#].*$/, '')).replaceAll(/[^\w.-]/g, '_');
+  return path.join(cacheFolder(env), 'images', `${mark}-${name}`);
+}
+
+/** Folders of the machine from which an attempt reads: data, and tokens. */
+export function readFolders(plan: Plan): string[] {
+  const files = fetchedBy(plan).flatMap(({ url, tokenFile }) => [
+    ...(/^file:/i.test(url) ? [fileURLToPath(url)] : []),
+    ...(tokenFile === undefined ? [] : [tokenFile]),
+  ]);
+  return [...new Set(files.map((file) => path.dirname(file)))];
+}
+
+/** The command that runs `command` in the image, with all folders that an attempt needs at their own paths. */
+export function inImage(
+  { runner, image }: ImageStart,
+  command: string[],
+  folders: { run: string; scratch: string; agent: string[] },
+  plan: Plan,
+): string[] {
+  const [executable = '', source] = folders.agent;
+  const places = [
+    folders.run,
+    folders.scratch,
+    path.dirname(executable),
+    // An agent that is started from its source needs all of it.
+    ...(source === undefined ? [] : [path.resolve(source, '..', '..', '..')]),
+    ...readFolders(plan),
+  ];
+  return [
+    runner,
+    '--silent',
+    'exec',
+    '--no-home',
+    ...(plan.spec.resources.gpus > 0 ? ['--nv'] : []),
+    ...[...new Set(places)].flatMap((place) => ['--bind', `${place}:${place}`]),
+    '--pwd',
+    folders.scratch,
+    image,
+    ...command,
+  ];
+}
+
+/** The environment of an attempt in an image: what points at the machine's own software is left out. */
+export const imageEnvironment = (env: Env): Env =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !misleading.includes(name)));

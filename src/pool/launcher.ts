@@ -1,0 +1,70 @@
+import path from 'node:path';
+import { kinds } from '../fault/kinds.ts';
+import { runFiles } from '../job/layout.ts';
+import { condorFiles } from './condor/condor-files.ts';
+
+const packed = path.posix.basename(condorFiles.agent);
+const agent = packed.replace(/\.gz$/, '');
+const authority = path.posix.basename(condorFiles.authority);
+const { exit } = kinds['environment-broken'];
+
+const byPython = `import gzip, shutil, sys; shutil.copyfileobj(gzip.open("${packed}"), sys.stdout.buffer)`;
+
+/** Unpacks the agent once; needs a shell and gzip, or the Python that images without gzip have. */
+const unpack = [
+  'has() { command -v "$1" > /dev/null 2>&1; }',
+  'unpacked() {',
+  `  if has gzip; then gzip -dc ${packed}`,
+  `  else python3 -c '${byPython}'`,
+  '  fi',
+  '}',
+  `if [ ! -x ${agent} ]; then`,
+  '  lacks=',
+  '  has mv || lacks=mv',
+  '  has chmod || lacks=chmod',
+  '  has gzip || has python3 || lacks=gzip',
+  '  if [ "$lacks" ]; then',
+  '    echo "updraft: the agent cannot be unpacked: this machine or image has no $lacks; add it to the image" >&2',
+  `    exit ${exit}`,
+  '  fi',
+  `  unpacked > .${agent}.$$ && chmod 755 .${agent}.$$ && mv .${agent}.$$ ${agent} || {`,
+  `    echo "updraft: ${packed} cannot be unpacked: it is damaged, or the disk is full" >&2`,
+  `    exit ${exit}`,
+  '  }',
+  'fi',
+];
+
+/** Unpacks the agent, and leaves with the code of a broken environment where it does not run. */
+export const readyAgent: readonly string[] = [
+  ...unpack,
+  `./${agent} --version > .${agent}.version || {`,
+  '  echo "updraft: the agent does not run here: it needs glibc 2.28 or newer, as in Debian 10 or RHEL 8" >&2',
+  `  exit ${exit}`,
+  '}',
+];
+
+/** Unpacks the agent and becomes it. */
+function starting(verb: 'sandbox' | 'software'): string[] {
+  return [
+    ...readyAgent,
+    `if [ -f ${authority} ]; then SSL_CERT_FILE=$PWD/${authority}; export SSL_CERT_FILE; fi`,
+    `exec ./${agent} ${verb} "$1"`,
+    '',
+  ];
+}
+
+/**
+ * The job's executable: a shell script, so that half the bytes travel. What HTCondor brings back exists from the
+ * start, or an attempt that is killed early would be held for outputs it could not make.
+ */
+export const launcherScript = [
+  '#!/bin/sh',
+  `mkdir -p ${runFiles.jobs} ${runFiles.results}`,
+  ...starting('sandbox'),
+].join('\n');
+
+/** Unpacks and brings up the software of an interactive job; prints the script that activates it. */
+export const softwareScript = ['#!/bin/sh', ...starting('software')].join('\n');
+
+/** The agent as HTCondor's plugin; it runs before the job, in the same sandbox. */
+export const pluginScript = ['#!/bin/sh', ...unpack, `exec ./${agent} "$@"`, ''].join('\n');

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import { Fault } from '../../fault/fault.ts';
+import { orAborted } from '../../base/or-aborted.ts';
+import { Lanes } from './lanes.ts';
+import { Roster, type Source } from './roster.ts';
+import { Segments, type Piece } from './segments.ts';
+import { Setback } from './setback.ts';
+
+const mebibyte = 1 << 20;
+const broken = new Setback('broken', new Fault('transfer-stalled', 'fell silent'));
+
+/** Two servers of an object of 8 MiB; the lane of the first has all of it and waits for its first byte. */
+function scene() {
+  const clock = new ManualClock();
+  const roster = new Roster();
+  const servers = ['a', 'b'].map((host) => ({ url: `http://${host}/x`, host, kind: 'cache' as const }));
+  const headers = () => Promise.resolve({});
+  roster.add({ url: 'osdf:///x', servers, requireToken: false, headers }, clock.monotonic());
+  const [first, second] = roster.sources as [Source, Source];
+  const segments = new Segments(8 * mebibyte);
+  const lanes = new Lanes(clock);
+  const piece = segments.claim({ server: 'a', limit: Infinity, before: Infinity, grain: 1 })!;
+  const ended: (string | undefined)[] = [];
+  const begin = () =>
+    lanes.start(
+      first,
+      piece,
+      ({ controller }) => orAborted(new Promise<void>(() => undefined), controller.signal),
+      (error) => ended.push(error?.message),
+    );
+  const takeOver = (): Piece | undefined =>
+    segments.steal(
+      { server: 'b', limit: Infinity, before: Infinity, grain: 1 },
+      { rate: mebibyte, answerSeconds: 0 },
+      (each) => lanes.rateOf(each, second),
+    );
+  return { clock, roster, first, second, lanes, piece, ended, begin, takeOver };
+}
+
+test('a server that has just been asked is given a second to answer', async () => {
+  const s = scene();
+  s.begin();
+  await s.clock.pass(900);
+  assert.equal(s.takeOver(), undefined);
+  await s.clock.pass(200);
+  assert.equal(s.takeOver()?.start, 0);
+  s.lanes.endEmpty();
+  await s.lanes.stop();
+  assert.deepEqual(s.ended, ['a: fell silent, another server took over']);
+});
+
+test('a server that failed before holds up nobody who delivers, not even for its first second', async () => {
+  const s = scene();
+  s.roster.failed(s.first, broken, s.clock.monotonic());
+  s.begin();
+  assert.equal(s.takeOver()?.start, 0);
+  s.lanes.endEmpty();
+  await s.lanes.stop();
+  assert.deepEqual(s.ended, ['a: fell silent, another server took over']);
+});
+
+test('of two servers that failed before, neither takes from the other what it has just been asked for', async () => {
+  const s = scene();
+  for (const source of [s.first, s.second]) s.roster.failed(source, broken, s.clock.monotonic());
+  s.begin();
+  assert.equal(s.takeOver(), undefined);
+  await s.lanes.stop();
+});
+
+test('a server that failed before takes nothing from one that delivers, and all from one that is silent', async () => {
+  const s = scene();
+  s.roster.failed(s.second, broken, s.clock.monotonic());
+  s.begin();
+  await s.clock.pass(500);
+  s.piece.position = mebibyte;
+  s.first.meter.add(mebibyte, s.clock.monotonic());
+  assert.equal(s.takeOver(), undefined);
+  await s.clock.pass(1000);
+  assert.equal(s.takeOver()?.start, mebibyte);
+  await s.lanes.stop();
+});
+
+test('a server that failed before and delivers now keeps its piece', async () => {
+  const s = scene();
+  s.roster.failed(s.first, broken, s.clock.monotonic());
+  s.begin();
+  await s.clock.pass(500);
+  s.piece.position = mebibyte;
+  s.first.meter.add(mebibyte, s.clock.monotonic());
+  assert.ok((s.takeOver()?.start ?? 0) > mebibyte);
+  await s.lanes.stop();
+});

@@ -1,0 +1,163 @@
+import type { Located, ObjectServer } from '../../federation/located.ts';
+import { closedBreaker, tripped, type Breaker } from './breaker.ts';
+import type { Policy } from '../policy.ts';
+import { RateMeter } from './rate-meter.ts';
+import type { Setback } from './setback.ts';
+
+/** A server of the object and what we know about it. */
+export interface Source {
+  readonly server: ObjectServer;
+  readonly located: Located;
+  breaker: Breaker;
+  /** Failed tries since any server last made progress. */
+  tries: number;
+  last: Setback | undefined;
+  /** It said that it does not have the object, or that we may not have it. */
+  dead: boolean;
+  /** It has another version than the one being fetched. */
+  disagrees: boolean;
+  noRanges: boolean;
+  bytes: number;
+  readonly meter: RateMeter;
+  /** From the last question to its answer, or a guess. */
+  answerSeconds: number;
+  busy: boolean;
+}
+
+/** Waits between questions to a cache that is still getting the object from its origin. */
+const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
+
+/** Between two looks for a new token. */
+const renewalRestMs = 1_000;
+const usualAnswerSeconds = 0.1;
+
+/** The servers of one object, in the order to try them. */
+export class Roster {
+  readonly sources: Source[] = [];
+  /** Hosts whose bytes were proven wrong: asked only when there is nobody else. */
+  readonly #suspects: ReadonlySet<string>;
+  #staysWith: Source | undefined;
+  #lap = 0;
+
+  constructor(suspects: ReadonlySet<string> = new Set()) {
+    this.#suspects = suspects;
+  }
+
+  /** Adds the servers that are not known yet. */
+  add(located: Located, now: number): void {
+    for (const server of located.servers) {
+      if (this.sources.some((source) => source.server.url === server.url)) continue;
+      this.sources.push({
+        server,
+        located,
+        breaker: closedBreaker,
+        tries: 0,
+        last: undefined,
+        dead: false,
+        disagrees: false,
+        noRanges: false,
+        bytes: 0,
+        meter: new RateMeter(now),
+        answerSeconds: usualAnswerSeconds,
+        busy: false,
+      });
+    }
+  }
+
+  /** Laps over all servers without progress. */
+  get lap(): number {
+    return this.#lap;
+  }
+
+  /** Servers that may be asked now, best first. */
+  candidates(now: number): Source[] {
+    const stays = this.#staysWith;
+    if (stays !== undefined) return !stays.dead && !stays.disagrees && ready(stays, now) ? [stays] : [];
+    const rank = (source: Source) => (source.noRanges ? 1000 : 0) + source.breaker.failures;
+    return this.#usable.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
+  }
+
+  /** When the next resting server may be asked, if any will. */
+  nextAt(): number | undefined {
+    const resting = this.#staysWith === undefined ? this.#usable : [this.#staysWith];
+    const times = resting.filter(({ busy }) => !busy).map(({ breaker }) => breaker.restsUntil);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** Every server that could be asked has failed once more since the last progress. */
+  get lapDone(): boolean {
+    return this.#staysWith === undefined && this.#usable.every(({ tries }) => tries > this.#lap);
+  }
+
+  /** Whether another lap may bring something; patience is less where no server could ever be asked. */
+  hasLapsLeft({ laps, unreachedLaps }: Pick<Policy, 'laps' | 'unreachedLaps'>): boolean {
+    const isUnreached = ({ bytes, last }: Source) =>
+      bytes === 0 && last?.fault.kind === 'servers-unreachable';
+    return (
+      this.nextAt() !== undefined && this.#lap < (this.sources.every(isUnreached) ? unreachedLaps : laps)
+    );
+  }
+
+  /** No server rests: whoever could be asked is free now. */
+  allFree(now: number): boolean {
+    return this.#staysWith === undefined && this.#usable.every((source) => ready(source, now));
+  }
+
+  nextLap(): void {
+    this.#lap++;
+  }
+
+  progressed(source: Source): void {
+    for (const each of this.sources) each.tries = 0;
+    this.#lap = 0;
+    source.breaker = closedBreaker;
+    if (this.#staysWith === source) this.#staysWith = undefined;
+  }
+
+  failed(source: Source, setback: Setback, now: number): void {
+    source.last = setback;
+    source.tries++;
+    // One that has delivered before may do so again: objects are evicted and come back.
+    source.dead ||= setback.trouble === 'missing' && source.bytes === 0;
+    // A token that was good enough for somebody will be renewed.
+    source.dead ||= setback.trouble === 'refused' && this.sources.every(({ bytes }) => bytes === 0);
+    source.disagrees ||= setback.trouble === 'changed';
+    source.noRanges ||= setback.trouble === 'no-ranges';
+    const patience = setback.trouble === 'filling' ? fillingRestsMs[source.tries - 1] : undefined;
+    this.#staysWith = patience === undefined ? undefined : source;
+    const askedMs = patience ?? (setback.fault.retryAfterSeconds ?? 0) * 1000;
+    source.breaker = tripped(source.breaker, now, askedMs);
+  }
+
+  /** Nobody can be asked until there is a new token, and nobody is to blame for it. */
+  waitForToken(now: number): void {
+    for (const source of this.sources)
+      source.breaker = {
+        ...source.breaker,
+        restsUntil: Math.max(source.breaker.restsUntil, now + renewalRestMs),
+      };
+  }
+
+  /** Whether nobody is left but those whose bytes were proven wrong. */
+  get allSuspect(): boolean {
+    return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
+  }
+
+  get #usable(): Source[] {
+    const all = this.sources.filter((source) => !source.dead && !source.disagrees);
+    const good = all.filter(({ server }) => !this.#suspects.has(server.host));
+    return good.length > 0 ? good : all;
+  }
+
+  /** The object is taken from its first byte again: whoever has another version may be right. */
+  restart(): void {
+    this.#lap = 0;
+    for (const source of this.sources) {
+      source.tries = 0;
+      if (source.disagrees) source.breaker = closedBreaker;
+      source.disagrees = false;
+    }
+  }
+}
+
+const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.restsUntil <= now;

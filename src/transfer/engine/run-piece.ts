@@ -1,0 +1,156 @@
+import { orAborted } from '../../base/or-aborted.ts';
+import { Fault } from '../../fault/fault.ts';
+import { checkAnswer, isRefusal, type Accepted } from '../http/check-answer.ts';
+import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
+import type { BodyEnd } from '../http/http-connection.ts';
+import type { Lane } from './lane.ts';
+import { requestObject, type Answer } from '../http/object-request.ts';
+import type { Source } from './roster.ts';
+import type { ResponseHead } from '../http/response-head.ts';
+import type { Piece } from './segments.ts';
+import { serverWords } from '../http/server-words.ts';
+import { Setback } from './setback.ts';
+
+/** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */
+export async function runPiece(context: PieceContext, lane: Lane): Promise<void> {
+  const { source, controller, piece } = lane;
+  const { signal } = controller;
+  let answer: (Answer & { tokenSent: boolean }) | undefined;
+  try {
+    answer = await ask(context, lane);
+    const { connection, head, url } = answer;
+    const words = isRefusal(head) ? await serverWords(connection, head, context.clock) : '';
+    const { mustConfirm: confirm, clock } = context;
+    const asked = { ...askedOf(lane), confirm, tokenSent: answer.tokenSent, words, now: clock.now() };
+    const accepted = checkAnswer(head, asked, context.known);
+    await context.accepted(accepted, lane);
+    const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));
+    const end = await orAborted(body, signal);
+    context.pool.give(url, connection);
+    checkEnd(context, lane, accepted, end);
+  } catch (error) {
+    answer?.connection.destroy();
+    signal.throwIfAborted();
+    throw asSetback(error, source, piece);
+  }
+}
+
+/** Asks for the piece; the last one goes up to wherever the object ends. */
+async function ask(context: PieceContext, lane: Lane): Promise<Answer & { tokenSent: boolean }> {
+  const { piece } = lane;
+  const last = piece.end === context.segments.size ? '' : String(piece.end - 1);
+  const answer = await askRange(context, lane, last);
+  const size = sizeWithoutBytes(answer.head);
+  if (size === undefined || size <= piece.position) return answer;
+  await answer.connection.body(() => undefined);
+  context.pool.give(answer.url, answer.connection);
+  return await askRange(context, lane, String(size - 1));
+}
+
+/** XRootD 5.5 answers a range without an end with no bytes, but with the size. */
+function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined {
+  const size = /^bytes \d+--1\/(\d{1,16})$/.exec(headers.get('content-range') ?? '')?.[1];
+  return status === 206 && size !== undefined ? Number(size) : undefined;
+}
+
+async function askRange(
+  { pool, clock, policy, known }: PieceContext,
+  { piece, source, controller }: Lane,
+  last: string,
+): Promise<Answer & { tokenSent: boolean }> {
+  const privateHeaders = await source.located.headers(source.server);
+  const headers: Record<string, string> = { Range: `bytes=${piece.position}-${last}` };
+  if (piece.position > 0 && known.etag !== undefined) headers['If-Range'] = known.etag;
+  if (source.server.kind !== 'plain') {
+    headers['X-Transfer-Status'] = 'true';
+    headers['TE'] = 'trailers';
+    // The cache answers 504 a little before we would hang up, and goes on fetching.
+    headers['X-Pelican-Timeout'] = `${policy.headSeconds - 0.5}s`;
+  }
+  const request = {
+    method: 'GET' as const,
+    url: source.server.url,
+    headers,
+    privateHeaders,
+    headMs: policy.headSeconds * 1000,
+    signal: controller.signal,
+  };
+  const tokenSent = Object.keys(privateHeaders).some((name) => name.toLowerCase() === 'authorization');
+  return { ...(await requestObject(pool, clock, request)), tokenSent };
+}
+
+function askedOf({ piece, source }: Lane) {
+  const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';
+  const { tokenFix } = source.located;
+  return { host: source.server.host, name, offset: piece.position, maySkip: source.noRanges, tokenFix };
+}
+
+function takeInto(
+  context: PieceContext,
+  lane: Lane,
+  { from, to }: Accepted,
+  hangUp: () => void,
+): (data: Buffer) => void | Promise<void> {
+  const { piece } = lane;
+  let skip = piece.position - from;
+  return (data) => {
+    const begin = Math.min(skip, data.length);
+    skip -= begin;
+    if (begin > 0) lane.movedAt = context.clock.monotonic();
+    // What comes after the piece's end was taken over by another server: hanging up is cheaper than reading it.
+    const end = () => {
+      if (piece.position >= piece.end && to !== piece.end) hangUp();
+    };
+    const delivered = deliver(context, lane, data.subarray(begin));
+    if (delivered === undefined) end();
+    else return delivered.then(end);
+  };
+}
+
+function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Accepted, end: BodyEnd): void {
+  const { host } = source.server;
+  const status = end.trailers.get('x-transfer-status');
+  const failed = status !== undefined && !status.startsWith('200');
+  if (piece.end === Infinity && !failed) context.segments.settle(piece.position);
+  if (failed && piece.position >= piece.end) withdraw(context, piece, host, status);
+  if (failed)
+    throw new Setback(
+      'broken',
+      new Fault('transfer-failed', `${host}: transfer failed: ${status.slice(0, 200)}`),
+    );
+  if (piece.position < piece.end) throw cutOff(host, piece, accepted, 'ended the answer');
+}
+
+/** All bytes came, yet the server says they are not good: none of this answer can be trusted. */
+function withdraw({ sink, segments }: PieceContext, piece: Piece, host: string, status: string): void {
+  const fate = sink.discard();
+  if (fate === 'gone')
+    throw new SinkFailure(
+      new Fault('data-corrupt', `${host} withdraws what it sent: ${status.slice(0, 200)}`),
+    );
+  if (fate === 'dropped') segments.putBack({ start: piece.start, end: piece.position }, host);
+}
+
+function cutOff(host: string, piece: Piece, { to }: { to: number | undefined }, how: string): Setback {
+  const wanted = (to ?? piece.end) - piece.start;
+  const got = piece.position - piece.start;
+  return new Setback(
+    'broken',
+    new Fault('transfer-failed', `${host}: ${how} after ${got} of ${wanted} bytes`),
+  );
+}
+
+function asSetback(error: unknown, source: Source, piece: Piece): Error {
+  if (error instanceof Setback || error instanceof SinkFailure) return error;
+  const { host } = source.server;
+  if (error instanceof Fault) {
+    if (error.info.retry === 'never') return error;
+    return new Setback(error.kind === 'token-expired' ? 'expired' : 'broken', error);
+  }
+  const fault = new Fault(
+    'transfer-failed',
+    `${host}: ${(error as Error).message} after ${piece.position - piece.start} bytes`,
+    { cause: error },
+  );
+  return new Setback('broken', fault);
+}

@@ -1,0 +1,182 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { Segments, type Piece, type Thief, type Want } from './segments.ts';
+
+const mebibyte = 1 << 20;
+const want = (server: string, more: Partial<Want> = {}): Want => ({
+  server,
+  limit: Infinity,
+  before: Infinity,
+  grain: 1,
+  ...more,
+});
+
+function thief(rate: number, answerSeconds = 0.05): Thief {
+  return { rate, answerSeconds };
+}
+
+function claimed(piece: Piece | undefined): [number, number] | undefined {
+  return piece === undefined ? undefined : [piece.start, piece.end];
+}
+
+test('one server gets everything that is missing in one piece', () => {
+  const segments = new Segments(100, [{ start: 0, end: 30 }]);
+  assert.deepEqual(claimed(segments.claim(want('a'))), [30, 100]);
+  assert.equal(segments.claim(want('b')), undefined);
+});
+
+test('pieces are given out in order, within their limit, on the grain, and not beyond the window', () => {
+  const segments = new Segments(100);
+  assert.deepEqual(claimed(segments.claim(want('a', { limit: 15, grain: 10 }))), [0, 20]);
+  assert.deepEqual(claimed(segments.claim(want('b', { limit: 15, before: 30 }))), [20, 30]);
+  assert.equal(segments.claim(want('c', { before: 30 })), undefined);
+});
+
+test('what a broken piece did not bring is missing again', () => {
+  const segments = new Segments(100);
+  const piece = segments.claim(want('a'))!;
+  piece.position = 40;
+  segments.release(piece);
+  assert.deepEqual(segments.done, [{ start: 0, end: 40 }]);
+  assert.deepEqual(claimed(segments.claim(want('b'))), [40, 100]);
+});
+
+test('a thief takes as much as lets both end at the same time', () => {
+  const segments = new Segments(40 * mebibyte);
+  const slow = segments.claim(want('slow'))!;
+  const stolen = segments.steal(want('fast'), thief(30 * mebibyte), () => 10 * mebibyte);
+  assert.deepEqual(claimed(stolen), [10 * mebibyte, 40 * mebibyte]);
+  assert.equal(slow.end, 10 * mebibyte);
+});
+
+test('of a silent piece everything is taken over', () => {
+  const segments = new Segments(40 * mebibyte);
+  const silent = segments.claim(want('silent'))!;
+  silent.position = mebibyte;
+  assert.deepEqual(claimed(segments.steal(want('fast'), thief(1000), () => 0)), [mebibyte, 40 * mebibyte]);
+  assert.equal(silent.end, silent.position);
+});
+
+test('a piece that has just begun is left to its server', () => {
+  const segments = new Segments(40 * mebibyte);
+  segments.claim(want('a'));
+  assert.equal(
+    segments.steal(want('b'), thief(1e6), () => undefined),
+    undefined,
+  );
+});
+
+test('a server not measured yet gets half', () => {
+  const segments = new Segments(40 * mebibyte);
+  segments.claim(want('a'));
+  assert.deepEqual(claimed(segments.steal(want('b'), thief(0), () => mebibyte)), [
+    20 * mebibyte,
+    40 * mebibyte,
+  ]);
+});
+
+test('of the last chunk that a slow server holds, the rest is taken over', () => {
+  const segments = new Segments(8 * mebibyte);
+  segments.claim(want('slow'));
+  const stolen = segments.steal(want('fast', { grain: 8 * mebibyte }), thief(63 * mebibyte), () => mebibyte);
+  assert.deepEqual(claimed(stolen), [mebibyte / 8, 8 * mebibyte]);
+});
+
+test('what is nearly done is not worth taking over', () => {
+  const segments = new Segments(mebibyte);
+  const piece = segments.claim(want('a'))!;
+  piece.position = mebibyte - 1000;
+  assert.equal(
+    segments.steal(want('b'), thief(1e3), () => 1e3),
+    undefined,
+  );
+  piece.position = 0;
+  assert.equal(
+    segments.steal(want('b'), thief(1e8), () => 1e8),
+    undefined,
+  );
+});
+
+test('a server takes over what it can bring sooner, by the time it needs to answer', () => {
+  const segments = new Segments(10 * mebibyte);
+  segments.claim(want('a'));
+  const rest = () => 100 * mebibyte;
+  assert.equal(segments.steal(want('far'), thief(100 * mebibyte, 0.2), rest), undefined);
+  assert.deepEqual(claimed(segments.steal(want('near'), thief(100 * mebibyte, 0.001), rest)), [
+    5 * mebibyte,
+    10 * mebibyte,
+  ]);
+});
+
+test('a damaged range is not asked of the same server again until all is forgiven', () => {
+  const segments = new Segments(10, [{ start: 0, end: 10 }]);
+  segments.putBack({ start: 2, end: 5 }, 'a');
+  assert.equal(segments.complete, false);
+  assert.equal(segments.claim(want('a')), undefined);
+  segments.forgive();
+  assert.deepEqual(claimed(segments.claim(want('a'))), [2, 5]);
+});
+
+test('an object of unknown size ends where its size turns out to be', () => {
+  const segments = new Segments(Infinity);
+  const piece = segments.claim(want('a'))!;
+  piece.position = 7;
+  segments.settle(7);
+  segments.release(piece);
+  assert.equal(segments.complete, true);
+});
+
+test('whatever servers claim, steal, break and bring, every byte comes exactly once', () => {
+  const action = fc.record({
+    server: fc.constantFrom('a', 'b', 'c', 'd'),
+    what: fc.constantFrom('claim', 'steal', 'advance', 'break', 'share'),
+    amount: fc.integer({ min: 1, max: 4 * mebibyte }),
+  });
+  const sizes = fc.integer({ min: 1, max: 16 * mebibyte });
+  fc.assert(
+    fc.property(
+      sizes,
+      fc.constantFrom(1, 1000, mebibyte),
+      fc.array(action, { maxLength: 60 }),
+      (size, grain, actions) => {
+        const segments = new Segments(size);
+        const got: [number, number][] = [];
+        const running = new Map<string, Piece>();
+        const advance = (piece: Piece, amount: number) => {
+          const end = Math.min(piece.end, piece.position + amount);
+          if (end > piece.position) got.push([piece.position, end]);
+          piece.position = Math.max(piece.position, end);
+        };
+        for (const { server, what, amount } of actions) {
+          const piece = running.get(server);
+          if (what === 'share') segments.share(amount, grain);
+          else if (piece === undefined) {
+            const wish = want(server, { limit: amount, grain });
+            const next =
+              segments.claim(wish) ??
+              (what === 'steal' ? segments.steal(wish, thief(amount), () => 1000) : undefined);
+            if (next !== undefined) running.set(server, next);
+          } else if (what === 'advance') advance(piece, amount);
+          else if (what === 'break') {
+            segments.release(piece);
+            running.delete(server);
+          }
+        }
+        for (const piece of running.values()) segments.release(piece);
+        for (let rest = segments.claim(want('z')); rest !== undefined; rest = segments.claim(want('z'))) {
+          advance(rest, Infinity);
+          segments.release(rest);
+        }
+        assert.equal(segments.complete, true);
+        let at = 0;
+        for (const [start, end] of got.sort((a, b) => a[0] - b[0])) {
+          assert.equal(start, at);
+          at = end;
+        }
+        assert.equal(at, size);
+        assert.deepEqual(segments.done, [{ start: 0, end: size }]);
+      },
+    ),
+  );
+});

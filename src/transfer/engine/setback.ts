@@ -1,0 +1,33 @@
+import type { Fault } from '../../fault/fault.ts';
+
+/**
+ * What a failed try says about the server:
+ * - `missing`: it does not have the object; `refused`: it wants another token
+ * - `expired`: nothing, it was not asked: our token is past its date
+ * - `busy`: it asks us to come back later; `filling`: it is fetching the object itself, stay with it
+ * - `changed`: it has another version; `wrong`: it sends something else; `corrupt`: its bytes are damaged
+ * - `no-ranges`: it can only send the whole object; `broken`: anything else
+ */
+export type Trouble =
+  | 'missing'
+  | 'refused'
+  | 'expired'
+  | 'busy'
+  | 'filling'
+  | 'changed'
+  | 'wrong'
+  | 'corrupt'
+  | 'no-ranges'
+  | 'broken';
+
+/** One failed try at one server; the transfer goes on elsewhere. */
+export class Setback extends Error {
+  readonly trouble: Trouble;
+  readonly fault: Fault;
+
+  constructor(trouble: Trouble, fault: Fault) {
+    super(fault.message, { cause: fault });
+    this.trouble = trouble;
+    this.fault = fault;
+  }
+}

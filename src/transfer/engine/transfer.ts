@@ -1,0 +1,398 @@
+import type { Clock } from '../../base/clock.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import type { LocateOptions, Locator } from '../../federation/located.ts';
+import type { Accepted, Identity } from '../http/check-answer.ts';
+import { ConnectionPool } from '../http/connection-pool.ts';
+import type { EarlierPart } from '../sinks/earlier-part.ts';
+import type { FetchEvent } from '../fetch.ts';
+import type { Policy } from '../policy.ts';
+import { RateMeter } from './rate-meter.ts';
+import { Roster, type Source } from './roster.ts';
+import type { KeptConnections } from '../http/kept-connections.ts';
+import type { Lane } from './lane.ts';
+import { Lanes } from './lanes.ts';
+import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
+import { Nap } from './nap.ts';
+import { readPiece } from './read-piece.ts';
+import { runPiece } from './run-piece.ts';
+import { Segments, type Piece, type Range } from './segments.ts';
+import { Setback } from './setback.ts';
+import type { Sink } from '../sinks/sink.ts';
+import { truestFault } from './truest-fault.ts';
+import { judge } from './watchdog.ts';
+import { mayWiden, pieceBytes } from './width.ts';
+
+export interface TransferOptions {
+  url: string;
+  /** The URL as it may be shown. */
+  shownUrl: string;
+  locator: Locator;
+  tokenFile: string | undefined;
+  clock: Clock;
+  policy: Policy;
+  signal: AbortSignal;
+  suspects: Set<string>;
+  connections: KeptConnections | undefined;
+  sink: Sink;
+  /** What the user or a manifest says the size is. */
+  size: number | undefined;
+  /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
+  proven: boolean;
+  earlier: EarlierPart | undefined;
+  onEvent: (event: FetchEvent) => void;
+  /** The first good answer, before its first byte is used. */
+  onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
+}
+
+const tickMs = 250;
+/** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
+const progressBytes = 256 * 1024;
+const maximumRestarts = 2;
+
+/**
+ * One object, from as many servers as help, into one sink.
+ *
+ *     locate --> assign pieces to servers <-----------------------------------.
+ *                  |            |                                             |
+ *                  | none free  | piece runs: ask, check the head, take bytes |
+ *                  v            |                                             |
+ *                rest           +-- ended well: more to fetch ----------------+
+ *                  |            +-- Setback: its rest is missing again, ------+
+ *                  |            |   the server rests (breaker)                |
+ *                  |            +-- other version: from byte 0, twice at most-'
+ *                  |            '-- the sink failed, the user stopped: end
+ *                  |
+ *                  '-- all servers failed once more (a lap): ask the director again, then for the origin;
+ *                      after the last lap, or too long without a byte: the truest Fault
+ *
+ * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
+ */
+export class Transfer implements PieceContext {
+  readonly pool: ConnectionPool;
+  readonly clock: Clock;
+  readonly policy: Policy;
+  readonly sink: Sink;
+  segments: Segments;
+  readonly #options: TransferOptions;
+  readonly #roster: Roster;
+  readonly #lanes: Lanes;
+  readonly #startedAt: number;
+  readonly #meter: RateMeter;
+  readonly #nap: Nap;
+  #identity: Identity;
+  #found = false;
+  #resumes: boolean;
+  #age: number | undefined;
+  #width = 1;
+  #restarts = 0;
+  #progressAt: number;
+  #sinceProgress = 0;
+  #shownAt = -Infinity;
+  /** How often the range that begins here came damaged. */
+  readonly #rejections = new Map<number, number>();
+  #changed = false;
+  #waitsForToken = false;
+  #fatal: Error | undefined;
+
+  constructor(options: TransferOptions) {
+    this.#options = options;
+    this.clock = options.clock;
+    this.policy = options.policy;
+    this.sink = options.sink;
+    this.#roster = new Roster(options.suspects);
+    this.#identity = options.earlier?.identity ?? this.#required;
+    this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
+    this.#resumes = options.earlier !== undefined;
+    this.#lanes = new Lanes(this.clock);
+    this.#nap = new Nap(this.clock, options.signal);
+    this.#startedAt = this.#progressAt = this.clock.monotonic();
+    this.#meter = new RateMeter(this.#startedAt);
+    const { clock, locator, connections: kept } = options;
+    const connectMs = this.policy.connectSeconds * 1000;
+    this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+  }
+
+  /** What every answer must agree with. */
+  get known(): Identity {
+    return this.#identity;
+  }
+
+  get mustConfirm(): boolean {
+    return !this.#found && !this.#options.proven && this.#resumes && hasValidator(this.#identity);
+  }
+
+  /** What the user or a manifest says of the object. */
+  get #required(): Identity {
+    return { size: this.#options.size, etag: undefined, lastModified: undefined };
+  }
+
+  /** Bytes per server that sent any. */
+  get servers(): { server: string; bytes: number }[] {
+    const used = this.#roster.sources.filter(({ bytes }) => bytes > 0);
+    return used.map(({ server, bytes }) => ({ server: server.host, bytes }));
+  }
+
+  /** Runs until every byte is in the sink; rejects with the truest Fault, or the signal's reason. */
+  async run(): Promise<void> {
+    try {
+      if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}), this.#startedAt);
+      if (this.#roster.allSuspect) await this.#locateAgain(true);
+      while (!this.segments.complete || !this.#found) {
+        this.#assign();
+        await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
+        if (this.#changed) await this.#restart();
+        this.#throwIfOver();
+        this.#watch();
+      }
+      this.#showProgress();
+    } finally {
+      await this.#lanes.stop();
+    }
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.pool.close();
+  }
+
+  /** A range is proven wrong: it is fetched again, from another server. */
+  reject(range: Range, servers: ReadonlySet<string>): void {
+    const source = this.#roster.sources.find(({ server }) => servers.has(server.host));
+    this.segments.putBack(range, source?.server.host ?? '');
+    const rejections = (this.#rejections.get(range.start) ?? 0) + 1;
+    this.#rejections.set(range.start, rejections);
+    const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
+    const fault = new Fault('data-corrupt', what, { about: this.#options.shownUrl });
+    if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
+    // Every server was asked for it, and again: what was published is not what the manifest describes.
+    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#truest();
+  }
+
+  /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
+  async startAgain(fault: Fault): Promise<void> {
+    const { suspects, onEvent } = this.#options;
+    for (const { server } of this.servers) {
+      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault });
+      suspects.add(server);
+    }
+    if (!(await this.#tryRestart())) throw fault;
+    await this.run();
+  }
+
+  async accepted(answer: Accepted, lane: Lane): Promise<void> {
+    lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
+    if (this.#found) return;
+    this.#found = true;
+    this.#age = answer.age;
+    const size = this.#identity.size ?? answer.size;
+    const etag = this.#options.proven ? undefined : answer.etag;
+    this.#identity = { size, etag, lastModified: answer.lastModified };
+    if (size !== undefined) this.segments.settle(size);
+    await beginSink(this.sink, size);
+    await this.#options.onFound(lane.source, this.pool);
+    this.#considerWidening(lane);
+  }
+
+  delivered(lane: Lane, bytes: number): void {
+    const now = lane.movedAt;
+    lane.source.bytes += bytes;
+    lane.source.meter.add(bytes, now);
+    this.#meter.add(bytes, now);
+    this.#sinceProgress += bytes;
+    if (this.#width === 1 && this.#roster.sources.length > 1) this.#considerWidening(lane);
+    if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
+    this.#sinceProgress = 0;
+    this.#progressAt = now;
+    this.#waitsForToken = false;
+    this.#roster.progressed(lane.source);
+  }
+
+  #considerWidening(lane: Lane): void {
+    const now = this.clock.monotonic();
+    const flow = { bytes: lane.piece.position - lane.piece.start, ms: now - lane.startedAt };
+    const missing = this.segments.missingBytes;
+    if (this.#width === 1 && mayWiden({ age: this.#age, flow, missing, rate: this.#meter.rate(now) }))
+      this.#widen();
+  }
+
+  #widen(): void {
+    const width = Math.min(this.policy.maxServers, this.#roster.sources.length);
+    // Without a size, a second server would be asked for bytes that may lie behind the end.
+    if (this.#width > 1 || width === 1 || this.#identity.size === undefined) return;
+    this.#width = width;
+    this.segments.share(Math.min(this.sink.largestPiece, pieceBytes(0)), this.sink.grain);
+    this.#nap.wake();
+  }
+
+  /** Gives every free server a piece, as long as fewer than `width` are at work. */
+  #assign(): void {
+    for (const source of this.#roster.candidates(this.clock.monotonic())) {
+      if (this.#lanes.size >= this.#width) return;
+      const piece = this.#pieceFor(source);
+      if (piece !== undefined) this.#start(source, piece);
+    }
+  }
+
+  #pieceFor(source: Source): Piece | undefined {
+    const { grain, before, largestPiece } = this.sink;
+    const server = source.server.host;
+    // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
+    if (this.#width === 1) return this.segments.claim({ server, limit: Infinity, before: Infinity, grain });
+    const rate = source.meter.rate(this.clock.monotonic());
+    const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
+    const thief = { rate, answerSeconds: source.answerSeconds };
+    const piece =
+      this.segments.claim(want) ??
+      this.segments.steal(want, thief, (each) => this.#lanes.rateOf(each, source));
+    this.#lanes.endEmpty();
+    return piece;
+  }
+
+  #start(source: Source, piece: Piece): void {
+    const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
+    const run = (lane: Lane) => read(this, lane);
+    this.#lanes.start(source, piece, run, (error) => {
+      this.segments.release(piece);
+      if (error !== undefined) this.#laneFailed(source, error);
+      this.#nap.wake();
+    });
+  }
+
+  #laneFailed(source: Source, error: Error): void {
+    if (error instanceof Setback) this.#setBack(source, error);
+    else if (error instanceof SinkFailure) this.#fatal ??= error.fault;
+    else this.#fatal ??= error;
+  }
+
+  #setBack(source: Source, setback: Setback): void {
+    const { trouble, fault } = setback;
+    if (trouble === 'expired') {
+      this.#tokenExpired(source, fault);
+      return;
+    }
+    this.#roster.failed(source, setback, this.clock.monotonic());
+    this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
+    // A cache may be wrong about what exists; the origin is not.
+    if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
+      this.#fatal ??= this.#truest();
+    // It contradicts itself, or the first server asked contradicts an earlier attempt: no need to ask the others.
+    if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#resumes))) this.#changed = true;
+  }
+
+  /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
+  #tokenExpired({ server }: Source, fault: Fault): void {
+    const now = this.clock.monotonic();
+    const waits = this.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
+    if (!waits) this.#fatal ??= fault;
+    else if (!this.#waitsForToken) this.#options.onEvent({ kind: 'setback', server: server.host, fault });
+    this.#waitsForToken = waits;
+    this.#roster.waitForToken(now);
+  }
+
+  async #restart(): Promise<void> {
+    const { shownUrl: url } = this.#options;
+    if (!(await this.#tryRestart()))
+      throw new Fault('object-changed', `${url} changed while it was being fetched`, { about: url });
+  }
+
+  async #tryRestart(): Promise<boolean> {
+    await this.#lanes.stop();
+    if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
+    this.#restarts++;
+    this.#changed = false;
+    this.#found = false;
+    this.#width = 1;
+    this.#resumes = false;
+    this.#identity = this.#required;
+    this.segments = new Segments(Infinity);
+    this.#roster.restart();
+    return true;
+  }
+
+  /** Nothing runs and nobody can be asked now: wait for a server's rest to end, or begin another lap. */
+  async #rest(): Promise<void> {
+    const now = this.clock.monotonic();
+    const nextAt = this.#roster.nextAt();
+    if (!this.#roster.lapDone && nextAt !== undefined) {
+      // A server may be free and yet not be asked for the one range it sent damaged.
+      if (this.#roster.allFree(now)) this.segments.forgive();
+      if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#truest();
+      return this.#nap.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
+    }
+    this.#roster.nextLap();
+    const direct = this.#roster.lap > 1 || nextAt === undefined;
+    await this.#locateAgain(direct);
+    this.segments.forgive();
+    if (this.#roster.hasLapsLeft(this.policy)) return;
+    if (this.#roster.sources.some(({ disagrees }) => disagrees) && (await this.#tryRestart())) return;
+    throw this.#truest();
+  }
+
+  async #locateAgain(direct: boolean): Promise<void> {
+    try {
+      this.#roster.add(await this.#locate({ fresh: true, direct }), this.clock.monotonic());
+    } catch (error) {
+      this.#options.signal.throwIfAborted();
+      this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
+    }
+  }
+
+  #locate(how: LocateOptions) {
+    const { url, locator, tokenFile, signal } = this.#options;
+    return locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
+  }
+
+  #watch(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#shownAt >= tickMs) this.#showProgress();
+    const { budgetSeconds } = this.policy;
+    const leftMs = budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now;
+    const alternative = this.#lanes.size > 1 || this.#roster.candidates(now).length > 0;
+    const { size, missingBytes } = this.segments;
+    const { slow } = this.#lanes.watch((watched, lane) => {
+      const bestOther = this.#lanes.bestBeside(lane);
+      return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
+    });
+    if (slow) this.#widen();
+  }
+
+  #showProgress(): void {
+    const now = this.clock.monotonic();
+    this.#shownAt = now;
+    const { size: total } = this.#identity;
+    const bytes =
+      total === undefined
+        ? this.servers.reduce((sum, each) => sum + each.bytes, 0)
+        : total - this.segments.missingBytes;
+    const server = this.#lanes.servers.join(', ');
+    this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
+  }
+
+  #throwIfOver(): void {
+    this.#options.signal.throwIfAborted();
+    if (this.#fatal !== undefined) throw this.#fatal;
+    if (this.segments.complete && this.#found) return;
+    const now = this.clock.monotonic();
+    const { budgetSeconds, quietSeconds } = this.policy;
+    if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
+      throw new Fault(
+        'transfer-stalled',
+        `${this.#options.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
+      );
+    if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000) throw this.#truest();
+  }
+
+  #truest(): Fault {
+    return truestFault(this.#options.shownUrl, this.#roster.sources, this.#state());
+  }
+
+  #state(): string {
+    const { size } = this.#identity;
+    if (!this.#found || size === undefined) return 'no server delivers it';
+    return `${size - this.segments.missingBytes} of ${size} bytes fetched`;
+  }
+}
+
+function hasValidator({ etag, lastModified }: Identity): boolean {
+  return etag !== undefined || lastModified !== undefined;
+}

@@ -1,0 +1,92 @@
+import { Fault } from '../../fault/fault.ts';
+
+/** Proof of an object's bytes: size and SHA-256 of the whole and of each chunk. */
+export interface Manifest {
+  bytes: number;
+  /** Every chunk has this size but the last, which has the rest. */
+  chunkBytes: number;
+  /** Hex SHA-256 of the whole object. */
+  sha256: string;
+  /** Hex SHA-256 of each chunk, in order. */
+  chunks: string[];
+  /** A cheaper proof of each chunk, good only as long as the caches do not know the key. */
+  keyed?: Keyed;
+}
+
+export interface Keyed {
+  key: string;
+  /** Hex AES-GMAC of each chunk, in order. */
+  tags: string[];
+}
+
+/** The way a manifest came: `sent` by the user, unseen by caches, or `fetched` from a URL, as the object itself. */
+export type ManifestWay = 'sent' | 'fetched';
+
+/** Hex digits of a key, and of a tag. */
+const keyDigits = 32;
+const smallestChunk = 4 * 1024;
+/** Chunks are held in memory until they are proven. */
+const largestChunk = 64 << 20;
+
+/**
+ * Reads a manifest from JSON text; `name` is for the message when it is not one. A key that caches have seen proves
+ * nothing, so that of a fetched manifest is left out.
+ */
+export function parseManifest(text: string, name: string, way: ManifestWay): Manifest {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Fault('file-invalid', `${name} is not JSON: ${(error as Error).message}`, { cause: error });
+  }
+  const problem = manifestProblem(value);
+  if (problem !== undefined) throw new Fault('file-invalid', `${name} is not a manifest: ${problem}`);
+  const manifest = value as Manifest;
+  return way === 'sent' ? manifest : withoutKey(manifest);
+}
+
+/** As it may be published. */
+export function withoutKey({ bytes, chunkBytes, sha256, chunks }: Manifest): Manifest {
+  return { bytes, chunkBytes, sha256, chunks };
+}
+
+/** Why a value is no manifest, or undefined if it is one. */
+function manifestProblem(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return 'not an object';
+  const { bytes, chunkBytes, sha256, chunks, keyed } = value as Partial<Record<keyof Manifest, unknown>>;
+  if (!isCount(bytes)) return '`bytes` is not a size';
+  if (!isCount(chunkBytes) || chunkBytes < smallestChunk || chunkBytes > largestChunk)
+    return `\`chunkBytes\` is not between ${smallestChunk} and ${largestChunk}`;
+  if (!isSha256(sha256)) return '`sha256` is not 64 hex digits';
+  if (!Array.isArray(chunks) || !chunks.every(isSha256)) return '`chunks` is not a list of SHA-256 in hex';
+  const expected = Math.ceil(bytes / chunkBytes);
+  if (chunks.length !== expected) return `${chunks.length} chunks where ${bytes} bytes make ${expected}`;
+  return keyed === undefined ? undefined : keyedProblem(keyed, expected);
+}
+
+function keyedProblem(value: unknown, expected: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return '`keyed` is not an object';
+  const { key, tags } = value as Partial<Record<keyof Keyed, unknown>>;
+  if (!isTag(key)) return `\`keyed.key\` is not ${keyDigits} hex digits`;
+  if (!Array.isArray(tags) || !tags.every(isTag))
+    return `\`keyed.tags\` is not a list of ${keyDigits} hex digits each`;
+  return tags.length === expected ? undefined : `${tags.length} tags for ${expected} chunks`;
+}
+
+/** Where chunk `index` begins and ends. */
+export function chunkRange(manifest: Manifest, index: number): { start: number; end: number } {
+  const start = index * manifest.chunkBytes;
+  return { start, end: Math.min(manifest.bytes, start + manifest.chunkBytes) };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isTag(value: unknown): value is string {
+  return typeof value === 'string' && value.length === keyDigits && /^[0-9a-f]+$/.test(value);
+}
+
+function isSha256(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+}

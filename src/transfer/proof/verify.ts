@@ -1,0 +1,127 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { chunkProof, type ChunkProof } from './chunk-proof.ts';
+import { hasher, type Algorithm, type Hasher } from './hasher.ts';
+import { chunkRange, type Manifest } from './manifest.ts';
+import type { Range } from '../engine/segments.ts';
+import type { BadRange } from '../sinks/sink.ts';
+
+/** Reads back what was written. */
+export interface ReadBack {
+  read(start: number, end: number, hash: Hasher): void;
+}
+
+/** As much is read back at once as holds nobody up for long. */
+const mostReadBack = 16 << 20;
+
+/** Digest of a whole file whose parts arrive in any order: hashes what comes next and reads back the rest. */
+export class OrderedHash {
+  readonly algorithm: Algorithm;
+  readonly #hash: Hasher;
+  #position = 0;
+
+  constructor(algorithm: Algorithm) {
+    this.algorithm = algorithm;
+    this.#hash = hasher(algorithm);
+  }
+
+  wrote(offset: number, chunk: Buffer): void {
+    if (offset !== this.#position) return;
+    this.#hash.update(chunk);
+    this.#position += chunk.length;
+  }
+
+  /** Everything before `end` is there: reads some of what was passed over, and says whether that was all. */
+  follow(file: ReadBack, end: number): boolean {
+    const to = Math.min(end, this.#position + mostReadBack);
+    if (to > this.#position) {
+      file.read(this.#position, to, this.#hash);
+      this.#position = to;
+    }
+    return to === end;
+  }
+
+  hex(): string {
+    return this.#hash.hex();
+  }
+}
+
+interface OpenChunk {
+  /** Undefined once bytes came out of order: the chunk is then read back. */
+  proof: ChunkProof | undefined;
+  position: number;
+  received: number;
+  servers: Set<string>;
+}
+
+/** Proves a file chunk by chunk while its bytes arrive. */
+export class ChunkCheck {
+  readonly #manifest: Manifest;
+  readonly #file: ReadBack;
+  readonly #onBad: BadRange;
+  readonly #open = new Map<number, OpenChunk>();
+
+  constructor(manifest: Manifest, file: ReadBack, onBad: BadRange) {
+    this.#manifest = manifest;
+    this.#file = file;
+    this.#onBad = onBad;
+  }
+
+  wrote(offset: number, chunk: Buffer, server: string): void {
+    for (let at = 0; at < chunk.length;) {
+      const index = Math.floor((offset + at) / this.#manifest.chunkBytes);
+      const range = chunkRange(this.#manifest, index);
+      const length = Math.min(chunk.length - at, range.end - (offset + at));
+      this.#add(index, range, offset + at, chunk.subarray(at, at + length), server);
+      at += length;
+    }
+  }
+
+  #add(index: number, range: Range, offset: number, bytes: Buffer, server: string): void {
+    let chunk = this.#open.get(index);
+    if (chunk === undefined) {
+      const proof = chunkProof(this.#manifest, index);
+      chunk = { proof, position: range.start, received: 0, servers: new Set() };
+      this.#open.set(index, chunk);
+    }
+    chunk.received += bytes.length;
+    chunk.servers.add(server);
+    if (chunk.position === offset) chunk.proof?.hash.update(bytes);
+    else chunk.proof = undefined;
+    chunk.position += bytes.length;
+    if (chunk.received < range.end - range.start) return;
+    this.#open.delete(index);
+    const { proof } = chunk;
+    const good =
+      proof === undefined
+        ? isGoodChunk(this.#manifest, this.#file, index)
+        : proof.hash.hex() === proof.expected;
+    if (!good) this.#onBad(range, chunk.servers);
+  }
+}
+
+/** Of ranges an earlier attempt wrote, the whole chunks that are good; others have their turn between two of them. */
+export async function provenRanges(
+  manifest: Manifest,
+  file: ReadBack,
+  done: readonly Range[],
+  signal: AbortSignal,
+): Promise<Range[]> {
+  const good: Range[] = [];
+  for (const { start, end } of done) {
+    for (let index = Math.ceil(start / manifest.chunkBytes); index < manifest.chunks.length; index++) {
+      const range = chunkRange(manifest, index);
+      if (range.end > end) break;
+      if (isGoodChunk(manifest, file, index)) good.push(range);
+      await nextTurn();
+      signal.throwIfAborted();
+    }
+  }
+  return good;
+}
+
+function isGoodChunk(manifest: Manifest, file: ReadBack, index: number): boolean {
+  const { start, end } = chunkRange(manifest, index);
+  const { hash, expected } = chunkProof(manifest, index);
+  file.read(start, end, hash);
+  return hash.hex() === expected;
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { objectBytes, sha256 } from '../../../test/transfer/object-server.ts';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { FileSink } from './file-sink.ts';
+import { PartFile } from './part-file.ts';
+
+const mebibyte = 1 << 20;
+const bytes = objectBytes(40 * mebibyte);
+const never = new AbortController().signal;
+
+async function openSink(t: TestContext): Promise<FileSink> {
+  const file = new PartFile(path.join(await temporaryFolder(t), 'x'));
+  t.after(() => file.close());
+  return new FileSink(file, {
+    manifest: undefined,
+    onBad: () => assert.fail('nothing proves a chunk wrong'),
+  });
+}
+
+function write(sink: FileSink, start: number, end: number): void {
+  for (let at = start; at < end; at += mebibyte) sink.write(at, bytes.subarray(at, at + mebibyte), 'host');
+}
+
+test('the digest of the whole is right in whatever order its parts came, and whenever it was asked for', async (t) => {
+  const sink = await openSink(t);
+  write(sink, 30 * mebibyte, bytes.length);
+  write(sink, 0, 10 * mebibyte);
+  sink.hashBy('sha-256');
+  sink.follow(10 * mebibyte);
+  write(sink, 10 * mebibyte, 30 * mebibyte);
+  sink.follow(bytes.length);
+  assert.equal(await sink.digest('sha-256', bytes.length, never), sha256(bytes));
+  assert.equal(await sink.digest('crc32c', 0, never), '00000000');
+});
+
+test('a proof that has much to read back lets others have their turn, and can be stopped', async (t) => {
+  const sink = await openSink(t);
+  write(sink, 0, bytes.length);
+  let turns = 0;
+  const turning = setInterval(() => turns++, 0);
+  t.after(() => clearInterval(turning));
+  await assert.rejects(
+    sink.digest('sha-256', bytes.length, AbortSignal.abort(new Error('stopped'))),
+    /stopped/,
+  );
+  assert.equal(await sink.digest('sha-256', bytes.length, never), sha256(bytes));
+  assert.ok(turns > 0);
+});
+
+test('what is fetched anew is hashed anew', async (t) => {
+  const sink = await openSink(t);
+  sink.hashBy('sha-256');
+  sink.write(0, objectBytes(mebibyte), 'host');
+  sink.restart();
+  write(sink, 0, 2 * mebibyte);
+  assert.equal(await sink.digest('sha-256', 2 * mebibyte, never), sha256(bytes.subarray(0, 2 * mebibyte)));
+});

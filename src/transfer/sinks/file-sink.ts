@@ -1,0 +1,79 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Algorithm } from '../proof/hasher.ts';
+import type { Manifest } from '../proof/manifest.ts';
+import type { PartFile } from './part-file.ts';
+import type { BadRange, Sink } from './sink.ts';
+import { ChunkCheck, OrderedHash } from '../proof/verify.ts';
+
+interface FileSinkOptions {
+  manifest: Manifest | undefined;
+  onBad: BadRange;
+}
+
+/** Writes every byte where it belongs in the `.part` file, in any order, and proves it on the way. */
+export class FileSink implements Sink {
+  readonly before = Infinity;
+  readonly largestPiece = Infinity;
+  readonly grain: number;
+  readonly #file: PartFile;
+  readonly #options: FileSinkOptions;
+  #check: ChunkCheck | undefined;
+  #hash: OrderedHash | undefined;
+
+  constructor(file: PartFile, options: FileSinkOptions) {
+    this.#file = file;
+    this.#options = options;
+    this.grain = options.manifest?.chunkBytes ?? 1;
+    this.#beginProof();
+  }
+
+  begin(size: number | undefined): void {
+    if (size !== undefined) this.#file.reserve(size);
+  }
+
+  write(offset: number, chunk: Buffer, server: string): void {
+    this.#file.write(offset, chunk);
+    this.#hash?.wrote(offset, chunk);
+    this.#check?.wrote(offset, chunk, server);
+  }
+
+  discard(): 'kept' | 'dropped' {
+    if (this.#check !== undefined) return 'kept';
+    this.#beginProof();
+    return 'dropped';
+  }
+
+  restart(): boolean {
+    this.#file.startOver();
+    this.#beginProof();
+    return true;
+  }
+
+  /** From now on the whole is hashed while it arrives. */
+  hashBy(algorithm: Algorithm): void {
+    if (this.#hash?.algorithm !== algorithm) this.#hash = new OrderedHash(algorithm);
+  }
+
+  /** Everything before `end` has arrived: the hash comes after it, a little at a time. */
+  follow(end: number): void {
+    this.#hash?.follow(this.#file, end);
+  }
+
+  /** Digest of the whole; what was not hashed on the way is read back, with breaks in which others have their turn. */
+  async digest(algorithm: Algorithm, size: number, signal: AbortSignal): Promise<string> {
+    this.hashBy(algorithm);
+    const hash = this.#hash as OrderedHash;
+    while (!hash.follow(this.#file, size)) {
+      await nextTurn();
+      signal.throwIfAborted();
+    }
+    this.#hash = undefined;
+    return hash.hex();
+  }
+
+  #beginProof(): void {
+    const { manifest, onBad } = this.#options;
+    this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onBad);
+    this.#hash = this.#hash && new OrderedHash(this.#hash.algorithm);
+  }
+}

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+import type { Hasher } from '../proof/hasher.ts';
+
+const readBytes = 1 << 20;
+
+const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
+
+/**
+ * The file that is being fetched, under its `.part` name. Writes are synchronous: that costs least. A file that
+ * exists is never cut: another process may be fetching the same object into it, or have given it its name.
+ */
+export class PartFile {
+  readonly path: string;
+  readonly #target: string;
+  #fd: number;
+
+  /** Opens or creates it; what it holds is kept. */
+  constructor(target: string) {
+    this.#target = target;
+    this.path = partPath(target);
+    this.#fd = this.#open(0);
+  }
+
+  /** Begins a new file in the place of what was there. */
+  startOver(): void {
+    if (this.size === 0) return;
+    onDisk(this.path, () => {
+      fs.rmSync(this.path, { force: true });
+      fs.closeSync(this.#fd);
+    });
+    this.#fd = this.#open(O_EXCL);
+  }
+
+  /** Gives the file its name; it must have this size. */
+  publish(size: number): void {
+    onDisk(this.#target, () => {
+      // Two that fetched the same object into the same part: the other one was first.
+      if (sameFile(fs.fstatSync(this.#fd), this.#target)) return;
+      this.checkOurs();
+      if (this.size !== size) fs.ftruncateSync(this.#fd, size);
+      fs.renameSync(this.path, this.#target);
+    });
+  }
+
+  /** Throws a Fault if another process has begun a part of its own in our place. */
+  checkOurs(): void {
+    if (sameFile(fs.fstatSync(this.#fd), this.path)) return;
+    throw new Fault('scratch-unusable', `${this.path}: another process is writing it, or has removed it`, {
+      about: this.path,
+      fix: 'Let one process at a time fetch into the same file.',
+    });
+  }
+
+  remove(): void {
+    if (sameFile(fs.fstatSync(this.#fd), this.path)) fs.rmSync(this.path, { force: true });
+  }
+
+  write(offset: number, chunk: Buffer): void {
+    onDisk(this.path, () => {
+      for (let at = 0; at < chunk.length;)
+        at += fs.writeSync(this.#fd, chunk, at, chunk.length - at, offset + at);
+    });
+  }
+
+  /** Throws a Fault if the disk has no room for an object of this size. */
+  reserve(size: number): void {
+    onDisk(this.path, () => {
+      const { bavail, bsize } = fs.statfsSync(path.dirname(this.path));
+      const needed = size - fs.fstatSync(this.#fd).blocks * 512;
+      const free = bavail * bsize;
+      if (needed <= free) return;
+      const folder = path.dirname(this.path);
+      const [most, left] = [needed, free].map((bytes) => bytes.toLocaleString('en-US'));
+      throw new Fault('disk-full', `${folder}: ${most} bytes needed, ${left} free`, {
+        about: this.path,
+        fix: 'Free some space there, or choose a folder on a larger disk.',
+      });
+    });
+  }
+
+  get size(): number {
+    return fs.fstatSync(this.#fd).size;
+  }
+
+  /** Feeds the bytes of a range to `hash`. */
+  read(start: number, end: number, hash: Hasher): void {
+    const buffer = Buffer.allocUnsafe(Math.min(readBytes, end - start));
+    for (let at = start; at < end;) {
+      const length = Math.min(buffer.length, end - at);
+      const read = onDisk(this.path, () => fs.readSync(this.#fd, buffer, 0, length, at));
+      if (read === 0)
+        throw new Fault('scratch-unusable', `${this.path} is shorter than what was written to it`);
+      hash.update(buffer.subarray(0, read));
+      at += read;
+    }
+  }
+
+  /** Resolves when everything written so far is on the disk itself. */
+  flush(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      fs.fdatasync(this.#fd, (error) => (error === null ? resolve() : reject(error)));
+    });
+  }
+
+  close(): void {
+    fs.closeSync(this.#fd);
+  }
+
+  #open(how: number): number {
+    return onDisk(this.path, () => fs.openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW | how, 0o666));
+  }
+}
+
+/** File systems take no more bytes than this in a name, and the journal's is longer than the part's. */
+const mostNameBytes = 255 - '.part.json.new'.length;
+
+/** Where a file is while it is being fetched: beside the target, under its name or, if that is too long, what fits. */
+export function partPath(target: string): string {
+  const name = Buffer.from(path.basename(target));
+  if (name.length <= mostNameBytes) return `${target}.part`;
+  const mark = createHash('sha256').update(name).digest('hex').slice(0, 16);
+  return path.join(path.dirname(target), `${name.toString('utf8', 0, 200)}-${mark}.part`);
+}
+
+function sameFile({ ino, dev }: fs.Stats, file: string): boolean {
+  const there = fs.statSync(file, { throwIfNoEntry: false });
+  return there?.ino === ino && there.dev === dev;
+}
+
+const diskFull = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+
+/** Runs a file operation; what the system refuses becomes a Fault that names the file. */
+export function onDisk<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined || error instanceof Fault) throw error;
+    const kind = diskFull.has(code) ? 'disk-full' : 'scratch-unusable';
+    throw new Fault(kind, `${file}: ${(error as Error).message}`, { about: file, cause: error });
+  }
+}

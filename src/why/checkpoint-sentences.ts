@@ -1,0 +1,32 @@
+import { formatSize } from '../job/units.ts';
+import { positionWords, resumeWords } from '../journal/resume-words.ts';
+import type { AttemptState } from '../journal/state.ts';
+import { safeLine } from '../diagnosis/quote-event.ts';
+
+/** What an attempt's checkpoints have to do with how it stands: from what it resumed, and what it saved. */
+export function checkpointSentences(attempt: AttemptState | undefined): string[] {
+  const { resumed, refused = [], checkpoint } = attempt?.agent ?? {};
+  const sentences = refused.map((reason) => `A checkpoint was not used: ${safeLine(reason)}.`);
+  if (resumed !== undefined) {
+    const proof = resumed.movedOn === true ? ', and has gone past it' : '';
+    sentences.push(`It ${resumeWords(resumed)}${proof}.`);
+    if (resumed.otherCode === true)
+      sentences.push('That checkpoint was saved by another command, or with other files.');
+  }
+  if (checkpoint !== undefined) {
+    const where = positionWords(checkpoint);
+    const size = formatSize(checkpoint.bytes);
+    sentences.push(
+      `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${checkpoint.savedAt}, ${size}.`,
+    );
+  }
+  return sentences;
+}
+
+/** What to do about a training that does not use what it is given. */
+export function checkpointAdvice(attempt: AttemptState | undefined): string[] {
+  if (attempt?.agent?.resumed?.movedOn !== false) return [];
+  return [
+    'Let the training look for its checkpoint in the folder that UPDRAFT_CHECKPOINT names, and go on from it: it did not, and what was trained before is lost.',
+  ];
+}

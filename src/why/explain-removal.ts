@@ -1,0 +1,89 @@
+import { causeTitle, type Cause, type Diagnosis } from '../diagnosis/causes.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
+import { holdCount } from './explained.ts';
+import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
+import type { JobStory } from '../diagnosis/job-story.ts';
+import { streaksOf, tellStreaks } from './past-attempts.ts';
+import { causeOfRemoved, removalCause } from '../diagnosis/removal-cause.ts';
+import { showSpan } from './show-span.ts';
+import type { RunRules } from './what-is-done.ts';
+
+type Removal = Extract<NonNullable<JobStory['ended']>, { by: 'removal' }>;
+
+/** Why a job was removed, and what had become of it before: that is often the true cause. */
+export function explainRemoval(
+  story: JobStory,
+  { reason, evidence }: Removal,
+  rules: RunRules | undefined,
+): Explanation {
+  const [removal, because] = removalCause(reason);
+  const before = beforeRemoval(story);
+  const cause = causeOfRemoved(removal, story.isHeld ? before.diagnosis?.cause : undefined);
+  return {
+    job: story.id,
+    standing: 'removed',
+    cause,
+    title: `${reason.trim() === '' ? 'it was removed' : (removalTitles[removal] ?? causeTitle(removal))}${sufferedFrom(before)}`,
+    because: [because, ...before.because],
+    evidence: [...before.evidence, evidence],
+    doing: ['Nothing: it has left the queue.'],
+    advice: [
+      ...(before.diagnosis === undefined
+        ? []
+        : [...before.diagnosis.advice, ...(rules ? [] : (before.diagnosis.submitAdvice ?? []))]),
+      rules === undefined ? 'Submit it again if it is still wanted.' : 'If it is still wanted: updraft retry',
+    ],
+  };
+}
+
+/** What it had suffered from, where that is more than bad luck. */
+function sufferedFrom({ diagnosis }: Before): string {
+  if (diagnosis === undefined || diagnosis.outlook === 'passing' || isNoTrouble.has(diagnosis.cause))
+    return '';
+  return `; before that, ${causeTitle(diagnosis.cause)}`;
+}
+
+const isNoTrouble = new Set<Cause>(['none', 'user']);
+
+const removalTitles: Partial<Record<Cause, string>> = {
+  user: 'somebody removed it',
+  'job-policy': 'a rule of the job removed it',
+  'pool-policy': 'a rule of the access point removed it',
+  'time-limit': 'a rule of the access point removed it: the time limit was reached',
+  unknown: 'it was removed, for a reason that Updraft does not know',
+};
+
+interface Before {
+  because: string[];
+  evidence: Evidence[];
+  diagnosis?: Diagnosis;
+}
+
+function beforeRemoval(story: JobStory): Before {
+  const hold = story.isHeld ? story.holds.at(-1) : undefined;
+  if (hold !== undefined) {
+    const diagnosis = diagnose(hold, story.attempts.at(-1)?.memoryMb);
+    const because = [
+      `Before that it was held: ${diagnosis.because[0] ?? ''}`,
+      ...diagnosis.because.slice(1),
+      ...holdCount(story),
+    ];
+    const table = /exceeded$/.test(diagnosis.cause) ? hold.table : undefined;
+    return { because, evidence: [...(table === undefined ? [] : [table]), hold.evidence], diagnosis };
+  }
+  const last = story.attempts.at(-1);
+  const waited = showSpan(story.from, story.to);
+  if (last === undefined && story.first === story.last)
+    return { because: ['The log has nothing of it but its removal.'], evidence: [] };
+  if (last === undefined)
+    return {
+      because: [`No slot had taken it${waited === '' ? '' : ` in ${waited}`}.`],
+      evidence: [story.first],
+    };
+  const streaks = streaksOf(story.attempts);
+  const past = tellStreaks(streaks);
+  const diagnosis = streaks.at(-1)?.diagnosis;
+  const running =
+    last.end === undefined ? [`It was ${last.doing} at the time (attempt ${story.attempts.length}).`] : [];
+  return { because: [...running, ...past.because], evidence: past.evidence, ...(diagnosis && { diagnosis }) };
+}

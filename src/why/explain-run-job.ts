@@ -1,0 +1,243 @@
+import { kinds } from '../fault/kinds.ts';
+import type { Entry, FaultRecord } from '../journal/entry.ts';
+import type { AttemptState, JobState } from '../journal/state.ts';
+import { checkpointAdvice, checkpointSentences } from './checkpoint-sentences.ts';
+import type { Decision } from '../recovery/decide.ts';
+import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
+import { safeLine } from '../diagnosis/quote-event.ts';
+
+/** An entry and the file it stands in. */
+export interface FiledEntry {
+  file: string;
+  entry: Entry;
+}
+
+/** What a run's journals tell of one job. */
+export interface RunJobAccount {
+  job: JobState;
+  /** The entries of its journals, in their order. */
+  entries: readonly FiledEntry[];
+  /** What the local pool does next, or did in the end; undefined where its plan is lost or another pool decides. */
+  decision?: Decision | undefined;
+  /** Whether a supervisor of the local pool works on the run. */
+  isSupervised?: boolean;
+  /** The scheduler that has the jobs in its queue, where its word is in the entries. */
+  queue?: string | undefined;
+  /** What HTCondor's log says, where that is the pool. */
+  fromLog?: Explanation | undefined;
+}
+
+/** Why a job of a run stands as it does, by Updraft's own account and, for HTCondor, by that of the pool. Pure. */
+export function explainRunJob(account: RunJobAccount): Explanation {
+  const { job } = account;
+  // A job removed while its results were on their way has them all the same.
+  const isLate = job.outcome === 'success' && account.fromLog?.standing === 'removed';
+  const fromLog = isLate ? undefined : account.fromLog;
+  const last = job.attempts.at(-1);
+  const found = faultOf(last);
+  // A hold has its own cause, unless it keeps the job back for what the agent found.
+  const fault = job.held === undefined || job.held.message === found?.message ? found : undefined;
+  const [resumed, advice] = [checkpointSentences(last), checkpointAdvice(last)];
+  if (fromLog !== undefined && (fault === undefined || !isByAgent(last)))
+    return {
+      ...fromLog,
+      job: job.id,
+      because: [...fromLog.because, ...resumed],
+      advice: [...advice, ...fromLog.advice],
+    };
+  const standing = fromLog?.standing ?? standingOf(job);
+  const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
+  const own = isGood ? goodAccount(job, last) : badAccount(account, last, fault);
+  const log = isGood ? undefined : fromLog;
+  return {
+    job: job.id,
+    standing,
+    cause: own.cause,
+    title: own.title,
+    because: [...own.because, ...resumed, ...pastSentences(job), ...(fromLog?.because ?? [])],
+    evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
+    doing: fromLog?.doing ?? doing(account),
+    advice: [
+      ...new Set([...own.advice, ...advice, ...(log === undefined || isOwnEnd(log, own) ? [] : log.advice)]),
+    ],
+  };
+}
+
+type Own = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
+
+/** HTCondor has no more to say than the agent's exit code. */
+const isOwnEnd = (log: Explanation, own: Own): boolean =>
+  log.cause === 'exit-code' || log.cause === own.cause;
+
+function standingOf({ status, outcome, held }: JobState): Standing {
+  if (held !== undefined) return 'held';
+  if (status !== 'ended') return status;
+  if (outcome === 'success') return 'succeeded';
+  return outcome === 'stopped' ? 'removed' : 'failed';
+}
+
+const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
+  attempt?.fault ?? attempt?.agent?.faults.at(-1);
+
+/** Whether the agent itself tells of the fault: it was there. */
+const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
+
+function goodAccount({ status, attempts }: JobState, last: AttemptState | undefined): Own {
+  if (status === 'ended')
+    return {
+      cause: 'none',
+      title: attempts.length > 1 ? 'it ended well, though not at its first attempt' : 'it ended well',
+      because: [`Attempt ${last?.attempt ?? 1} gave a valid result.`],
+      advice: [],
+    };
+  const why = last === undefined || last.why === '' ? '' : ` It was made because: ${safeLine(last.why)}.`;
+  return {
+    cause: 'none',
+    title: 'an attempt is under way',
+    because: [
+      `Attempt ${last?.attempt ?? 1}${placeOf(last)} is ${last?.phase ?? 'queued'}.${why}`,
+      ...heardOf(last),
+    ],
+    advice: [],
+  };
+}
+
+const heardOf = (last: AttemptState | undefined): string[] =>
+  last?.agent === undefined ? [] : [`Its agent last spoke at ${last.agent.lastAt}, by its own clock.`];
+
+function badAccount(
+  { job, entries }: RunJobAccount,
+  last: AttemptState | undefined,
+  fault: FaultRecord | undefined,
+): Own {
+  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined)) return stopAccount(entries);
+  if (job.held !== undefined) return heldAccount(job.held);
+  if (last === undefined)
+    return {
+      cause: 'waits-for-slot',
+      title: 'no attempt has been made yet',
+      because: ['It waits for its first attempt.'],
+      advice: [],
+    };
+  if (fault !== undefined) return faultAccount(last, fault);
+  const heard =
+    last.agent === undefined ? 'It never spoke.' : `It was last heard of while ${last.agent.phase}.`;
+  return {
+    cause: 'silent-end',
+    title: 'its last attempt ended without an account of why',
+    because: [`Attempt ${last.attempt}${placeOf(last)} ended as ${last.outcome ?? 'lost'}. ${heard}`],
+    advice: ['See what it printed before.'],
+  };
+}
+
+const heldAccount = ({ message, fix }: FaultRecord): Own => ({
+  cause: 'user',
+  title: 'it is held',
+  because: [`${safeLine(message)}.`],
+  advice: fix === undefined ? [] : [safeLine(fix)],
+});
+
+function stopAccount(entries: readonly FiledEntry[]): Own {
+  const reasons = entries.map(({ entry }) => (entry.kind === 'stop-requested' ? entry.why : undefined));
+  const why = reasons.findLast((reason) => reason !== undefined);
+  const because = why === undefined ? 'Somebody stopped it.' : `The run was given up: ${safeLine(why)}.`;
+  const title = why === undefined ? 'it was stopped' : 'the run was given up';
+  return { cause: 'interrupted', title, because: [because], advice: [] };
+}
+
+function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRecord): Own {
+  const object = about === undefined || message.includes(about) ? '' : ` (${safeLine(about)})`;
+  return {
+    cause: kind,
+    title: asTitle(kinds[kind].what),
+    because: [
+      `Attempt ${last.attempt}${placeOf(last)}: ${safeLine(message)}${object}`,
+      ...setbackSentences(last),
+    ],
+    advice: [
+      ...(fix === undefined ? [] : [safeLine(fix)]),
+      ...(kinds[kind].retry === 'never' ? ['Another attempt without a change would end the same way.'] : []),
+    ],
+  };
+}
+
+const asTitle = (sentence: string): string =>
+  sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
+
+function setbackSentences({ agent }: AttemptState): string[] {
+  return (agent?.fetches ?? [])
+    .filter(({ setbacks }) => setbacks.length > 0)
+    .map(({ object, setbacks }) => {
+      const servers = new Set(setbacks.map(({ server }) => server));
+      return `${safeLine(object)}: ${setbacks.length} setback${setbacks.length === 1 ? '' : 's'} at ${[...servers].map(safeLine).join(', ')}.`;
+    });
+}
+
+/** What became of the attempts before the last. */
+function pastSentences({ attempts }: JobState): string[] {
+  return attempts.slice(0, -1).map((attempt) => {
+    const { outcome = 'lost' } = attempt;
+    const fault = faultOf(attempt);
+    const kind = fault?.kind === outcome ? '' : `, ${fault?.kind ?? ''}`;
+    const said = fault === undefined ? '' : `${kind}: ${safeLine(fault.message)}`;
+    return `Attempt ${attempt.attempt}${placeOf(attempt)} had ended as ${outcome}${said}`;
+  });
+}
+
+function placeOf(attempt: AttemptState | undefined): string {
+  const place = attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host;
+  return place === undefined || place === '' ? '' : ` at ${safeLine(place)}`;
+}
+
+const mostSetbacks = 2;
+
+/** The entries that tell of trouble and of ends, attempt by attempt, with the latest few setbacks. */
+function evidenceOf({ entries }: RunJobAccount): Evidence[] {
+  const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
+  const left = new Set(setbacks.slice(0, -mostSetbacks));
+  const told = entries.filter((one) => isTelling(one.entry) && !left.has(one));
+  const attemptOf = ({ entry }: FiledEntry): number => ('attempt' in entry ? entry.attempt : Infinity);
+  return told.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
+}
+
+const isTelling = (entry: Entry): boolean =>
+  entry.kind === 'attempt-ended' ||
+  entry.kind === 'fault' ||
+  entry.kind === 'fetch-setback' ||
+  entry.kind === 'stop-requested' ||
+  entry.kind === 'job-held' ||
+  entry.kind === 'checkpoint-refused' ||
+  (entry.kind === 'resume-checked' && !entry.movedOn) ||
+  (entry.kind === 'training-ended' && entry.status !== 0);
+
+function quoteEntry({ file, entry }: FiledEntry): Evidence {
+  // Whose it is and when is said beside it.
+  const isSaid = (key: string): boolean => ['v', 't', 'seq', 'kind', 'job'].includes(key);
+  const rest = Object.fromEntries(Object.entries(entry).filter(([key]) => !isSaid(key)));
+  return { file, entry: entry.seq, at: entry.t, lines: [safeLine(`${entry.kind} ${JSON.stringify(rest)}`)] };
+}
+
+function doing({ job, decision, isSupervised, queue }: RunJobAccount): string[] {
+  const { status, outcome, attempts, held } = job;
+  if (held !== undefined) return ['Nothing: it waits until somebody releases it.'];
+  if (queue !== undefined && status === 'waiting')
+    return [
+      `${queue} has it in its queue${attempts.length > 0 ? ' again' : ''}, and starts it when its turn comes.`,
+    ];
+  if (status !== 'ended' && isSupervised === false)
+    return ['Nothing: the supervisor of the run is gone. `updraft submit` with its folder starts another.'];
+  if (status === 'running') return ['The attempt is under way.'];
+  if (outcome === 'success') return ['Nothing is left to do.'];
+  if (status === 'ended')
+    return [
+      decision?.do === 'end' ? `Nothing more: ${safeLine(decision.why)}` : 'Nothing: the job has ended.',
+    ];
+  if (attempts.length === 0) return ['The supervisor of the run starts it when there is room.'];
+  if (decision?.do === 'wait')
+    return [
+      `The supervisor of the run tries again at ${new Date(decision.until).toISOString()}: ${safeLine(decision.why)}`,
+    ];
+  return decision?.do === 'end'
+    ? [`Nothing more: ${safeLine(decision.why)}`]
+    : ['The supervisor of the run tries again as soon as there is room.'];
+}

@@ -1,0 +1,116 @@
+import type { Diagnosis } from '../diagnosis/causes.ts';
+import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
+import type { Explanation } from '../diagnosis/explanation.ts';
+import type { JobStory, StoryAttempt } from '../diagnosis/job-story.ts';
+import { placeOf, tellStreaks, type Streak } from './past-attempts.ts';
+import { showSpan } from './show-span.ts';
+import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
+
+/** Enough in a row to say that it will go on so. */
+const loopLength = 3;
+const passingCauses: ReadonlySet<Diagnosis['cause']> = new Set(['evicted', 'disconnected', 'silent-end']);
+
+export function loopOf(streaks: readonly Streak[]): Streak | undefined {
+  const last = streaks.at(-1);
+  const end = last?.last.end;
+  if (last === undefined || end?.how === 'exited' || passingCauses.has(last.diagnosis.cause))
+    return undefined;
+  // A subcode of -1000 and below tells HTCondor to put the job back and never to hold it.
+  const neverHolds = end?.how === 'vacated' && (end.subcode ?? 0) <= -1000;
+  return last.to - last.from + 1 >= (neverHolds ? 2 : loopLength) ? last : undefined;
+}
+
+/** A job that starts over and over. */
+export function explainLoop(
+  story: JobStory,
+  loop: Streak,
+  streaks: readonly Streak[],
+  rules: RunRules | undefined,
+): Explanation {
+  const { diagnosis, from, to, first, last } = loop;
+  const count = to - from + 1;
+  const span = showSpan(first.from, last.to);
+  const past = tellStreaks(streaks.slice(0, -1));
+  return explained(story, 'looping', diagnosis, {
+    because: [
+      ...diagnosis.because,
+      `It has ended so ${count} times in a row${span === '' ? '' : ` within ${span}`}, the last time at ${placeOf(last) || 'an unnamed machine'}.`,
+      ...past.because,
+    ],
+    evidence: [first, last].flatMap(({ end }) => (end === undefined ? [] : [end.evidence])),
+    doing: doneAboutLoop(count, rules),
+    advice: [...adviceOf(diagnosis, rules), `Stop it until that is mended: condor_hold ${story.id}`],
+  });
+}
+
+const whileDoing: Record<StoryAttempt['doing'], string> = {
+  queueing: 'waits for its turn to receive its input',
+  fetching: 'receives its input',
+  starting: 'has its input and starts',
+  executing: 'runs its program',
+  returning: 'brings its output back',
+  suspended: 'is suspended on its machine',
+  'cut off': 'has lost the connection to its machine, and HTCondor tries to find it again',
+};
+
+/** A job on a slot, as far as the log goes. */
+export function explainRunning(story: JobStory, last: StoryAttempt, streaks: readonly Streak[]): Explanation {
+  const past = tellStreaks(streaks);
+  const place = placeOf(last);
+  const cause = last.doing === 'cut off' ? 'disconnected' : 'none';
+  const explanation = explained(
+    story,
+    'running',
+    { ...nothingWrong, cause },
+    {
+      because: [
+        `Attempt ${story.attempts.length}${place === '' ? '' : ` at ${place}`} ${whileDoing[last.doing]}, as far as the log goes (${story.last.at}).`,
+        ...past.because,
+        ...reconnects(story),
+      ],
+      evidence: [...past.evidence, last.began, ...(story.last === last.began ? [] : [story.last])],
+      doing: [
+        last.doing === 'cut off'
+          ? 'HTCondor looks for it; if it does not find it in time, the job goes back into the queue.'
+          : 'The attempt is under way.',
+      ],
+      advice: last.doing === 'executing' ? [`See the latest that it printed: condor_tail ${story.id}`] : [],
+    },
+  );
+  return cause === 'none' ? { ...explanation, title: 'an attempt is under way' } : explanation;
+}
+
+/** A job without a slot. */
+export function explainWaiting(
+  story: JobStory,
+  streaks: readonly Streak[],
+  rules: RunRules | undefined,
+): Explanation {
+  const past = tellStreaks(streaks);
+  const last = streaks.at(-1);
+  const release = story.releases.at(-1);
+  const analyze = `Ask the scheduler what it waits for: condor_q -better-analyze ${story.id}`;
+  if (last === undefined)
+    return explained(
+      story,
+      'waiting',
+      { ...nothingWrong, cause: 'waits-for-slot' },
+      {
+        because: [
+          'No slot has taken it yet. The log tells no more: why no machine matches, only the scheduler knows.',
+        ],
+        evidence: [story.first, ...(release === undefined ? [] : [release.evidence])],
+        doing: ['HTCondor looks for a slot by itself.'],
+        advice: [
+          analyze,
+          'A URL of a kind that no machine has a plugin for keeps a job waiting for ever, without a word.',
+        ],
+      },
+    );
+  return explained(story, 'waiting', last.diagnosis, {
+    because: ['It waits for a slot again.', ...past.because],
+    evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
+    doing: doneAboutWaiting(story, rules),
+    advice: [...adviceOf(last.diagnosis, rules), analyze],
+  });
+}

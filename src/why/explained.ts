@@ -1,0 +1,47 @@
+import { causeTitle, type Diagnosis } from '../diagnosis/causes.ts';
+import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
+import type { JobStory } from '../diagnosis/job-story.ts';
+import { times, type RunRules } from './what-is-done.ts';
+
+/** What an explanation says beyond how the job stands. */
+interface Parts {
+  because: string[];
+  evidence: Evidence[];
+  doing: string[];
+  advice: string[];
+}
+
+export const explained = (
+  { id }: JobStory,
+  standing: Standing,
+  { cause }: Diagnosis,
+  parts: Parts,
+): Explanation => ({
+  job: id,
+  standing,
+  cause,
+  title: causeTitle(cause),
+  ...parts,
+});
+
+/** The author of a submit file has more to change than the author of a job file. */
+export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRules | undefined): string[] =>
+  rules === undefined ? [...advice, ...submitAdvice] : advice;
+
+export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
+
+/** How often it was held, if more than once. */
+export function holdCount({ holds, releases }: JobStory): string[] {
+  if (holds.length < 2) return [];
+  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  const some = byRule === releases.length ? '' : ` ${byRule} of them`;
+  const who = byRule === 0 ? '' : `,${some} by a rule of its own`;
+  return [`It has been held ${times(holds.length)} and released ${times(releases.length)}${who}.`];
+}
+
+/** Lost connections that did no harm. */
+export function reconnects({ attempts }: JobStory): string[] {
+  const count = attempts.reduce((sum, attempt) => sum + attempt.reconnects, 0);
+  const lost = `The connection to its machine was lost and found again ${times(count)}, without harm.`;
+  return count === 0 ? [] : [lost];
+}

@@ -1,0 +1,27 @@
+import type { Explanation, Standing } from '../diagnosis/explanation.ts';
+
+/** Jobs that stand the same way for the same cause. */
+export interface ExplainedGroup {
+  standing: Standing;
+  cause: Explanation['cause'];
+  title: string;
+  jobs: string[];
+  /** The first of them. */
+  example: Explanation;
+}
+
+const order: Standing[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'running', 'succeeded'];
+
+/** Many explanations as few: what needs somebody first, and the most frequent first. */
+export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {
+  const groups = new Map<string, ExplainedGroup>();
+  for (const example of explanations) {
+    const { standing, cause, title, job } = example;
+    const key = `${standing} ${title}`;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, { standing, cause, title, jobs: [job], example });
+    else group.jobs.push(job);
+  }
+  const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);
+  return [...groups.values()].sort((a, b) => rank(a) - rank(b) || b.jobs.length - a.jobs.length);
+}

@@ -1,0 +1,135 @@
+import { formatDuration } from '../job/units.ts';
+import { answerToKind, kindOfExit, ownHold } from '../recovery/answers.ts';
+import { willRelease } from '../recovery/answer-by-policy.ts';
+import type { EndedAttempt } from '../recovery/decide.ts';
+import type { Account, JobStory } from '../diagnosis/job-story.ts';
+import { placeOf } from './past-attempts.ts';
+import type { Policy } from '../recovery/policy.ts';
+import { simulate, type Outlook } from '../recovery/simulate.ts';
+
+/** The rules of a run that the access point follows for its jobs. */
+export interface RunRules {
+  policy: Policy;
+  /** The file the rules stand in. */
+  file: string;
+}
+
+/** HTCondor's code of a hold by hand. */
+const userHold = 1;
+
+/** What is done about a hold. */
+export function doneAboutHold(story: JobStory, hold: Account, rules: RunRules | undefined): string[] {
+  if (rules === undefined) return doneByOthers(story, hold);
+  const { policy, file } = rules;
+  const { code = 0, subcode = 0 } = hold;
+  if (code === userHold)
+    return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
+  const outlook = simulate(policy, historyOf(story), story.to ?? 0);
+  const rule = `periodic_release in ${file}`;
+  if (outlook.next.do !== 'end') return releaseWords(outlook, story.to, rule);
+  if (willRelease(policy, code, subcode, 0) && outlook.failures >= policy.attempts)
+    return [
+      `Nothing more: ${outlook.failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
+    ];
+  if (willRelease(policy, code, subcode, outlook.failures))
+    return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
+  return [
+    `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (${rule}).`,
+  ];
+}
+
+function doneByOthers({ releases }: JobStory, hold: Account): string[] {
+  if (hold.code === 16)
+    return ['The files are being copied; the job is released by itself when they are there.'];
+  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  return byRule === 0
+    ? ['Nothing that the log shows: it stays held until somebody, or a rule of its submit file, releases it.']
+    : [
+        `A rule of its own has released it ${times(byRule)} before and may do so again; the log does not show its limit.`,
+      ];
+}
+
+function releaseWords(
+  { failures, attempts, next, waits }: Outlook,
+  heldAt: number | undefined,
+  rule: string,
+): string[] {
+  const [wait = 0, ...further] = waits;
+  const at = next.do === 'wait' && heldAt !== undefined ? ` at ${clock(next.until)}` : '';
+  const waited =
+    wait === 0 ? 'as soon as the schedd looks at it' : `${formatDuration(wait)} after it was held`;
+  const rest = further.map((seconds) => (seconds === 0 ? 'at once' : `after ${formatDuration(seconds)}`));
+  return [
+    `The schedd releases it by itself${at}, ${waited}: this is failure ${failures}, and ${attempts} are the end (${rule}).`,
+    ...(rest.length === 0
+      ? ['If the next attempt fails too, it is given up.']
+      : [`If it fails like this again: tried again ${rest.join(', then ')}; then it is given up.`]),
+  ];
+}
+
+/** `05:43:10 UTC`. */
+const clock = (time: number): string => `${new Date(time).toISOString().slice(11, 19)} UTC`;
+
+/** The failures of a job as its log tells them: attempts that ended by themselves and were put back, and holds. */
+function historyOf(story: JobStory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
+  const failed = (hold?: EndedAttempt['hold']): EndedAttempt => ({
+    outcome: 'failed',
+    endedAt: story.to ?? 0,
+    hold,
+  });
+  const exits = story.attempts.filter(({ end }) => end?.how === 'exited').map(() => failed());
+  const holds = story.holds
+    .filter(({ code }) => code !== userHold)
+    .map(({ code = 0, subcode = 0 }) => failed({ code, subcode }));
+  return { queuedAt: story.from, attempts: [...exits, ...holds] };
+}
+
+/** What is done about a job that waits for a slot again: it is kept away from where it failed, while there are others. */
+export function doneAboutWaiting(story: JobStory, rules: RunRules | undefined): string[] {
+  const plain = 'HTCondor looks for another slot by itself.';
+  if (rules === undefined || rules.policy.avoid === 'none' || !hasBlame(story)) return [plain];
+  const places = [...new Set(story.attempts.map(placeOf))].filter((place) => place !== '');
+  const { avoid, pace } = rules.policy;
+  return [
+    `HTCondor looks for a slot at another ${avoid} than ${places.join(', ')}; if it finds none for ${formatDuration(pace.letGo)}, it takes one of them again (requirements in ${rules.file}).`,
+  ];
+}
+
+/** Whether an attempt failed of what another place can heal. */
+const hasBlame = ({ attempts, holds }: JobStory): boolean =>
+  attempts.some(({ end }) => end?.how === 'exited') ||
+  holds.some(({ code }) => code !== userHold && code !== ownHold);
+
+/** What is done about a job that starts over and over. */
+export function doneAboutLoop(count: number, rules: RunRules | undefined): string[] {
+  if (rules === undefined)
+    return [
+      'HTCondor puts it back into the queue each time and will not hold it by itself: it may go on for ever.',
+    ];
+  return [
+    `It is put back into the queue each time; the rules of the run hold it after ${rules.policy.attempts} such starts (periodic_hold in ${rules.file}), and it had ${count}.`,
+  ];
+}
+
+/** What is done about a program that ended with an error, when the job has left the queue. */
+export function doneAboutExit(
+  count: number,
+  exit: number | undefined,
+  rules: RunRules | undefined,
+): string[] {
+  if (rules === undefined)
+    return [
+      count > 1
+        ? `Nothing more: it was tried ${count} times and has left the queue.`
+        : 'Nothing: it has left the queue.',
+    ];
+  const kind = exit === undefined ? undefined : kindOfExit(exit);
+  const rule = `on_exit_remove in ${rules.file}`;
+  return [
+    kind !== undefined && answerToKind(kind, 1) !== 'never'
+      ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.policy.attempts} attempts (${rule}).`
+      : `Nothing: the rules of the run try again only what another try can mend (${rule}).`,
+  ];
+}
+
+export const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

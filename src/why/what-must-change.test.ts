@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Explanation } from '../diagnosis/explanation.ts';
+import { whatMustChange, type Changes } from './what-must-change.ts';
+
+const none: Changes = {
+  memory: false,
+  disk: false,
+  time: false,
+  files: { changed: [], used: false, areSent: true },
+};
+const of = (cause: Explanation['cause'], because = [''], advice: string[] = []): Explanation => ({
+  job: '0000',
+  standing: 'failed',
+  cause,
+  title: '',
+  because,
+  evidence: [],
+  doing: [],
+  advice,
+});
+
+test('a training that failed needs another script, and is told whether there is one', () => {
+  const need = (files: Partial<Changes['files']>) =>
+    whatMustChange(of('training-failed'), { ...none, files: { ...none.files, ...files } });
+  assert.match(need({ changed: [], used: false }).what, /mend the script/);
+  assert.equal(need({ changed: [], used: false }).isMet, false);
+  assert.match(need({ changed: ['train.py'], used: false }).what, /train\.py has changed.*--with-new-files/);
+  assert.equal(need({ changed: ['train.py'], used: true }).isMet, true);
+  assert.match(need({ areSent: false }).what, /command of the job file .* new run/);
+});
+
+test('memory, disk and time are asked for by name, also when a crash tells of it in its own words', () => {
+  assert.match(whatMustChange(of('memory-exceeded'), none).what, /--memory/);
+  const crash = of('training-failed', ['the training ended with status 1: MemoryError']);
+  assert.match(whatMustChange(crash, none).what, /--memory/);
+  assert.match(whatMustChange(of('disk-full'), none).what, /--disk/);
+  assert.deepEqual(whatMustChange(of('time-limit'), { ...none, time: true }).isMet, true);
+});
+
+test('trouble that passes needs nothing; what lasts needs what its advice says; nothing is guessed', () => {
+  assert.equal(whatMustChange(of('evicted'), none).isMet, true);
+  assert.equal(whatMustChange(of('transfer-stalled'), none).isMet, true);
+  assert.equal(whatMustChange(of('interrupted'), none).isMet, true);
+  const need = whatMustChange(of('input-too-big', [''], ['Use method = "stream".']), none);
+  assert.deepEqual(need, { what: 'Use method = "stream".', isMet: undefined });
+});
+
+test('a GPU that is too small is no matter of --memory', () => {
+  const crash = of('training-failed', [
+    'ended with status 1: torch.OutOfMemoryError: CUDA out of memory. Tried',
+  ]);
+  const { what, isMet } = whatMustChange(crash, { ...none, memory: true });
+  assert.match(what, /memory of the GPU .*smaller batch.*--with-new-files.*gpu = \{ memory/);
+  assert.equal(isMet, false);
+});

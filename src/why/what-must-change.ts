@@ -1,0 +1,82 @@
+import { firstFew } from '../base/first-few.ts';
+import { kinds, type FaultKind } from '../fault/kinds.ts';
+import type { Explanation } from '../diagnosis/explanation.ts';
+
+/** What a retry brings along. */
+export interface Changes {
+  memory: boolean;
+  disk: boolean;
+  time: boolean;
+  /** Files of the user's that are not as the run has them, whether they are to be used, and whether there are any. */
+  files: { changed: readonly string[]; used: boolean; areSent: boolean };
+}
+
+export interface Need {
+  /** In a sentence: what must change for another attempt to end better, or that nothing must. */
+  what: string;
+  /** Whether nothing must change, or the retry brings the change along; undefined where nobody can know. */
+  isMet: boolean | undefined;
+}
+
+const ofFiles = new Set([
+  'training-failed',
+  'wrong-output',
+  'exit-code',
+  'signal',
+  'output-missing',
+  'command-missing',
+]);
+const ofMemory = new Set(['memory-exceeded']);
+const ofDisk = new Set(['disk-exceeded', 'disk-full']);
+const ofTime = new Set(['time-limit']);
+const ofNobody = new Set(['none', 'user', 'interrupted']);
+
+/** What must change before a job that stands so is tried again. Pure. */
+export function whatMustChange({ cause, because, advice }: Explanation, changes: Changes): Need {
+  // An attempt that outgrew its memory is killed, and may tell no more than that.
+  if (ofMemory.has(cause) || (isOutOfMemory(because) && !isOfGpu(because)))
+    return resource('memory', '--memory', changes.memory);
+  if (ofDisk.has(cause)) return resource('disk', '--disk', changes.disk);
+  if (ofTime.has(cause)) return resource('time, or a checkpoint,', '--time', changes.time);
+  if (ofFiles.has(cause)) return fileNeed(changes.files, isOutOfMemory(because));
+  if (ofNobody.has(cause)) return { what: 'Nothing: nothing was wrong with it.', isMet: true };
+  const [first] = advice;
+  if (isLasting(cause) && first !== undefined) return { what: first, isMet: undefined };
+  return { what: 'Nothing: such trouble passes, or is not met on another machine.', isMet: true };
+}
+
+const isOutOfMemory = (because: readonly string[]): boolean =>
+  because.some((sentence) => /out of memory|MemoryError|cannot allocate memory/i.test(sentence));
+
+/** No --memory helps against that. */
+const isOfGpu = (because: readonly string[]): boolean =>
+  because.some((sentence) => /\b(CUDA|HIP|GPU)\b.*out of memory/i.test(sentence));
+
+const resource = (what: string, option: string, given: boolean): Need => ({
+  what: `It needs more ${what} than it was given: ${given ? `${option} says how much` : `say how much with ${option}`}.`,
+  isMet: given,
+});
+
+function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boolean): Need {
+  const names = firstFew(changed, 4);
+  const verb = changed.length === 1 ? 'has' : 'have';
+  const failed = isGpuMemory ? 'The memory of the GPU was too small for it' : 'The training itself failed';
+  const mend = isGpuMemory ? 'use a smaller batch' : 'mend the script';
+  if (changed.length > 0 && used)
+    return { what: `${failed}: ${names} ${verb} changed and will be used.`, isMet: true };
+  if (changed.length > 0)
+    return {
+      what: `${failed}: ${names} ${verb} changed since the run was made; --with-new-files uses that.`,
+      isMet: false,
+    };
+  const then = areSent
+    ? `${mend}, then try again with --with-new-files`
+    : 'it is the command of the job file that must change, and that makes a new run (updraft run)';
+  const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) is for a new run' : '';
+  return { what: `${failed}: ${then}${gpu}.`, isMet: false };
+}
+
+function isLasting(cause: Explanation['cause']): boolean {
+  if (cause in kinds) return kinds[cause as FaultKind].retry === 'never';
+  return !['evicted', 'disconnected', 'silent-end', 'server-failed', 'machine-broken'].includes(cause);
+}
