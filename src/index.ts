@@ -9,7 +9,7 @@ export type { AttemptRow, EventLedger, JobRow } from './report/log/event-ledger.
 export { columns, columnWords } from './report/log/columns.ts';
 export type { Amounts, Column } from './report/log/columns.ts';
 export type { Cause } from './diagnosis/causes.ts';
-export type { LoggedAttempt, LoggedJob } from './history/history.ts';
+export type { AttemptHistory, JobHistory } from './history/history.ts';
 export { readLogs } from './report/log/read-logs.ts';
 export type { ReadLogs } from './report/log/read-logs.ts';
 export type { LogReport } from './report/log/log-report.ts';

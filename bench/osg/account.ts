@@ -3,7 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { ledgerOf } from '../../src/report/log/event-ledger.ts';
 import { logReport, type LogReport } from '../../src/report/log/log-report.ts';
-import type { LoggedJob } from '../../src/history/history.ts';
+import type { JobHistory } from '../../src/history/history.ts';
 import type { Setting } from './replay.ts';
 import { numberOf, type Finished } from './seed-leg.ts';
 
@@ -40,7 +40,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
 }
 
 /** The exit status said success: that there is no valid model is known only now. */
-function asWrongOutput(job: LoggedJob): LoggedJob {
+function asWrongOutput(job: JobHistory): JobHistory {
   const attempts = job.attempts.map((attempt, index) =>
     index === job.attempts.length - 1
       ? ({ ...attempt, ending: 'wrong-output', cause: 'wrong-output' } as const)

@@ -2,7 +2,7 @@ import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
 import { readLogs } from '../../src/report/log/read-logs.ts';
-import type { LoggedJob } from '../../src/history/history.ts';
+import type { JobHistory } from '../../src/history/history.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import { limitSeconds, stallSeconds } from './world.ts';
 
@@ -10,7 +10,7 @@ const here = import.meta.dirname;
 
 /** What is left of a way when it is over. */
 export interface Finished {
-  jobs: LoggedJob[];
+  jobs: JobHistory[];
   /** A job's model, where one came back. */
   model: (job: number) => string;
 }
@@ -40,7 +40,7 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
   }
 }
 
-const isOver = ({ outcome }: LoggedJob): boolean =>
+const isOver = ({ outcome }: JobHistory): boolean =>
   outcome === 'success' || outcome === 'failed' || outcome === 'removed';
 
 async function writeFiles(setting: Setting, stage: Stage): Promise<string> {
@@ -106,12 +106,12 @@ class Operator {
     this.#cluster = cluster;
   }
 
-  leavesHeld(job: LoggedJob): boolean {
+  leavesHeld(job: JobHistory): boolean {
     return job.outcome === 'held' && holdsOf(job) > this.#releases(numberOf(job.id)).length;
   }
 
   /** Releases every job whose time has come. */
-  async look(jobs: readonly LoggedJob[]): Promise<void> {
+  async look(jobs: readonly JobHistory[]): Promise<void> {
     for (const job of jobs) {
       const number = numberOf(job.id);
       const done = this.#released.get(number) ?? 0;
@@ -129,7 +129,7 @@ class Operator {
   }
 }
 
-const holdsOf = ({ attempts }: LoggedJob): number =>
+const holdsOf = ({ attempts }: JobHistory): number =>
   attempts.filter(({ ending }) => ending === 'held').length;
 
 /** A job's number in its cluster or run. */

@@ -5,7 +5,7 @@ import { causeOf } from '../diagnosis/cause-of.ts';
 import type { Cause } from '../diagnosis/causes.ts';
 import { exitCause } from '../diagnosis/exit-cause.ts';
 import { removalCause } from '../diagnosis/removal-cause.ts';
-import type { LoggedAttempt } from './history.ts';
+import type { AttemptHistory } from './history.ts';
 import type { JobFold } from './job-fold.ts';
 import { gpuOf, machineOf, siteOf } from './place.ts';
 
@@ -169,7 +169,7 @@ interface Figures {
 }
 
 /** Rows that say what was used; the rest is not worth a million times the memory. */
-function keepFigures(attempt: LoggedAttempt, { bytes, resources }: Figures): void {
+function keepFigures(attempt: AttemptHistory, { bytes, resources }: Figures): void {
   attempt.resources = resources
     .filter(({ usage, request }) => usage !== undefined && request !== undefined)
     .map(({ name, unit, usage = 0, request = 0 }) => ({

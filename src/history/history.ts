@@ -22,6 +22,8 @@ export interface Span<T> {
   doing: T;
   from: number;
   to: number;
+  /** Output that did not arrive whole: nothing of it can be used again. */
+  failed?: true;
 }
 
 /**
@@ -41,7 +43,7 @@ export type Ending =
   | 'running';
 
 /** One try at a job on one slot. Its waits and spans follow each other without a gap or an overlap. */
-export interface LoggedAttempt {
+export interface AttemptHistory {
   /** From 1. */
   number: number;
   /** What the job waited for before this attempt. */
@@ -85,16 +87,20 @@ export interface UsedResource {
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
 /** A job as its events tell it. */
-export interface LoggedJob {
+export interface JobHistory {
   /** `cluster.proc`; a second job of the same number ends in `#2`. */
   id: string;
   /** Its first and its last event, in milliseconds since the epoch. */
   from: number;
   to: number;
-  attempts: LoggedAttempt[];
+  attempts: AttemptHistory[];
   /** What it waited for after its last attempt. */
   after: Span<Wait>[];
   outcome: JobOutcome;
+  /** The name of its node, where a DAG submitted it; clusters of one node are its attempts. */
+  node?: string;
+  /** Who submitted it, where the log says. */
+  owner?: string;
   cause?: Cause;
   /** The pool's own words for it, cut to a few lines. */
   reason?: string;

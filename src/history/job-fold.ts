@@ -1,6 +1,6 @@
 import type { Cause } from '../diagnosis/causes.ts';
 import { causeOfRemoved } from '../diagnosis/removal-cause.ts';
-import type { Doing, Ending, JobOutcome, LoggedAttempt, LoggedJob, Span, Wait } from './history.ts';
+import type { Doing, Ending, JobOutcome, AttemptHistory, JobHistory, Span, Wait } from './history.ts';
 
 const longestReason = 600;
 /** An eviction and the hold it belongs to are written within this time. */
@@ -11,8 +11,8 @@ const sameMomentMs = 1000;
  * of the same moment, so that waits and spans always follow each other.
  */
 export class JobFold {
-  readonly #job: LoggedJob;
-  #attempt: LoggedAttempt | undefined;
+  readonly #job: JobHistory;
+  #attempt: AttemptHistory | undefined;
   #doing: Doing = 'starting';
   #wait: Wait = 'idle';
   #waits: Span<Wait>[] = [];
@@ -42,7 +42,7 @@ export class JobFold {
     return this.#executed;
   }
 
-  get attempt(): LoggedAttempt | undefined {
+  get attempt(): AttemptHistory | undefined {
     return this.#attempt;
   }
 
@@ -138,7 +138,7 @@ export class JobFold {
   }
 
   /** The job as it stands. */
-  result(): LoggedJob {
+  result(): JobHistory {
     const job = this.#job;
     job.to = this.now;
     if (this.#attempt !== undefined) {

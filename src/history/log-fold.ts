@@ -1,6 +1,6 @@
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import { applyEvent } from './apply-event.ts';
-import type { LoggedJob } from './history.ts';
+import type { JobHistory } from './history.ts';
 import { JobFold } from './job-fold.ts';
 import { once } from './once.ts';
 
@@ -78,7 +78,7 @@ export class LogFold {
   }
 
   /** The jobs as they stand; ends the fold, which lets go of all else it knew. */
-  finish(): LoggedJob[] {
+  finish(): JobHistory[] {
     this.#known.clear();
     this.#uses.clear();
     return this.#folds.splice(0).map((fold) => fold.result());

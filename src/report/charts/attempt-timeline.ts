@@ -1,7 +1,7 @@
 import { clip } from '../../base/text-table.ts';
 import { countAttempt, countWait, type Counted } from '../log/account-attempt.ts';
 import { columns, columnWords } from '../log/columns.ts';
-import type { LoggedJob } from '../../history/history.ts';
+import type { JobHistory } from '../../history/history.ts';
 import { showMillis } from '../show-millis.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
 import { legend, palette } from './palette.ts';
@@ -11,7 +11,7 @@ const width = 720;
 const rowHeight = 20;
 
 /** A row per job from its first event on, a bar per attempt, coloured by where its time went; thin bars are waits. */
-export function attemptTimeline(jobs: readonly LoggedJob[]): string {
+export function attemptTimeline(jobs: readonly JobHistory[]): string {
   const rows = jobs.map((job) => ({ job, counted: countJob(job) }));
   const used = columns.filter((column) =>
     rows.some(({ counted }) => counted.some((part) => part.column === column)),
@@ -56,13 +56,13 @@ export function attemptTimeline(jobs: readonly LoggedJob[]): string {
   );
 }
 
-function countJob(job: LoggedJob): Counted[] {
+function countJob(job: JobHistory): Counted[] {
   const after = job.after.map((wait) => countWait(wait, job.attempts.length === 0));
   return [...job.attempts.flatMap((attempt, index) => countAttempt(attempt, index === 0)), ...after];
 }
 
 /** A tick where an attempt begins, since attempts that follow each other at once look like one. */
-function starts({ attempts }: LoggedJob, y: number, place: (time: number) => number): string {
+function starts({ attempts }: JobHistory, y: number, place: (time: number) => number): string {
   const d = attempts
     .flatMap(({ spans }) => spans[0] ?? [])
     .map(({ from }) => `M${place(from).toFixed(1)} ${y + 2}v16`)

@@ -1,5 +1,5 @@
 import { noAmounts, type Amounts, type Column } from './columns.ts';
-import type { Doing, Ending, LoggedAttempt, Span, Wait } from '../../history/history.ts';
+import type { Doing, Ending, AttemptHistory, Span, Wait } from '../../history/history.ts';
 
 /** Endings of an attempt that came to its own end, so that what it sent last were its results. */
 const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
@@ -13,7 +13,7 @@ export interface Counted {
 }
 
 /** Every stretch of an attempt, its waits included, in its column. */
-export function countAttempt(attempt: LoggedAttempt, first: boolean): Counted[] {
+export function countAttempt(attempt: AttemptHistory, first: boolean): Counted[] {
   return [...attempt.waits.map((wait) => countWait(wait, first)), ...countSpans(attempt)];
 }
 
@@ -28,7 +28,7 @@ export function amountsOf(counted: readonly Counted[]): Amounts {
   return amounts;
 }
 
-function countSpans(attempt: LoggedAttempt): Counted[] {
+function countSpans(attempt: AttemptHistory): Counted[] {
   const { spans } = attempt;
   const executed = spans.some(({ doing }) => doing === 'executing');
   const returned = executed && endedByItself(attempt) ? lastOutput(spans) : -1;
@@ -57,13 +57,13 @@ const plain: Record<Exclude<Doing, 'input' | 'unpacking' | 'output' | 'executing
   silent: 'unknown',
 };
 
-function inputColumn({ ending, spans }: LoggedAttempt, keepsWork: boolean, index: number): Column {
+function inputColumn({ ending, spans }: AttemptHistory, keepsWork: boolean, index: number): Column {
   if (ending === 'running' && index === spans.length - 1) return 'underWay';
   if (!keepsWork) return 'retriedTransfer';
   return spans[index]?.doing === 'unpacking' ? 'unpacking' : 'usefulTransfer';
 }
 
-function endedByItself({ ending, cause = 'unknown' }: LoggedAttempt): boolean {
+function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {
   return byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
 }
 
@@ -71,7 +71,7 @@ const lastOutput = (spans: readonly Span<Doing>[]): number =>
   spans.findLastIndex(({ doing }) => doing === 'output');
 
 /** The moment up to which the work was saved: the end of the last checkpoint that was sent. */
-function keptUntil({ spans, checkpointed, ending }: LoggedAttempt, returned: number): number {
+function keptUntil({ spans, checkpointed, ending }: AttemptHistory, returned: number): number {
   if (checkpointed) return Infinity;
   if (ending === 'wrong-output') return -Infinity;
   const executedFrom = spans.findIndex(({ doing }) => doing === 'executing');
@@ -79,7 +79,7 @@ function keptUntil({ spans, checkpointed, ending }: LoggedAttempt, returned: num
   return executedFrom !== -1 && last > executedFrom ? (spans[last]?.to ?? -Infinity) : -Infinity;
 }
 
-function computeColumn({ ending, cause }: LoggedAttempt): Column {
+function computeColumn({ ending, cause }: AttemptHistory): Column {
   if (ending === 'success') return 'usefulCompute';
   if (ending === 'running') return 'underWay';
   if (ending === 'wrong-output') return 'lostToWrongOutput';
@@ -90,5 +90,5 @@ function computeColumn({ ending, cause }: LoggedAttempt): Column {
 }
 
 /** Evictions that are the job's own doing. */
-const isFailure = (cause: LoggedAttempt['cause']): boolean =>
+const isFailure = (cause: AttemptHistory['cause']): boolean =>
   cause === 'memory-exceeded' || cause === 'disk-exceeded' || cause === 'environment-broken';

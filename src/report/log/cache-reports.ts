@@ -1,4 +1,4 @@
-import type { CacheShare, LoggedJob } from '../../history/history.ts';
+import type { CacheShare, JobHistory } from '../../history/history.ts';
 
 /** What a cache or an origin gave to a run. */
 export interface CacheReport {
@@ -15,7 +15,7 @@ export interface CacheReport {
 }
 
 /** What each cache gave, the ones that gave most first; empty where nobody tells. */
-export function cacheReports(jobs: readonly LoggedJob[]): CacheReport[] {
+export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
   const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
   const all = sumOf(shares, ({ bytes }) => bytes);
   return [...Map.groupBy(shares, ({ name }) => name)]

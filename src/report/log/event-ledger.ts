@@ -2,7 +2,7 @@ import type { LogEvent } from '../../eventlog/events.ts';
 import { amountsOf, countAttempt, countWait } from './account-attempt.ts';
 import type { Cause } from '../../diagnosis/causes.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
-import type { Ending, JobOutcome, LoggedJob } from '../../history/history.ts';
+import type { Ending, JobOutcome, JobHistory } from '../../history/history.ts';
 import { LogFold, type LogFacts } from '../../history/log-fold.ts';
 
 /** One attempt in time, its wait included. */
@@ -57,14 +57,14 @@ export async function ledger(events: AsyncIterable<LogEvent> | Iterable<LogEvent
   return ledgerOf(fold.finish(), fold.facts);
 }
 
-export function ledgerOf(jobs: readonly LoggedJob[], facts: LogFacts): EventLedger {
+export function ledgerOf(jobs: readonly JobHistory[], facts: LogFacts): EventLedger {
   const rows = jobs.map(jobRow);
   const sum = noAmounts();
   for (const { millis } of rows) addAmounts(sum, millis);
   return { rows, sum, totalMillis: sumOver(sum, columns), slotMillis: sumOver(sum, slotColumns), facts };
 }
 
-function jobRow(job: LoggedJob): JobRow {
+function jobRow(job: JobHistory): JobRow {
   const attempts = job.attempts.map((attempt, index): AttemptRow => {
     const { number, ending, cause, site, machine, gpu } = attempt;
     const millis = amountsOf(countAttempt(attempt, index === 0));
@@ -82,7 +82,7 @@ function jobRow(job: LoggedJob): JobRow {
   };
 }
 
-function jobMillis({ after }: LoggedJob, attempts: readonly AttemptRow[]): Amounts {
+function jobMillis({ after }: JobHistory, attempts: readonly AttemptRow[]): Amounts {
   const [only] = attempts;
   // Most jobs have one attempt and nothing after it: its amounts are theirs, which saves a tenth of the memory.
   if (only !== undefined && attempts.length === 1 && after.length === 0) return only.millis;
@@ -91,7 +91,7 @@ function jobMillis({ after }: LoggedJob, attempts: readonly AttemptRow[]): Amoun
   return millis;
 }
 
-function completionOf({ outcome, attempts, from: born, to }: LoggedJob): number | undefined {
+function completionOf({ outcome, attempts, from: born, to }: JobHistory): number | undefined {
   const from = attempts[0]?.spans[0]?.from;
   return outcome === 'success' && from !== undefined ? to - born - from : undefined;
 }

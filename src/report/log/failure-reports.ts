@@ -1,6 +1,6 @@
 import type { Cause } from '../../diagnosis/causes.ts';
 import { describeCause } from './causes.ts';
-import type { LoggedJob } from '../../history/history.ts';
+import type { JobHistory } from '../../history/history.ts';
 
 /** Jobs that failed of the same cause. */
 export interface FailureReport {
@@ -14,7 +14,7 @@ export interface FailureReport {
 }
 
 /** Jobs that are over or held without a good end, by cause; the shares add up to 1. */
-export function failureReports(jobs: readonly LoggedJob[]): FailureReport[] {
+export function failureReports(jobs: readonly JobHistory[]): FailureReport[] {
   const failed = jobs.filter(isFailed);
   return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
@@ -30,5 +30,5 @@ export function failureReports(jobs: readonly LoggedJob[]): FailureReport[] {
     .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));
 }
 
-const isFailed = ({ outcome }: LoggedJob): boolean =>
+const isFailed = ({ outcome }: JobHistory): boolean =>
   outcome === 'wrongOutput' || outcome === 'failed' || outcome === 'held' || outcome === 'removed';

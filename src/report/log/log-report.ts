@@ -5,7 +5,7 @@ import { columns, lossColumns, sumOver, type Amounts, type Column } from './colu
 import type { EventLedger, JobRow } from './event-ledger.ts';
 import { failureReports, type FailureReport } from './failure-reports.ts';
 import { groupReports, type GroupReport } from './group-reports.ts';
-import type { JobOutcome, LoggedJob } from '../../history/history.ts';
+import type { JobOutcome, JobHistory } from '../../history/history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { siteReports, type SiteReport } from './site-reports.ts';
 
@@ -52,7 +52,7 @@ const listed = 10;
 
 export function logReport(
   logs: string[],
-  jobs: readonly LoggedJob[],
+  jobs: readonly JobHistory[],
   ledger: EventLedger,
   notes: string[],
 ): LogReport {

@@ -3,13 +3,13 @@ import type { LogEvent } from '../../eventlog/events.ts';
 import { readEventLog, scanEventLog } from '../../eventlog/read-event-log.ts';
 import { Fault } from '../../fault/fault.ts';
 import { ledgerOf, type EventLedger } from './event-ledger.ts';
-import type { LoggedJob } from '../../history/history.ts';
+import type { JobHistory } from '../../history/history.ts';
 import { LogFold } from '../../history/log-fold.ts';
 import { logReport, type LogReport } from './log-report.ts';
 
 /** Event logs, read and accounted for. */
 export interface ReadLogs {
-  jobs: LoggedJob[];
+  jobs: JobHistory[];
   ledger: EventLedger;
   report: LogReport;
 }

@@ -5,7 +5,7 @@ import { completionChart } from '../charts/completion-chart.ts';
 import { stripChart, type Strip } from '../charts/strip-chart.ts';
 import { lossColumns, sumOver } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
-import type { LoggedAttempt, LoggedJob } from '../../history/history.ts';
+import type { AttemptHistory, JobHistory } from '../../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import { showSeconds } from './sections.ts';
 import { secondsOf, siteNames, transferRate } from './site-reports.ts';
@@ -19,7 +19,7 @@ export interface Chart {
 const mostRows = 40;
 
 /** Every chart there is something to draw for. */
-export function reportCharts(jobs: readonly LoggedJob[], { rows }: EventLedger, report: LogReport): Chart[] {
+export function reportCharts(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): Chart[] {
   const wasteful = mostLost(rows);
   return [
     ...completions(rows, report),
@@ -53,7 +53,7 @@ function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[
 }
 
 /** A strip per site of what each job's last attempt gives. */
-function strips(jobs: readonly LoggedJob[], value: (attempt: LoggedAttempt) => number[]): Strip[] {
+function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) => number[]): Strip[] {
   const nameOf = siteNames(jobs);
   const placed = jobs.flatMap(({ id, outcome, attempts }) => {
     const last = attempts.at(-1);
@@ -65,7 +65,7 @@ function strips(jobs: readonly LoggedJob[], value: (attempt: LoggedAttempt) => n
     .sort((a, b) => b.values.length - a.values.length || a.name.localeCompare(b.name));
 }
 
-function compute(jobs: readonly LoggedJob[]): Chart[] {
+function compute(jobs: readonly JobHistory[]): Chart[] {
   const found = strips(jobs, (attempt) => [secondsOf(attempt, 'executing')]);
   const title = 'Compute time per site, every job a dot';
   if (found.length === 0) return [];
@@ -83,7 +83,7 @@ function rateChart(id: string, title: string, found: readonly Strip[]): Chart[] 
   return [{ title, svg: stripChart(found, { id, title, axis: 'rate', unit: rateUnit, show }) }];
 }
 
-function cacheRates(jobs: readonly LoggedJob[]): Chart[] {
+function cacheRates(jobs: readonly JobHistory[]): Chart[] {
   const fetched = jobs.flatMap(({ id, attempts }) =>
     attempts.flatMap(({ caches = [] }) =>
       caches.filter(({ bytes, seconds }) => bytes > 0 && seconds > 0).map((cache) => ({ ...cache, job: id })),
@@ -113,7 +113,7 @@ function failures({ failures: found }: LogReport): Chart[] {
   return [{ title, svg: countBars(bars, { id: 'causes', title, axis: 'how many' }) }];
 }
 
-function timeline(jobs: readonly LoggedJob[], wasteful: readonly JobRow[]): Chart[] {
+function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
   const worst = new Set(wasteful.map(({ job }) => job));
   const few = jobs.length <= mostRows ? jobs : jobs.filter(({ id }) => worst.has(id));
   const shown = few.filter(({ from, to }) => to > from);

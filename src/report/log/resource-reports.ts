@@ -1,6 +1,6 @@
 import type { Cause } from '../../diagnosis/causes.ts';
 import { ascending, quantile } from '../statistics.ts';
-import type { LoggedJob } from '../../history/history.ts';
+import type { JobHistory } from '../../history/history.ts';
 
 /** What jobs asked for and what they used, over the attempts that ended well and those that ended for want of it. */
 export interface ResourceReport {
@@ -30,7 +30,7 @@ interface Seen {
   requested: number;
 }
 
-export function resourceReports(jobs: readonly LoggedJob[]): ResourceReport[] {
+export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
   const seen = new Map<string, Seen>();
   const exceeded = new Map<string, number>();
   for (const { attempts } of jobs)

@@ -3,7 +3,7 @@ import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
 import type { Cause } from '../../diagnosis/causes.ts';
 import { removalCause } from '../../diagnosis/removal-cause.ts';
 import { cacheShares } from './cache-shares.ts';
-import type { Ending, JobOutcome, LoggedAttempt, LoggedJob } from '../../history/history.ts';
+import type { Ending, JobOutcome, AttemptHistory, JobHistory } from '../../history/history.ts';
 import { usedMemory, type RunContext } from './run-resources.ts';
 import { runSpans } from './run-spans.ts';
 
@@ -11,11 +11,11 @@ import { runSpans } from './run-spans.ts';
  * A run's own jobs in the form of logged ones, so that both are accounted for and shown alike. How long each phase took
  * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
  */
-export function runJobs(state: RunState, context: RunContext = {}): LoggedJob[] {
+export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
   return state.jobs.map((job) => runJob(job, state.createdAt, context));
 }
 
-function runJob(job: JobState, createdAt: string | undefined, context: RunContext): LoggedJob {
+function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {
   const [first] = job.attempts;
   const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
   let now = 0;
@@ -95,7 +95,7 @@ function runAttempt(
   begun: number,
   isKept: boolean,
   context: RunContext,
-): LoggedAttempt {
+): AttemptHistory {
   const { agent, pool, outcome } = attempt;
   const ending = outcome === undefined ? 'running' : endings[outcome];
   return {

@@ -1,5 +1,5 @@
 import type { AgentState } from '../../journal/state.ts';
-import type { LoggedJob, UsedResource } from '../../history/history.ts';
+import type { JobHistory, UsedResource } from '../../history/history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 
 /** What is known of a run beside its journals. */
@@ -7,7 +7,7 @@ export interface RunContext {
   /** Memory that its jobs ask for. */
   askedMemoryBytes?: number | undefined;
   /** Its jobs as HTCondor's log tells them, where that is its pool. */
-  logged?: readonly LoggedJob[] | undefined;
+  logged?: readonly JobHistory[] | undefined;
 }
 
 const megabyte = 1e6;
@@ -21,7 +21,7 @@ export function usedMemory(agent: AgentState | undefined, { askedMemoryBytes }: 
 }
 
 /** What HTCondor measured counts before what the agents saw: it saw all of the job, all of the time. */
-export function runResources(jobs: readonly LoggedJob[], { logged = [] }: RunContext): ResourceReport[] {
+export function runResources(jobs: readonly JobHistory[], { logged = [] }: RunContext): ResourceReport[] {
   const measured = resourceReports(logged);
   const names = new Set(measured.map(({ name }) => name));
   return [...measured, ...resourceReports(jobs).filter(({ name }) => !names.has(name))];

@@ -1,7 +1,7 @@
 import type { Phase } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
 import { stalledMillis } from '../ledger.ts';
-import type { Doing, LoggedAttempt, Span } from '../../history/history.ts';
+import type { Doing, AttemptHistory, Span } from '../../history/history.ts';
 
 /** The phases in the order in which they are drawn. */
 const order: [Phase | 'stalled' | 'unknown', Doing][] = [
@@ -25,7 +25,7 @@ export function runSpans(
   attempt: AttemptState,
   begun: number,
   isKept: boolean,
-): Pick<LoggedAttempt, 'waits' | 'spans'> {
+): Pick<AttemptHistory, 'waits' | 'spans'> {
   let now = begun;
   const next = <T>(doing: T, millis: number): Span<T>[] => {
     const from = now;

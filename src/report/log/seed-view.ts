@@ -1,7 +1,7 @@
 import { sumOver } from './columns.ts';
 import type { LogReport } from './log-report.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
-import type { LoggedAttempt, LoggedJob } from '../../history/history.ts';
+import type { AttemptHistory, JobHistory } from '../../history/history.ts';
 import { secondsOf } from './site-reports.ts';
 
 /**
@@ -40,7 +40,7 @@ export interface SplitGroup {
   lostComputeSeconds: number;
 }
 
-export function seedView(jobs: readonly LoggedJob[], { rows }: EventLedger, report: LogReport): SeedView {
+export function seedView(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): SeedView {
   const good = jobs.filter(({ outcome }) => outcome === 'success');
   const wrong = jobs.filter(({ outcome }) => outcome === 'wrongOutput');
   const held = jobs.filter(({ outcome }) => outcome === 'held');
@@ -103,22 +103,22 @@ function siteRows({ sites }: LogReport): SeedView['sites'] {
   );
 }
 
-const total = (jobs: readonly LoggedJob[], amount: (job: LoggedJob) => number): number =>
+const total = (jobs: readonly JobHistory[], amount: (job: JobHistory) => number): number =>
   jobs.reduce((sum, job) => sum + amount(job), 0);
 
-const ofLast = (job: LoggedJob, amount: (attempt: LoggedAttempt) => number): number => {
+const ofLast = (job: JobHistory, amount: (attempt: AttemptHistory) => number): number => {
   const last = job.attempts.at(-1);
   return last === undefined ? 0 : amount(last);
 };
-const executeOf = (job: LoggedJob): number => ofLast(job, (attempt) => secondsOf(attempt, 'executing'));
-const lastTransferOf = (job: LoggedJob): number => ofLast(job, (attempt) => secondsOf(attempt, 'input'));
+const executeOf = (job: JobHistory): number => ofLast(job, (attempt) => secondsOf(attempt, 'executing'));
+const lastTransferOf = (job: JobHistory): number => ofLast(job, (attempt) => secondsOf(attempt, 'input'));
 
-function retriedOf(job: LoggedJob): number {
+function retriedOf(job: JobHistory): number {
   const [first, last] = [job.attempts[0]?.spans[0], job.attempts.at(-1)?.spans[0]];
   return first === undefined || last === undefined ? 0 : (last.from - first.from) / 1000;
 }
 
-function split(good: readonly LoggedJob[], rows: ReadonlyMap<string, JobRow>): SeedView['split'] {
+function split(good: readonly JobHistory[], rows: ReadonlyMap<string, JobRow>): SeedView['split'] {
   const none = (): SplitGroup => ({ jobs: 0, seconds: 0, heldOrIdleSeconds: 0, lostComputeSeconds: 0 });
   const groups = { stalledOnly: none(), held: none(), evicted: none() };
   for (const job of good) {
@@ -134,7 +134,7 @@ function split(good: readonly LoggedJob[], rows: ReadonlyMap<string, JobRow>): S
   return groups;
 }
 
-function groupOf({ attempts }: LoggedJob): keyof SeedView['split'] {
+function groupOf({ attempts }: JobHistory): keyof SeedView['split'] {
   if (attempts.some(({ ending }) => ending === 'evicted')) return 'evicted';
   return attempts.some(({ ending }) => ending === 'held') ? 'held' : 'stalledOnly';
 }

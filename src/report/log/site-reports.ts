@@ -1,5 +1,5 @@
 import { ascending, mean, quantile, standardDeviation } from '../statistics.ts';
-import type { Doing, LoggedAttempt, LoggedJob } from '../../history/history.ts';
+import type { Doing, AttemptHistory, JobHistory } from '../../history/history.ts';
 
 /** A site, by the jobs whose last attempt was there; the times are of those that ended well. */
 export interface SiteReport {
@@ -20,15 +20,15 @@ export interface SiteReport {
 const fewBytes = 1_000_000;
 
 /** The site of an attempt; where the log names none at all, its machine. */
-export function siteNames(jobs: readonly LoggedJob[]): (attempt: LoggedAttempt) => string {
+export function siteNames(jobs: readonly JobHistory[]): (attempt: AttemptHistory) => string {
   const named = jobs.some(({ attempts }) => attempts.some(({ site }) => site !== ''));
   return ({ site, machine }) => (named ? site : machine) || 'not told';
 }
 
-export const secondsOf = ({ spans }: LoggedAttempt, wanted: Doing): number =>
+export const secondsOf = ({ spans }: AttemptHistory, wanted: Doing): number =>
   spans.reduce((sum, { doing, from, to }) => sum + (doing === wanted ? to - from : 0), 0) / 1000;
 
-export function siteReports(jobs: readonly LoggedJob[]): SiteReport[] {
+export function siteReports(jobs: readonly JobHistory[]): SiteReport[] {
   const nameOf = siteNames(jobs);
   const placed = jobs.flatMap(({ outcome, attempts }) => {
     const last = attempts.at(-1);
@@ -45,7 +45,7 @@ export function siteReports(jobs: readonly LoggedJob[]): SiteReport[] {
     .sort((a, b) => b.jobs - a.jobs || a.name.localeCompare(b.name));
 }
 
-function siteReport(name: string, jobs: number, good: readonly LoggedAttempt[]): SiteReport {
+function siteReport(name: string, jobs: number, good: readonly AttemptHistory[]): SiteReport {
   const compute = ascending(good.map((attempt) => secondsOf(attempt, 'executing')));
   const transfer = ascending(good.map((attempt) => secondsOf(attempt, 'input')));
   const rates = ascending(good.flatMap(transferRate));
@@ -64,7 +64,7 @@ function siteReport(name: string, jobs: number, good: readonly LoggedAttempt[]):
 }
 
 /** Bytes per second of an attempt's input, where that can be told. */
-export function transferRate(attempt: LoggedAttempt): number[] {
+export function transferRate(attempt: AttemptHistory): number[] {
   const { receivedBytes = 0 } = attempt;
   const seconds = secondsOf(attempt, 'input');
   return receivedBytes < fewBytes || seconds === 0 ? [] : [receivedBytes / seconds];
