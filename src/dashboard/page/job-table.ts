@@ -1,7 +1,7 @@
-/** @import { Board, JobRow } from '../page-data.ts' */
-import { html } from './dom.js';
-import { legend, timeline } from './timeline.js';
-import { many, marks } from './words.js';
+import type { Board, JobRow } from '../page-data.ts';
+import { html } from './dom.ts';
+import { legend, timeline } from './timeline.ts';
+import { many, marks } from './words.ts';
 
 /** Every row is this high (the style says so too): what is seen follows from where the table is scrolled to. */
 const rowHeight = 36;
@@ -10,11 +10,10 @@ const columns = ['Job', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
 
 /** The table of all jobs. Only the rows that can be seen are in the page, so that ten thousand stay fluent. */
 export class JobTable {
-  #openJob;
-  /** @type {Map<string, JobRow>} */
-  #rows = new Map();
-  /** @type {JobRow[]} */
-  #shown = [];
+  readonly element: HTMLElement;
+  readonly #openJob: (id: string) => void;
+  #rows = new Map<string, JobRow>();
+  #shown: JobRow[] = [];
   #span = { from: 0, to: 1 };
   #chosen = '';
   #isWaiting = false;
@@ -35,11 +34,7 @@ export class JobTable {
     this.#table,
   );
 
-  /**
-   * @param {(id: string) => void} openJob
-   * @param {readonly string[]} phases
-   */
-  constructor(openJob, phases) {
+  constructor(openJob: (id: string) => void, phases: readonly string[]) {
     this.#openJob = openJob;
     this.#search.addEventListener('input', () => this.#filter());
     this.#states.addEventListener('change', () => this.#filter());
@@ -63,12 +58,7 @@ export class JobTable {
     );
   }
 
-  /**
-   * @param {Board} board
-   * @param {JobRow[]} changed
-   * @param {boolean} reset
-   */
-  update(board, changed, reset) {
+  update(board: Board, changed: JobRow[], reset: boolean) {
     if (reset) this.#rows.clear();
     for (const row of changed) this.#rows.set(row.id, row);
     this.#span = { from: board.createdAt ?? board.at, to: board.endedAt ?? board.at };
@@ -78,8 +68,8 @@ export class JobTable {
     this.#filter();
   }
 
-  /** @param {string} id none when empty */
-  choose(id) {
+  /** `id`: none when empty */
+  choose(id: string) {
     this.#chosen = id;
     this.#drawSoon();
   }
@@ -119,16 +109,13 @@ export class JobTable {
       gap(this.#shown.length - first - part.length),
     );
     if (focused === undefined) return;
-    /** @type {HTMLElement | null} */
-    const button = this.#body.querySelector(`tr[data-job="${CSS.escape(focused)}"] button`);
+    const button: HTMLElement | null = this.#body.querySelector(
+      `tr[data-job="${CSS.escape(focused)}"] button`,
+    );
     button?.focus({ preventScroll: true });
   }
 
-  /**
-   * @param {JobRow} row
-   * @param {number} index
-   */
-  #rowElement(row, index) {
+  #rowElement(row: JobRow, index: number) {
     const isChosen = row.id === this.#chosen;
     const open = () => this.#openJob(row.id);
     const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
@@ -154,14 +141,11 @@ export class JobTable {
   }
 }
 
-/** @param {JobRow} row */
-const wordsOf = ({ id, state, where, note }) => `${id} ${state} ${where} ${note}`.toLowerCase();
+const wordsOf = ({ id, state, where, note }: JobRow) => `${id} ${state} ${where} ${note}`.toLowerCase();
 
-/** @param {string} name */
-const heading = (name) => html('th', { scope: 'col', class: name.toLowerCase() }, name);
+const heading = (name: string) => html('th', { scope: 'col', class: name.toLowerCase() }, name);
 
-/** @param {number} rows */
-function gap(rows) {
+function gap(rows: number) {
   const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));
   row.style.height = `${Math.max(0, rows) * rowHeight}px`;
   return row;

@@ -1,19 +1,21 @@
-/** @import { Action, JobDetail, LogPart } from '../page-data.ts' */
-import { lossCurve } from './curve.js';
-import { html, show } from './dom.js';
-import { partWords, phaseBar } from './timeline.js';
+import type { Action, JobDetail, LogPart } from '../page-data.ts';
+import { lossCurve } from './curve.ts';
+import { html, show } from './dom.ts';
+import type { ActionName } from './server.ts';
+import { partWords, phaseBar } from './timeline.ts';
 
-/**
- * @typedef {object} JobWorld
- * @property {(id: string) => Promise<JobDetail | undefined>} detailOf
- * @property {((id: string, stream: string) => Promise<LogPart>) | undefined} logOf
- * @property {Record<'stop' | 'retry', (command: string, here: boolean, jobs: string[]) => void>} ask
- * @property {() => void} onClose
- */
+interface JobWorld {
+  detailOf: (id: string) => Promise<JobDetail | undefined>;
+  /** Undefined in a file, which has no logs. */
+  logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
+  ask: Record<ActionName, (command: string, here: boolean, jobs: string[]) => void>;
+  onClose: () => void;
+}
 
 /** What there is to know of the chosen job: why it stands as it does, its attempts, its loss, its log. */
 export class JobPanel {
-  #world;
+  readonly element: HTMLElement;
+  readonly #world: JobWorld;
   #job = '';
   #title = html('h2', { id: 'job-title', tabindex: '-1' });
   #explanation = html('div', { id: 'explanation' });
@@ -34,8 +36,7 @@ export class JobPanel {
     'aria-label': 'End of the log',
   });
 
-  /** @param {JobWorld} world */
-  constructor(world) {
+  constructor(world: JobWorld) {
     this.#world = world;
     this.#stream.addEventListener('change', () => void this.#readLog());
     const tools = html('div', { class: 'tools' }, html('label', { for: 'stream' }, 'Show'), this.#stream);
@@ -61,12 +62,8 @@ export class JobPanel {
     return this.#job;
   }
 
-  /**
-   * Shows a job because somebody asked for it, who then goes on reading there.
-   *
-   * @param {string} id
-   */
-  async open(id) {
+  /** Shows a job because somebody asked for it, who then goes on reading there. */
+  async open(id: string) {
     this.#choose(id);
     await this.#readDetail();
     // Before the log, which may take a while: nothing moves under a hand that is on its way to a button.
@@ -75,14 +72,12 @@ export class JobPanel {
     await this.#readLog();
   }
 
-  /** @param {string} id */
-  async show(id) {
+  async show(id: string) {
     this.#choose(id);
     await this.refresh();
   }
 
-  /** @param {string} id */
-  #choose(id) {
+  #choose(id: string) {
     this.#job = id;
     this.element.hidden = false;
     this.#title.textContent = `Job ${id}`;
@@ -111,8 +106,7 @@ export class JobPanel {
     this.#world.onClose();
   }
 
-  /** @param {JobDetail} detail */
-  #showDetail({ id, explanation, attempts, curve, commands, stop, retry }) {
+  #showDetail({ id, explanation, attempts, curve, commands, stop, retry }: JobDetail) {
     show(this.#explanation, ...explanation.map((sentence) => html('p', {}, sentence)));
     show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
     show(this.#curve, lossCurve(curve));
@@ -125,14 +119,7 @@ export class JobPanel {
     );
   }
 
-  /**
-   * @param {'stop' | 'retry'} action
-   * @param {Action | null} how
-   * @param {string[]} jobs
-   * @param {string} look
-   * @param {string} text
-   */
-  #button(action, how, jobs, look, text) {
+  #button(action: ActionName, how: Action | null, jobs: string[], look: string, text: string) {
     if (how === null) return null;
     const click = () => this.#world.ask[action](how.command, how.here, jobs);
     return html('button', { type: 'button', class: look, click }, text);
@@ -157,8 +144,16 @@ export class JobPanel {
   }
 }
 
-/** @param {JobDetail['attempts'][number]} attempt */
-const attemptOf = ({ attempt, outcome, why, where, fault, fix, notes, parts }) =>
+const attemptOf = ({
+  attempt,
+  outcome,
+  why,
+  where,
+  fault,
+  fix,
+  notes,
+  parts,
+}: JobDetail['attempts'][number]) =>
   html(
     'li',
     { value: String(attempt) },

@@ -1,19 +1,15 @@
-/** @import { JobDetail } from '../page-data.ts' */
-import { html, svg } from './dom.js';
+import type { JobDetail } from '../page-data.ts';
+import { html, svg } from './dom.ts';
 
 const [width, height, left, bottom, top] = [640, 220, 52, 28, 12];
 
-/**
- * The loss over all attempts as one curve; where one attempt hands over to the next there is a line.
- *
- * @param {JobDetail['curve']} curve
- */
-export function lossCurve({ unit, points }) {
+/** The loss over all attempts as one curve; where one attempt hands over to the next there is a line. */
+export function lossCurve({ unit, points }: JobDetail['curve']) {
   if (points.length === 0) return html('p', {}, 'The training has not told a loss yet.');
   const [fromX, toX] = range(points.map(({ x }) => x));
   const [low, high] = range(points.map(({ loss }) => loss));
-  const x = (/** @type {number} */ value) => left + ((value - fromX) / (toX - fromX)) * (width - left - 12);
-  const y = (/** @type {number} */ value) => top + ((high - value) / (high - low)) * (height - top - bottom);
+  const x = (value: number) => left + ((value - fromX) / (toX - fromX)) * (width - left - 12);
+  const y = (value: number) => top + ((high - value) / (high - low)) * (height - top - bottom);
   const last = points[points.length - 1];
   const label = `Loss from ${figure(points[0]?.loss)} to ${figure(last?.loss)} over ${figure(last?.x)} ${unit}`;
   const picture = svg('svg', {
@@ -59,18 +55,13 @@ export function lossCurve({ unit, points }) {
   return picture;
 }
 
-/**
- * @param {number[]} values
- * @returns {[number, number]}
- */
-function range(values) {
+function range(values: number[]): [number, number] {
   let [low, high] = [Infinity, -Infinity];
   for (const value of values) [low, high] = [Math.min(low, value), Math.max(high, value)];
   return low === high ? [low - 0.5, high + 0.5] : [low, high];
 }
 
-/** @param {number | undefined} value */
-const figure = (value) => (value === undefined ? '' : String(Number(value.toPrecision(3))));
+const figure = (value: number | undefined) =>
+  value === undefined ? '' : String(Number(value.toPrecision(3)));
 
-/** @param {number} place */
-const at = (place) => place.toFixed(1);
+const at = (place: number) => place.toFixed(1);

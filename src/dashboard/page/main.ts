@@ -1,15 +1,15 @@
-/** @import { Board, Change, Opening } from '../page-data.ts' */
-import { actionDialog } from './action-dialog.js';
-import { html, show } from './dom.js';
-import { figures } from './figures.js';
-import { JobPanel } from './job-panel.js';
-import { JobTable } from './job-table.js';
-import { questions } from './questions.js';
-import { parsed, server } from './server.js';
+import type { Change, Opening } from '../page-data.ts';
+import { actionDialog } from './action-dialog.ts';
+import { html, show } from './dom.ts';
+import { figures } from './figures.ts';
+import { JobPanel } from './job-panel.ts';
+import { JobTable } from './job-table.ts';
+import { questions } from './questions.ts';
+import { type ActionName, parsed, server } from './server.ts';
 
 const logMillis = 3000;
 
-const opening = /** @type {Opening} */ (parsed(document.getElementById('opening')?.textContent ?? ''));
+const opening = parsed(document.getElementById('opening')?.textContent ?? '') as Opening;
 const live = opening.mode === 'live' ? server(opening.base) : undefined;
 let board = opening.change.board;
 let isConnected = true;
@@ -41,20 +41,17 @@ const retryButton = html(
   'Try failed jobs again …',
 );
 
-/** @param {string} id */
-function openJob(id) {
+function openJob(id: string) {
   table.choose(id);
   void panel.open(id);
 }
 
-/** @param {'stop' | 'retry'} action */
-function ask(action) {
+function ask(action: ActionName) {
   const how = board[action];
   if (how !== null) dialogs[action].ask(how.command, how.here, []);
 }
 
-/** @param {Change} change */
-function take({ board: next, rows, reset }) {
+function take({ board: next, rows, reset }: Change) {
   board = next;
   document.title = `${next.verdict.tone === 'bad' ? '✗ ' : ''}${next.name} · Updraft`;
   const when = new Date(next.at).toLocaleString();
@@ -74,8 +71,7 @@ function tellLink() {
   link.dataset.tone = tone;
 }
 
-/** @returns {[words: string, tone: string]} */
-function linkWords() {
+function linkWords(): [words: string, tone: string] {
   if (live === undefined) return ['a file: it does not change', 'idle'];
   if (!isConnected) return ['not connected: trying again …', 'bad'];
   return board.endedAt === null ? ['live', 'good'] : ['has ended', 'idle'];

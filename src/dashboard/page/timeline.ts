@@ -1,13 +1,9 @@
-/** @import { AttemptBar } from '../page-data.ts' */
-import { html, svg } from './dom.js';
-import { showMillis } from './words.js';
+import { showMillis } from '../../report/show-millis.ts';
+import type { AttemptBar } from '../page-data.ts';
+import { html, svg } from './dom.ts';
 
-/**
- * What the colours mean.
- *
- * @param {readonly string[]} phases
- */
-export const legend = (phases) =>
+/** What the colours mean. */
+export const legend = (phases: readonly string[]) =>
   html(
     'ul',
     { class: 'legend', 'aria-label': 'Colours of the phases' },
@@ -17,13 +13,8 @@ export const legend = (phases) =>
     html('li', {}, html('span', { class: 'swatch ended', 'aria-hidden': 'true' }), 'ended without a result'),
   );
 
-/**
- * The attempts of a job on the time of the run, a bar each.
- *
- * @param {AttemptBar[]} bars
- * @param {{ from: number, to: number }} span
- */
-export function timeline(bars, { from, to }) {
+/** The attempts of a job on the time of the run, a bar each. */
+export function timeline(bars: AttemptBar[], { from, to }: { from: number; to: number }) {
   const scale = 1000 / Math.max(1, to - from);
   const label = bars.length === 0 ? 'no attempt yet' : bars.map(barWords).join('; ');
   const picture = svg('svg', {
@@ -46,33 +37,20 @@ export function timeline(bars, { from, to }) {
   return picture;
 }
 
-/**
- * One attempt alone, as wide as there is room.
- *
- * @param {AttemptBar['parts']} parts
- */
-export function phaseBar(parts) {
+/** One attempt alone, as wide as there is room. */
+export function phaseBar(parts: AttemptBar['parts']) {
   const all = parts.reduce((sum, [, millis]) => sum + millis, 0);
   const bar = { attempt: 0, outcome: 'running', from: 0, parts };
   return timeline([bar], { from: 0, to: all });
 }
 
-/** @param {AttemptBar['parts']} parts */
-export const partWords = (parts) =>
+export const partWords = (parts: AttemptBar['parts']) =>
   parts.map(([phase, millis]) => `${phase} ${showMillis(millis)}`).join(', ');
 
-/** @param {AttemptBar} bar */
-const barWords = ({ attempt, outcome, parts }) =>
+const barWords = ({ attempt, outcome, parts }: AttemptBar) =>
   `attempt ${attempt} ${outcome}: ${partWords(parts) || 'just begun'}`;
 
-/**
- * @param {number} x
- * @param {number} y
- * @param {number} width
- * @param {number} height
- * @param {Record<string, string>} attributes
- */
-const rect = (x, y, width, height, attributes) =>
+const rect = (x: number, y: number, width: number, height: number, attributes: Record<string, string>) =>
   svg('rect', {
     x: x.toFixed(1),
     y: String(y),

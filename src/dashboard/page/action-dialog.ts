@@ -1,16 +1,18 @@
-import { html } from './dom.js';
+import { html } from './dom.ts';
+import type { ActionName } from './server.ts';
 
-/**
- * @typedef {object} Words
- * @property {string} title
- * @property {string} yes the button that acts
- * @property {string} no the button that does not
- * @property {string} look class of the button that acts
- * @property {(what: string) => string} effect what it does to what is named, in sentences
- */
+interface Words {
+  title: string;
+  /** The button that acts, and the one that does not. */
+  yes: string;
+  no: string;
+  /** Class of the button that acts. */
+  look: string;
+  /** What it does to what is named, in sentences. */
+  effect: (what: string) => string;
+}
 
-/** @type {Record<'stop' | 'retry', Words>} */
-const words = {
+const words: Record<ActionName, Words> = {
   stop: {
     title: 'Stop?',
     yes: 'Stop',
@@ -24,17 +26,12 @@ const words = {
     no: 'Leave it',
     look: 'act',
     effect: (what) =>
-      `This tries ${what} again in the same run, with the files it was made with. What failed for a mistake in the training will fail again: mend that first, and use the command with --with-new-files.`,
+      `This tries ${what} again in the same run, with the files it was made with. What failed for a mistake in the training will fail again: fix that first, and use the command with --with-new-files.`,
   },
 };
 
-/**
- * Asks before anything is done, and shows the command that does the same.
- *
- * @param {'stop' | 'retry'} action
- * @param {(jobs: string[]) => Promise<string>} act gives what went wrong, or nothing
- */
-export function actionDialog(action, act) {
+/** Asks before anything is done, and shows the command that does the same. `act` returns what went wrong, or nothing. */
+export function actionDialog(action: ActionName, act: (jobs: string[]) => Promise<string>) {
   const { title, yes: yesWord, no: noWord, look, effect } = words[action];
   const question = html('p', {});
   const command = html('code', {});
@@ -53,12 +50,8 @@ export function actionDialog(action, act) {
   no.addEventListener('click', () => element.close());
   return {
     element,
-    /**
-     * @param {string} same the equivalent command
-     * @param {boolean} here whether it can be done from this page
-     * @param {string[]} jobs all that are meant when empty
-     */
-    ask: (same, here, jobs) => {
+    /** `same` is the equivalent command, `here` whether it can be done from this page; no jobs means all of them. */
+    ask: (same: string, here: boolean, jobs: string[]) => {
       const all = action === 'stop' ? 'all jobs of the run' : 'all jobs without a valid result';
       const what = jobs.length === 0 ? all : `job ${jobs.join(', ')}`;
       question.textContent = here
@@ -73,8 +66,7 @@ export function actionDialog(action, act) {
     },
   };
 
-  /** @param {string[]} jobs */
-  async function run(jobs) {
+  async function run(jobs: string[]) {
     yes.disabled = true;
     const wrong = await act(jobs).catch(() => 'The dashboard does not answer: was its command ended?');
     yes.disabled = false;

@@ -1,6 +1,8 @@
-/** @import { Board, Waste } from '../page-data.ts' */
-import { html, show } from './dom.js';
-import { showMillis, showShare, showSize } from './words.js';
+import { formatSize } from '../../job/units.ts';
+import { showMillis } from '../../report/show-millis.ts';
+import type { Board, Waste } from '../page-data.ts';
+import { html, show } from './dom.ts';
+import { showShare } from './words.ts';
 
 /** Waste by cause, sites and caches. */
 export function figures() {
@@ -14,8 +16,7 @@ export function figures() {
     panel('Sites', sites),
     panel('Caches and origins', caches),
   );
-  /** @param {Board} board */
-  const update = (board) => {
+  const update = (board: Board) => {
     show(waste, wasteTable(board.waste));
     show(sites, siteTable(board));
     show(caches, cacheTable(board));
@@ -23,11 +24,7 @@ export function figures() {
   return { element, update };
 }
 
-/**
- * @param {string} title
- * @param {HTMLElement} content
- */
-const panel = (title, content) =>
+const panel = (title: string, content: HTMLElement) =>
   html(
     'section',
     { class: 'panel' },
@@ -35,8 +32,7 @@ const panel = (title, content) =>
     html('div', { class: 'wide', tabindex: '0', role: 'region', 'aria-label': title }, content),
   );
 
-/** @param {Waste} waste */
-function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queued }) {
+function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queued }: Waste) {
   if (slot === 0) return html('p', {}, 'No time on a slot yet.');
   const rows = [
     { name: 'training that led to a result', what: '', millis: useful, kind: 'useful' },
@@ -66,8 +62,7 @@ function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queue
   return html('div', {}, table, html('p', {}, `And ${showMillis(queued)} queued, on no slot.`));
 }
 
-/** @param {Board} board */
-function siteTable({ sites }) {
+function siteTable({ sites }: Board) {
   if (sites.length === 0) return html('p', {}, 'No attempt has started yet.');
   const lines = sites.map(({ site, attempts, success, running, lost, training, slot }) => [
     site,
@@ -81,26 +76,20 @@ function siteTable({ sites }) {
   return tableOf(['Site', 'Attempts', 'Success', 'Running', 'Lost', 'Training', 'On slots'], lines);
 }
 
-/** @param {Board} board */
-function cacheTable({ caches }) {
+function cacheTable({ caches }: Board) {
   if (caches.length === 0) return html('p', {}, 'Nothing was fetched from a server yet.');
   const lines = caches.map(({ server, fetches, bytes, meanRate, rate, setbacks, lastSetback }) => [
     server,
     String(fetches),
-    showSize(bytes),
-    meanRate === null ? '–' : `${showSize(meanRate)}/s`,
-    rate === 0 ? '–' : `${showSize(rate)}/s`,
+    formatSize(bytes),
+    meanRate === null ? '–' : `${formatSize(meanRate)}/s`,
+    rate === 0 ? '–' : `${formatSize(rate)}/s`,
     html('span', {}, String(setbacks), setbacks === 0 ? null : html('small', {}, lastSetback)),
   ]);
   return tableOf(['Server', 'Fetches', 'Bytes', 'Mean rate', 'Now', 'Setbacks'], lines);
 }
 
-/**
- * @param {string[]} titles
- * @param {(Node | string)[][]} lines
- * @param {string} kind
- */
-const tableOf = (titles, lines, kind = 'plain') =>
+const tableOf = (titles: string[], lines: (Node | string)[][], kind: string = 'plain') =>
   html(
     'table',
     { class: kind },

@@ -1,13 +1,10 @@
-/** @import { Board, Problem } from '../page-data.ts' */
-import { html, show } from './dom.js';
-import { many, marks, showMillis, showShare } from './words.js';
+import { showMillis } from '../../report/show-millis.ts';
+import type { Board, Problem } from '../page-data.ts';
+import { html, show } from './dom.ts';
+import { many, marks, showShare } from './words.ts';
 
-/**
- * The four questions of somebody who looks for ten seconds, with their answers.
- *
- * @param {{ openJob: (id: string) => void }} acts
- */
-export function questions(acts) {
+/** The four questions of somebody who looks for ten seconds, with their answers. */
+export function questions(acts: { openJob: (id: string) => void }) {
   const verdict = html('div', { class: 'answer', 'aria-live': 'polite', id: 'verdict' });
   const wrong = html('div', { class: 'answer', id: 'wrong' });
   const doing = html('div', { class: 'answer', id: 'doing' });
@@ -20,8 +17,7 @@ export function questions(acts) {
     card('What is being done about it?', doing),
     card('What was wasted so far?', wasted),
   );
-  /** @param {Board} board */
-  const update = (board) => {
+  const update = (board: Board) => {
     element.dataset.tone = board.verdict.tone;
     show(verdict, ...verdictOf(board));
     show(wrong, ...wrongOf(board));
@@ -33,14 +29,10 @@ export function questions(acts) {
   return { element, update };
 }
 
-/**
- * @param {string} title
- * @param {HTMLElement} answer
- */
-const card = (title, answer) => html('article', { class: 'card' }, html('h2', {}, title), answer);
+const card = (title: string, answer: HTMLElement) =>
+  html('article', { class: 'card' }, html('h2', {}, title), answer);
 
-/** @param {Board} board */
-function verdictOf({ verdict, counts, jobs }) {
+function verdictOf({ verdict, counts, jobs }: Board) {
   const bar = html('div', { class: 'counts-bar', 'aria-hidden': 'true' });
   for (const count of counts) {
     const part = html('span', { 'data-tone': count.tone });
@@ -71,8 +63,7 @@ function verdictOf({ verdict, counts, jobs }) {
   ];
 }
 
-/** @param {Board} board */
-function wrongOf({ wrong, trouble, account, garbled }) {
+function wrongOf({ wrong, trouble, account, garbled }: Board) {
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
     account === null
@@ -94,8 +85,7 @@ function wrongOf({ wrong, trouble, account, garbled }) {
   ];
 }
 
-/** @param {Problem} problem */
-function problemOf({ cause, what, jobs, examples, message, fix, needsYou }) {
+function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Problem) {
   const buttons = examples.flatMap((id) => [
     html('button', { type: 'button', class: 'link', 'data-job': id, 'aria-label': `Show job ${id}` }, id),
     ' ',
@@ -113,11 +103,9 @@ function problemOf({ cause, what, jobs, examples, message, fix, needsYou }) {
   );
 }
 
-/** @param {number} count */
-const rest = (count) => (count > 0 ? html('p', {}, `And ${many(count, 'other cause')}.`) : null);
+const rest = (count: number) => (count > 0 ? html('p', {}, `And ${many(count, 'other cause')}.`) : null);
 
-/** @param {Board} board */
-function doingOf({ doing, wrong, endedAt }) {
+function doingOf({ doing, wrong, endedAt }: Board) {
   const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
   const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${many(jobs, 'job')}: ${what}`));
   if (needing > 0)
@@ -127,8 +115,7 @@ function doingOf({ doing, wrong, endedAt }) {
   return [html('ul', {}, ...items), rest(doing.length - 6)];
 }
 
-/** @param {Board} board */
-function wastedOf({ waste }) {
+function wastedOf({ waste }: Board) {
   const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
   if (waste.slot === 0) return [html('p', {}, 'No time on a slot yet.')];
   return [
