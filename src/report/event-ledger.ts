@@ -1,9 +1,9 @@
-import type { LogEvent } from '../../eventlog/events.ts';
+import type { LogEvent } from '../eventlog/events.ts';
 import { amountsOf, countAttempt, countWait } from './account-attempt.ts';
-import type { Cause } from '../../codes/causes.ts';
+import type { Cause } from '../codes/causes.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
-import type { Ending, JobOutcome, JobHistory } from '../../history/history.ts';
-import { LogFold, type LogFacts } from '../../history/log-fold.ts';
+import type { Ending, JobOutcome, JobHistory } from '../history/history.ts';
+import { LogFold, type LogFacts } from '../history/log-fold.ts';
 
 /** One attempt in time, its wait included. */
 export interface AttemptRow {
