@@ -8,7 +8,7 @@ export { ledger } from './report/log/event-ledger.ts';
 export type { AttemptRow, EventLedger, JobRow } from './report/log/event-ledger.ts';
 export { columns, columnWords } from './report/log/columns.ts';
 export type { Amounts, Column } from './report/log/columns.ts';
-export type { Cause } from './diagnosis/causes.ts';
+export type { Cause } from './codes/causes.ts';
 export type { AttemptHistory, JobHistory } from './history/history.ts';
 export { readLogs } from './report/log/read-logs.ts';
 export type { ReadLogs } from './report/log/read-logs.ts';

@@ -1,4 +1,4 @@
-import type { Cause } from '../diagnosis/causes.ts';
+import type { Cause } from '../codes/causes.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;
  * `stalled` is input that stood still until a server was given up, where a run's own journal tells. */

@@ -1,6 +1,6 @@
 import type { LogEvent } from '../../eventlog/events.ts';
 import { amountsOf, countAttempt, countWait } from './account-attempt.ts';
-import type { Cause } from '../../diagnosis/causes.ts';
+import type { Cause } from '../../codes/causes.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 import type { Ending, JobOutcome, JobHistory } from '../../history/history.ts';
 import type { LogFacts } from '../../history/log-facts.ts';

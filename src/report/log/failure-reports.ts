@@ -1,4 +1,4 @@
-import type { Cause } from '../../diagnosis/causes.ts';
+import type { Cause } from '../../codes/causes.ts';
 import { describeCause } from './causes.ts';
 import type { JobHistory } from '../../history/history.ts';
 

@@ -1,5 +1,5 @@
 import { ascending, mean, quantile } from '../statistics.ts';
-import type { Cause } from '../../diagnosis/causes.ts';
+import type { Cause } from '../../codes/causes.ts';
 import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
