@@ -1,5 +1,5 @@
-import { showShare, type Section } from './sections.ts';
-import type { SeedView, SplitGroup } from './seed-view.ts';
+import { showShare, type Section } from '../../src/report/sections.ts';
+import type { StudyView, SplitGroup } from './study-view.ts';
 
 /** Also less than an hour, as the study has it. */
 const showHours = (seconds: number): string => `${(seconds / 3600).toFixed(1)} h`;
@@ -14,7 +14,14 @@ const group = (what: string, { jobs: count, ...amounts }: SplitGroup) => [
 ];
 
 /** The published study's tables. */
-export function seedSections({ jobs, failureShares, seconds, shares, split, ...rest }: SeedView): Section[] {
+export function studySections({
+  jobs,
+  failureShares,
+  seconds,
+  shares,
+  split,
+  ...rest
+}: StudyView): Section[] {
   const time = (what: string, amount: number, share?: number) => [
     what,
     String(amount),
@@ -72,7 +79,7 @@ export function seedSections({ jobs, failureShares, seconds, shares, split, ...r
 /** Whole seconds, cut and not rounded, as the study gives them. */
 const whole = (seconds: number | null): string => (seconds === null ? '-' : String(Math.floor(seconds)));
 
-function completionSection({ completion }: Pick<SeedView, 'completion'>): Section {
+function completionSection({ completion }: Pick<StudyView, 'completion'>): Section {
   return {
     id: 'seed-completion',
     title: 'First match to completion',
@@ -84,7 +91,7 @@ function completionSection({ completion }: Pick<SeedView, 'completion'>): Sectio
   };
 }
 
-function siteSection({ sites }: Pick<SeedView, 'sites'>): Section {
+function siteSection({ sites }: Pick<StudyView, 'sites'>): Section {
   return {
     id: 'seed-sites',
     title: 'Compute per site, in seconds',

@@ -99,6 +99,9 @@ export const exitsWith = (answers: readonly Answer[], failures: number): number[
 
 const agentKinds = (Object.keys(kinds) as FaultKind[]).filter((kind) => kinds[kind].exit >= 90);
 
-/** The kind of fault that an exit code of the agent says; undefined for all others. */
-export const kindOfExit = (exit: number): FaultKind | undefined =>
-  agentKinds.find((kind) => kinds[kind].exit === exit);
+/**
+ * The kind of fault that an exit code of the agent says; undefined for all others, and for jobs of others, whose codes
+ * mean nothing to Updraft.
+ */
+export const kindOfExit = (exit: number, ours = true): FaultKind | undefined =>
+  ours ? agentKinds.find((kind) => kinds[kind].exit === exit) : undefined;

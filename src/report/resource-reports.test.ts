@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseText } from '../../../test/eventlogs/plain.ts';
-import { LogFold } from '../../history/log-fold.ts';
+import { parseText } from '../../test/eventlogs/plain.ts';
+import { LogFold } from '../history/log-fold.ts';
 import { resourceReports } from './resource-reports.ts';
 
 const at = (seconds: number): string => `2026-01-01 00:00:${String(seconds).padStart(2, '0')}Z`;

@@ -1,9 +1,10 @@
-import type { LogEvent } from '../../eventlog/events.ts';
+import type { LogEvent } from '../eventlog/events.ts';
 import { amountsOf, countAttempt, countWait } from './account-attempt.ts';
-import type { Cause } from '../../diagnosis/causes.ts';
+import type { Cause } from '../codes/causes.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
-import type { Ending, JobOutcome, JobHistory } from '../../history/history.ts';
-import { LogFold, type LogFacts } from '../../history/log-fold.ts';
+import type { Ending, JobOutcome, JobHistory } from '../history/history.ts';
+import type { LogFacts } from '../history/log-facts.ts';
+import { LogFold } from '../history/log-fold.ts';
 
 /** One attempt in time, its wait included. */
 export interface AttemptRow {
@@ -39,16 +40,6 @@ export interface EventLedger {
   slotMillis: number;
   facts: LogFacts;
 }
-
-/** For jobs that come from no log. */
-export const noFacts: LogFacts = {
-  events: 0,
-  backwards: 0,
-  cut: 0,
-  repeated: 0,
-  firstTime: undefined,
-  lastTime: undefined,
-};
 
 /** Where the time of the jobs of a log went; `events` as `readEventLog` gives them, or any other list of events. */
 export async function ledger(events: AsyncIterable<LogEvent> | Iterable<LogEvent>): Promise<EventLedger> {

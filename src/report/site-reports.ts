@@ -1,5 +1,5 @@
-import { ascending, mean, quantile, standardDeviation } from '../statistics.ts';
-import type { Doing, AttemptHistory, JobHistory } from '../../history/history.ts';
+import { ascending, mean, quantile, standardDeviation } from './statistics.ts';
+import type { Doing, AttemptHistory, JobHistory } from '../history/history.ts';
 
 /** A site, by the jobs whose last attempt was there; the times are of those that ended well. */
 export interface SiteReport {

@@ -1,6 +1,6 @@
-import type { Cause } from '../../diagnosis/causes.ts';
-import { describeCause } from './causes.ts';
-import type { JobHistory } from '../../history/history.ts';
+import type { Cause } from '../codes/causes.ts';
+import { describeCause } from './log/causes.ts';
+import type { JobHistory } from '../history/history.ts';
 
 /** Jobs that failed of the same cause. */
 export interface FailureReport {

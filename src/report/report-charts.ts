@@ -1,11 +1,11 @@
-import { attemptTimeline } from '../charts/attempt-timeline.ts';
-import { rateUnit, timeUnit } from '../charts/axis.ts';
-import { countBars, stackedBars } from '../charts/bar-chart.ts';
-import { completionChart } from '../charts/completion-chart.ts';
-import { stripChart, type Strip } from '../charts/strip-chart.ts';
+import { attemptTimeline } from './charts/attempt-timeline.ts';
+import { rateUnit, timeUnit } from './charts/axis.ts';
+import { countBars, stackedBars } from './charts/bar-chart.ts';
+import { completionChart } from './charts/completion-chart.ts';
+import { stripChart, type Strip } from './charts/strip-chart.ts';
 import { lossColumns, sumOver } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
-import type { AttemptHistory, JobHistory } from '../../history/history.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
 import { showSeconds } from './sections.ts';
 import { secondsOf, siteNames, transferRate } from './site-reports.ts';

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
-import type { LogEvent } from '../../eventlog/events.ts';
-import { readEventLog, scanEventLog } from '../../eventlog/read-event-log.ts';
-import { Fault } from '../../fault/fault.ts';
+import type { LogEvent } from '../eventlog/events.ts';
+import { readEventLog, scanEventLog } from '../eventlog/read-event-log.ts';
+import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type EventLedger } from './event-ledger.ts';
-import type { JobHistory } from '../../history/history.ts';
-import { LogFold } from '../../history/log-fold.ts';
+import type { JobHistory } from '../history/history.ts';
+import { LogFold } from '../history/log-fold.ts';
 import { logReport, type LogReport } from './log-report.ts';
 
 /** Event logs, read and accounted for. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEventLog } from '../../eventlog/read-event-log.ts';
-import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { readEventLog } from '../eventlog/read-event-log.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { columns, sumOver } from './columns.ts';
 import { ledger } from './event-ledger.ts';
 import { groupReports } from './group-reports.ts';

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseText } from '../../../test/eventlogs/plain.ts';
+import { parseText } from '../../test/eventlogs/plain.ts';
 import { columns, sumOver } from './columns.ts';
 import { ledger, ledgerOf } from './event-ledger.ts';
-import { LogFold } from '../../history/log-fold.ts';
+import { LogFold } from '../history/log-fold.ts';
 
 const start = Date.UTC(2026, 0, 1);
 

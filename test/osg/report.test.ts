@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { osgLog } from '../../../scripts/osg-log.ts';
-import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { readLogs, type ReadLogs } from './read-logs.ts';
-import { seedView } from './seed-view.ts';
+import { osgLog } from '../../scripts/osg-log.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
+import { studyView } from '../../bench/study/study-view.ts';
 
 const hours = (seconds: number): string => (seconds / 3600).toFixed(1);
 const percent = (share: number | null | undefined): string => ((share ?? NaN) * 100).toFixed(1);
@@ -79,7 +79,7 @@ test('the ledger has the compute and the last transfers of the successes, and th
 
 test('by the definitions of the study: 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6.3, 41.8 and 5.5 % of 723.7 h', async (t) => {
   const { jobs, ledger, report } = await read(t);
-  const { seconds, shares, failureShares, jobs: counts } = seedView(jobs, ledger, report);
+  const { seconds, shares, failureShares, jobs: counts } = studyView(jobs, ledger, report);
   assert.deepEqual(counts, { success: 79, heldInTransfer: 16, heldInCompute: 2, wrongOutput: 3 });
   assert.deepEqual(Object.values(failureShares).map(percent), ['76.2', '14.3', '9.5']);
   const { compute, lastTransfers, retriedTransfers, heldCompute, total } = seconds;
@@ -99,7 +99,7 @@ test('by the definitions of the study: 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6
 
 test('the 302 hours called retried transfers split into stalls, holds and evictions', async (t) => {
   const { jobs, ledger, report } = await read(t);
-  const { stalledOnly, held, evicted } = seedView(jobs, ledger, report).split;
+  const { stalledOnly, held, evicted } = studyView(jobs, ledger, report).split;
   const shown = [stalledOnly, held, evicted].map((group) => [group.jobs, hours(group.seconds)]);
   assert.deepEqual(shown, [
     [21, '227.6'],

@@ -1,4 +1,4 @@
-import type { CacheShare, JobHistory } from '../../history/history.ts';
+import type { CacheShare, JobHistory } from '../history/history.ts';
 
 /** What a cache or an origin gave to a run. */
 export interface CacheReport {

@@ -1,5 +1,5 @@
 import { noAmounts, type Amounts, type Column } from './columns.ts';
-import type { Doing, Ending, AttemptHistory, Span, Wait } from '../../history/history.ts';
+import type { Doing, Ending, AttemptHistory, Span, Wait } from '../history/history.ts';
 
 /** Endings of an attempt that came to its own end, so that what it sent last were its results. */
 const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);

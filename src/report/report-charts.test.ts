@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseText } from '../../../test/eventlogs/plain.ts';
-import { scaleTo, timeUnit } from '../charts/axis.ts';
+import { parseText } from '../../test/eventlogs/plain.ts';
+import { scaleTo, timeUnit } from './charts/axis.ts';
 import { ledgerOf } from './event-ledger.ts';
-import { LogFold } from '../../history/log-fold.ts';
+import { LogFold } from '../history/log-fold.ts';
 import { logReport } from './log-report.ts';
 import { reportCharts, type Chart } from './report-charts.ts';
 import { reportHtml } from './report-html.ts';

@@ -1,6 +1,6 @@
-import type { Cause } from '../../diagnosis/causes.ts';
-import { ascending, quantile } from '../statistics.ts';
-import type { JobHistory } from '../../history/history.ts';
+import type { Cause } from '../codes/causes.ts';
+import { ascending, quantile } from './statistics.ts';
+import type { JobHistory } from '../history/history.ts';
 
 /** What jobs asked for and what they used, over the attempts that ended well and those that ended for want of it. */
 export interface ResourceReport {

@@ -1,11 +1,11 @@
-import { ascending, mean, quantile } from '../statistics.ts';
-import type { Cause } from '../../diagnosis/causes.ts';
+import { ascending, mean, quantile } from './statistics.ts';
+import type { Cause } from '../codes/causes.ts';
 import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
 import type { EventLedger, JobRow } from './event-ledger.ts';
 import { failureReports, type FailureReport } from './failure-reports.ts';
 import { groupReports, type GroupReport } from './group-reports.ts';
-import type { JobOutcome, JobHistory } from '../../history/history.ts';
+import type { JobOutcome, JobHistory } from '../history/history.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { siteReports, type SiteReport } from './site-reports.ts';
 

@@ -1,4 +1,4 @@
-import { printable } from '../../base/printable.ts';
+import { printable } from '../base/printable.ts';
 import type { Section } from './sections.ts';
 
 /** Sections as Markdown; ends without a line end. */

@@ -1,5 +1,5 @@
-import { printable } from '../../base/printable.ts';
-import { clip, pad, textTable, widthOf } from '../../base/text-table.ts';
+import { printable } from '../base/printable.ts';
+import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
 import type { Section } from './sections.ts';
 
 /** A page: how many characters wide, and the mark its bars are made of. */

@@ -1,6 +1,6 @@
-import { formatSize } from '../../job/units.ts';
-import { showMillis } from '../show-millis.ts';
-import { describeCause } from './causes.ts';
+import { formatSize } from '../job/units.ts';
+import { showMillis } from './show-millis.ts';
+import { describeCause } from './log/causes.ts';
 import { columnWords, lossColumns, slotColumns, sumOver } from './columns.ts';
 import type { GroupReport } from './group-reports.ts';
 import type { LogReport } from './log-report.ts';

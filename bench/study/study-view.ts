@@ -1,15 +1,15 @@
-import { sumOver } from './columns.ts';
-import type { LogReport } from './log-report.ts';
-import type { EventLedger, JobRow } from './event-ledger.ts';
-import type { AttemptHistory, JobHistory } from '../../history/history.ts';
-import { secondsOf } from './site-reports.ts';
+import { sumOver } from '../../src/report/columns.ts';
+import type { LogReport } from '../../src/report/log-report.ts';
+import type { EventLedger, JobRow } from '../../src/report/event-ledger.ts';
+import type { AttemptHistory, JobHistory } from '../../src/history/history.ts';
+import { secondsOf } from '../../src/report/site-reports.ts';
 
 /**
  * The same jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer
  * of a job that failed, and call "retried transfers" all the time between a job's first and last transfer, also what
  * was hold, waiting or lost execution in it. `split` says what that was.
  */
-export interface SeedView {
+export interface StudyView {
   jobs: { success: number; heldInTransfer: number; heldInCompute: number; wrongOutput: number };
   /** Of the failed jobs. */
   failureShares: { heldInTransfer: number | null; wrongOutput: number | null; heldInCompute: number | null };
@@ -40,7 +40,7 @@ export interface SplitGroup {
   lostComputeSeconds: number;
 }
 
-export function seedView(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): SeedView {
+export function studyView(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): StudyView {
   const good = jobs.filter(({ outcome }) => outcome === 'success');
   const wrong = jobs.filter(({ outcome }) => outcome === 'wrongOutput');
   const held = jobs.filter(({ outcome }) => outcome === 'held');
@@ -85,7 +85,7 @@ function failureShares({
   heldInTransfer,
   heldInCompute,
   wrongOutput,
-}: SeedView['jobs']): SeedView['failureShares'] {
+}: StudyView['jobs']): StudyView['failureShares'] {
   const all = heldInTransfer + heldInCompute + wrongOutput;
   const share = (count: number) => (all === 0 ? null : count / all);
   return {
@@ -95,7 +95,7 @@ function failureShares({
   };
 }
 
-function siteRows({ sites }: LogReport): SeedView['sites'] {
+function siteRows({ sites }: LogReport): StudyView['sites'] {
   return sites.flatMap(({ name, success, computeMeanSeconds, computeMedianSeconds }) =>
     computeMeanSeconds === null || computeMedianSeconds === null
       ? []
@@ -118,7 +118,7 @@ function retriedOf(job: JobHistory): number {
   return first === undefined || last === undefined ? 0 : (last.from - first.from) / 1000;
 }
 
-function split(good: readonly JobHistory[], rows: ReadonlyMap<string, JobRow>): SeedView['split'] {
+function split(good: readonly JobHistory[], rows: ReadonlyMap<string, JobRow>): StudyView['split'] {
   const none = (): SplitGroup => ({ jobs: 0, seconds: 0, heldOrIdleSeconds: 0, lostComputeSeconds: 0 });
   const groups = { stalledOnly: none(), held: none(), evicted: none() };
   for (const job of good) {
@@ -134,7 +134,7 @@ function split(good: readonly JobHistory[], rows: ReadonlyMap<string, JobRow>): 
   return groups;
 }
 
-function groupOf({ attempts }: JobHistory): keyof SeedView['split'] {
+function groupOf({ attempts }: JobHistory): keyof StudyView['split'] {
   if (attempts.some(({ ending }) => ending === 'evicted')) return 'evicted';
   return attempts.some(({ ending }) => ending === 'held') ? 'held' : 'stalledOnly';
 }

@@ -1,6 +1,6 @@
-import { printable } from '../../base/printable.ts';
-import { phaseTable } from '../phase-table.ts';
-import type { RunReport } from './read-run.ts';
+import { printable } from '../base/printable.ts';
+import { phaseTable } from './phase-table.ts';
+import type { RunReport } from './log/read-run.ts';
 import { sectionText, type TextPage } from './section-text.ts';
 import { sections } from './sections.ts';
 

@@ -1,4 +1,4 @@
-import { element, escapeMarkup } from '../charts/svg.ts';
+import { element, escapeMarkup } from './charts/svg.ts';
 import type { Chart } from './report-charts.ts';
 import { reportStyle } from './report-style.ts';
 import type { Section } from './sections.ts';
