@@ -1,46 +1,49 @@
-import type { Place } from './place.ts';
-
-/** How bad it is: an error fails jobs or loses results, a warning may, a note is a custom that helps. */
-export type Severity = 'error' | 'warning' | 'note';
-
-/** What a rule found: what is wrong, with the figure, where, and what to do. */
-export interface Found {
-  message: string;
-  fix: string;
-  place: Place;
-}
-
-/** One rule. The table of rules is the documentation, too. */
-export interface Rule<Case> {
-  id: string;
-  severity: Severity;
-  /** What it says about a file, as one sentence. */
-  about: string;
-  check: (found: Case) => Found[];
-}
-
-export interface Finding {
-  rule: string;
-  severity: Severity;
-  message: string;
-  fix: string;
+/** Where something is written in a job file, a submit description or a script; lines count from 1. */
+export interface Place {
   file: string;
   line: number;
 }
 
-const order: Severity[] = ['error', 'warning', 'note'];
+/** How bad it is: an error fails jobs or loses results, a warning may or wastes time, a note is worth knowing. */
+export type Level = 'error' | 'warning' | 'note';
 
-/** All that the rules find, the worst first, in the order of the files. */
-export function findAll<Case>(rules: readonly Rule<Case>[], found: Case): Finding[] {
-  const findings = rules.flatMap(({ id, severity, check }) =>
-    check(found).map(({ message, fix, place }) => ({ rule: id, severity, message, fix, ...place })),
+export const levels: readonly Level[] = ['error', 'warning', 'note'];
+
+/** What a rule found: what is wrong, with the figure, where it was written, and what to do. */
+export interface Found {
+  message: string;
+  fix: string;
+  place?: Place | undefined;
+}
+
+/** One rule. The table of rules is the documentation, too. */
+export interface Rule<Facts> {
+  name: string;
+  level: Level;
+  /** What it says about a job or a file, as one sentence. */
+  about: string;
+  check: (facts: Facts) => Found[];
+}
+
+/** A finding as people and programs get it, from `check` and from `adopt`. */
+export interface Finding {
+  rule: string;
+  level: Level;
+  message: string;
+  fix: string;
+  file?: string;
+  line?: number;
+}
+
+/** All that the rules find, in the order of the rules. */
+export function findAll<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
+  return rules.flatMap(({ name, level, check }) =>
+    check(facts).map(({ message, fix, place }) => ({ rule: name, level, message, fix, ...place })),
   );
-  // Several queue statements have most of their lines in common.
+}
+
+/** The worst first, each thing once. */
+export function ordered(findings: readonly Finding[]): Finding[] {
   const different = [...new Map(findings.map((finding) => [JSON.stringify(finding), finding])).values()];
-  return different.sort(
-    (a, b) =>
-      order.indexOf(a.severity) - order.indexOf(b.severity) ||
-      a.file.localeCompare(b.file) ||
-      a.line - b.line,
-  );
+  return different.sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
 }

@@ -9,14 +9,14 @@ import { wrapperRules } from './wrapper.ts';
 /** Rules that need the submit description and the script together. */
 export const scriptRules: Rule<Evidence>[] = [
   {
-    id: 'flat-path',
-    severity: 'error',
+    name: 'flat-path',
+    level: 'error',
     about: 'A file is transferred to the top of the scratch folder, but run from a folder.',
     check: perBatch(flatPaths),
   },
   {
-    id: 'checkpoint-unreachable',
-    severity: 'error',
+    name: 'checkpoint-unreachable',
+    level: 'error',
     about: "The script loses the training's exit code, so that the checkpoint's code never reaches HTCondor.",
     check: perBatch(unreachableCheckpoint),
   },
