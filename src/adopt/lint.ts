@@ -1,5 +1,5 @@
 import type { Evidence } from './evidence.ts';
-import { findAll, type Finding, ordered, type Rule } from './finding.ts';
+import { findAll, type Finding, ordered, type Rule } from '../base/finding.ts';
 import { containerRules } from './rules/container.ts';
 import { nameRules } from './rules/names.ts';
 import { recoveryRules } from './rules/recovery.ts';

@@ -3,7 +3,7 @@ import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Usage } from '../../src/adopt/evidence.ts';
-import type { Finding } from '../../src/adopt/finding.ts';
+import type { Finding } from '../../src/base/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
 import { limitsOf } from '../../src/cli/adopt/survey-file.ts';

@@ -1,5 +1,5 @@
 import { attributeOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about images. */
 export const containerRules: Rule<Evidence>[] = [

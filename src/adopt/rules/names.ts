@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { batches, isUrl, listOf, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about the names of files that jobs write on the access point. */
 export const nameRules: Rule<Evidence>[] = [

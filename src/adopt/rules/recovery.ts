@@ -1,5 +1,5 @@
 import { perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Rule } from '../finding.ts';
+import type { Rule } from '../../base/finding.ts';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
   names.some((name) => valueOf(batch, name) !== undefined);

@@ -8,7 +8,7 @@ import {
   type Batch,
   type Evidence,
 } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what a job asks of the machine and of the pool. */

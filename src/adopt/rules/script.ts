@@ -1,8 +1,8 @@
 import path from 'node:path';
 import { argumentWords, BadQuoting } from '../argument-words.ts';
 import { isUrl, listOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
-import { findAll } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
+import { findAll } from '../../base/finding.ts';
 import { readWrapper, type Wrapper } from '../wrapper.ts';
 import { wrapperRules } from './wrapper.ts';
 

@@ -1,6 +1,6 @@
 import { argumentWords, BadQuoting, environmentWords } from '../argument-words.ts';
 import { batches, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import type { ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
 

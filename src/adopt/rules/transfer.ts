@@ -9,7 +9,7 @@ import {
   type Evidence,
   type FileFact,
 } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what travels to the job and back. */

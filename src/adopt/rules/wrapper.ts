@@ -1,4 +1,4 @@
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { runTimeDownload, shownCommand, type Download } from '../run-time-download.ts';
 import type { ShellCommand } from '../shell-commands.ts';
 import { isCleanUp, mainCommand, type Wrapper } from '../wrapper.ts';

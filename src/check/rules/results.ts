@@ -2,7 +2,7 @@ import path from 'node:path';
 import { lintWrapper } from '../../adopt/lint.ts';
 import { mentions } from '../code/mentions.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
-import type { Finding, Rule } from '../../adopt/finding.ts';
+import type { Finding, Rule } from '../../base/finding.ts';
 
 /** Rules about what a job must leave behind. */
 export const resultRules: Rule<PlanFacts & CodeFacts>[] = [

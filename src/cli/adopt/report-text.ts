@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Evidence } from '../../adopt/evidence.ts';
-import type { Finding, Level } from '../../adopt/finding.ts';
+import type { Finding, Level } from '../../base/finding.ts';
 import { printable } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
 import { withoutSecrets } from '../../base/without-secrets.ts';

@@ -16,7 +16,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import type { Code, CommandText, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Uses, usesOf } from '../../check/code/uses.ts';
-import { findAll, type Finding, ordered } from '../../adopt/finding.ts';
+import { findAll, type Finding, ordered } from '../../base/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Finding } from '../../adopt/finding.ts';
+import type { Finding } from '../../base/finding.ts';
 import { Fault } from '../../fault/fault.ts';
 import * as adopt from './adopt.ts';
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Evidence } from '../../adopt/evidence.ts';
-import type { Finding } from '../../adopt/finding.ts';
+import type { Finding } from '../../base/finding.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { profiles, type ProfileName } from '../../job/spec.ts';
