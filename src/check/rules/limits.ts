@@ -4,7 +4,7 @@ import { deliveredName } from '../../job/delivered-name.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about what a pool carries and accounts for. */
 export const limitRules: Rule<PlanFacts>[] = [

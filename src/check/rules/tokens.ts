@@ -1,7 +1,7 @@
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Facts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
 

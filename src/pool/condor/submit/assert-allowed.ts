@@ -1,4 +1,4 @@
-import { findAll } from '../../../check/finding.ts';
+import { findAll } from '../../../base/finding.ts';
 import type { PlanLimits } from '../../../check/plan-limits.ts';
 import { limitRules } from '../../../check/rules/limits.ts';
 import { durationRule } from '../../../check/rules/time.ts';
