@@ -5,7 +5,7 @@ import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
 import { condorProfiles } from '../src/pool/condor/submit/profiles.ts';
 import { localPolicy } from '../src/pool/local/local-policy.ts';
-import { answerToKind, type Answer } from '../src/recovery/answers.ts';
+import { answerToKind, type Answer } from '../src/codes/answers.ts';
 import { waitWords } from '../src/recovery/policy-words.ts';
 
 /** A job file that leaves everything about failures as it is. */

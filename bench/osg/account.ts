@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ledgerOf } from '../../src/report/log/event-ledger.ts';
-import { logReport, type LogReport } from '../../src/report/log/log-report.ts';
+import { ledgerOf } from '../../src/report/event-ledger.ts';
+import { logReport, type LogReport } from '../../src/report/log-report.ts';
+import { noFacts } from '../../src/history/log-facts.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import type { Setting } from './replay.ts';
 import { numberOf, type Finished } from './seed-leg.ts';
@@ -28,8 +29,7 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
   const judged = jobs.map((job) =>
     job.outcome === 'success' && !valid.has(numberOf(job.id)) ? asWrongOutput(job) : job,
   );
-  const facts = { events: 0, backwards: 0, cut: 0, repeated: 0, firstTime: undefined, lastTime: undefined };
-  const ledger = ledgerOf(judged, facts);
+  const ledger = ledgerOf(judged, noFacts);
   const report = logReport([], judged, ledger, []);
   // A transfer that met stalls takes longer than it must: only what it takes without them counts as needed.
   const usefulTransfer = ledger.rows.reduce((sum, { job, outcome, millis }) => {

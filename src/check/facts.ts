@@ -1,4 +1,4 @@
-import type { Place } from '../adopt/place.ts';
+import type { Place } from '../base/finding.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Code } from './code/code.ts';
 import type { Uses } from './code/uses.ts';

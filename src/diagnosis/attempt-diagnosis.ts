@@ -1,7 +1,7 @@
 import type { Termination } from '../eventlog/details.ts';
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { diagnose } from './diagnose.ts';
-import { exitCause } from './exit-cause.ts';
+import { exitCause } from './cause-of.ts';
 import type { AttemptEnd, StoryAttempt } from './job-story.ts';
 import { safeLine } from './quote-event.ts';
 
@@ -72,7 +72,7 @@ function exitDiagnosis(
   if (termination?.normal === true) {
     const meaning = shellCodes[termination.returnValue];
     return {
-      cause: exitCause(termination),
+      cause: exitCause(termination, true),
       because: [
         `The program ended by itself with exit code ${termination.returnValue}.`,
         ...(meaning === undefined ? [] : [meaning]),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Cause } from './causes.ts';
+import type { Cause } from '../codes/causes.ts';
 import { diagnose } from './diagnose.ts';
 import type { Account } from './job-story.ts';
 

@@ -1,6 +1,6 @@
 import { kinds } from '../fault/kinds.ts';
-import { kindOfExit, ownHold } from '../recovery/answers.ts';
-import type { Diagnosis } from './causes.ts';
+import { kindOfExit, ownHold } from '../codes/answers.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { evictionDiagnosis } from './evictions.ts';
 import type { Account } from './job-story.ts';
 import { plainHolds } from './plain-holds.ts';

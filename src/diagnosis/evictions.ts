@@ -1,4 +1,4 @@
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { safeLine } from './quote-event.ts';
 
 /** Codes of attempts that went back to the queue, where there is more to say than that the slot was taken. */

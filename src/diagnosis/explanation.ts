@@ -1,4 +1,4 @@
-import type { Cause } from './causes.ts';
+import type { Cause } from '../codes/causes.ts';
 
 /** How a job stands. `looping`: it starts over and over and ends the same way each time, and nobody holds it. */
 export type Standing = 'succeeded' | 'failed' | 'held' | 'looping' | 'running' | 'waiting' | 'removed';

@@ -1,4 +1,4 @@
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { short, type TransferWords, type Way } from './transfer-words.ts';
 
 interface PluginCase {

@@ -1,4 +1,4 @@
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import type { Account } from './job-story.ts';
 
 type Said = Pick<Account, 'reason' | 'resources'>;

@@ -1,5 +1,5 @@
 import { shellQuote } from '../base/shell-quote.ts';
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { namedUrl, type TransferWords, type Way } from './transfer-words.ts';
 
 interface ServerCase {

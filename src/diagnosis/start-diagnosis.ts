@@ -1,4 +1,4 @@
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { safeLine } from './quote-event.ts';
 
 const meanings: Partial<Record<number, string>> = {

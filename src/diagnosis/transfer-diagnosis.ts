@@ -1,4 +1,4 @@
-import type { Diagnosis } from './causes.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { pluginDiagnosis } from './plugin-diagnosis.ts';
 import { serverDiagnosis } from './server-diagnosis.ts';
 import { namedUrl, short, type TransferWords, type Way } from './transfer-words.ts';

@@ -1,10 +1,8 @@
 import { once } from './once.ts';
 import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
-import { causeOf } from '../diagnosis/cause-of.ts';
-import type { Cause } from '../diagnosis/causes.ts';
-import { exitCause } from '../diagnosis/exit-cause.ts';
-import { removalCause } from '../diagnosis/removal-cause.ts';
+import type { Cause } from '../codes/causes.ts';
+import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
 import type { AttemptHistory } from './history.ts';
 import type { JobFold } from './job-fold.ts';
 import { gpuOf, machineOf, siteOf } from './place.ts';
@@ -135,7 +133,7 @@ function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
   if (details.termination === undefined) return;
   if (!job.inAttempt) job.beginUnseen();
   if (job.attempt !== undefined) keepFigures(job.attempt, details);
-  const found = exitCause(details.termination);
+  const found = exitCause(details.termination, true);
   const cause = found === 'none' ? undefined : found;
   const ending = cause === undefined ? 'success' : cause === 'wrong-output' ? 'wrong-output' : 'failed';
   job.end(ending, cause);
@@ -155,7 +153,7 @@ function evicted(job: JobFold, details: EvictedDetails): void {
   keepFigures(attempt, details);
   attempt.checkpointed = details.checkpointed;
   if (details.requeued) {
-    const cause = exitCause(details.termination);
+    const cause = exitCause(details.termination, true);
     job.end('requeued', cause === 'none' ? 'job-policy' : cause);
     return;
   }
@@ -164,7 +162,7 @@ function evicted(job: JobFold, details: EvictedDetails): void {
 }
 
 interface Figures {
-  bytes: { runReceived?: number };
+  bytes: { runReceived?: number; runSent?: number };
   resources: readonly Resource[];
 }
 
@@ -179,4 +177,5 @@ function keepFigures(attempt: AttemptHistory, { bytes, resources }: Figures): vo
       request,
     }));
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
+  if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
 }

@@ -1,4 +1,4 @@
-import type { Cause } from '../diagnosis/causes.ts';
+import type { Cause } from '../codes/causes.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;
  * `stalled` is input that stood still until a server was given up, where a run's own journal tells. */
@@ -60,6 +60,8 @@ export interface AttemptHistory {
   gpu: string;
   /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
   receivedBytes?: number;
+  /** Bytes HTCondor itself brought back from the job. */
+  sentBytes?: number;
   /** Which cache gave how much, in fetches of how long; only a run's own journal tells. */
   caches?: CacheShare[];
   resources: readonly UsedResource[];

@@ -1,5 +1,5 @@
-import type { Cause } from '../diagnosis/causes.ts';
-import { causeOfRemoved } from '../diagnosis/removal-cause.ts';
+import type { Cause } from '../codes/causes.ts';
+import { causeOfRemoved } from '../diagnosis/cause-of.ts';
 import type { Doing, Ending, JobOutcome, AttemptHistory, JobHistory, Span, Wait } from './history.ts';
 
 const longestReason = 600;

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { changeStall } from './change-stall.ts';
 import { phases, type AgentEntry, type Phase } from './entry.ts';
 import type { AgentState, FetchState, TrainingState } from './state.ts';
@@ -144,9 +145,4 @@ function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };
   }
-}
-
-/** Only the fields that have a value: what an entry does not say does not erase what an earlier one said. */
-function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 }

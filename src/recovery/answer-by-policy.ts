@@ -1,4 +1,4 @@
-import { answerToHold, type Answer } from './answers.ts';
+import { answerToHold, type Answer } from '../codes/answers.ts';
 import { growthSteps, waitAfter, type Policy } from './policy.ts';
 
 /**

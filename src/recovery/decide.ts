@@ -1,6 +1,6 @@
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import { answerByPolicy } from './answer-by-policy.ts';
-import { answerToKind, type Answer } from './answers.ts';
+import { answerToKind, type Answer } from '../codes/answers.ts';
 import { waitAfter, type Policy } from './policy.ts';
 
 /** How one attempt at a job ended, and when (milliseconds since the epoch). */

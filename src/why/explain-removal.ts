@@ -1,10 +1,11 @@
-import { causeTitle, type Cause, type Diagnosis } from '../diagnosis/causes.ts';
+import { causeTitle, type Cause } from '../codes/causes.ts';
+import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import { diagnose } from '../diagnosis/diagnose.ts';
 import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { JobStory } from '../diagnosis/job-story.ts';
 import { streaksOf, tellStreaks } from './past-attempts.ts';
-import { causeOfRemoved, removalCause } from '../diagnosis/removal-cause.ts';
+import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { showSpan } from './show-span.ts';
 import type { RunRules } from './what-is-done.ts';
 

@@ -1,5 +1,5 @@
 import { formatDuration } from '../job/units.ts';
-import { answerToKind, kindOfExit, ownHold } from '../recovery/answers.ts';
+import { answerToKind, kindOfExit, ownHold } from '../codes/answers.ts';
 import { willRelease } from '../recovery/answer-by-policy.ts';
 import type { EndedAttempt } from '../recovery/decide.ts';
 import type { Account, JobStory } from '../diagnosis/job-story.ts';

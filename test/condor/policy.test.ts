@@ -4,7 +4,7 @@ import { chmod, copyFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { kindOfExit } from '../../src/recovery/answers.ts';
+import { kindOfExit } from '../../src/codes/answers.ts';
 import { decide, type EndedAttempt } from '../../src/recovery/decide.ts';
 import type { Policy } from '../../src/recovery/policy.ts';
 import { recoveryLines } from '../../src/pool/condor/submit/recovery-lines.ts';

@@ -1,7 +1,7 @@
 import { Fault } from '../../fault/fault.ts';
 import type { Order } from '../../job/job.ts';
 import { noteFolders } from '../../job/layout.ts';
-import { answerToKind } from '../../recovery/answers.ts';
+import { answerToKind } from '../../codes/answers.ts';
 import type { SharedNotes } from './shared-notes.ts';
 
 /** Ends the attempt at once when so many jobs have failed for good that the run is given up. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aPlan, whereIn } from '../../../test/check/facts.ts';
-import { findAll } from '../finding.ts';
+import { findAll } from '../../base/finding.ts';
 import type { PoolCustoms } from '../pool-customs.ts';
 import { limitRules } from './limits.ts';
 

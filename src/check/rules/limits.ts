@@ -3,7 +3,7 @@ import { packName } from '../../job/planned-environment.ts';
 import { deliveredName } from '../../job/delivered-name.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about what a pool carries and accounts for. */
 export const limitRules: Rule<PlanFacts>[] = [

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../job/units.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { mentions } from '../code/mentions.ts';
 import { durationClasses } from '../pool-customs.ts';
 

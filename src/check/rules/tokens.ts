@@ -1,6 +1,6 @@
 import { formatDuration } from '../../job/units.ts';
 import type { Facts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { RunState } from '../../journal/state.ts';
 import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { readLogs } from '../../report/log/read-logs.ts';
+import { readLogs } from '../../report/read-logs.ts';
 import type { RunContext } from '../../report/log/run-resources.ts';
 import { readPlan } from '../../run/read-plan.ts';
 

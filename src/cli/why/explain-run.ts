@@ -1,7 +1,7 @@
 import { readdir, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
-import { causeTitle } from '../../diagnosis/causes.ts';
+import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import type { JobStory } from '../../diagnosis/job-story.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';

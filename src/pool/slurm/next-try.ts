@@ -1,6 +1,6 @@
 import { kinds } from '../../fault/kinds.ts';
 import { resultsFolder } from '../../job/layout.ts';
-import { exitsWith } from '../../recovery/answers.ts';
+import { exitsWith } from '../../codes/answers.ts';
 import type { Policy } from '../../recovery/policy.ts';
 
 /** By which a job decides about its next attempt. */

@@ -1,5 +1,5 @@
 import { kinds, type FaultKind, type Retry } from '../../fault/kinds.ts';
-import { causeTitle, type Cause, type PoolCause } from '../../diagnosis/causes.ts';
+import { causeTitle, type Cause, type PoolCause } from '../../codes/causes.ts';
 
 interface CauseInfo {
   /** What it is, in a few words. */

@@ -1,7 +1,7 @@
 import type { FaultRecord, Outcome } from '../../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
-import type { Cause } from '../../diagnosis/causes.ts';
-import { removalCause } from '../../diagnosis/removal-cause.ts';
+import type { Cause } from '../../codes/causes.ts';
+import { removalCause } from '../../diagnosis/cause-of.ts';
 import { cacheShares } from './cache-shares.ts';
 import type { Ending, JobOutcome, AttemptHistory, JobHistory } from '../../history/history.ts';
 import { usedMemory, type RunContext } from './run-resources.ts';

@@ -1,6 +1,6 @@
 import type { FaultKind } from '../../../fault/kinds.ts';
 import type { FaultRecord } from '../../../journal/entry.ts';
-import { kindOfExit, ownHold, ownSubcodes } from '../../../recovery/answers.ts';
+import { kindOfExit, ownHold, ownSubcodes } from '../../../codes/answers.ts';
 
 interface Cause {
   kind: FaultKind;

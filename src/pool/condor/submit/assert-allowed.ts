@@ -1,4 +1,4 @@
-import { findAll } from '../../../check/finding.ts';
+import { findAll } from '../../../base/finding.ts';
 import type { PoolCustoms } from '../../../check/pool-customs.ts';
 import { limitRules } from '../../../check/rules/limits.ts';
 import { durationRule } from '../../../check/rules/time.ts';

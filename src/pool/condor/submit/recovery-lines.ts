@@ -7,7 +7,7 @@ import {
   ownSubcodes,
   signalBase,
   type HoldAnswer,
-} from '../../../recovery/answers.ts';
+} from '../../../codes/answers.ts';
 import type { Policy } from '../../../recovery/policy.ts';
 import { endlessVacates, failures } from './counted-by-condor.ts';
 

@@ -1,4 +1,4 @@
-import { ownHold } from '../../../recovery/answers.ts';
+import { ownHold } from '../../../codes/answers.ts';
 import type { ResourceChange } from '../../pool.ts';
 import type { CondorTools } from './condor-tools.ts';
 import { adString } from '../submit/submit-text.ts';
