@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { evaluateNumber } from './evaluate-number.ts';
 
 export interface Slice {
@@ -40,7 +41,7 @@ export function parseQueue(text: string): QueueStatement {
   const { count, variables } = beforeKeyword(text.slice(0, at - (keyword[1] ?? '').length));
   const { rest, slice, of } = qualifiers(text.slice(at), keyword[1]?.toLowerCase() === 'matching');
   const source = sourceOf(keyword[1]?.toLowerCase() ?? '', rest, of);
-  return { count, variables, ...(slice === undefined ? {} : { slice }), source };
+  return { count, variables, ...defined({ slice }), source };
 }
 
 function countOf(text: string): number {
@@ -70,7 +71,7 @@ function qualifiers(
     const range = /^\[\s*(-?\d*)\s*(?::\s*(-?\d*)\s*)?(?::\s*(-?\d*)\s*)?\]\s*/.exec(rest);
     if (word !== null && matching) of = (word[1] ?? 'any').toLowerCase() as typeof of;
     else if (range !== null) slice = sliceOf(range);
-    else return { rest, of, ...(slice === undefined ? {} : { slice }) };
+    else return { rest, of, ...defined({ slice }) };
     rest = rest.slice((word ?? range)?.[0].length);
   }
 }

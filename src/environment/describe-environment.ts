@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../base/defined.ts';
 import { type EnvironmentNeeds, gpuNeeds } from './gpu-needs.ts';
 import type { LockedPackage } from './locked-package.ts';
 import type { LockedSet } from './pixi-lock.ts';
@@ -37,9 +38,7 @@ export function describeEnvironment(set: LockedSet, declaredCuda?: string): Envi
     subdir: set.platform.subdir,
     hash: environmentHash(set),
     packages: set.packages.length,
-    ...(python !== undefined && { python }),
-    ...(torch !== undefined && { torch }),
-    ...(cuda !== undefined && { cuda }),
+    ...defined({ python, torch, cuda }),
     needs: gpuNeeds(set, torch, cuda, declaredCuda),
     bytes: set.packages.reduce((sum, one) => sum + (one.bytes ?? guess(one)), 0),
     guessed: set.packages.filter(({ bytes }) => bytes === undefined).length,

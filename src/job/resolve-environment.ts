@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { defined } from '../base/defined.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { describeLocked, loadWorkspace, type Workspace } from '../environment/load-workspace.ts';
 import { Fault } from '../fault/fault.ts';
@@ -25,8 +26,7 @@ export async function resolveEnvironment(
   const size = environmentSize(delivery, facts, pack);
   return {
     delivery,
-    ...(facts !== undefined && { facts }),
-    ...(size !== undefined && { size }),
+    ...defined({ facts, size }),
     ...(pack !== undefined && { pack: { ...pack, ...chooseMethod(pack, spec.run.pool) } }),
   };
 }
