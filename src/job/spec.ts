@@ -1,3 +1,4 @@
+import { archiveKinds } from '../base/archive-kinds.ts';
 import type { Delivery } from '../environment/size-environment.ts';
 
 /** The user's file, read and resolved: every unit a number, every default filled in. Pure data. */
@@ -33,7 +34,7 @@ export interface Train {
   slowLimit?: number;
 }
 
-export const unpackModes = ['auto', 'none', 'nested', 'tar', 'tar.gz', 'tar.zst', 'tar.xz', 'zip'] as const;
+export const unpackModes = ['auto', 'none', 'nested', ...archiveKinds] as const;
 /** `auto` goes by the object's name; `nested` is a tar of tars, a folder per inner tar. */
 export type UnpackMode = (typeof unpackModes)[number];
 
