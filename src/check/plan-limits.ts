@@ -1,5 +1,5 @@
 /** Customs and limits of a pool that a plan can break. Sizes in bytes, times in seconds. */
-export interface PoolCustoms {
+export interface PlanLimits {
   /** As its users call it. */
   title: string;
   /** Most that the scheduler sends from the access point for one job; more is held. */
@@ -26,6 +26,6 @@ export interface DurationClass {
 
 /** The classes of a job with or without GPUs; none where the pool has no such custom. */
 export const durationClasses = (
-  { durations, gpuDurations }: Pick<PoolCustoms, 'durations' | 'gpuDurations'>,
+  { durations, gpuDurations }: Pick<PlanLimits, 'durations' | 'gpuDurations'>,
   gpus: number,
 ): DurationClass[] => (gpus > 0 && gpuDurations !== undefined ? gpuDurations : durations) ?? [];

@@ -3,7 +3,9 @@ import { RawSocket, type Endpoint } from './raw-socket.ts';
 import { HeadParser, ProtocolError, type ResponseHead } from './response-head.ts';
 
 /** The connection ended before the answer did. */
-class ConnectionLost extends Error {}
+export class ConnectionLost extends Error {}
+
+export type Method = 'GET' | 'HEAD' | 'PUT' | 'PROPFIND' | 'OPTIONS';
 
 export interface BodyEnd {
   /** False if the reader stopped it, or if only the end of the connection marked the end. */
@@ -29,7 +31,7 @@ export class HttpConnection {
   /** Undefined while connecting. */
   #socket: RawSocket | undefined;
   #parser = new HeadParser();
-  #method: 'GET' | 'HEAD' = 'GET';
+  #method: Method = 'GET';
   #decoder: BodyDecoder | undefined;
   #head: Waiting<ResponseHead> | undefined;
   #body: Waiting<BodyEnd> | undefined;
@@ -56,13 +58,23 @@ export class HttpConnection {
   }
 
   /** Sends a request head and resolves with the answer's; the body waits for `body()`. */
-  request(method: 'GET' | 'HEAD', head: string): Promise<ResponseHead> {
+  request(method: Method, head: string): Promise<ResponseHead> {
     if (this.#dead !== undefined) return Promise.reject(this.#dead);
     this.#method = method;
     return new Promise((resolve, reject) => {
       this.#head = { resolve, reject };
-      this.#socket?.send(head);
+      void this.#socket?.send(head);
     });
+  }
+
+  /** Sends a piece of the request's body; where it must wait, a promise to be waited for before the next one. */
+  send(chunk: Buffer): Promise<void> | undefined {
+    return this.#socket?.send(chunk);
+  }
+
+  /** Whether the process may not end while this connection is open. */
+  keepsProcess(keeps: boolean): void {
+    this.#socket?.keepsProcess(keeps);
   }
 
   /** Hands the body to `take`, piece by piece, in order; rejects with ConnectionLost if it is cut off. */

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason } from '../base/error-reason.ts';
+import { isGone } from '../base/is-gone.ts';
 import { Fault } from '../fault/fault.ts';
-import { runFiles } from '../job/layout.ts';
+import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 
 /** The plan of a run as it was made. */
@@ -17,4 +18,17 @@ export async function readPlan(runFolder: string): Promise<Plan> {
       cause: error,
     });
   }
+}
+
+/** The plan by which the jobs of a round run: what a retry changed stays changed in the rounds after it. */
+export async function roundPlan(runFolder: string, round: number): Promise<Plan> {
+  for (let number = round; number > 1; number--) {
+    const file = path.join(roundFolder(runFolder, number), runFiles.plan);
+    const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      if (isGone(error)) return undefined;
+      throw error;
+    });
+    if (text !== undefined) return JSON.parse(text) as Plan;
+  }
+  return await readPlan(runFolder);
 }

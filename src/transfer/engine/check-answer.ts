@@ -1,7 +1,7 @@
 import { Fault } from '../../fault/fault.ts';
 import { retryAfterMs } from '../../federation/back-off.ts';
-import type { ResponseHead } from './response-head.ts';
-import { Setback } from '../engine/setback.ts';
+import type { ResponseHead } from '../../http/response-head.ts';
+import { Setback } from './setback.ts';
 
 /** What is known of the object so far; every later answer must agree with it. */
 export interface Identity {

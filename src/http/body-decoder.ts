@@ -18,7 +18,7 @@ export interface BodyDecoder {
 }
 
 /** The decoder for the body that follows this head. */
-export function bodyDecoder(head: ResponseHead, method: 'GET' | 'HEAD'): BodyDecoder {
+export function bodyDecoder(head: ResponseHead, method: string): BodyDecoder {
   if (method === 'HEAD' || head.status === 204 || head.status === 304) return new LengthBody(0);
   const encoding = head.headers.get('transfer-encoding')?.toLowerCase();
   if (encoding === 'chunked') return new ChunkedBody();

@@ -1,6 +1,6 @@
 import net from 'node:net';
 import tls from 'node:tls';
-import { trustContext } from '../../federation/trust.ts';
+import { trustContext } from './trust.ts';
 import { ReadSlab } from './read-slab.ts';
 
 export interface Endpoint {
@@ -75,8 +75,16 @@ export class RawSocket {
     });
   }
 
-  send(text: string): void {
-    this.#socket.write(text, 'latin1');
+  /** Where the socket has enough for now, a promise that resolves when it wants more. */
+  send(bytes: string | Buffer): Promise<void> | undefined {
+    const socket = this.#socket;
+    const wantsMore = typeof bytes === 'string' ? socket.write(bytes, 'latin1') : socket.write(bytes);
+    return wantsMore ? undefined : new Promise((resolve) => socket.once('drain', resolve));
+  }
+
+  keepsProcess(keeps: boolean): void {
+    if (keeps) this.#socket.ref();
+    else this.#socket.unref();
   }
 
   destroy(): void {

@@ -4,10 +4,12 @@ import { test } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { webServer } from '../../test/federation/web-server.ts';
 import { systemClock, type Clock } from '../base/clock.ts';
+import { ConnectionPool } from './connections.ts';
 import { NoAnswer, type NoAnswerReason } from './no-answer.ts';
-import { createRequest, createWire, openExchange } from './request.ts';
+import { createRequest } from './request.ts';
 
-const quick = createRequest(createWire(jumpingClock(), undefined));
+const on = (clock: Clock) => createRequest(new ConnectionPool({ clock, ca: undefined }));
+const quick = on(jumpingClock());
 const because = (reason: NoAnswerReason) => (error: unknown) =>
   error instanceof NoAnswer && error.reason === reason;
 
@@ -53,7 +55,7 @@ test('a server that never answers, or stops half-way, is given up by the clock',
     },
     { plain: true },
   );
-  const slow = (held: number[]) => createRequest(createWire(jumpingClock(held), undefined));
+  const slow = (held: number[]) => on(jumpingClock(held));
   await assert.rejects(slow([10_000])({ method: 'GET', url: server.url }), because('timeout'));
   await assert.rejects(
     slow([10_000, 20_000])({ method: 'GET', url: `${server.url}/half` }),
@@ -123,13 +125,8 @@ test('once the answer is there nothing waits any more, so that the process can e
     if (signal !== undefined) waits.add(signal);
     return new Promise(() => undefined);
   };
-  const { outgoing, answer, alive } = openExchange(createWire({ ...systemClock, sleep }, undefined), {
-    method: 'GET',
-    url: server.url,
-  });
-  outgoing.end();
-  assert.equal((await answer).body, 'yes');
-  alive();
+  const request = on({ ...systemClock, sleep });
+  assert.equal((await request({ method: 'GET', url: server.url })).body, 'yes');
   assert.ok(waits.size > 0);
   assert.ok([...waits].every(({ aborted }) => aborted));
 });

@@ -8,7 +8,8 @@ import { testAuthority, webServer } from '../../test/federation/web-server.ts';
 import { systemClock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from './no-answer.ts';
-import { createRequest, createWire } from './request.ts';
+import { ConnectionPool } from './connections.ts';
+import { createRequest } from './request.ts';
 import { readTrust } from './trust.ts';
 
 async function folder(t: TestContext): Promise<string> {
@@ -74,7 +75,7 @@ test('a missing or useless file is refused, naming the variable and the file', a
 test('a server signed by an added authority is believed, and not otherwise', async (t) => {
   const server = await webServer(t, (_, response) => response.end('hello'));
   const get = (ca: string[] | undefined) =>
-    createRequest(createWire(systemClock, ca))({ method: 'GET', url: server.url });
+    createRequest(new ConnectionPool({ clock: systemClock, ca }))({ method: 'GET', url: server.url });
   assert.equal((await get(readTrust({ SSL_CERT_FILE: testAuthority }))).body, 'hello');
   await assert.rejects(
     get(undefined),

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { locatorOf, objectBytes, serveObject } from '../../../test/transfer/object-server.ts';
-import { fastClock } from '../../../test/transfer/fast-clock.ts';
-import type { Fault } from '../../fault/fault.ts';
-import { ConnectionPool } from './connection-pool.ts';
-import { requestHead, requestObject } from './object-request.ts';
+import { objectBytes, serveObject } from '../../test/transfer/object-server.ts';
+import { jumpingClock } from '../../test/federation/jumping-clock.ts';
+import type { Fault } from '../fault/fault.ts';
+import { ConnectionPool } from './connections.ts';
+import { ask, requestHead } from './exchange.ts';
 
 const url = new URL('http://host:8000/a%20b?x=1');
 
@@ -33,7 +33,7 @@ test('a header that would smuggle in another is refused, and not shown', () => {
 
 function request(target: string) {
   const { signal } = new AbortController();
-  return { method: 'GET' as const, url: target, headers: {}, privateHeaders: {}, headMs: 10_000, signal };
+  return { method: 'GET' as const, url: target, headers: {}, headMs: 10_000, signal };
 }
 
 test('a connection is used again, and one that the server closed meanwhile is replaced unseen', async (t) => {
@@ -46,10 +46,10 @@ test('a connection is used again, and one that the server closed meanwhile is re
       if (e.nth === 2) e.request.socket.end();
     },
   });
-  const pool = new ConnectionPool({ clock: fastClock, ca: locatorOf([]).ca, connectMs: 10_000 });
+  const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
   for (let nth = 0; nth < 3; nth++) {
-    const { head, connection, url: from } = await requestObject(pool, fastClock, request(closes.server.url));
+    const { head, connection, url: from } = await ask(pool, request(closes.server.url));
     assert.equal(head.status, 200);
     let bytes = 0;
     await connection.body((data) => void (bytes += data.length));
@@ -64,17 +64,14 @@ test('redirects in a circle end', async (t) => {
     bytes: objectBytes(1),
     get: (e) => e.answer({ status: 302, headers: { Location: '/again' }, body: Buffer.alloc(0) }),
   });
-  const pool = new ConnectionPool({ clock: fastClock, ca: undefined, connectMs: 10_000 });
+  const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
-  await assert.rejects(requestObject(pool, fastClock, request(circle.server.url)), /more than 5 redirects/);
+  await assert.rejects(ask(pool, request(circle.server.url)), /redirects more than 5 times/);
 });
 
 test('what is not http is not asked for', async (t) => {
-  const pool = new ConnectionPool({ clock: fastClock, ca: undefined, connectMs: 10_000 });
+  const pool = new ConnectionPool({ clock: jumpingClock(), ca: undefined });
   t.after(() => pool.close());
   for (const bad of ['ftp://host/x', 'nonsense'])
-    await assert.rejects(
-      requestObject(pool, fastClock, request(bad)),
-      (error: Fault) => error.kind === 'url-invalid',
-    );
+    await assert.rejects(ask(pool, request(bad)), (error: Fault) => error.kind === 'url-invalid');
 });

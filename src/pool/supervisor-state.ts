@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { leaseHolder } from '../../base/lease.ts';
-import { livenessOf } from '../../base/process-identity.ts';
-import { runFiles } from '../../job/layout.ts';
+import { leaseHolder } from '../base/lease.ts';
+import { livenessOf } from '../base/process-identity.ts';
+import { runFiles } from '../job/layout.ts';
 
 /**
  * Whether somebody brings a run of the local pool to its end: `running`; `elsewhere`, on a machine we cannot look

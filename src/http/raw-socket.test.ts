@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { demoFederation } from '../../../test/mini/demo-federation.ts';
+import { demoFederation } from '../../test/mini/demo-federation.ts';
 import { RawSocket } from './raw-socket.ts';
 
 test('no variable of the machine makes a server with an unknown certificate a trusted one', async (t) => {

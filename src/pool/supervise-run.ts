@@ -1,24 +1,17 @@
 import path from 'node:path';
-import type { Clock } from '../base/clock.ts';
-import type { Env } from '../base/env.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
-import { agentCommand } from '../pool/agent-command.ts';
-import { startAgent } from '../pool/local/agent-process.ts';
-import type { Kill } from '../pool/local/leftovers.ts';
-import { localPoolFolder } from '../pool/local/local-pool-folder.ts';
-import { detectMachine } from '../pool/local/machine.ts';
-import { supervise } from '../pool/local/supervise.ts';
+import { agentCommand } from './agent-command.ts';
+import { startAgent } from './local/agent-process.ts';
+import { localPoolFolder } from './local/local-pool-folder.ts';
+import { detectMachine } from './local/machine.ts';
+import { supervise } from './local/supervise.ts';
+import type { PoolStart } from './pool.ts';
 import { readPlan } from './read-plan.ts';
 
 /** What the supervisor's process hands in. */
-export interface SupervisorWorld {
-  env: Env;
-  clock: Clock;
+export interface SupervisorWorld extends PoolStart {
   signal: AbortSignal;
-  self: string[];
-  pid: number;
-  kill: Kill;
   err(text: string): void;
 }
 

@@ -1,7 +1,13 @@
-import type { Place } from '../adopt/place.ts';
+/** Where something is written in a job file, a submit description or a script; lines count from 1. */
+export interface Place {
+  file: string;
+  line: number;
+}
 
-/** How bad it is: an error fails jobs, a warning may or wastes time, a note is worth knowing. */
+/** How bad it is: an error fails jobs or loses results, a warning may or wastes time, a note is worth knowing. */
 export type Level = 'error' | 'warning' | 'note';
+
+export const levels: readonly Level[] = ['error', 'warning', 'note'];
 
 /** What a rule found: what is wrong, with the figure, where it was written, and what to do. */
 export interface Found {
@@ -14,12 +20,12 @@ export interface Found {
 export interface Rule<Facts> {
   name: string;
   level: Level;
-  /** What it says about a job, as one sentence. */
+  /** What it says about a job or a file, as one sentence. */
   about: string;
   check: (facts: Facts) => Found[];
 }
 
-/** A finding as it is told, to people and to programs. */
+/** A finding as people and programs get it, from `check` and from `adopt`. */
 export interface Finding {
   rule: string;
   level: Level;
@@ -28,8 +34,6 @@ export interface Finding {
   file?: string;
   line?: number;
 }
-
-export const levels: readonly Level[] = ['error', 'warning', 'note'];
 
 /** All that the rules find, in the order of the rules. */
 export function findAll<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
