@@ -8,6 +8,7 @@ import { bundleAgent } from './agent-bundle.ts';
 const allowedRooms = new Set([
   'agent',
   'base',
+  'classad',
   'environment',
   'fault',
   'federation',
