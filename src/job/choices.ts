@@ -1,7 +1,9 @@
+import { archiveKinds } from '../base/archive-kinds.ts';
+
 /** The words that keys of the job file take; here, so that those who only compare them need no schema. */
 
 /** `auto` goes by the object's name; `nested` is a tar of tars, a folder per inner tar. */
-export const unpackModes = ['auto', 'none', 'nested', 'tar', 'tar.gz', 'tar.zst', 'tar.xz', 'zip'] as const;
+export const unpackModes = ['auto', 'none', 'nested', ...archiveKinds] as const;
 
 export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream'] as const;
 
