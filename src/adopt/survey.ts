@@ -5,9 +5,16 @@ import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { errorReason } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
-import { isUrl, listOf, type Evidence, type FileFact, type Usage, type WrapperText } from './evidence.ts';
+import {
+  type Evidence,
+  type FileFact,
+  isUrl,
+  listOf,
+  type PoolLimits,
+  type Usage,
+  type WrapperText,
+} from './evidence.ts';
 import { parseSubmit } from './parse-submit.ts';
-import type { PoolLimits } from './pool-limits.ts';
 import type { Submission } from './submission.ts';
 
 export interface SurveyOptions {
