@@ -10,7 +10,7 @@ export interface Place {
 
 const slot = ({ machine }: Place): string => `slot1_1@${machine}.example.org`;
 
-export const submitted = (): string => `000|Job submitted from host: ${address('ap')}`;
+export const submitted = (): string => `000|Job submitted from host: ${address('ap')}\n    Updraft run osg`;
 
 export const inputStarted = (place: Place): string =>
   `040|Started transferring input files\n\tTransferring to host: ${address(place.machine)}`;
