@@ -1,10 +1,10 @@
 import { causeTitle, type Cause } from '../codes/causes.ts';
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import { diagnose } from '../diagnosis/diagnose.ts';
-import { detailsOf, holdCount } from './explained.ts';
+import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { Doing, JobDetails, JobHistory } from '../history/history.ts';
-import { streaksOf, tellStreaks } from './past-attempts.ts';
+import { detailsOf, streaksOf, tellStreaks } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { showSpan } from './show-span.ts';
 import type { RunRules } from './what-is-done.ts';

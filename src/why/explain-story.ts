@@ -6,11 +6,11 @@ import { diagnose } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
-import { adviceOf, detailsOf, explained, holdCount, nothingWrong, reconnects } from './explained.ts';
+import { adviceOf, explained, holdCount, nothingWrong, reconnects } from './explained.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
-import { streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
+import { detailsOf, streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
 

@@ -1,9 +1,9 @@
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
-import { adviceOf, detailsOf, explained, nothingWrong, reconnects } from './explained.ts';
+import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
-import { tellStreaks, type Streak } from './past-attempts.ts';
+import { detailsOf, tellStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
 

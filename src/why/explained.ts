@@ -1,7 +1,8 @@
 import { causeTitle } from '../codes/causes.ts';
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
-import type { JobDetails, JobHistory } from '../history/history.ts';
+import type { JobHistory } from '../history/history.ts';
+import { detailsOf } from './past-attempts.ts';
 import { times, type RunRules } from './what-is-done.ts';
 
 /** What an explanation says beyond how the job stands. */
@@ -24,12 +25,6 @@ export const explained = (
   title: causeTitle(cause),
   ...parts,
 });
-
-const nowhere: Evidence = { file: '', at: '', lines: [] };
-
-/** What the log was asked to keep of a job. */
-export const detailsOf = ({ details }: JobHistory): JobDetails =>
-  details ?? { first: nowhere, last: nowhere, holds: [], releases: [] };
 
 /** The author of a submit file has more to change than the author of a job file. */
 export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRules | undefined): string[] =>

@@ -1,7 +1,7 @@
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
-import type { AttemptHistory } from '../history/history.ts';
+import type { AttemptHistory, JobDetails, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
 
 /** Attempts in a row that ended for the same cause. */
@@ -13,7 +13,13 @@ export interface Streak {
   last: AttemptHistory;
 }
 
-const mostStreaks = 4;
+const maxStreaks = 4;
+
+const nowhere: Evidence = { file: '', at: '', lines: [] };
+
+/** What the log was asked to keep of a job. */
+export const detailsOf = ({ details }: JobHistory): JobDetails =>
+  details ?? { first: nowhere, last: nowhere, holds: [], releases: [] };
 
 /** The ended attempts of a job, those in a row with the same cause together. */
 export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
@@ -37,8 +43,8 @@ function isSame(a: Diagnosis, b: Diagnosis): boolean {
 
 /** What became of earlier attempts, in sentences with their evidence: the latest few causes. */
 export function tellStreaks(streaks: readonly Streak[]): { because: string[]; evidence: Evidence[] } {
-  const told = streaks.slice(-mostStreaks);
-  const left = streaks.slice(0, -mostStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
+  const told = streaks.slice(-maxStreaks);
+  const left = streaks.slice(0, -maxStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
   return {
     because: [
       ...(left === 0 ? [] : [`The first ${left} attempts ended for other reasons.`]),

@@ -4,7 +4,7 @@ import { willRelease } from '../recovery/answer-by-policy.ts';
 import type { EndedAttempt } from '../recovery/decide.ts';
 import type { AttemptHistory, Hold, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
-import { detailsOf } from './explained.ts';
+import { detailsOf } from './past-attempts.ts';
 import type { Policy } from '../recovery/policy.ts';
 import { simulate, type Outlook } from '../recovery/simulate.ts';
 
