@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readSpec } from '../job/read-spec.ts';
 import { policyOf, type Policy } from './policy.ts';
 import { policyWords } from './policy-words.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from './decide.ts';
 
 const many = { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 };
 

@@ -17,7 +17,7 @@ import { localPolicy } from '../../pool/local/local-policy.ts';
 import { supervisorState } from '../../pool/local/supervisor-state.ts';
 import { taskJournal } from '../../pool/slurm/slurm-files.ts';
 import { decide, type Decision } from '../../recovery/decide.ts';
-import { historyOf } from '../../recovery/history-of.ts';
+import { historyOf } from '../../recovery/decide.ts';
 import { readPlan } from '../../run/read-plan.ts';
 import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';

@@ -12,7 +12,7 @@ import { runEndedAt } from '../../journal/run-ended-at.ts';
 import type { JobState } from '../../journal/state.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { decide } from '../../recovery/decide.ts';
-import { historyOf } from '../../recovery/history-of.ts';
+import { historyOf } from '../../recovery/decide.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
 import { roundPlan } from '../round-plan.ts';
 import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
