@@ -1,7 +1,7 @@
 import { chmod, copyFile, cp, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
-import { readLogs } from '../../src/report/log/read-logs.ts';
+import { readLogs } from '../../src/report/read-logs.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';
 import { limitSeconds, stallSeconds } from './world.ts';
@@ -29,7 +29,7 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
   try {
     for (;;) {
       await systemClock.sleep(1000, setting.signal);
-      const { jobs } = await readLogs([log], setting.signal);
+      const { jobs } = await readLogs([log], { signal: setting.signal });
       await operator.look(jobs);
       if (jobs.every((job) => isOver(job) || operator.leavesHeld(job)))
         return { jobs, model: (job) => path.join(stage.folder, 'results', String(job), 'model.json') };

@@ -147,8 +147,7 @@ const causes = {
   },
   'memory-exceeded': {
     title: 'it needs more memory than it asked for',
-    advice:
-      'Ask for more `memory`. What was measured is from before it was stopped: it may have wanted more.',
+    advice: 'Ask for more `memory` than was measured: it may have wanted more when it was stopped.',
     submit: 'retry_request_memory (HTCondor 25.2 or newer) asks for more by itself after such an end.',
     change: 'memory',
     outlook: 'lasting',
@@ -245,7 +244,8 @@ const causes = {
   },
   user: {
     title: 'somebody asked for it',
-    advice: 'Ask whoever did it what they are waiting for; condor_release lets a held job go on.',
+    advice:
+      'If it is still wanted, condor_release lets a held job go on, and `updraft retry` tries a removed one again.',
     fault: 'interrupted',
     change: 'nothing',
     outlook: 'unclear',
@@ -253,19 +253,18 @@ const causes = {
   staging: {
     title: 'its files are still being brought to the access point',
     advice: 'Wait. If it lasts, the copying broke off: submit it again.',
-    change: 'nothing',
+    change: 'retry',
     outlook: 'passing',
   },
   evicted: {
     title: 'the pool took the slot back',
-    advice: 'Save checkpoints (`checkpoint`), so that such an end costs minutes and not the whole attempt.',
+    advice: 'Save checkpoints, so that such an end costs minutes and not the whole attempt.',
     change: 'retry',
     outlook: 'passing',
   },
   disconnected: {
     title: 'the connection to the machine was lost',
-    advice:
-      'Save checkpoints, so that such an end costs minutes; if one site stands out, keep away from it.',
+    advice: 'Save checkpoints, so that such an end costs minutes; if one site stands out, keep away from it.',
     fault: 'evicted',
     change: 'retry',
     outlook: 'passing',
@@ -315,7 +314,14 @@ const ownChanges: Partial<Record<FaultKind, Change>> = {
   interrupted: 'nothing',
 };
 
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
+const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 
 /** A cause in a few words. */
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
+
+/** What helps against a cause, for those who see many jobs at once. */
+export function remedyOf(cause: Cause): string {
+  const { advice, submit } = causeInfo(cause);
+  return submit === undefined ? advice : `${advice} ${submit}`;
+}

@@ -1,9 +1,18 @@
 import { kinds, type FaultKind } from '../fault/kinds.ts';
-import { answerToKind, kindOfExit, lastSignal, ownHold, ownSubcodes, signalBase, type Answer } from './answers.ts';
+import {
+  answerToKind,
+  kindOfExit,
+  lastSignal,
+  ownHold,
+  ownSubcodes,
+  signalBase,
+  type Answer,
+} from './answers.ts';
 import { causeInfo, type Cause } from './causes.ts';
 import { evictions } from './evictions.ts';
-import { clearHolds, otherHolds, resources, transfers } from './holds.ts';
+import { clearHolds, otherHolds, resources } from './holds.ts';
 import { fits, isEmpty, type CodeRow, type Said } from './row.ts';
+import { transfers } from './transfers.ts';
 
 /** A hold with its code. */
 export type Hold = Said & { code: number; subcode: number };
@@ -123,6 +132,13 @@ export function faultOfHold(code: number, subcode: number, reason: string): Hold
   const kind = row?.fault ?? fault;
   const first = row?.advice?.includes('{') === false ? `${row.advice} ` : '';
   return { kind, message, fix: `${first}${advice}` };
+}
+
+/** Who must act before such a job can end well. */
+export function whoActs({ cause, answer = 'never' }: CodeRow): 'nobody' | 'you' | 'staff' {
+  const { change } = causeInfo(cause);
+  if (answer !== 'never' || change === 'retry') return 'nobody';
+  return change === 'staff' ? 'staff' : 'you';
 }
 
 /** The agent's exit code, where a rule of ours holds the job until it is tried again. */

@@ -40,6 +40,8 @@ export const evictions: readonly CodeRow[] = [
     [1020, 'The virtual machine failed{words}.'],
     [1021, 'The container failed{words}.'],
     [1024, 'The scratch folder of the machine failed{words}.'],
+    [1031, 'The slot is broken and refused it.'],
+    [1036, 'The machine says that it is not healthy and refused it.'],
   ]),
   ...requeued('evicted', [
     [1000, 'A rule of the job (periodic_vacate) took it off the machine.'],
@@ -57,8 +59,6 @@ export const evictions: readonly CodeRow[] = [
     [1019, 'A user with better priority took the slot.'],
     [1022, 'Somebody, or a rule, took it off the machine (condor_vacate_job).'],
     [1025, 'It saved a checkpoint, and the slot could not be used again.'],
-    [1031, 'The slot is broken and refused it.'],
-    [1036, 'The machine says that it is not healthy and refused it.'],
     [[1026, 1027, 1028, 1029, 1030, 1032, 1033, 1034, 1035], 'The machine refused it.'],
     [1037, 'The machine moves to another pool.'],
   ]),
@@ -67,8 +67,8 @@ export const evictions: readonly CodeRow[] = [
 
 /** Why jobs left the queue for good, by HTCondor's words: there is no code. */
 export const removals: readonly CodeRow[] = [
-  { words: ['via condor_rm (by user '], cause: 'user', says: '{user} removed it with condor_rm.' },
-  { words: ['(by user '], cause: 'user', says: '{user} removed it{words}.' },
+  { words: ['via condor_rm (by user'], cause: 'user', says: '{user|Somebody} removed it with condor_rm.' },
+  { words: ['(by user'], cause: 'user', says: '{user|Somebody} removed it{words}.' },
   {
     words: ['OtherJobRemoveRequirements'],
     cause: 'user',

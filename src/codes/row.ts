@@ -39,7 +39,8 @@ export interface Said {
  * Phrases as a pattern that JavaScript and ClassAds understand alike, whatever the case. A phrase begins where a word
  * begins, and a number at its end is a whole number.
  */
-export const patternOf = (phrases: readonly string[]): string => `(^|[^a-z0-9_])(${phrases.map(escape).join('|')})`;
+export const patternOf = (phrases: readonly string[]): string =>
+  `(^|[^a-z0-9_])(${phrases.map(escape).join('|')})`;
 
 const escape = (phrase: string): string =>
   phrase

@@ -1,25 +1,13 @@
 import { causeInfo, type Cause, type Outlook } from '../codes/causes.ts';
 import { ownHoldOf, rowOf } from '../codes/codes.ts';
-import { isEmpty } from '../codes/row.ts';
+import { isEmpty, type Said } from '../codes/row.ts';
+import type { Resource } from '../eventlog/details.ts';
 import { kinds } from '../fault/kinds.ts';
+import type { Diagnosis } from './diagnosis.ts';
 import { factsOf, fill } from './facts.ts';
-import type { Account } from './job-story.ts';
 import { safeLine } from './quote-event.ts';
 
-/** What an account of an end comes from. */
-export interface Diagnosis {
-  cause: Cause;
-  /** In sentences, with figures; the first says why. */
-  because: string[];
-  /** Whether the same thing tried again will end the same way. */
-  outlook: Outlook;
-  /** What anybody could do. */
-  advice: string[];
-  /** What the author of a submit file could do there. */
-  submitAdvice?: string[];
-}
-
-type Told = Omit<Account, 'evidence' | 'table'>;
+type Told = Said & { resources: readonly Resource[] };
 
 /**
  * What a hold or an eviction comes from, by the table of codes, with the figures and names of this one. What the table
@@ -43,7 +31,7 @@ export function diagnose(account: Told, seenMb = 0): Diagnosis {
 }
 
 /** A diagnosis with what its cause says in general, after what is said of this one. */
-export function byCause(
+function byCause(
   cause: Cause,
   because: string[],
   { advice = [], outlook }: { advice?: string[]; outlook?: Outlook } = {},

@@ -12,13 +12,12 @@ type Facts = Record<string, string | number | undefined>;
 
 /** A sentence with its names filled in; undefined where one is not known and the sentence has no other word for it. */
 export function fill(sentence: string, facts: Facts): string | undefined {
-  let isWhole = true;
-  const filled = sentence.replaceAll(/\{(\w+)(?:\|([^}]*))?\}/g, (_, name: string, otherwise?: string) => {
-    const value = facts[name] ?? otherwise;
-    if (value === undefined) isWhole = false;
-    return String(value ?? '');
-  });
-  return isWhole ? filled.replace(/([.!?])\.$/, '$1') : undefined;
+  const names = /\{(\w+)(?:\|([^}]*))?\}/g;
+  for (const [, name = '', otherwise] of sentence.matchAll(names))
+    if ((facts[name] ?? otherwise) === undefined) return undefined;
+  return sentence
+    .replaceAll(names, (_, name: string, otherwise?: string) => String(facts[name] ?? otherwise))
+    .replace(/([.!?])\.$/, '$1');
 }
 
 /** HTCondor's words as part of a sentence. */
@@ -42,7 +41,9 @@ export function factsOf(said: Said & { resources: readonly Resource[] }, seenMb:
 function startFacts(reason: string): Facts {
   const program = /execute '([^']+)'/.exec(reason)?.[1]?.replace(/^.*\/dir_\d+\/(?:scratch\/)?/, '');
   const interpreter = /invalid interpreter \(([^)]*)\)/.exec(reason)?.[1];
-  const image = /\b((?:docker|oras|osdf|pelican|library|https?):\/\/[^\s'",]+?)(?::?\s|["',]|$)/.exec(reason)?.[1];
+  const image = /\b((?:docker|oras|osdf|pelican|library|https?):\/\/[^\s'",]+?)(?::?\s|["',]|$)/.exec(
+    reason,
+  )?.[1];
   const tool = reason.replace(/^.*?(?:test failed:|container:)\s*/is, '').trim();
   return {
     program: after(program),
@@ -55,7 +56,10 @@ function startFacts(reason: string): Facts {
 /** ` name`, to stand after what it names. */
 const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
 
-function memoryFacts({ reason, resources }: { reason: string; resources: readonly Resource[] }, seenMb: number): Facts {
+function memoryFacts(
+  { reason, resources }: { reason: string; resources: readonly Resource[] },
+  seenMb: number,
+): Facts {
   const row = resources.find(({ name }) => name === 'Memory');
   const said =
     /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
@@ -101,7 +105,8 @@ function transferFacts(way: 'input' | 'output', subcode: number | undefined, rea
     way,
     takes: way === 'input' ? 'give out' : 'take',
     url: url && short(url),
-    federated: url !== undefined && /^(?:osdf|pelican|https?|stash):/.test(url) ? shellQuote(short(url)) : undefined,
+    federated:
+      url !== undefined && /^(?:osdf|pelican|https?|stash):/.test(url) ? shellQuote(short(url)) : undefined,
     file: namedFile(reason),
     errno: errno === undefined ? '' : ` (${short(errno)})`,
     plugin: plugin === undefined ? '' : ` ${short(plugin)}`,

@@ -20,9 +20,8 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
     fix: 'the message shows the word that is wrong; `updraft COMMAND --help` shows the right ones',
   },
   'file-invalid': {
-    found:
-      'when the job file is read, with its line; by `updraft check`',
-    fix: 'mend the line that is named. `updraft check` finds what reading alone cannot',
+    found: 'when the job file is read, with its line; by `updraft check`',
+    fix: 'fix the line that is named. `updraft check` finds what reading alone cannot',
   },
   'pool-unreachable': {
     found: 'when a command of the scheduler is missing, fails, or has no answer',
@@ -33,7 +32,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
     fix: 'the same command goes on where it was; a hold by hand is released with `condor_release`',
   },
   'pool-hold': {
-    found: 'from HTCondor’s hold codes that stand for rules, and from those that Updraft does not know',
+    found: 'in HTCondor’s log: rules of jobs, sites and access points, and codes that are not in the table',
     fix: '`updraft why` shows the words of the rule; when it is satisfied, `condor_release`',
   },
   'memory-exceeded': {
@@ -69,7 +68,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'url-invalid': {
     found: 'when the job file is read',
-    fix: 'mend it: `osdf:///namespace/object` has three slashes, `pelican://host/namespace/object` a host',
+    fix: 'fix it: `osdf:///namespace/object` has three slashes, `pelican://host/namespace/object` a host',
   },
   'object-changed': {
     found: 'when size, ETag or digest is another one in the middle of a transfer',
@@ -107,7 +106,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'data-unexpected': {
     found: 'after unpacking, by the number of files and bytes in `expect`',
-    fix: 'if the data is right, mend `expect`; else stage it again',
+    fix: 'if the data is right, fix `expect`; else stage it again',
   },
   'disk-full': {
     found: 'by the self-test, and whenever something is written',
@@ -121,7 +120,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'training-failed': {
     found: 'by the exit status of the training, which passes through',
-    fix: '`updraft logs JOB --err`; mend it; `updraft retry --with-new-files`',
+    fix: '`updraft logs JOB --err`; fix it; `updraft retry --with-new-files`',
   },
   'training-hung': {
     found:
@@ -137,8 +136,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
     found: 'by SIGTERM, by HTCondor’s events, or because nothing was heard of the machine any more',
   },
   'time-limit': {
-    found:
-      'by the agent, a margin before `time` or the pool’s limit, so that it can save',
+    found: 'by the agent, a margin before `time` or the pool’s limit, so that it can save',
   },
   'self-test-failed': {
     found: 'by the agent before anything moves: clock, disk, GPU and driver',

@@ -2,20 +2,8 @@ import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import { applyEvent } from './apply-event.ts';
 import type { JobHistory } from './history.ts';
 import { JobFold } from './job-fold.ts';
+import { noFacts, type LogFacts } from './log-facts.ts';
 import { once } from './once.ts';
-
-/** What the logs were like, beyond their jobs. */
-export interface LogFacts {
-  events: number;
-  /** Events that carry a time before the one ahead of them in the same job. */
-  backwards: number;
-  /** Events without their end: a log that was cut, or is being written. */
-  cut: number;
-  /** Events that an earlier log had told already. */
-  repeated: number;
-  firstTime: number | undefined;
-  lastTime: number | undefined;
-}
 
 /** A job and how far which log has told of it. */
 interface Known {
@@ -32,14 +20,7 @@ interface Known {
 
 /** Jobs from the events of any number of logs, given log by log, oldest log first. */
 export class LogFold {
-  readonly facts: LogFacts = {
-    events: 0,
-    backwards: 0,
-    cut: 0,
-    repeated: 0,
-    firstTime: undefined,
-    lastTime: undefined,
-  };
+  readonly facts: LogFacts = { ...noFacts, hasTransfers: false };
   readonly #known = new Map<string, Known>();
   readonly #folds: JobFold[] = [];
   /** How many jobs had a number, where it was more than one. */
@@ -55,6 +36,7 @@ export class LogFold {
     const { facts } = this;
     facts.events += 1;
     if (!event.whole) facts.cut += 1;
+    if (event.kind === 'file-transfer') facts.hasTransfers = true;
     if (event.time !== undefined) {
       facts.firstTime = Math.min(facts.firstTime ?? event.time, event.time);
       facts.lastTime = Math.max(facts.lastTime ?? event.time, event.time);

@@ -44,7 +44,7 @@ test('one attempt is one attempt', () => {
 });
 
 test('a simulation tells what happens next and what happens if the trouble goes on', () => {
-  const held = { outcome: 'failed' as const, hold: { code: 13, subcode: 256 }, endedAt: 60_000 };
+  const held = { outcome: 'failed' as const, answer: 'later' as const, endedAt: 60_000 };
   const outlook = simulate(policy(''), { attempts: [held, held] }, 60_000);
   assert.deepEqual([outlook.failures, outlook.attempts, outlook.waits], [2, 5, [600, 1200, 2400]]);
   assert.deepEqual(outlook.next.do === 'wait' && outlook.next.until, 660_000);

@@ -1,5 +1,6 @@
 import { causeTitle, type Cause } from '../codes/causes.ts';
-import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
+import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
 import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { JobStory } from '../diagnosis/job-story.ts';

@@ -1,7 +1,8 @@
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from '../diagnosis/attempt-diagnosis.ts';
 import { causeTitle, type Cause } from '../codes/causes.ts';
-import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
+import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
 import { adviceOf, explained, holdCount, nothingWrong, reconnects } from './explained.ts';

@@ -1,5 +1,5 @@
 import { attemptDiagnosis } from '../diagnosis/attempt-diagnosis.ts';
-import type { Diagnosis } from '../diagnosis/diagnose.ts';
+import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import type { StoryAttempt } from '../diagnosis/job-story.ts';
 

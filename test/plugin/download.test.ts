@@ -75,7 +75,8 @@ test('a cache that stalls costs its stall and nothing more, and is named among t
   assert.ok(readFileSync(path.join(folder, 'big.bin')).equals(objects.big));
   const data = attributeOf(adOf(ads, big), 'DeveloperData') as Ad;
   assert.equal(attributeOf(data, 'Verified'), 'digest');
-  assert.match(textAt(data, 'TransferError0'), /then nothing for/);
+  // On a busy machine another cache takes over before the stall limit: either way the silent one is named.
+  assert.match(textAt(data, 'TransferError0'), /then nothing for|fell silent/);
 });
 
 test('no token is told as that, with the places looked at and without a secret', async (t) => {

@@ -6,7 +6,6 @@ import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../../
 import { retryReason } from '../tools/release-held.ts';
 import type { Known } from './run-clusters.ts';
 
-
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
 export interface ReleaseRule {
   /** `heldAfter`: seconds since the job was queued. */

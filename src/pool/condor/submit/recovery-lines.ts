@@ -49,7 +49,8 @@ function exitLines(policy: Policy): string[] {
 const inTime = ({ giveUpSeconds }: Policy, begins: string): string =>
   giveUpSeconds === undefined ? '' : ` && (${begins} - QDate) < ${giveUpSeconds}`;
 
-const members = (codes: readonly number[], name = 'ExitCode'): string => `member(${name}, {${codes.join(', ')}})`;
+const members = (codes: readonly number[], name = 'ExitCode'): string =>
+  `member(${name}, {${codes.join(', ')}})`;
 
 /** Holds that another try can heal are released, each time later; all others are kept. */
 function releaseLines(policy: Policy): string[] {
