@@ -1,6 +1,6 @@
 import { answerToKind, type Answer } from '../codes/answers.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
-import type { AttemptState } from '../journal/state.ts';
+import type { AgentState, AttemptState } from '../journal/state.ts';
 import { growthSteps, waitAfter, type Policy } from './policy.ts';
 
 /** How one attempt at a job ended, and when (milliseconds since the epoch). */
@@ -100,6 +100,10 @@ function told({ outcome, fault }: EndedAttempt): string {
   if (fault !== undefined) return `ended with ${fault.kind}: ${fault.message}`;
   return outcome === 'lost' ? 'was lost: its agent went away without a word' : `ended as ${outcome}`;
 }
+
+/** Whether an attempt whose time was up saved something, and went past what it began with: only time was lacking. */
+export const hasMovedOn = (agent: AgentState | undefined): boolean =>
+  agent?.checkpoint !== undefined && (agent.resumed === undefined || agent.resumed.movedOn === true);
 
 /** What became of a job, from its attempts as the journals tell them. */
 export const historyOf = (attempts: readonly AttemptState[]): History => {

@@ -76,7 +76,7 @@ function triesOf({ jobs, rows }: Known): Try[] {
       host: hostOf(attempt.machine),
       // What was saved and then thrown away with its job was lost by what ended the job.
       cause: isRemoved ? (job.cause ?? row.cause) : (row.cause ?? stalled),
-      isGood: row.ending === 'success',
+      isGood: row.good,
       millis: lostMillis(row),
     };
   });
