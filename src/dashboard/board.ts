@@ -1,6 +1,6 @@
 import type { FetchState, RunState } from '../journal/state.ts';
-import { ledger, type Ledger } from '../report/ledger.ts';
 import { showMillis } from '../report/show-millis.ts';
+import { ledgerRowsOf } from './job-row.ts';
 import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-data.ts';
 import { doingOf, problemsOf } from './problems.ts';
 import { wasteOf } from './waste.ts';
@@ -10,7 +10,6 @@ export type Standing = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 /** The run in figures, the four questions first. Pure. */
 export function boardOf(state: RunState, standing: Standing, now: number): Board {
   const wrong = problemsOf(state, now);
-  const time = ledger(state);
   return {
     run: state.run,
     name: state.name,
@@ -24,7 +23,7 @@ export function boardOf(state: RunState, standing: Standing, now: number): Board
     wrong,
     doing: doingOf(state),
     waste: wasteOf(state),
-    sites: sitesOf(time),
+    sites: sitesOf(state),
     caches: cachesOf(state),
     garbled: state.garbled,
     account: state.trouble ?? null,
@@ -93,9 +92,9 @@ function pace(state: RunState, now: number): string {
 const mostRows = 50;
 
 /** How each site did: the site where the pool names one, else the machine. Pure. */
-function sitesOf({ rows }: Ledger): SiteFigures[] {
+function sitesOf({ jobs }: RunState): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();
-  for (const row of rows) {
+  for (const row of jobs.flatMap(ledgerRowsOf)) {
     const site = row.site || row.host || '(not known)';
     const known = sites.get(site) ?? {
       site,
@@ -113,8 +112,8 @@ function sitesOf({ rows }: Ledger): SiteFigures[] {
       success: known.success + (row.outcome === 'success' ? 1 : 0),
       running: known.running + (row.outcome === 'running' ? 1 : 0),
       lost: known.lost + (over ? 1 : 0),
-      training: known.training + row.millis.training,
-      slot: known.slot + row.total - row.millis.queued,
+      training: known.training + (row.millis.training ?? 0),
+      slot: known.slot + Object.values(row.millis).reduce((sum, millis) => sum + millis, 0),
     });
   }
   return [...sites.values()].sort((a, b) => b.attempts - a.attempts).slice(0, mostRows);
