@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
-import { readRecord, type CheckpointRecord } from './record.ts';
+import { isGone } from '../../base/error-reason.ts';
+import { type CheckpointRecord, readRecord } from './record.ts';
 
 /** A kept checkpoint, or a folder that should hold one and does not. */
 export type Generation = { folder: string } & ({ record: CheckpointRecord } | { damage: string });

@@ -1,6 +1,6 @@
 import { mkdir, rename, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';

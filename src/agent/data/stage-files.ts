@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { copyTree } from '../results/copy-tree.ts';

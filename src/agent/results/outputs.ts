@@ -1,12 +1,12 @@
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
-import { liesIn } from './copy-tree.ts';
-import { lastErrorLine } from '../training/last-error-line.ts';
 import type { Scratch } from '../scratch.ts';
+import { lastErrorLine } from '../training/last-error-line.ts';
 import { startShell, stopShell } from '../training/shell.ts';
+import { liesIn } from './copy-tree.ts';
 
 /** What was there before the training, by the file system's own clock: the machine's may differ from it. */
 export interface Before {
