@@ -32,6 +32,7 @@ const pace = { firstWait: 1, mostWait: 1, atOnce: 1, letGo: 0 };
 const records: PoolRecords = {
   traits,
   accountFiles: [account],
+  account: () => Promise.resolve({}),
   source(runFolder) {
     const tail = new JournalTail(path.join(runFolder, account));
     return Promise.resolve({ paths: [tail.path], read: () => tail.read() });
