@@ -146,6 +146,7 @@ export class JobFold {
       gpu: '',
       resources: [],
     };
+    if (this.job.node !== undefined) this.#attempt.id = this.job.id;
     if (this.evidence !== undefined)
       this.#attempt.details = {
         ...{ from: this.now, to: this.now, began: this.evidence },

@@ -54,11 +54,11 @@ export class LogFold {
     this.#log += 1;
   }
 
-  /** `at`: when it was, if that is not as the log's own zone would have it. */
-  add(event: LogEvent, at = event.time): void {
+  /** Whether the event says anything new. `at`: when it was, if that is not as the log's own zone would have it. */
+  add(event: LogEvent, at = event.time): boolean {
     this.#learn(event);
     // An event of a whole cluster is no job's.
-    if (event.proc < 0) return;
+    if (event.proc < 0) return false;
     const known = this.#find(event, at);
     const { fold } = known;
     const time = at ?? fold.now;
@@ -67,12 +67,12 @@ export class LogFold {
     if (isAgain) {
       if (isRepeated(known, bit, time)) {
         this.facts.repeated += 1;
-        return;
+        return false;
       }
       known.log = this.#log;
     }
     // What is left of a cluster that its node no longer uses.
-    if (known.id !== fold.job.id) return;
+    if (known.id !== fold.job.id) return false;
     if (time < fold.now) this.facts.backwards += 1;
     if (time > fold.now) known.latest = 0;
     if (bit > 0 && !hasBit(known.latest, bit)) known.latest += bit;
@@ -80,6 +80,7 @@ export class LogFold {
     if (this.#evidence !== undefined && !noEvidence.has(event.kind))
       fold.quote(quoteEvent(event, this.#evidence));
     applyEvent(fold, event);
+    return true;
   }
 
   /** The jobs as they stand; ends the fold, which lets go of all else it knew. */

@@ -1,4 +1,5 @@
 import type { ProcessIdentity } from '../base/process-identity.ts';
+import type { Cause } from '../codes/causes.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 
 /** What an attempt is doing. `queued` is between attempts, before an agent speaks. */
@@ -23,6 +24,8 @@ export interface FaultRecord {
   message: string;
   fix?: string;
   about?: string;
+  /** What HTCondor's account of it comes from, which says more than the kind; no journal has it. */
+  cause?: Cause;
 }
 
 /** How far the bytes were proven. */
