@@ -87,7 +87,7 @@ const runShapes: Shapes<RunBody> = {
   },
   'job-held': { job: text, fault },
   'job-released': { job: text, why: text },
-  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text) },
+  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text), fault: maybe(fault) },
   'stop-requested': { jobs: (value) => (value === 'all' ? value : texts(value)), why: maybe(text) },
   'run-ended': { succeeded: number, failed: number },
 };

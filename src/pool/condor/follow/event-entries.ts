@@ -1,5 +1,5 @@
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
-import type { AttemptEnd, AttemptHistory, Doing, JobOutcome } from '../../../history/history.ts';
+import type { AttemptEnd, AttemptHistory, Doing } from '../../../history/history.ts';
 import type { Change, JobFold, Said } from '../../../history/job-fold.ts';
 import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
@@ -142,7 +142,7 @@ export class EventEntries {
         this.#emit({ kind: 'job-released', job, why: change.reason });
         return;
       case 'finished':
-        this.#finished(story, change.outcome);
+        this.#finished(story, change, fold.job.cause);
     }
   }
 
@@ -184,10 +184,18 @@ export class EventEntries {
     return queuedAt === undefined ? 0 : (this.#lastTime - queuedAt) / 1000;
   }
 
-  #finished({ job, outcome: last }: Story, how: JobOutcome): void {
-    const outcome = how === 'removed' ? 'stopped' : how === 'success' ? how : last;
-    const results = outcome === 'success' ? { results: resultsFolder('.', job) } : {};
-    this.#emit({ kind: 'job-ended', job, outcome, ...results });
+  #finished(story: Story, { outcome: how, reason }: Finished, cause: FaultRecord['cause']): void {
+    const { job, outcome: last } = story;
+    if (how === 'success') {
+      this.#emit({ kind: 'job-ended', job, outcome: how, results: resultsFolder('.', job) });
+      return;
+    }
+    const outcome = how === 'removed' ? 'stopped' : last === 'success' ? 'failed' : last;
+    const kind = how === 'removed' ? 'interrupted' : 'training-failed';
+    // How an attempt failed is said with its end.
+    const isSaid = outcome === last && how !== 'removed';
+    const fault = { kind, message: reason || 'removed from the queue', ...(cause && { cause }) } as const;
+    this.#emit({ kind: 'job-ended', job, outcome, ...(isSaid ? {} : { fault }) });
   }
 
   #said(story: Story, text: string): void {
@@ -212,6 +220,7 @@ const phases: Partial<Record<Doing, Phase>> = {
   output: 'returning',
 };
 
+type Finished = Extract<Change, { kind: 'finished' }>;
 type Ended = [outcome: Outcome, exit: number | null, fault?: Omit<FaultRecord, 'cause'>];
 
 /** How an attempt ended, in a journal's terms. */
