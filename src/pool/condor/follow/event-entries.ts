@@ -1,3 +1,4 @@
+import { exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
 import type { AttemptEnd, AttemptHistory, Doing } from '../../../history/history.ts';
 import type { Change, JobFold, Said } from '../../../history/job-fold.ts';
@@ -6,13 +7,12 @@ import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
 import { retryReason } from '../tools/release-held.ts';
-import { exitOfHold, holdFault } from './hold-fault.ts';
 import type { Known } from './run-clusters.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
 export interface ReleaseRule {
   /** `heldAfter`: seconds since the job was queued. */
-  willRelease(code: number, subcode: number, failures: number, heldAfter: number): boolean;
+  willRelease(hold: Hold, failures: number, heldAfter: number): boolean;
 }
 
 /** A job of the run, over all the clusters it was submitted in. */
@@ -172,11 +172,12 @@ export class EventEntries {
 
   #held(story: Story, { code = 0, subcode = 0, reason = '' }: Said, cause: FaultRecord['cause']): void {
     const { job } = story;
-    const fault = { ...holdFault(code, subcode, reason), ...(cause === undefined ? {} : { cause }) };
+    const hold = { code, subcode, reason };
+    const fault = { ...faultOfHold(code, subcode, reason), ...(cause === undefined ? {} : { cause }) };
     if (code !== userHold) story.failures += 1;
     this.#emit({ kind: 'job-held', job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (code !== userHold && !this.#rules.willRelease(code, subcode, story.failures, this.#ageOf(story)))
+    if (code !== userHold && !this.#rules.willRelease(hold, story.failures, this.#ageOf(story)))
       this.#emit({ kind: 'job-ended', job, outcome: 'failed' });
   }
 
@@ -238,13 +239,13 @@ function endOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd, 
     case 'silent':
       return ['lost', null, { kind: 'evicted', message: 'the attempt ended without a word in the log' }];
     case 'exception':
-      return ['lost', null, holdFault(0, 0, words)];
+      return ['lost', null, faultOfHold(0, 0, words)];
     case 'vacated': {
       const isHold = code > 0 && code < 1000;
       return [
         isHold ? 'failed' : 'evicted',
-        exitOfHold(code, subcode) ?? null,
-        holdFault(code, subcode, words),
+        exitOfHold(code, subcode, words) ?? null,
+        faultOfHold(code, subcode, words),
       ];
     }
   }
