@@ -137,6 +137,7 @@ export class JobFold {
     this.#closeWait();
     this.#attempt = {
       number: this.job.attempts.length + 1,
+      ...(this.job.node === undefined ? {} : { id: this.job.id }),
       waits: this.#waits,
       spans: [],
       ending: 'running',
@@ -146,7 +147,6 @@ export class JobFold {
       gpu: '',
       resources: [],
     };
-    if (this.job.node !== undefined) this.#attempt.id = this.job.id;
     if (this.evidence !== undefined)
       this.#attempt.details = {
         ...{ from: this.now, to: this.now, began: this.evidence },
