@@ -168,9 +168,12 @@ test('a chunk that is damaged everywhere ends the fetch as corrupt', async (t) =
   damaged[100] = (damaged[100] ?? 0) ^ 1;
   const servers = await serveAll(t, [{ bytes: damaged }, { bytes: damaged }]);
   await assert.rejects(
-    receive(servers, { manifest: manifestOf(bytes, mebibyte) }),
+    receive(servers, { manifest: manifestOf(bytes, mebibyte), policy: { laps: 100 } }),
     (error: Fault) => error.kind === 'data-corrupt',
   );
+  // Each was asked for it twice, and one of them once more.
+  const asked = servers.flatMap(({ seen }) => seen.filter(({ range }) => firstByte(range) === 0));
+  assert.equal(asked.length, 5);
 });
 
 test('a wrong digest at the end is a fault, since the bytes are gone', async (t) => {
