@@ -2,7 +2,7 @@ import { kinds } from '../fault/kinds.ts';
 import { kindOfExit, ownHold } from '../codes/answers.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { evictionDiagnosis } from './evictions.ts';
-import type { Account } from './job-story.ts';
+import type { Account } from './account.ts';
 import { plainHolds } from './plain-holds.ts';
 import { safeLine } from './quote-event.ts';
 import { diskDiagnosis, memoryDiagnosis, sizeDiagnosis, timeDiagnosis } from './resource-diagnosis.ts';

@@ -1,5 +1,5 @@
 import type { Diagnosis } from './diagnosis.ts';
-import type { Account } from './job-story.ts';
+import type { Account } from './account.ts';
 
 type Said = Pick<Account, 'reason' | 'resources'>;
 

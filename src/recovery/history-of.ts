@@ -1,5 +1,9 @@
-import type { AttemptState } from '../journal/state.ts';
+import type { AgentState, AttemptState } from '../journal/state.ts';
 import type { History } from './decide.ts';
+
+/** Whether an attempt whose time was up saved something, and went past what it began with: only time was lacking. */
+export const hasMovedOn = (agent: AgentState | undefined): boolean =>
+  agent?.checkpoint !== undefined && (agent.resumed === undefined || agent.resumed.movedOn === true);
 
 /** What became of a job, from its attempts as the journals tell them. */
 export const historyOf = (attempts: readonly AttemptState[]): History => {
