@@ -1,4 +1,4 @@
-import { guide } from '../src/fault/guide.ts';
+import { guide } from './fault-guide.ts';
 import { kinds, type FaultKind } from '../src/fault/kinds.ts';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';

@@ -2,9 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, type Retry } from '../src/fault/kinds.ts';
+import { defaultPolicy } from '../src/transfer/policy.ts';
 import { faultsPage } from './faults-page.ts';
 
-/** Writes the pages that are made from tables; with `--check` only says whether they are up to date. */
+/** Writes what the pages take from the code; with `--check` only says whether they are up to date. */
 const retryWords: Record<Retry, string> = {
   same: 'yes, also at the same place',
   elsewhere: 'yes, at another place',
@@ -32,15 +33,35 @@ is that something is wrong (\`check\`, \`adopt\`, \`rehearse\`) say so with \`"o
 ${rows.join('\n')}
 `;
 
-const pages = { 'exit-codes.md': exitCodesPage, 'faults.md': faultsPage() };
+const docs = path.join(path.dirname(import.meta.dirname), 'docs');
+const tidy = (page: string) => format(page, { parser: 'markdown', proseWrap: 'preserve' });
+const pages = new Map([
+  ['exit-codes.md', await tidy(exitCodesPage)],
+  ['faults.md', await tidy(faultsPage())],
+]);
+
+/** Figures in pages that are written by hand: the text before each, and what it must be. */
+const figures = {
+  'plugin.md': { 'after which a server is left; default: ': defaultPolicy.stallSeconds },
+  'objects.md': { 'after which a server is left; default: ': defaultPolicy.stallSeconds },
+};
+for (const [name, byText] of Object.entries(figures)) {
+  let page = readFileSync(path.join(docs, name), 'utf8');
+  for (const [before, figure] of Object.entries(byText)) {
+    const at = page.indexOf(before) + before.length;
+    if (at < before.length) throw new Error(`docs/${name} does not say "${before}"`);
+    page = page.slice(0, at) + page.slice(at).replace(/^[\d.]+/, String(figure));
+  }
+  pages.set(name, page);
+}
+
 const isCheck = process.argv.includes('--check');
 
-for (const [name, markdown] of Object.entries(pages)) {
-  const file = path.join(path.dirname(import.meta.dirname), 'docs', name);
-  const text = await format(markdown, { parser: 'markdown', proseWrap: 'preserve' });
+for (const [name, text] of pages) {
+  const file = path.join(docs, name);
   if (!isCheck) writeFileSync(file, text);
   else if (readFileSync(file, 'utf8') !== text) {
-    console.error(`docs/${name} is not what the table of faults says; run \`npm run docs\``);
+    console.error(`docs/${name} is not what the code says; run \`npm run docs\``);
     process.exitCode = 1;
   }
 }

@@ -11,7 +11,7 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
-import { fastClock } from '../../test/transfer/fast-clock.ts';
+import { fastClock } from '../../test/fast-clock.ts';
 import { makeCertificateAuthority } from '../mini/federation/x509.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
@@ -21,6 +21,7 @@ import type { Policy } from './policy.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
+const clock = fastClock(10);
 const hurried: Partial<Policy> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, laps: 2 };
 
 function manifestOf(bytes: Buffer, chunkBytes: number): Manifest {
@@ -51,7 +52,7 @@ async function receive(
     },
     {
       locator: locatorOf(servers),
-      clock: fastClock,
+      clock,
       onEvent: (event) => event.kind === 'setback' && setbacks.push(event),
       ...options,
       policy: { ...hurried, ...options.policy },
@@ -107,7 +108,7 @@ test('a slow writer is not mistaken for a stalled server', async (t) => {
   const { hash, setbacks } = await receive(servers, { policy: { stallSeconds: 2 } }, async () => {
     if (waited) return;
     waited = true;
-    await fastClock.sleep(5_000);
+    await clock.sleep(5_000);
   });
   assert.equal(hash, sha256(bytes));
   assert.deepEqual(setbacks, []);

@@ -1,6 +1,5 @@
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '../src/base/clock.ts';
 
-const speed = 10;
 const tickMs = 4;
 
 interface Sleeper {
@@ -9,15 +8,22 @@ interface Sleeper {
 }
 
 /**
- * A clock on which a second takes a tenth of one, and which counts turns of the event loop rather than the wall's
- * time: while a busy machine does not let this process run, no time passes. Servers and client share the process, so
- * a time limit strikes only where they really have nothing to send.
+ * A clock that runs this many times faster than the wall's, and counts turns of the event loop rather than the
+ * wall's time: while a busy machine does not let this process run, no time passes. Servers and client share the
+ * process, so a time limit strikes only where they really have nothing to send.
  */
+export const fastClock = (speed: number): Clock => new FastClock(speed);
+
 class FastClock implements Clock {
+  readonly #speed: number;
   readonly #epoch = Date.UTC(2026, 0, 1);
   #time = 0;
   #sleepers: Sleeper[] = [];
   #isTicking = false;
+
+  constructor(speed: number) {
+    this.#speed = speed;
+  }
 
   now(): number {
     return this.#epoch + this.#time;
@@ -50,7 +56,7 @@ class FastClock implements Clock {
     this.#isTicking = true;
     setTimeout(() => {
       this.#isTicking = false;
-      this.#time += tickMs * speed;
+      this.#time += tickMs * this.#speed;
       const due = this.#sleepers.filter(({ until }) => until <= this.#time);
       this.#sleepers = this.#sleepers.filter(({ until }) => until > this.#time);
       for (const { wake } of due) wake();
@@ -58,5 +64,3 @@ class FastClock implements Clock {
     }, tickMs);
   }
 }
-
-export const fastClock: Clock = new FastClock();

@@ -1,4 +1,5 @@
-import type { FaultKind } from './kinds.ts';
+import type { FaultKind } from '../src/fault/kinds.ts';
+import { defaultPolicy, stallSeconds } from '../src/transfer/policy.ts';
 
 /** What people want to know of a kind of fault besides what it is. */
 export interface KindGuide {
@@ -8,7 +9,9 @@ export interface KindGuide {
   fix: string;
 }
 
-/** For the page of faults; apart from the kinds, so that the agent need not carry it. */
+const [alone, beside] = [false, true].map((isBeside) => stallSeconds(defaultPolicy, isBeside));
+
+/** What the page of faults says beside the table of kinds. */
 export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   'jobs-failed': {
     found:
@@ -71,8 +74,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
     fix: 'never replace an object under its name, because caches keep the old one: `updraft stage` puts a hash into the name',
   },
   'transfer-stalled': {
-    found:
-      'when a server sends nothing for 20 seconds (5 while another delivers), or far too little; others are asked at once',
+    found: `when a server sends nothing for ${alone} seconds (${beside} while another delivers), or far too little; others are asked at once`,
     fix: 'nothing, if it passes. If it does not, `updraft report` shows which sites and caches stall',
   },
   'transfer-failed': {
