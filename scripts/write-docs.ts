@@ -3,6 +3,7 @@ import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, type Retry } from '../src/fault/kinds.ts';
 import { defaultPolicy } from '../src/transfer/policy.ts';
+import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 
 /** Writes what the pages take from the code; with `--check` only says whether they are up to date. */
@@ -34,33 +35,36 @@ ${rows.join('\n')}
 `;
 
 const docs = path.join(path.dirname(import.meta.dirname), 'docs');
+const read = (name: string): string => readFileSync(path.join(docs, name), 'utf8');
 const tidy = (page: string) => format(page, { parser: 'markdown', proseWrap: 'preserve' });
-const pages = new Map([
-  ['exit-codes.md', await tidy(exitCodesPage)],
-  ['faults.md', await tidy(faultsPage())],
-]);
 
-/** Figures in pages that are written by hand: the text before each, and what it must be. */
-const figures = {
-  'plugin.md': { 'after which a server is left; default: ': defaultPolicy.stallSeconds },
-  'objects.md': { 'after which a server is left; default: ': defaultPolicy.stallSeconds },
-};
-for (const [name, byText] of Object.entries(figures)) {
-  let page = readFileSync(path.join(docs, name), 'utf8');
-  for (const [before, figure] of Object.entries(byText)) {
-    const at = page.indexOf(before) + before.length;
-    if (at < before.length) throw new Error(`docs/${name} does not say "${before}"`);
-    page = page.slice(0, at) + page.slice(at).replace(/^[\d.]+/, String(figure));
-  }
-  pages.set(name, page);
+/** A page of which only what stands between the marks is made. */
+const withTable = (name: string, table: string): string =>
+  read(name).replace(
+    /(<!-- prettier-ignore-start -->\n).*(<!-- prettier-ignore-end -->)/s,
+    (_, begin: string, end: string) => `${begin}\n${table}\n${end}`,
+  );
+
+/** A page of which only the figure after these words is made. */
+function withFigure(name: string, words: string, figure: number): string {
+  const [before, after] = read(name).split(words, 2);
+  if (before === undefined || after === undefined) throw new Error(`docs/${name} does not say "${words}"`);
+  return before + words + after.replace(/^[\d.]+/, String(figure));
 }
 
+const left = 'after which a server is left; default: ';
+const pages = {
+  'exit-codes.md': await tidy(exitCodesPage),
+  'faults.md': await tidy(faultsPage()),
+  'recovery.md': await tidy(withTable('recovery.md', codesTable())),
+  'plugin.md': withFigure('plugin.md', left, defaultPolicy.stallSeconds),
+  'objects.md': withFigure('objects.md', left, defaultPolicy.stallSeconds),
+};
 const isCheck = process.argv.includes('--check');
 
-for (const [name, text] of pages) {
-  const file = path.join(docs, name);
-  if (!isCheck) writeFileSync(file, text);
-  else if (readFileSync(file, 'utf8') !== text) {
+for (const [name, text] of Object.entries(pages)) {
+  if (!isCheck) writeFileSync(path.join(docs, name), text);
+  else if (read(name) !== text) {
     console.error(`docs/${name} is not what the code says; run \`npm run docs\``);
     process.exitCode = 1;
   }

@@ -8,8 +8,7 @@ import { isAgentEntry } from '../journal/codec.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
 import { readJournal } from '../journal/read-journal.ts';
 import type { AgentState } from '../journal/state.ts';
-import { decide, type EndedAttempt } from '../recovery/decide.ts';
-import { hasMovedOn } from '../recovery/history-of.ts';
+import { decide, hasMovedOn, type EndedAttempt } from '../recovery/decide.ts';
 import type { Policy } from '../recovery/policy.ts';
 
 /** An attempt that has ended on a node of a cluster, and what is known there of its job. */
@@ -41,8 +40,6 @@ export interface NextAttempt {
 
 /** A training that is killed while its job goes on was killed by the kernel, for want of memory. */
 const killed = 128 + 9;
-/** HTCondor's codes for that: the policy answers by them. */
-const outOfMemory = { code: 34, subcode: 102 };
 const megabyte = 2 ** 20;
 
 /** Decides, by the policy that every pool goes by, on the next attempt of a job whose attempt did not succeed. */
@@ -62,7 +59,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const last: EndedAttempt = {
     outcome: 'failed',
     fault: kind && { kind, message: kinds[kind].what },
-    hold: more === undefined ? undefined : outOfMemory,
+    answer: more === undefined ? undefined : 'more-memory',
     endedAt: now,
     movedOn,
   };

@@ -8,7 +8,7 @@ import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
 import { readJournal } from '../journal/read-journal.ts';
 import type { AgentState } from '../journal/state.ts';
-import { hasMovedOn } from '../recovery/history-of.ts';
+import { hasMovedOn } from '../recovery/decide.ts';
 import type { Exit } from './local/agent-process.ts';
 
 /** How an attempt ended, as far as anybody can tell. */

@@ -1,12 +1,11 @@
 import { formatDuration } from '../job/units.ts';
 import { answerToKind, kindOfExit, ownHold } from '../codes/answers.ts';
-import { willRelease } from '../recovery/answer-by-policy.ts';
-import type { EndedAttempt } from '../recovery/decide.ts';
+import { endOfHold, willRelease } from '../recovery/releases.ts';
 import type { AttemptHistory, Hold, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
 import { detailsOf } from './past-attempts.ts';
 import type { Policy } from '../recovery/policy.ts';
-import { simulate, type Outlook } from '../recovery/simulate.ts';
+import { simulate, type EndedAttempt, type Outlook } from '../recovery/decide.ts';
 
 /** The rules of a run that the access point follows for its jobs. */
 export interface RunRules {
@@ -22,17 +21,18 @@ const userHold = 1;
 export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | undefined): string[] {
   if (rules === undefined) return doneByOthers(job, hold);
   const { policy, file } = rules;
-  const { code = 0, subcode = 0 } = hold;
+  const { code = 0, subcode = 0, reason } = hold;
   if (code === userHold)
     return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
   const outlook = simulate(policy, historyOf(job), job.to);
   const rule = `periodic_release in ${file}`;
+  const held = { code, subcode, reason };
   if (outlook.next.do !== 'end') return releaseWords(outlook, rule);
-  if (willRelease(policy, code, subcode, 0) && outlook.failures >= policy.attempts)
+  if (willRelease(policy, held, 0) && outlook.failures >= policy.attempts)
     return [
       `Nothing more: ${outlook.failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
     ];
-  if (willRelease(policy, code, subcode, outlook.failures))
+  if (willRelease(policy, held, outlook.failures))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
     `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (${rule}).`,
@@ -70,15 +70,15 @@ const clock = (time: number): string => `${new Date(time).toISOString().slice(11
 
 /** The failures of a job as its log tells them: attempts that ended by themselves and were put back, and holds. */
 function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
-  const failed = (hold?: EndedAttempt['hold']): EndedAttempt => ({
+  const failed = (how: Partial<EndedAttempt> = {}): EndedAttempt => ({
     outcome: 'failed',
     endedAt: job.to,
-    hold,
+    ...how,
   });
   const exits = job.attempts.filter(exitedByItself).map(() => failed());
   const holds = detailsOf(job)
     .holds.filter(({ code }) => code !== userHold)
-    .map(({ code = 0, subcode = 0 }) => failed({ code, subcode }));
+    .map(({ code = 0, subcode = 0, reason }) => failed(endOfHold({ code, subcode, reason })));
   return { queuedAt: job.from, attempts: [...exits, ...holds] };
 }
 

@@ -102,8 +102,11 @@ test('a process that fails before anything else is an attempt each time', () => 
       '0  -  Run Bytes Sent By Job',
     );
   const { standing, cause, because } = only(submit + [1, 2, 3].map(exception).join(''));
-  assert.deepEqual([standing, cause], ['looping', 'unknown']);
-  assert.match(because.join(' '), /Failed to create a user nobody.*3 times in a row.*node9/);
+  assert.deepEqual([standing, cause], ['looping', 'machine-broken']);
+  assert.match(
+    because.join(' '),
+    /The machine is broken.*Failed to create a user nobody.*3 times in a row.*node9/,
+  );
 });
 
 test('the evidence names the byte where the event begins', () => {
