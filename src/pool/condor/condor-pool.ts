@@ -16,6 +16,7 @@ import { examineSeconds } from '../scheduler-tools.ts';
 import { accountFiles, condorFiles, roundFiles } from './condor-files.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { jobIds } from './follow/job-ids.ts';
+import { condorAccount } from './follow/run-account.ts';
 import { tailJob } from './follow/tail-job.ts';
 import { assertAllowed } from './submit/assert-allowed.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
@@ -41,6 +42,7 @@ const records: PoolRecords = {
     if (!(await isThere(path.join(runFolder, condorFiles.submit)))) return undefined;
     return eventLogSource(runFolder, await readPlan(runFolder));
   },
+  account: condorAccount,
 };
 
 export const condorKind: PoolKind = { ...records, open: condorPool };
