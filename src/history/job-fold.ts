@@ -137,6 +137,7 @@ export class JobFold {
     this.#closeWait();
     this.#attempt = {
       number: this.job.attempts.length + 1,
+      ...(this.job.node === undefined ? {} : { id: this.job.id }),
       waits: this.#waits,
       spans: [],
       ending: 'running',

@@ -33,6 +33,8 @@ export class LogFold {
   readonly #known = new Map<string, Known>();
   /** The jobs that are nodes of a DAG, by node and process. */
   readonly #nodes = new Map<string, JobFold>();
+  /** The cluster that a node goes on as when the one before it, which is still on a slot, has ended. */
+  readonly #next = new Map<JobFold, string>();
   readonly #folds: JobFold[] = [];
   /** How many jobs had a number, where it was more than one. */
   readonly #uses = new Map<string, number>();
@@ -54,11 +56,11 @@ export class LogFold {
     this.#log += 1;
   }
 
-  /** `at`: when it was, if that is not as the log's own zone would have it. */
-  add(event: LogEvent, at = event.time): void {
+  /** Whether the event says anything new. `at`: when it was, if that is not as the log's own zone would have it. */
+  add(event: LogEvent, at = event.time): boolean {
     this.#learn(event);
     // An event of a whole cluster is no job's.
-    if (event.proc < 0) return;
+    if (event.proc < 0) return false;
     const known = this.#find(event, at);
     const { fold } = known;
     const time = at ?? fold.now;
@@ -67,12 +69,16 @@ export class LogFold {
     if (isAgain) {
       if (isRepeated(known, bit, time)) {
         this.facts.repeated += 1;
-        return;
+        return false;
       }
       known.log = this.#log;
     }
-    // What is left of a cluster that its node no longer uses.
-    if (known.id !== fold.job.id) return;
+    if (known.id !== fold.job.id) {
+      // What is left of a cluster that its node no longer uses.
+      if (event.kind === 'submit' || this.#next.get(fold) !== known.id) return false;
+      fold.advance(time);
+      this.#resubmit(fold, known.id);
+    }
     if (time < fold.now) this.facts.backwards += 1;
     if (time > fold.now) known.latest = 0;
     if (bit > 0 && !hasBit(known.latest, bit)) known.latest += bit;
@@ -80,10 +86,12 @@ export class LogFold {
     if (this.#evidence !== undefined && !noEvidence.has(event.kind))
       fold.quote(quoteEvent(event, this.#evidence));
     applyEvent(fold, event);
+    return true;
   }
 
   /** The jobs as they stand; ends the fold, which lets go of all else it knew. */
   finish(): JobHistory[] {
+    for (const [fold, id] of this.#next) if (fold.attempt === undefined) this.#resubmit(fold, id);
     this.#known.clear();
     this.#nodes.clear();
     this.#uses.clear();
@@ -130,14 +138,21 @@ export class LogFold {
     return known;
   }
 
+  #resubmit(fold: JobFold, id: string): void {
+    this.#next.delete(fold);
+    fold.resubmit(id);
+  }
+
   /** A node of a DAG is one job, whatever clusters it is submitted as; after a good end its name is another's. */
   #foldOf(id: string, event: LogEvent, at: number | undefined): JobFold {
     const node = event.kind === 'submit' ? event.details.dagNode : undefined;
     const key = `${event.proc} ${node ?? ''}`;
     const before = node === undefined ? undefined : this.#nodes.get(key);
     if (before !== undefined && before.ended !== 'success') {
-      before.advance(at ?? before.now);
-      before.resubmit(id);
+      if (before.attempt === undefined) {
+        before.advance(at ?? before.now);
+        this.#resubmit(before, id);
+      } else this.#next.set(before, id);
       return before;
     }
     const fold = new JobFold(id, at ?? 0, this.#context);

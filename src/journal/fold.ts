@@ -118,13 +118,15 @@ export class RunFold {
         this.#endAttempt(entry);
         return;
       case 'job-ended': {
-        const { job, outcome, results, t } = entry;
+        const { job, outcome, results, fault, t } = entry;
         this.#changeJob(job, (old) => ({
-          ...old,
+          // Who is removed is held no more.
+          ...(outcome === 'stopped' ? without(old, ['held']) : old),
           status: 'ended',
           outcome,
           endedAt: t,
           ...(results === undefined ? {} : { results }),
+          ...(fault === undefined ? {} : { fault }),
         }));
         return;
       }
@@ -225,13 +227,13 @@ const untold = (job: JobState): JobState =>
 
 /** A job that waits anew. */
 const again = (job: JobState): JobState => ({
-  ...without(job, ['outcome', 'endedAt', 'results', 'held', 'isKeptBack']),
+  ...without(job, ['outcome', 'endedAt', 'results', 'fault', 'held', 'isKeptBack']),
   status: 'waiting',
 });
 
 function without(
   job: JobState,
-  names: readonly ('outcome' | 'endedAt' | 'results' | 'held' | 'isKeptBack')[],
+  names: readonly ('outcome' | 'endedAt' | 'results' | 'fault' | 'held' | 'isKeptBack')[],
 ): JobState {
   const next = { ...job };
   for (const name of names) Reflect.deleteProperty(next, name);

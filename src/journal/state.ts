@@ -48,6 +48,8 @@ export interface JobState {
   endedAt?: string;
   /** Why the scheduler keeps the job back, while it does. */
   held?: FaultRecord;
+  /** Why it ended, where none of its attempts says it. */
+  fault?: FaultRecord;
   stopRequested: boolean;
   /** Whether it waits for the jobs that went ahead of it as canaries. */
   isKeptBack?: true;

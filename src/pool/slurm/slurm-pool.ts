@@ -41,6 +41,8 @@ const records: PoolRecords = {
     if (!(await isThere(path.join(runFolder, slurmFiles.script)))) return undefined;
     return taskSource(runFolder, await readPlan(runFolder));
   },
+  account: () => Promise.resolve({}),
+  jobJournal: (job) => taskJournal('', job),
 };
 
 export const slurmKind: PoolKind = { ...records, open: slurmPool };

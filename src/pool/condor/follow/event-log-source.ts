@@ -133,5 +133,5 @@ function adoptedEntry(entry: Entry): Entry {
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
   const message = `the program ended with exit code ${entry.exit}`;
   const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
-  return { ...entry, fault: { kind: 'training-failed', message, fix } };
+  return { ...entry, fault: { kind: 'training-failed', cause: 'exit-code', message, fix } };
 }

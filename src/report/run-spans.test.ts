@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentState, AttemptState } from '../../journal/state.ts';
-import { amountsOf, countJob } from '../account.ts';
-import { runSpans } from './run-spans.ts';
+import type { AgentState, AttemptState } from '../journal/state.ts';
+import { amountsOf, countJob } from './account.ts';
+import { runSpans } from '../history/run-spans.ts';
 
 const start = Date.parse('2026-01-01T00:00:00.000Z');
 const at = (seconds: number): string => new Date(start + seconds * 1000).toISOString();

@@ -1,11 +1,17 @@
-import type { FaultRecord, Outcome } from '../../journal/entry.ts';
-import type { AttemptState, JobState, RunState } from '../../journal/state.ts';
-import type { Cause } from '../../codes/causes.ts';
-import { removalCause } from '../../diagnosis/cause-of.ts';
-import { cacheShares } from './cache-shares.ts';
-import type { Ending, JobOutcome, AttemptHistory, JobHistory } from '../../history/history.ts';
-import { usedMemory, type RunContext } from './run-resources.ts';
+import type { Cause } from '../codes/causes.ts';
+import { removalCause } from '../diagnosis/cause-of.ts';
+import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
+import type { AttemptHistory, CacheShare, Ending, JobHistory, JobOutcome, UsedResource } from './history.ts';
 import { runSpans } from './run-spans.ts';
+
+/** What is known of a run beside its journals. */
+export interface RunContext {
+  /** Memory that its jobs ask for. */
+  askedMemoryBytes?: number | undefined;
+  /** Its jobs as HTCondor's log tells them, where that is its pool. */
+  logged?: readonly JobHistory[] | undefined;
+}
 
 /**
  * A run's own jobs in the form of logged ones, so that both are accounted for and shown alike. How long each phase took
@@ -27,7 +33,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   // One that was never tried only waited.
   const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
   const outcome = outcomeOf(job);
-  const fault = job.held ?? job.attempts.at(-1)?.fault;
+  const fault = job.fault ?? job.held ?? job.attempts.at(-1)?.fault;
   return {
     id: job.id,
     from,
@@ -69,6 +75,7 @@ const endings: Record<Outcome, Ending> = {
 const endingOf = ({ outcome }: JobState): Ending => (outcome === undefined ? 'failed' : endings[outcome]);
 
 function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
+  if (fault?.cause !== undefined) return fault.cause;
   if (fault?.kind === 'interrupted' || (fault === undefined && ending === 'removed'))
     return whoStopped(fault?.message ?? '');
   if (fault !== undefined) return fault.kind;
@@ -110,4 +117,33 @@ function runAttempt(
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
   };
+}
+
+/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch tells. */
+const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
+
+function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {
+  const isOne = server !== '' && !server.includes(',');
+  const given = done ? (servers ?? []) : isOne ? [{ server, bytes }] : [];
+  const shares = new Map<string, CacheShare>(
+    given.map((one) => [
+      one.server,
+      { name: one.server, bytes: one.bytes, seconds: done ? seconds : 0, setbacks: 0 },
+    ]),
+  );
+  for (const { server: name } of setbacks) {
+    const share = shares.get(name) ?? { name, bytes: 0, seconds: 0, setbacks: 0 };
+    shares.set(name, { ...share, setbacks: share.setbacks + 1 });
+  }
+  return [...shares.values()];
+}
+
+const megabyte = 1e6;
+
+/** The memory an attempt was seen to use, beside what it asked for. */
+function usedMemory(agent: AgentState | undefined, { askedMemoryBytes }: RunContext): UsedResource[] {
+  const used = agent?.peakMemoryBytes;
+  if (used === undefined || askedMemoryBytes === undefined) return [];
+  const inMegabytes = (bytes: number) => Math.ceil(bytes / megabyte);
+  return [{ name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(askedMemoryBytes) }];
 }

@@ -1,6 +1,6 @@
-import type { Phase } from '../../journal/entry.ts';
-import type { AgentState, AttemptState } from '../../journal/state.ts';
-import type { Doing, AttemptHistory, Span } from '../../history/history.ts';
+import type { Phase } from '../journal/entry.ts';
+import type { AgentState, AttemptState } from '../journal/state.ts';
+import type { Doing, AttemptHistory, Span } from './history.ts';
 
 /** The phases in the order in which they are drawn. */
 const order: [Phase | 'stalled' | 'unknown', Doing][] = [

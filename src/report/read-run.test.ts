@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Entry, Outcome, RunBody } from '../../journal/entry.ts';
-import { fold } from '../../journal/fold.ts';
-import type { FaultKind } from '../../fault/kinds.ts';
+import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import type { FaultKind } from '../fault/kinds.ts';
 import { readRun } from './read-run.ts';
 
 /** A run whose jobs each took so many seconds, from the first start of all. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AgentBody, Entry, RunBody } from '../../journal/entry.ts';
-import { fold } from '../../journal/fold.ts';
-import type { RunState } from '../../journal/state.ts';
+import type { AgentBody, Entry, RunBody } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import type { RunState } from '../journal/state.ts';
 import { readRun } from './read-run.ts';
 
 const fault = { kind: 'transfer-stalled', message: 'sent nothing for 20 s' } as const;

@@ -1,11 +1,12 @@
-import type { RunState } from '../../journal/state.ts';
-import { noFacts } from '../../history/log-facts.ts';
-import { columns, inSeconds, sumOver, type Amounts } from '../columns.ts';
-import { ledgerOf, type AttemptRow, type Ledger } from '../ledger.ts';
-import { logReport, type LogReport } from '../log-report.ts';
-import type { ReadLogs } from '../read-logs.ts';
-import { runJobs } from './run-jobs.ts';
-import { runResources, type RunContext } from './run-resources.ts';
+import type { RunState } from '../journal/state.ts';
+import { noFacts } from '../history/log-facts.ts';
+import { columns, inSeconds, sumOver, type Amounts } from './columns.ts';
+import { ledgerOf, type AttemptRow, type Ledger } from './ledger.ts';
+import { logReport, type LogReport } from './log-report.ts';
+import type { ReadLogs } from './read-logs.ts';
+import type { JobHistory } from '../history/history.ts';
+import { runJobs, type RunContext } from '../history/run-jobs.ts';
+import { resourceReports, type ResourceReport } from './resource-reports.ts';
 
 /** A run by its own state, accounted for as a log would be. */
 export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
@@ -27,6 +28,13 @@ export function readRun(folder: string, state: RunState, context: RunContext = {
     ledger,
     report: logReport(jobs, ledger, { logs: [folder], notes: notesOn(state), resources }),
   };
+}
+
+/** What HTCondor measured counts before what the agents saw: it saw all of the job, all of the time. */
+function runResources(jobs: readonly JobHistory[], { logged = [] }: RunContext): ResourceReport[] {
+  const measured = resourceReports(logged);
+  const names = new Set(measured.map(({ name }) => name));
+  return [...measured, ...resourceReports(jobs).filter(({ name }) => !names.has(name))];
 }
 
 function notesOn({ trouble, garbled }: RunState): string[] {
