@@ -1,4 +1,4 @@
-import { guide } from '../fault/guide.ts';
+import { fixes } from '../fault/fixes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 
 /** Whether the same thing tried again will end the same way. */
@@ -258,7 +258,7 @@ function ownInfo(kind: FaultKind): CauseInfo {
   const { what, retry } = kinds[kind];
   return {
     title: `${what.charAt(0).toLowerCase()}${what.slice(1).replace(/\.$/, '')}`,
-    advice: sentence(guide[kind].fix ?? ''),
+    advice: sentence(fixes[kind] ?? ''),
     change: ownChanges[kind] ?? (retry === 'never' ? 'you' : 'retry'),
   };
 }
