@@ -20,9 +20,8 @@ import { Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import { freeBytes } from '../../unpack/disk-fault.ts';
-import type { Attempt } from '../attempt.ts';
+import type { Attempt, World } from '../attempt.ts';
 import { fetchBytes, isProven } from '../data/stage-data.ts';
-import type { World } from '../world.ts';
 
 /**
  * Brings up the software that the order names as an archive of pixi-pack, before any data moves, or activates the

@@ -6,7 +6,7 @@ import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
 import { agentExecutable } from '../packed-agent.ts';
