@@ -64,7 +64,7 @@ function npmPack(arch: Arch, into: string): Buffer {
       'self-test-failed',
       `npm could not fetch ${wanted}: ${done.error?.message ?? lastLine(done.stderr)}`,
       {
-        fix: `the agent's runtime is fetched once; make sure that \`npm view ${wanted} version\` answers, then build again`,
+        fix: `Bun is fetched once; make sure that \`npm view ${wanted} version\` answers, then try again`,
       },
     );
   return readFileSync(path.join(into, done.stdout.trim().split('\n').at(-1) ?? ''));

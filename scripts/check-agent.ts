@@ -1,25 +1,44 @@
-import { readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import path from 'node:path';
 import { bundleAgent } from './agent-bundle.ts';
 
-/** Guards what the worker has to carry: the agent's bundle holds its own rooms and no npm package. */
-const root = path.dirname(import.meta.dirname);
-const rooms = JSON.parse(readFileSync(path.join(root, 'rooms.json'), 'utf8')) as { agent: string[] };
-const allowed = new Set(['agent', ...rooms.agent]);
+/**
+ * Guards what a worker has to carry. The lists are written out on purpose: an arrow that is added to rooms.json does
+ * not widen what the agent may hold. Raise the budget only with a reason in the commit.
+ */
+const allowedRooms = new Set([
+  'agent',
+  'base',
+  'environment',
+  'fault',
+  'federation',
+  'job',
+  'journal',
+  'recovery',
+  'transfer',
+  'unpack',
+]);
+const allowedPackages = new Set(['xz-decompress']);
+const budgetBytes = 480_000;
 
 const isAllowed = (input: string): boolean => {
-  const [top, room = ''] = input.split('/');
-  return input === 'package.json' || (top === 'src' && allowed.has(room));
+  const [top, name = ''] = input.split('/');
+  if (top === 'node_modules') return allowedPackages.has(name);
+  return input === 'package.json' || (top === 'src' && allowedRooms.has(name));
 };
 
 const { code, inputs, imports } = await bundleAgent();
-const strangers = [
+const bytes = Buffer.byteLength(code);
+const problems = [
   ...inputs.filter((input) => !isAllowed(input)).map((input) => `${input} must not be in the agent's bundle`),
   ...imports
     .filter((name) => !isBuiltin(name))
     .map((name) => `the agent's bundle needs ${name} when it runs`),
+  ...(bytes > budgetBytes
+    ? [
+        `the agent's bundle has ${bytes.toLocaleString('en-US')} bytes, more than ${budgetBytes.toLocaleString('en-US')}`,
+      ]
+    : []),
 ];
-for (const stranger of strangers) console.error(stranger);
-console.log(`agent bundle: ${inputs.length} files, ${(Buffer.byteLength(code) / 1000).toFixed(0)} kB`);
-process.exitCode = strangers.length === 0 ? 0 : 1;
+for (const problem of problems) console.error(problem);
+console.log(`agent bundle: ${inputs.length} files, ${(bytes / 1000).toFixed(0)} kB`);
+process.exitCode = problems.length === 0 ? 0 : 1;

@@ -6,6 +6,7 @@ import { rootFolder } from '../src/mini/pool/root-folder.ts';
 import { findProgram } from '../test/servers/debian-packages.ts';
 import { buildAgent } from './build-agent.ts';
 import type { StepResult } from './gate.ts';
+import { cachedPage } from './page-bundle.ts';
 
 /** Programs that tests use, and the Debian packages they come from. */
 const programs: [program: string, packages: string[]][] = [
@@ -20,6 +21,7 @@ export async function setUp(say: (line: string) => void): Promise<StepResult[]> 
   const results: StepResult[] = [];
   for (const arch of ['x64', 'arm64'] as const)
     results.push(await step(`agent for linux-${arch}`, () => buildAgent(arch)));
+  results.push(await step("the dashboard's page", cachedPage));
   const uid = process.getuid?.() ?? 0;
   const signal = new AbortController().signal;
   const lasting = (line: string, transient = false): void => {

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ledgerOf } from '../../src/report/log/event-ledger.ts';
-import { logReport, type LogReport } from '../../src/report/log/log-report.ts';
+import { ledgerOf } from '../../src/report/event-ledger.ts';
+import { logReport, type LogReport } from '../../src/report/log-report.ts';
 import { noFacts } from '../../src/history/log-facts.ts';
 import type { JobHistory } from '../../src/history/history.ts';
 import type { Setting } from './replay.ts';

@@ -1,4 +1,4 @@
-import { lossColumns, columnWords } from '../../src/report/log/columns.ts';
+import { lossColumns, columnWords } from '../../src/report/columns.ts';
 import { markdownTable } from '../markdown-table.ts';
 import type { Account } from './account.ts';
 

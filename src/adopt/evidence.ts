@@ -1,6 +1,6 @@
-import type { Found } from './finding.ts';
+import type { Found } from '../base/finding.ts';
 import type { PoolLimits } from './pool-limits.ts';
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
 
 /** What stands at a path of the access point. */

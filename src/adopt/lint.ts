@@ -1,5 +1,5 @@
 import type { Evidence } from './evidence.ts';
-import { findAll, type Finding, type Rule } from './finding.ts';
+import { findAll, type Finding, ordered, type Rule } from '../base/finding.ts';
 import { containerRules } from './rules/container.ts';
 import { nameRules } from './rules/names.ts';
 import { recoveryRules } from './rules/recovery.ts';
@@ -22,7 +22,7 @@ const submitRules: readonly Rule<Evidence>[] = [
 ];
 
 /** Every rule, for documentation. */
-export const allRules: readonly Pick<Rule<never>, 'id' | 'severity' | 'about'>[] = [
+export const allRules: readonly Pick<Rule<never>, 'name' | 'level' | 'about'>[] = [
   ...submitRules,
   ...wrapperRules,
 ];
@@ -30,16 +30,20 @@ export const allRules: readonly Pick<Rule<never>, 'id' | 'severity' | 'about'>[]
 /** All that is wrong or risky in a job's shell script; nothing for a text that is no shell script. */
 export function lintWrapper(file: string, text: string): Finding[] {
   const wrapper = readWrapper(file, text);
-  return wrapper === undefined ? [] : findAll(wrapperRules, wrapper);
+  return wrapper === undefined ? [] : inOrder(findAll(wrapperRules, wrapper));
 }
 
 /** All that is wrong or risky in a submit description and its script, the worst first. */
 export function lintSubmission(evidence: Evidence): Finding[] {
   const { wrapper } = evidence;
-  const findings = [
-    ...findAll(submitRules, evidence),
+  return ordered([
+    ...inOrder(findAll(submitRules, evidence)),
     ...(wrapper === undefined ? [] : lintWrapper(wrapper.file, wrapper.text)),
-  ];
-  const rank = { error: 0, warning: 1, note: 2 };
-  return findings.sort((a, b) => rank[a.severity] - rank[b.severity]);
+  ]);
 }
+
+/** The worst first, then as the file has them. */
+const inOrder = (findings: Finding[]): Finding[] =>
+  ordered(
+    findings.sort((a, b) => (a.file ?? '').localeCompare(b.file ?? '') || (a.line ?? 0) - (b.line ?? 0)),
+  );

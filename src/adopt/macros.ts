@@ -1,4 +1,4 @@
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 
 export interface Macro {
   /** As written. */

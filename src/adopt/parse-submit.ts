@@ -1,7 +1,7 @@
 import { BadCondition, evaluateCondition } from './conditions.ts';
 import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
 import { type LogicalLine, logicalLines } from './logical-lines.ts';
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 import { queueArguments } from './queue-statement.ts';
 import { readQueue } from './read-queue.ts';
 import type { Submission } from './submission.ts';

@@ -1,6 +1,6 @@
 import { CircularMacro, expandMacros } from './expand-macros.ts';
 import type { LogicalLine } from './logical-lines.ts';
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 import { BadQueue, itemsOf, parseQueue, type ItemSource, type QueueStatement } from './queue-statement.ts';
 import { resolveJobs } from './resolve-jobs.ts';
 import type { SubmitReader } from './submit-reader.ts';

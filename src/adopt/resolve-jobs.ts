@@ -1,5 +1,5 @@
 import { CircularMacro, expandMacros } from './expand-macros.ts';
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 import type { QueueStatement, Slice } from './queue-statement.ts';
 import type { SubmittedJob } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';

@@ -1,4 +1,4 @@
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 
 /** One `name = value` that HTCondor would read: not in a branch that is skipped. */
 export interface Assignment {

@@ -2,7 +2,7 @@ import type { Env } from '../base/env.ts';
 import type { ConditionWorld } from './conditions.ts';
 import { expandMacros, macroReferences } from './expand-macros.ts';
 import { Macros, type Scope } from './macros.ts';
-import type { Place } from './place.ts';
+import type { Place } from '../base/finding.ts';
 import { canonicalCommand } from './submit-commands.ts';
 import type { ReadingProblem, Submission } from './submission.ts';
 

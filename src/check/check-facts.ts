@@ -1,5 +1,5 @@
 import type { Facts } from './facts.ts';
-import { findAll, ordered, type Finding, type Level, type Rule } from './finding.ts';
+import { findAll, ordered, type Finding, type Level, type Rule } from '../base/finding.ts';
 import { cudaRules } from './rules/cuda.ts';
 import { diskRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';

@@ -1,8 +1,8 @@
-import type { Place } from '../adopt/place.ts';
+import type { Place } from '../base/finding.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Code } from './code/code.ts';
 import type { Uses } from './code/uses.ts';
-import type { PoolCustoms } from './pool-customs.ts';
+import type { PlanLimits } from './plan-limits.ts';
 
 /** Where a key of the job file was written. */
 export type Where = (...key: string[]) => Place;
@@ -12,7 +12,7 @@ export interface PlanFacts {
   plan: Plan;
   where: Where;
   /** Undefined on pools that have none. */
-  customs: PoolCustoms | undefined;
+  limits: PlanLimits | undefined;
   /** The image, where it is a file or folder of this machine that is sent with every job; a folder counts no bytes. */
   image?: { path: string; isThere: boolean; bytes: number } | undefined;
   /** Of an image that every job fetches by its URL. */

@@ -7,7 +7,7 @@ import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { fold } from '../journal/fold.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
-import { lossColumns, sumOver } from '../report/log/columns.ts';
+import { lossColumns, sumOver } from '../report/columns.ts';
 import { readRun } from '../report/log/read-run.ts';
 import { boardOf } from './board.ts';
 

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { phases } from './job-row.ts';
 import type { Opening } from './page-data.ts';
-import { pageScript, pageStyle } from './page-script.ts';
+
+const folder = path.join(import.meta.dirname, 'page');
 
 /** A page and the policy it is to be served with. */
 export interface Page {
@@ -9,9 +12,11 @@ export interface Page {
   policy: string;
 }
 
+export type PageMaker = (opening: Omit<Opening, 'phases'>) => Page;
+
 /** Makes pages: one file each, with style, script and first figures in it, so that nothing is asked for later. */
-export function pageMaker(): (opening: Omit<Opening, 'phases'>) => Page {
-  const [style, script] = [pageStyle(), pageScript()];
+export async function pageMaker(): Promise<PageMaker> {
+  const [style, script] = [readFileSync(path.join(folder, 'page.css'), 'utf8'), await pageScript()];
   const policy = [
     "default-src 'none'",
     `style-src ${hashOf(style)}`,
@@ -41,6 +46,14 @@ export function pageMaker(): (opening: Omit<Opening, 'phases'>) => Page {
 `;
     return { html, policy: `${policy}; frame-ancestors 'none'` };
   };
+}
+
+/** The page's modules as one script: built with the package, bundled on first use in a checkout. */
+async function pageScript(): Promise<string> {
+  const built = path.join(folder, 'page.js');
+  if (existsSync(built)) return readFileSync(built, 'utf8');
+  const { cachedPage } = await import('../../scripts/page-bundle.ts');
+  return await cachedPage();
 }
 
 /** A page of a few words, for those who are not let in. */

@@ -8,7 +8,7 @@ import type { JobState } from '../journal/state.ts';
 import { EventStream } from './event-stream.ts';
 import { isOwnPage } from './gatekeeper.ts';
 import { jobDetail } from './job-detail.ts';
-import { plainPage, type pageMaker } from './page.ts';
+import { plainPage, type PageMaker } from './page.ts';
 import type { RunHub } from './run-hub.ts';
 
 /** Pages that follow a run at once: more than this is a mistake, or not meant well. */
@@ -20,7 +20,7 @@ const mostBody = 1 << 20;
 
 export interface Site {
   hubs: readonly RunHub[];
-  makePage: ReturnType<typeof pageMaker>;
+  makePage: PageMaker;
   streams: Set<EventStream>;
   clock: Clock;
   version: string;

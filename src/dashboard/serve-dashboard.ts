@@ -31,7 +31,7 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
   const { clock, version, port = 0 } = options;
   const done = new AbortController();
   const hubs = options.runs.map((run) => new RunHub(run, options.tell, clock));
-  const site: Site = { hubs, makePage: pageMaker(), streams: new Set(), clock, version };
+  const site: Site = { hubs, makePage: await pageMaker(), streams: new Set(), clock, version };
   const server = createServer();
   const address = await listen(server, port);
   const keeper = new Gatekeeper(address.port);

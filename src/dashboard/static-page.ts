@@ -21,7 +21,8 @@ export async function staticPage(
   const details: Record<string, JobDetail> = {};
   for (const job of state.jobs.toSorted(byNeed).slice(0, mostDetails))
     details[job.id] = await jobDetail(source, job, now, curvePoints);
-  const { html } = pageMaker()({
+  const makePage = await pageMaker();
+  const { html } = makePage({
     mode: 'static',
     base: '',
     runs: [],

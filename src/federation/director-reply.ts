@@ -3,8 +3,9 @@ import type { FaultKind } from '../fault/kinds.ts';
 import { retryAfterMs, type Try } from './back-off.ts';
 import { parseDirectorAnswer, type DirectorAnswer } from './director-answer.ts';
 import { unescapePath } from './escape-path.ts';
-import { NoAnswer } from './no-answer.ts';
-import type { ControlAnswer } from './request.ts';
+import { errorText } from '../http/error-text.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import type { ControlAnswer } from '../http/request.ts';
 
 /** What a director is asked. */
 export interface Question {
@@ -128,10 +129,6 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
   }
 }
 
-/** What the reply says in words, short and printable. */
 function words(reply: ControlAnswer): string {
-  const [, msg] = /"msg"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(reply.body) ?? [];
-  const text = (msg ?? reply.body).replace(/[^\x20-\x7e]+/g, ' ').trim();
-  if (text === '') return 'no explanation';
-  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+  return errorText(reply.body) || 'no explanation';
 }

@@ -5,7 +5,8 @@ import { webServer } from '../../test/federation/web-server.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { createDirector } from './director.ts';
-import { createRequest, createWire } from './request.ts';
+import { ConnectionPool } from '../http/connections.ts';
+import { createRequest } from '../http/request.ts';
 
 interface Reply {
   status: number;
@@ -25,7 +26,7 @@ async function director(t: TestContext, script: Script) {
     },
     { plain: true },
   );
-  const request = createRequest(createWire(clock, undefined));
+  const request = createRequest(new ConnectionPool({ clock, ca: undefined }));
   const asked = createDirector({ request, clock, headers: { 'User-Agent': 'updraft/0' } });
   const ask = (
     path: string,

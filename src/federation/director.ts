@@ -5,9 +5,9 @@ import { withBackOff } from './back-off.ts';
 import { answerFor, type DirectorAnswer } from './director-answer.ts';
 import { readDirectorReply, type Question } from './director-reply.ts';
 import { unescapePath } from './escape-path.ts';
-import { NoAnswer } from './no-answer.ts';
+import { NoAnswer } from '../http/no-answer.ts';
 import { isUnder } from './path-prefix.ts';
-import type { ControlAnswer, Request } from './request.ts';
+import type { ControlAnswer, Request } from '../http/request.ts';
 import { SharedWork } from './shared-work.ts';
 
 export interface Director {

@@ -5,8 +5,9 @@ import { testAuthority, webServer } from '../../test/federation/web-server.ts';
 import { Fault } from '../fault/fault.ts';
 import { createDiscovery } from './discovery.ts';
 import { plainHttpRule } from './plain-http.ts';
-import { createRequest, createWire } from './request.ts';
-import { readTrust } from './trust.ts';
+import { ConnectionPool } from '../http/connections.ts';
+import { createRequest } from '../http/request.ts';
+import { readTrust } from '../http/trust.ts';
 
 type Reply = { status?: number; body?: unknown; headers?: Record<string, string> } | 'reset';
 
@@ -24,7 +25,9 @@ async function host(t: TestContext, replies: Reply[], env: Record<string, string
     },
     { plain },
   );
-  const request = createRequest(createWire(clock, readTrust({ SSL_CERT_FILE: testAuthority })));
+  const request = createRequest(
+    new ConnectionPool({ clock: clock, ca: readTrust({ SSL_CERT_FILE: testAuthority }) }),
+  );
   const discovery = createDiscovery({
     request,
     clock,
@@ -64,7 +67,7 @@ test('a host where nobody listens is asked again only as long as somebody waits 
     [undefined, 4],
   ] as const) {
     const clock = jumpingClock();
-    const request = createRequest(createWire(clock, undefined));
+    const request = createRequest(new ConnectionPool({ clock, ca: undefined }));
     const discovery = createDiscovery({
       request,
       clock,

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
-import { NoAnswer } from './no-answer.ts';
+import { NoAnswer } from '../http/no-answer.ts';
 import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
-import type { ControlAnswer, Request } from './request.ts';
+import type { ControlAnswer, Request } from '../http/request.ts';
 import { SharedWork } from './shared-work.ts';
 
 /** What a federation is made of, as far as a client cares. */

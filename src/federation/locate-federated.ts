@@ -6,10 +6,10 @@ import type { Discovery } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
 import type { JobIdentity } from './job-identity.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
-import { NoAnswer } from './no-answer.ts';
+import { NoAnswer } from '../http/no-answer.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
-import type { Request } from './request.ts';
+import type { Request } from '../http/request.ts';
 import { howToGet, type TokenChoice, type Tokens } from './token.ts';
 import type { TokenUse } from './token-claims.ts';
 
@@ -163,7 +163,7 @@ function tokenUse(answer: DirectorAnswer, path: string, verb: 'GET' | 'PUT'): To
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
   const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
   if (verb === 'PUT') return headers;
-  return { ...headers, 'X-Pelican-Timeout': patienceHeader, 'X-Transfer-Status': 'true', TE: 'trailers' };
+  return { ...headers, 'X-Pelican-Timeout': patienceHeader };
 }
 
 function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): boolean {

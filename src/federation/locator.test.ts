@@ -101,8 +101,6 @@ test('data requests say who asks, and carry no token to a public namespace', asy
     'User-Agent': 'updraft/1.2.3 project/My_Project',
     'X-Pelican-JobId': 'ap.example#12.3#1700000000',
     'X-Pelican-Timeout': '9.5s',
-    'X-Transfer-Status': 'true',
-    TE: 'trailers',
   });
 });
 

@@ -8,10 +8,11 @@ import { locateFederated, tokenChoice, type FederationParts } from './locate-fed
 import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
 import { isTrustworthy, plainHttpRule } from './plain-http.ts';
-import { createRequest, createWire, type Wire } from './request.ts';
+import { ConnectionPool } from '../http/connections.ts';
+import { createRequest } from '../http/request.ts';
 import { createTokens } from './token.ts';
 import type { TokenUse } from './token-claims.ts';
-import { readTrust } from './trust.ts';
+import { readTrust } from '../http/trust.ts';
 
 interface LocatorOptions {
   env: Env;
@@ -25,7 +26,7 @@ interface LocatorOptions {
 
 /** A locator that also lends its connections, for the small requests about objects. */
 export interface FederationLocator extends Locator, Discovery {
-  readonly wire: Wire;
+  readonly wire: ConnectionPool;
 }
 
 /** Finds objects by `osdf:`, `stash:`, `pelican:`, `https:`, `http:` and `file:` URLs. */
@@ -38,7 +39,7 @@ export function createLocator({
   refusedMs,
 }: LocatorOptions): FederationLocator {
   const ca = readTrust(env);
-  const wire = createWire(clock, ca);
+  const wire = new ConnectionPool({ clock, ca });
   const request = createRequest(wire);
   const plainHttp = plainHttpRule(env);
   const identity = readJobIdentity(env, cwd, version);

@@ -2,8 +2,8 @@ import { Fault } from '../fault/fault.ts';
 import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import type { FederationLocator } from './locator.ts';
-import { NoAnswer } from './no-answer.ts';
-import { createRequest, type ControlAnswer, type ControlRequest } from './request.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import { createRequest, type ControlAnswer, type ControlRequest } from '../http/request.ts';
 import { mayPass, statusFault } from './status-fault.ts';
 
 /** How the small requests about objects are made. */
@@ -17,8 +17,6 @@ interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal
   headers?: Record<string, string>;
 }
 
-/** These make a server hide the length, to tell at the end whether all went well. */
-const forData = new Set(['X-Transfer-Status', 'TE']);
 const redirects = 5;
 const patienceMs = 15_000;
 /** Nobody listens there: that seldom passes while somebody waits for an answer. */
@@ -31,15 +29,13 @@ export async function requestObject(
   options: ObjectOptions,
 ): Promise<ControlAnswer> {
   const { server, url = server.url, headers = {}, ...rest } = request;
-  const ours = Object.entries(await located.headers({ ...server, url })).filter(
-    ([name]) => !forData.has(name),
-  );
+  const ours = await located.headers({ ...server, url });
   const send = createRequest(options.federation.wire);
   return await send({
     redirects,
     ...rest,
     url,
-    headers: { ...Object.fromEntries(ours), ...headers },
+    headers: { ...ours, ...headers },
     signal: options.signal,
   });
 }

@@ -3,9 +3,8 @@ import { Fault } from '../fault/fault.ts';
 import { withBackOff, type Try } from './back-off.ts';
 import type { Digests } from './digest-header.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { NoAnswer } from './no-answer.ts';
+import { NoAnswer } from '../http/no-answer.ts';
 import { refused, requestObject, silent, type ObjectOptions } from './object-request.ts';
-import { headersAcross, redirectTarget } from './request.ts';
 import { sendFile, type SentFile } from './send-file.ts';
 import { askDigests } from './stat-object.ts';
 
@@ -31,7 +30,6 @@ interface Upload {
 }
 
 const patienceMs = 5 * 60_000;
-const redirects = 3;
 
 /** Uploads a file as one object: streamed, tried again when the way breaks, then compared with the origin's copy. */
 export async function putObject(file: string, url: string, options: PutOptions): Promise<Put> {
@@ -90,19 +88,12 @@ async function tryPut(upload: Upload, server: ObjectServer, isGuarded: boolean):
   }
 }
 
-/** One PUT, and the same again where the origin points elsewhere. */
 async function send(upload: Upload, server: ObjectServer, isGuarded: boolean): Promise<SentFile> {
   const { size, located, options } = upload;
   const guard = isGuarded ? { 'If-None-Match': '*' } : {};
-  let headers: Record<string, string> = { ...(await located.headers(server)), ...guard };
-  let url = `${server.url}${server.url.includes('?') ? '&' : '?'}oss.asize=${size}`;
-  for (let left = redirects; ; left--) {
-    const sent = await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
-    const target = left > 0 ? redirectTarget(sent.answer) : undefined;
-    if (target === undefined) return sent;
-    headers = headersAcross(url, target, headers);
-    url = target;
-  }
+  const headers = { ...(await located.headers(server)), ...guard };
+  const url = `${server.url}${server.url.includes('?') ? '&' : '?'}oss.asize=${size}`;
+  return await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
 }
 
 /** Compares the origin's copy with what was sent. An origin that tells nothing proves nothing, and that is said. */

@@ -7,8 +7,8 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { Fault } from '../fault/fault.ts';
-import { NoAnswer } from './no-answer.ts';
-import { createWire } from './request.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import { ConnectionPool } from '../http/connections.ts';
 import { sendFile } from './send-file.ts';
 
 const size = 64 << 20;
@@ -26,7 +26,7 @@ async function uploadTo(t: TestContext, listener: http.RequestListener, held: nu
   const file = path.join(folder, 'file');
   await writeFile(file, '');
   await truncate(file, size);
-  const wire = createWire(jumpingClock(held), undefined);
+  const wire = new ConnectionPool({ clock: jumpingClock(held), ca: undefined });
   return {
     wire,
     file,

@@ -4,10 +4,10 @@ import { Fault } from '../fault/fault.ts';
 import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
 import { isFinalMissing, type ServerAnswer } from './final-missing.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { NoAnswer } from './no-answer.ts';
+import { NoAnswer } from '../http/no-answer.ts';
 import { noAnswerFault, requestObject, type ObjectOptions } from './object-request.ts';
 import { propfind } from './propfind.ts';
-import type { ControlAnswer } from './request.ts';
+import type { ControlAnswer } from '../http/request.ts';
 import { statusFault } from './status-fault.ts';
 
 /** What can be known of an object without reading it. */

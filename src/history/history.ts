@@ -60,6 +60,8 @@ export interface AttemptHistory {
   gpu: string;
   /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
   receivedBytes?: number;
+  /** Bytes HTCondor itself brought back from the job. */
+  sentBytes?: number;
   /** Which cache gave how much, in fetches of how long; only a run's own journal tells. */
   caches?: CacheShare[];
   resources: readonly UsedResource[];

@@ -1,3 +1,4 @@
+import { poolTraits } from './pool-traits.ts';
 import type { DataMethod, DataSource, PoolName } from './spec.ts';
 
 /** Decides how a data source reaches the job, and says why. */
@@ -6,7 +7,8 @@ export function chooseMethod(
   pool: PoolName,
 ): { method: Exclude<DataMethod, 'auto'>; why: string } {
   const { method, unpack } = source;
-  if (method === 'osdf' && pool !== 'condor')
+  const { hasPlugins, sharesFolder, runsHere } = poolTraits[pool];
+  if (method === 'osdf' && !hasPlugins)
     return {
       method: 'stream',
       why: `only HTCondor has transfer plugins; on the pool "${pool}" the agent fetches it in the job`,
@@ -16,12 +18,12 @@ export function chooseMethod(
     return {
       method: 'native',
       why:
-        pool === 'slurm'
+        sharesFolder && !runsHere
           ? 'it is a file that the nodes see too: the agent reads it where it is'
           : 'it is a file of this machine, sent from here',
     };
   if (/^https?:/i.test(source.url))
-    return pool === 'condor'
+    return hasPlugins
       ? {
           method: 'stream',
           why: "the agent fetches it in the job: it resumes and verifies, which HTCondor's own plugin does not",

@@ -1,4 +1,5 @@
 import type { EnvironmentSize } from '../environment/size-environment.ts';
+import { poolTraits } from './pool-traits.ts';
 import type { DataSource, Spec } from './spec.ts';
 import { formatSize } from './units.ts';
 
@@ -39,8 +40,8 @@ export function estimateDisk(
 export function imageRoom({ environment, run }: Spec, bytesHere = 0): Parameters<typeof estimateDisk>[3] {
   const isFetched = environment.image?.includes('://') === true;
   const bytes = isFetched ? unknownImage : bytesHere;
-  // HTCondor counts an image as the job's; elsewhere it is kept once, for all jobs.
-  if (run.pool !== 'condor' || bytes === 0) return undefined;
+  // Where it is kept once, for all jobs, it takes no room of a job.
+  if (poolTraits[run.pool].needsImageHere || bytes === 0) return undefined;
   return { peakDisk: bytes, keptDisk: bytes, why: isFetched ? 'its image, assumed' : 'its image' };
 }
 

@@ -1,12 +1,27 @@
+import { Fault } from '../fault/fault.ts';
 import type { PoolName } from '../job/spec.ts';
-import { condorPool, type CondorStart } from './condor/condor-pool.ts';
-import type { Kill } from './local/leftovers.ts';
-import { localPool } from './local/local-pool.ts';
-import type { Pool } from './pool.ts';
-import { slurmPool } from './slurm/slurm-pool.ts';
+import { condorKind } from './condor/condor-pool.ts';
+import { localKind } from './local/local-pool.ts';
+import type { Pool, PoolKind, PoolStart } from './pool.ts';
+import { slurmKind } from './slurm/slurm-pool.ts';
 
-/** The pool of that name. */
-export function openPool(name: PoolName, start: CondorStart & { kill: Kill }): Pool {
-  if (name === 'local') return localPool(start);
-  return name === 'condor' ? condorPool(start) : slurmPool(start);
+/** Every pool there is: a name without one does not compile. */
+export const poolKinds: Record<PoolName, PoolKind> = {
+  local: localKind,
+  condor: condorKind,
+  slurm: slurmKind,
+};
+
+/** The kind of pool of that name; undefined for one of another version of Updraft. */
+export const poolKind = (name: string): PoolKind | undefined =>
+  Object.hasOwn(poolKinds, name) ? poolKinds[name as PoolName] : undefined;
+
+/** The pool of that name, as a plan or a run's journal has it. */
+export function openPool(name: string, start: PoolStart): Pool {
+  const kind = poolKind(name);
+  if (kind !== undefined) return kind.open(start);
+  throw new Fault('pool-unreachable', `this version of Updraft knows no pool "${name}"`, {
+    fix: `use the version that made the run, or one of these pools: ${Object.keys(poolKinds).join(', ')}`,
+    about: name,
+  });
 }

@@ -1,8 +1,14 @@
-import type { PoolCustoms } from '../check/pool-customs.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
+import type { SlotFacts, Where } from '../check/facts.ts';
+import type { PlanLimits } from '../check/plan-limits.ts';
 import type { LivePage } from '../job/live-page.ts';
 import type { Plan } from '../job/plan.ts';
+import type { PoolTraits } from '../job/pool-traits.ts';
 import type { Resources } from '../job/spec.ts';
+import type { EntrySource } from '../journal/entry-source.ts';
 import type { Policy } from '../recovery/policy.ts';
+import type { SupervisorState } from './supervisor-state.ts';
 
 /** What a pool makes of a plan, to be shown before anything happens. */
 export interface Rendering {
@@ -25,12 +31,42 @@ export interface Round {
 /** What a retry asks for instead of what the plan says. */
 export type ResourceChange = Partial<Pick<Resources, 'memoryBytes' | 'timeSeconds'> & { diskBytes: number }>;
 
+/** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
+export type Kill = (pid: number, signal: NodeJS.Signals) => void;
+
+/** What a pool needs of the process that opens it. */
+export interface PoolStart {
+  /** How this program is started: executable and leading arguments. */
+  self: readonly string[];
+  env: Env;
+  clock: Clock;
+  pid: number;
+  kill: Kill;
+}
+
+/** What is known of a pool's runs from their folders alone: no scheduler is asked, nothing is started. */
+export interface PoolRecords {
+  readonly traits: PoolTraits;
+  /** Beside plans and journals, what has to be read of a run to know how it stands; as `find -path` takes it. */
+  readonly accountFiles: readonly string[];
+  /** The scheduler's log of a run, by its path in the run's folder, where it is one that `report` reads. */
+  readonly eventLog?: string;
+  /** Who brings a run to its end: of pools that supervise. */
+  supervisor?(runFolder: string): Promise<SupervisorState>;
+  /** What the scheduler's or the jobs' own files add to the run's journal; undefined where that has everything. */
+  source(runFolder: string): Promise<EntrySource | undefined>;
+}
+
 /** Where attempts run. First it renders, then it acts. */
-export interface Pool {
-  /** Its limits and customs for a plan, where it has any; asks nobody outside this machine. */
-  customs(plan: Plan): Promise<PoolCustoms | undefined>;
+export interface Pool extends PoolRecords {
+  /** Its limits for a plan, where it has any; asks nobody outside this machine. */
+  limits(plan: Plan): Promise<PlanLimits | undefined>;
   /** What it does about failures of a plan's jobs; asks nobody outside this machine. */
   policy(plan: Plan): Promise<Policy>;
+  /** What it is and whether it answers, in a sentence for `doctor`; throws a Fault where jobs cannot be run. */
+  examine(cwd: string): Promise<string>;
+  /** Which of its machines could run the plan's jobs; undefined where there is only this one. */
+  slots(plan: Plan, where: Where): Promise<SlotFacts | undefined>;
   /** Throws a Fault with figures when a job could never run there. `run` is the run's name; all its jobs unless a round is named. */
   render(plan: Plan, run: string, round?: Round): Promise<Rendering>;
   /** Sees to it that the run in the folder is brought to its end; harmless when that is under way already. */
@@ -48,6 +84,13 @@ export interface Pool {
   ): Promise<LivePage | undefined>;
   /** Takes a job's slot away, as its owner might. */
   evict(runFolder: string, job: string): Promise<void>;
-  /** Writes down what only the scheduler knows of the run, now and then; nothing where the run's folder tells all. */
-  look(runFolder: string): Promise<void>;
+  /** Writes into the run's folder what only the scheduler knows; left out where the folder has everything anyway. */
+  refresh?(runFolder: string): Promise<void>;
+  /** Opens a shell on one of its machines, as a job of the plan would get it; left out where there are no such jobs. */
+  shell?(plan: Plan, say: (line: string) => void): Promise<void>;
+}
+
+/** A kind of pool: how its runs are read, and how it is opened. */
+export interface PoolKind extends PoolRecords {
+  open(start: PoolStart): Pool;
 }

@@ -9,6 +9,9 @@ const run = promisify(execFile);
 /** A scheduler with a hundred thousand jobs answers within this; one that does not is down or drowning. */
 const patienceSeconds = 60;
 
+/** The same for `doctor`, which asks everybody at once: a host that is silent must not hold up its page. */
+export const examineSeconds = '15';
+
 /** What is particular to one scheduler's commands. */
 export interface SchedulerWords {
   /** The command that shows its queue. */

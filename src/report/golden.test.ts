@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../journal/load-run.ts';
 import { runReport } from './log/read-run.ts';
-import { runText } from './log/run-text.ts';
+import { runText } from './run-text.ts';
 
 const cases = path.join(import.meta.dirname, '../../test/journals');
 

@@ -8,7 +8,7 @@ import type { Fault } from '../fault/fault.ts';
 import { loadPlan } from '../job/load-plan.ts';
 import { loadRun } from '../journal/load-run.ts';
 import { createRun } from './create-run.ts';
-import { readPlan } from './read-plan.ts';
+import { readPlan } from '../pool/read-plan.ts';
 
 async function project(t: TestContext): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'create-run-'));

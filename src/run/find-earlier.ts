@@ -3,7 +3,7 @@ import path from 'node:path';
 import { isGone } from '../base/is-gone.ts';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
-import { readPlan } from './read-plan.ts';
+import { readPlan } from '../pool/read-plan.ts';
 import { readRunState } from './run-states.ts';
 
 /** A run that was made under the same name before. */

@@ -1,15 +1,12 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
 import type { EntrySource } from '../journal/entry-source.ts';
 import { loadRun } from '../journal/load-run.ts';
+import { readJournal } from '../journal/read-journal.ts';
 import type { RunState } from '../journal/state.ts';
-import { condorFiles } from '../pool/condor/condor-files.ts';
-import { eventLogSource } from '../pool/condor/follow/event-log-source.ts';
-import { slurmFiles } from '../pool/slurm/slurm-files.ts';
-import { taskSource } from '../pool/slurm/task-source.ts';
-import { readPlan } from './read-plan.ts';
+import { poolKind } from '../pool/open-pool.ts';
 
 /** The state of a run, whatever its pool, from its folder alone. */
 export async function readRunState(runFolder: string): Promise<RunState> {
@@ -24,13 +21,9 @@ export async function* followRunStates(
   yield* followRun(runFolder, { ...options, source: await poolSource(runFolder) });
 }
 
-/** What the run's pool tells of it beside its journals. */
+/** What the run's pool has to say of it beside its journals. */
 async function poolSource(runFolder: string): Promise<EntrySource | undefined> {
-  const isThere = (name: string): Promise<boolean> =>
-    stat(path.join(runFolder, name)).then(
-      () => true,
-      () => false,
-    );
-  if (await isThere(condorFiles.submit)) return eventLogSource(runFolder, await readPlan(runFolder));
-  return (await isThere(slurmFiles.script)) ? taskSource(runFolder, await readPlan(runFolder)) : undefined;
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const created = entries.find((entry) => entry.kind === 'run-created');
+  return await poolKind(created?.pool ?? '')?.source(runFolder);
 }

@@ -6,7 +6,7 @@ import type { Plan, PlannedFile } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
 import type { RunState } from '../journal/state.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
-import { roundPlan } from '../pool/round-plan.ts';
+import { roundPlan } from '../pool/read-plan.ts';
 import { copyFiles, writeRendered } from './place-files.ts';
 
 export interface RoundStart {

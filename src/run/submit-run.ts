@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { firstFew } from '../base/first-few.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
-import { climb } from './climb.ts';
+import { climb } from './keep-going.ts';
 import { createRun, newRunName, whileCreating } from './create-run.ts';
 import { findEarlier, type Earlier, type EarlierRun } from './find-earlier.ts';
 import { whatChanged } from './what-changed.ts';

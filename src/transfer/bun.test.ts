@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import os from 'node:os';
+import path from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { bunFor, type Arch } from '../../scripts/bun.ts';
 
-const suites = ['fetch-to-file.test.ts', 'fetch-to-stream.test.ts'].map(
-  (name) => `${import.meta.dirname}/${name}`,
-);
+const suites = [
+  'transfer/fetch-to-file.test.ts',
+  'transfer/fetch-to-stream.test.ts',
+  'http/request.test.ts',
+  'http/redirects.test.ts',
+  'federation/put-object.test.ts',
+  'federation/send-file.test.ts',
+].map((name) => path.join(import.meta.dirname, '..', name));
 
 test('the same promises hold under Bun, which the agent runs on', { timeout: 300_000 }, async (t) => {
   const bun = await bunFor(os.arch() as Arch).catch((error: unknown) => {

@@ -18,7 +18,7 @@ import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import type { FetchEvent } from './fetch.ts';
 import { fetchToFile, type FetchToFileOptions } from './fetch-to-file.ts';
-import { KeptConnections } from './http/kept-connections.ts';
+import { KeptConnections } from '../http/connections.ts';
 import { PartFile } from './sinks/part-file.ts';
 import type { Policy } from './policy.ts';
 
@@ -408,7 +408,7 @@ test('a dead server is passed over, and when all are dead the fault says so', as
   await fails(
     none.fetch({ locator: locatorOf([dead]) }),
     'servers-unreachable',
-    /127\.0\.0\.1:9: connection refused/,
+    /127\.0\.0\.1:9 refuses connections/,
   );
 });
 

@@ -86,7 +86,7 @@ class FileFetch {
       },
       onFound: (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
-        this.#digest = askObject(source, pool, clock, policy.digestSeconds * 1000, signal).then((facts) => {
+        this.#digest = askObject(source, pool, policy.digestSeconds * 1000, signal).then((facts) => {
           if (facts?.digest !== undefined) this.#sink.hashBy(facts.digest.algorithm);
           return facts?.digest;
         });

@@ -56,7 +56,7 @@ class StreamFetch {
       earlier: undefined,
       onFound: async (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
-        this.#facts = askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
         await this.#chooseDigest();
       },
     });

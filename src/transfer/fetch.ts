@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
-import type { KeptConnections } from './http/kept-connections.ts';
+import type { KeptConnections } from '../http/connections.ts';
 import type { Manifest } from './proof/manifest.ts';
 import type { Policy } from './policy.ts';
 

@@ -3,7 +3,7 @@ import { withoutSecrets } from '../base/without-secrets.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
-import type { KeptConnections } from './http/kept-connections.ts';
+import type { KeptConnections } from '../http/connections.ts';
 import type { Manifest } from './proof/manifest.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 

@@ -7,7 +7,7 @@ import type { EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
 import { PullStage } from './pull-stage.ts';
 import { TarReader } from './tar-reader.ts';
-import { Unxz } from './unxz.ts';
+import { UnxzStage } from './unxz.ts';
 import { ZipReader } from './zip-reader.ts';
 import { ZstdFrames } from './zstd-frames.ts';
 
@@ -30,7 +30,7 @@ export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, 
     case 'tar.zst':
       return { input: new UnzstdStage(archive, tar, limits), ended };
     case 'tar.xz':
-      return { input: new PullStage(archive, () => new Unxz(archive, tar, limits).parse(), tar), ended };
+      return { input: new UnxzStage(archive, tar, limits), ended };
     case 'zip': {
       const zip = new ZipReader(archive, sink, limits);
       return { input: new PullStage(archive, (queue) => zip.parse(queue)), ended: () => zip.ended };

@@ -103,7 +103,10 @@ class ArchiveUnpacker implements Unpacker {
     return new NestedSink(
       this.#name,
       this.#writer,
-      (kind, name, sink) => openReader(kind, name, sink, limits).input,
+      (kind, name, sink) => {
+        if (kind === 'tar.xz' && this.#opened?.kind === kind) throw xzInXz(name);
+        return openReader(kind, name, sink, limits).input;
+      },
       (part) => this.#partIsWhole(part),
     );
   }
@@ -129,6 +132,18 @@ class ArchiveUnpacker implements Unpacker {
   #fail(error: unknown): Fault {
     return (this.#failure ??= asFault(error));
   }
+}
+
+/** The decoder reads one archive at a time: the inner one would wait for the outer one for ever. */
+function xzInXz(name: string): Fault {
+  return new Fault(
+    'archive-kind',
+    `${name}: is itself in a tar.xz, and only one of the two can be unpacked`,
+    {
+      about: name,
+      fix: 'Pack the outer archive as plain .tar: the inner ones are compressed already.',
+    },
+  );
 }
 
 /** Hands everything on, and tells of every file that is whole. */

@@ -3,7 +3,7 @@ import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import type { Usage } from '../../src/adopt/evidence.ts';
-import type { Finding } from '../../src/adopt/finding.ts';
+import type { Finding } from '../../src/base/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
 import { limitsOf } from '../../src/cli/adopt/survey-file.ts';
@@ -44,9 +44,7 @@ for (const name of names)
     });
     const findings = lintSubmission(evidence);
     found.set(name, findings);
-    const shown = findings
-      .map(({ rule, severity, file, line }) => `${severity} ${rule} ${file}:${line}`)
-      .sort();
+    const shown = findings.map(({ rule, level, file, line }) => `${level} ${rule} ${file}:${line}`).sort();
     assert.deepEqual(shown, await readJson(path.join(here, name, 'expected.json')));
     for (const { message, fix } of findings) {
       assert.ok(message.length > 20 && fix.length > 3, `${message} | ${fix}`);
@@ -55,9 +53,9 @@ for (const name of names)
   });
 
 test('every rule is hit by some case and left alone by another', () => {
-  for (const { id } of allRules) {
-    const hits = names.filter((name) => found.get(name)?.some(({ rule }) => rule === id));
-    assert.ok(hits.length > 0, `no case hits the rule ${id}`);
-    assert.ok(hits.length < names.length, `every case hits the rule ${id}`);
+  for (const { name: rule } of allRules) {
+    const hits = names.filter((name) => found.get(name)?.some((finding) => finding.rule === rule));
+    assert.ok(hits.length > 0, `no case hits the rule ${rule}`);
+    assert.ok(hits.length < names.length, `every case hits the rule ${rule}`);
   }
 });

@@ -230,11 +230,20 @@ const good: Case[] = [
     tree: { 'n01/a.txt': 'alpha', 'n01/d/b.txt': 'beta' },
   },
   {
+    name: 'xz nested in a tar, twice',
+    mode: 'nested',
+    bytes: tar(
+      { name: 'x.tar.xz', data: fixture('crc64.tar.xz') },
+      { name: 'y.tar.xz', data: fixture('blocks.tar.xz') },
+    ),
+    tree: { ...below('x', sampleTree('-> b/hello.txt')), ...below('y', sampleTree('-> b/hello.txt')) },
+  },
+  {
     name: 'a tar in a tar stays a file without nested',
     bytes: tar({ name: 'n01.tar', data: 'x' }),
     tree: { 'n01.tar': 'x' },
   },
-  ...['crc64', 'crc32', 'sha256-blocks', 'none', 'two-streams'].map((check): Case => ({
+  ...['crc64', 'crc32', 'blocks', 'none', 'two-streams'].map((check): Case => ({
     name: `xz, ${check}`,
     bytes: fixture(`${check}.tar.xz`),
     kind: 'tar.xz',
@@ -453,7 +462,18 @@ const bad: Case[] = [
     Buffer.concat([fixture('deflated.zip'), Buffer.from('text')]),
   ),
   { name: 'zip, encrypted', bytes: fixture('encrypted.zip'), fault: ['archive-kind', /encrypted/] },
-  { name: 'xz with a filter', bytes: fixture('x86-filter.tar.xz'), fault: ['archive-kind', /filter x86/] },
+  {
+    name: 'xz in xz',
+    mode: 'nested',
+    bytes: fixture('xz-in-xz.tar.xz'),
+    fault: ['archive-kind', /is itself in a tar.xz/],
+  },
+  { name: 'xz with a filter', bytes: fixture('x86-filter.tar.xz'), fault: ['archive-kind', /x86 filter/] },
+  {
+    name: 'xz with foreign checksums',
+    bytes: fixture('sha256-blocks.tar.xz'),
+    fault: ['archive-kind', /SHA-256 checksums/],
+  },
   {
     name: 'zip where tar.gz is asked for',
     mode: 'tar.gz',
@@ -507,6 +527,10 @@ function flip(bytes: Buffer, at: number): Buffer {
   const copy = Buffer.from(bytes);
   copy[at] = (copy[at] ?? 0) ^ 1;
   return copy;
+}
+
+function below(folder: string, tree: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(tree).map(([name, data]) => [`${folder}/${name}`, data]));
 }
 
 function sampleTree(link: string): Record<string, string> {

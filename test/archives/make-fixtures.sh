@@ -19,9 +19,12 @@ pack > a.tar
 xz -c a.tar > "$here/crc64.tar.xz"
 xz -c --check=crc32 a.tar > "$here/crc32.tar.xz"
 xz -c --check=none a.tar > "$here/none.tar.xz"
+xz -c --block-size=4KiB a.tar > "$here/blocks.tar.xz"
 xz -c --check=sha256 --block-size=4KiB a.tar > "$here/sha256-blocks.tar.xz"
 xz -c --x86 --lzma2 a.tar > "$here/x86-filter.tar.xz"
 { head -c 3000 a.tar | xz -c; head -c 8 /dev/zero; tail -c +3001 a.tar | xz -c; } > "$here/two-streams.tar.xz"
+cp "$here/crc64.tar.xz" inner.tar.xz
+tar --owner=0 --group=0 --numeric-owner -cf - inner.tar.xz | xz -c > "$here/xz-in-xz.tar.xz"
 rm -f "$here"/*.zip
 zip -qrX "$here/deflated.zip" a
 zip -qrX0 "$here/stored.zip" a

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
-import type { Finding } from '../../src/check/finding.ts';
+import type { Finding } from '../../src/base/finding.ts';
 import type { JobState } from '../../src/journal/state.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { condorBench, type CondorBench } from '../condor/condor-bench.ts';

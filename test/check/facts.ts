@@ -44,7 +44,7 @@ export function someFacts(text = '', sent: Record<string, string> = { 'train.py'
   return {
     plan,
     where: whereIn(text),
-    customs: undefined,
+    limits: undefined,
     code,
     uses: usesOf(code, Object.keys(sent)),
     objects: [],

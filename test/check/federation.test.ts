@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Finding } from '../../src/check/finding.ts';
+import type { Finding } from '../../src/base/finding.ts';
 import { ObjectBench } from '../objects/object-bench.ts';
 
 interface Answer {

@@ -9,7 +9,7 @@ import { readClaim } from '../../src/job/claim.ts';
 import { attemptFolder } from '../../src/job/layout.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { supervise } from '../../src/pool/local/supervise.ts';
-import { supervisorState } from '../../src/pool/local/supervisor-state.ts';
+import { supervisorState } from '../../src/pool/supervisor-state.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { eventually, isIn, projectRoot, RunBench } from './run-bench.ts';
 

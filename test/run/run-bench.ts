@@ -15,7 +15,7 @@ import { readJournal } from '../../src/journal/read-journal.ts';
 import type { Entry } from '../../src/journal/entry.ts';
 import { startAgent } from '../../src/pool/local/agent-process.ts';
 import type { SuperviseOptions } from '../../src/pool/local/supervise.ts';
-import { supervisorState } from '../../src/pool/local/supervisor-state.ts';
+import { supervisorState } from '../../src/pool/supervisor-state.ts';
 import { createRun } from '../../src/run/create-run.ts';
 import { runNames } from '../run-names.ts';
 

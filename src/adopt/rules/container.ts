@@ -1,11 +1,11 @@
 import { attributeOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about images. */
 export const containerRules: Rule<Evidence>[] = [
   {
-    id: 'two-images',
-    severity: 'error',
+    name: 'two-images',
+    level: 'error',
     about: '`+SingularityImage` and `container_image` are both set, and which one holds depends on the pool.',
     check: perBatch((batch) =>
       attributeOf(batch, 'SingularityImage') !== undefined && valueOf(batch, 'container_image') !== undefined
@@ -21,8 +21,8 @@ export const containerRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'singularity-image',
-    severity: 'warning',
+    name: 'singularity-image',
+    level: 'warning',
     about:
       '`+SingularityImage` only sets an attribute: without a pool that acts on it the job runs outside the image.',
     check: perBatch((batch) => {
@@ -39,8 +39,8 @@ export const containerRules: Rule<Evidence>[] = [
     }),
   },
   {
-    id: 'docker-universe',
-    severity: 'note',
+    name: 'docker-universe',
+    level: 'note',
     about: 'The docker universe only matches machines with Docker, which most pools have not.',
     check: perBatch((batch) => {
       const image = valueOf(batch, 'docker_image');
@@ -55,8 +55,8 @@ export const containerRules: Rule<Evidence>[] = [
     }),
   },
   {
-    id: 'mutable-image',
-    severity: 'warning',
+    name: 'mutable-image',
+    level: 'warning',
     about: 'An image has no tag or the tag `latest`, so that two jobs of one run may run different software.',
     check: perBatch(mutableImage),
   },

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { batches, isUrl, listOf, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about the names of files that jobs write on the access point. */
 export const nameRules: Rule<Evidence>[] = [
   {
-    id: 'no-log',
-    severity: 'warning',
+    name: 'no-log',
+    level: 'warning',
     about: 'There is no `log`, so nothing tells afterwards what happened to the jobs.',
     check: (evidence) =>
       batches(evidence)
@@ -19,8 +19,8 @@ export const nameRules: Rule<Evidence>[] = [
         })),
   },
   {
-    id: 'jobs-overwrite',
-    severity: 'error',
+    name: 'jobs-overwrite',
+    level: 'error',
     about: 'Jobs of one submission write standard output or error to the same file.',
     check: (evidence) =>
       batches(evidence).flatMap((batch) =>
@@ -28,22 +28,22 @@ export const nameRules: Rule<Evidence>[] = [
       ),
   },
   {
-    id: 'results-overwrite',
-    severity: 'error',
+    name: 'results-overwrite',
+    level: 'error',
     about:
       'Jobs of one submission return files of the same name to the same folder, so that only the last result is kept.',
     check: (evidence) => batches(evidence).flatMap(sharedResults),
   },
   {
-    id: 'fixed-names',
-    severity: 'note',
+    name: 'fixed-names',
+    level: 'note',
     about:
       'Standard output or error has a fixed name, so that submitting again overwrites what the last run printed.',
     check: (evidence) => batches(evidence).flatMap(fixedNames),
   },
   {
-    id: 'folder-missing',
-    severity: 'warning',
+    name: 'folder-missing',
+    level: 'warning',
     about:
       'A folder that output, error or log are written to does not exist; older releases hold the jobs then.',
     check: (evidence) => batches(evidence).flatMap((batch) => missingFolders(evidence, batch)),

@@ -1,5 +1,5 @@
 import { perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Rule } from '../finding.ts';
+import type { Rule } from '../../base/finding.ts';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
   names.some((name) => valueOf(batch, name) !== undefined);
@@ -7,8 +7,8 @@ const has = (batch: Batch, ...names: string[]): boolean =>
 /** Rules about what happens when something goes wrong. */
 export const recoveryRules: Rule<Evidence>[] = [
   {
-    id: 'no-recovery',
-    severity: 'warning',
+    name: 'no-recovery',
+    level: 'warning',
     about:
       'There is neither a release nor a retry rule: one failed transfer holds a job until somebody looks.',
     check: perBatch((batch) =>
@@ -25,8 +25,8 @@ export const recoveryRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'hidden-retries',
-    severity: 'warning',
+    name: 'hidden-retries',
+    level: 'warning',
     about: '`success_exit_code` without `max_retries` silently switches on two retries.',
     check: perBatch((batch) =>
       has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
@@ -42,8 +42,8 @@ export const recoveryRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'endless-release',
-    severity: 'warning',
+    name: 'endless-release',
+    level: 'warning',
     about: 'A release rule has no limit, so that a job that can never work is started again for ever.',
     check: perBatch((batch) => {
       const rule = valueOf(batch, 'periodic_release');
@@ -63,8 +63,8 @@ export const recoveryRules: Rule<Evidence>[] = [
     }),
   },
   {
-    id: 'checkpoint-without-files',
-    severity: 'warning',
+    name: 'checkpoint-without-files',
+    level: 'warning',
     about: 'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
     check: perBatch((batch) =>
       has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
@@ -80,8 +80,8 @@ export const recoveryRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'checkpoint-without-code',
-    severity: 'error',
+    name: 'checkpoint-without-code',
+    level: 'error',
     about: 'Checkpoint files are named, but no exit code tells HTCondor to save them.',
     check: perBatch((batch) =>
       has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')

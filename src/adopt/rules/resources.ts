@@ -8,51 +8,51 @@ import {
   type Batch,
   type Evidence,
 } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what a job asks of the machine and of the pool. */
 export const resourceRules: Rule<Evidence>[] = [
   {
-    id: 'no-units',
-    severity: 'warning',
+    name: 'no-units',
+    level: 'warning',
     about: 'Memory or disk is asked for without a unit: memory then counts in MB and disk in KB.',
     check: perBatch(withoutUnits),
   },
   {
-    id: 'no-request',
-    severity: 'warning',
+    name: 'no-request',
+    level: 'warning',
     about: 'Memory or disk is not asked for, so that a small default holds.',
     check: perBatch(withoutRequest),
   },
   {
-    id: 'odd-resource',
-    severity: 'warning',
+    name: 'odd-resource',
+    level: 'warning',
     about:
       'A resource is asked for whose name is nearly that of a known one: no machine has it, so the job waits for ever.',
     check: perBatch(oddResources),
   },
   {
-    id: 'below-use',
-    severity: 'error',
+    name: 'below-use',
+    level: 'error',
     about: 'Less memory or disk is asked for than earlier jobs used, by their log.',
     check: perBatch(belowUse),
   },
   {
-    id: 'gpu-any',
-    severity: 'warning',
+    name: 'gpu-any',
+    level: 'warning',
     about: 'A GPU is asked for without a condition on its capability, memory or driver.',
     check: perBatch(anyGpu),
   },
   {
-    id: 'gpu-condition-ignored',
-    severity: 'error',
+    name: 'gpu-condition-ignored',
+    level: 'error',
     about: 'There are conditions on GPUs, but no GPU is asked for: HTCondor ignores them.',
     check: perBatch(ignoredConditions),
   },
   {
-    id: 'no-project',
-    severity: 'warning',
+    name: 'no-project',
+    level: 'warning',
     about: 'The pool accounts by project and the file names none.',
     check: perBatch((batch, { limits }) =>
       limits.wantsProject &&
@@ -69,8 +69,8 @@ export const resourceRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'duration-category',
-    severity: 'warning',
+    name: 'duration-category',
+    level: 'warning',
     about:
       'The pool limits the running time by category, and the file names none or one that does not exist.',
     check: perBatch(durationCategory),

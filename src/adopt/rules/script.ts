@@ -1,22 +1,22 @@
 import path from 'node:path';
 import { argumentWords, BadQuoting } from '../argument-words.ts';
 import { isUrl, listOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
-import { findAll } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
+import { findAll } from '../../base/finding.ts';
 import { readWrapper, type Wrapper } from '../wrapper.ts';
 import { wrapperRules } from './wrapper.ts';
 
 /** Rules that need the submit description and the script together. */
 export const scriptRules: Rule<Evidence>[] = [
   {
-    id: 'flat-path',
-    severity: 'error',
+    name: 'flat-path',
+    level: 'error',
     about: 'A file is transferred to the top of the scratch folder, but run from a folder.',
     check: perBatch(flatPaths),
   },
   {
-    id: 'checkpoint-unreachable',
-    severity: 'error',
+    name: 'checkpoint-unreachable',
+    level: 'error',
     about: "The script loses the training's exit code, so that the checkpoint's code never reaches HTCondor.",
     check: perBatch(unreachableCheckpoint),
   },

@@ -1,6 +1,6 @@
 import { argumentWords, BadQuoting, environmentWords } from '../argument-words.ts';
 import { batches, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import type { ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
 
@@ -26,8 +26,8 @@ const replaced = new Set([
 
 export const statementRules: Rule<Evidence>[] = [
   {
-    id: 'syntax',
-    severity: 'error',
+    name: 'syntax',
+    level: 'error',
     about: 'HTCondor refuses the file at this line.',
     check: (evidence) =>
       problems(
@@ -37,14 +37,14 @@ export const statementRules: Rule<Evidence>[] = [
       ),
   },
   {
-    id: 'replaced-command',
-    severity: 'error',
+    name: 'replaced-command',
+    level: 'error',
     about: 'A command is set twice for the same jobs, so that the second value silently replaces the first.',
     check: replacedCommands,
   },
   {
-    id: 'no-queue',
-    severity: 'error',
+    name: 'no-queue',
+    level: 'error',
     about: 'There is no queue statement, so no job is queued.',
     check: ({ submission }) =>
       submission.queues.length > 0 || submission.problems.some(({ kind }) => kind === 'syntax')
@@ -58,8 +58,8 @@ export const statementRules: Rule<Evidence>[] = [
           ],
   },
   {
-    id: 'no-jobs',
-    severity: 'error',
+    name: 'no-jobs',
+    level: 'error',
     about: 'A queue statement makes no job: its list is empty, or its count is 0.',
     check: ({ submission }) =>
       submission.queues
@@ -71,14 +71,14 @@ export const statementRules: Rule<Evidence>[] = [
         })),
   },
   {
-    id: 'bad-quoting',
-    severity: 'error',
+    name: 'bad-quoting',
+    level: 'error',
     about: '`arguments` or `environment` is quoted in a way that HTCondor refuses or reads differently.',
     check: (evidence) => batches(evidence).flatMap(quotingOf),
   },
   {
-    id: 'several-queues',
-    severity: 'warning',
+    name: 'several-queues',
+    level: 'warning',
     about: 'Several queue statements: HTCondor 25 and later refuse them unless the access point allows it.',
     check: ({ submission }) =>
       submission.queues.slice(1, 2).map(({ place }) => ({
@@ -88,28 +88,28 @@ export const statementRules: Rule<Evidence>[] = [
       })),
   },
   {
-    id: 'unused-name',
-    severity: 'warning',
+    name: 'unused-name',
+    level: 'warning',
     about:
       'A name that is no submit command and that nothing refers to: most likely mistyped, and ignored by HTCondor.',
     check: unusedNames,
   },
   {
-    id: 'undefined-macro',
-    severity: 'warning',
+    name: 'undefined-macro',
+    level: 'warning',
     about: 'A macro is used that nothing defines; HTCondor puts nothing in its place and says nothing.',
     check: undefinedMacros,
   },
   {
-    id: 'comment-in-continuation',
-    severity: 'warning',
+    name: 'comment-in-continuation',
+    level: 'warning',
     about:
       'A comment inside a continued line ends the statement, and its last character becomes part of the value.',
     check: (evidence) => problems(evidence, ['odd-comment'], 'move the comment above the statement'),
   },
   {
-    id: 'getenv-all',
-    severity: 'warning',
+    name: 'getenv-all',
+    level: 'warning',
     about:
       '`getenv = true` copies the whole environment of the submitter, secrets and local paths included, into every job.',
     check: (evidence) =>
@@ -123,14 +123,14 @@ export const statementRules: Rule<Evidence>[] = [
         })),
   },
   {
-    id: 'unquoted-attribute',
-    severity: 'warning',
+    name: 'unquoted-attribute',
+    level: 'warning',
     about: 'An attribute is set to a bare word, which HTCondor reads as the name of another attribute.',
     check: unquotedAttributes,
   },
   {
-    id: 'old-universe',
-    severity: 'error',
+    name: 'old-universe',
+    level: 'error',
     about: 'The universe is one that HTCondor no longer has.',
     check: (evidence) =>
       batches(evidence)
@@ -142,8 +142,8 @@ export const statementRules: Rule<Evidence>[] = [
         })),
   },
   {
-    id: 'not-read',
-    severity: 'note',
+    name: 'not-read',
+    level: 'note',
     about:
       'Part of the file is only known when HTCondor runs a command or reads a list or the configuration; here it was not run.',
     check: (evidence) =>

@@ -9,63 +9,63 @@ import {
   type Evidence,
   type FileFact,
 } from '../evidence.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what travels to the job and back. */
 export const transferRules: Rule<Evidence>[] = [
   {
-    id: 'executable-missing',
-    severity: 'error',
+    name: 'executable-missing',
+    level: 'error',
     about: 'The executable is not there or not named, so that HTCondor refuses the file.',
     check: perBatch(missingExecutable),
   },
   {
-    id: 'initialdir-missing',
-    severity: 'error',
+    name: 'initialdir-missing',
+    level: 'error',
     about: '`initialdir` names a folder that is not there, so that HTCondor refuses the file.',
     check: perBatch(missingInitialdir),
   },
   {
-    id: 'input-missing',
-    severity: 'error',
+    name: 'input-missing',
+    level: 'error',
     about: 'An input file is not there: the job is held before it starts.',
     check: perBatch(missingInputs),
   },
   {
-    id: 'input-too-large',
-    severity: 'error',
+    name: 'input-too-large',
+    level: 'error',
     about: 'The input from the access point is more than the pool sends: the job is held with code 32.',
     check: perBatch(tooLarge),
   },
   {
-    id: 'input-large',
-    severity: 'warning',
+    name: 'input-large',
+    level: 'warning',
     about: 'The input from the access point is above what the pool advises, for every job anew.',
     check: perBatch(large),
   },
   {
-    id: 'disk-below-input',
-    severity: 'error',
+    name: 'disk-below-input',
+    level: 'error',
     about: 'Less disk is asked for than the input alone takes.',
     check: perBatch(diskBelowInput),
   },
   {
-    id: 'no-outputs',
-    severity: 'warning',
+    name: 'no-outputs',
+    level: 'warning',
     about:
       'No outputs are declared: a job without a result still counts as done, and files in folders stay behind.',
     check: perBatch(noOutputs),
   },
   {
-    id: 'transfer-off',
-    severity: 'error',
+    name: 'transfer-off',
+    level: 'error',
     about: 'Files are listed for transfer while transfer is switched off.',
     check: perBatch(transferOff),
   },
   {
-    id: 'transfer-if-needed',
-    severity: 'warning',
+    name: 'transfer-if-needed',
+    level: 'warning',
     about:
       '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes that the file system is shared.',
     check: perBatch((batch) =>
@@ -82,8 +82,8 @@ export const transferRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'on-success-without-code',
-    severity: 'warning',
+    name: 'on-success-without-code',
+    level: 'warning',
     about:
       '`when_to_transfer_output = ON_SUCCESS` without `success_exit_code`, which says what a success is.',
     check: perBatch((batch) =>
@@ -100,20 +100,20 @@ export const transferRules: Rule<Evidence>[] = [
     ),
   },
   {
-    id: 'url-secret',
-    severity: 'error',
+    name: 'url-secret',
+    level: 'error',
     about: 'A URL carries a token or a signature, which everyone can read in the queue and in logs.',
     check: perBatch(secretUrls),
   },
   {
-    id: 'url-query',
-    severity: 'warning',
+    name: 'url-query',
+    level: 'warning',
     about: 'A URL has a query: HTCondor drops it from the name of the file that arrives.',
     check: perBatch(queryUrls),
   },
   {
-    id: 'mutable-object',
-    severity: 'note',
+    name: 'mutable-object',
+    level: 'note',
     about: "An object's name has no version or hash: caches keep serving the old bytes after it is replaced.",
     check: perBatch(mutableObjects),
   },

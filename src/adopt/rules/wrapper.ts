@@ -1,4 +1,4 @@
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { runTimeDownload, shownCommand, type Download } from '../run-time-download.ts';
 import type { ShellCommand } from '../shell-commands.ts';
 import { isCleanUp, mainCommand, type Wrapper } from '../wrapper.ts';
@@ -6,8 +6,8 @@ import { isCleanUp, mainCommand, type Wrapper } from '../wrapper.ts';
 /** Rules about the shell script that a job runs. */
 export const wrapperRules: Rule<Wrapper>[] = [
   {
-    id: 'option-as-command',
-    severity: 'error',
+    name: 'option-as-command',
+    level: 'error',
     about:
       'A line starts with an option: the line above lacks its backslash, so that the shell runs the option as a command.',
     check: (wrapper) =>
@@ -18,8 +18,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
       })),
   },
   {
-    id: 'broken-continuation',
-    severity: 'error',
+    name: 'broken-continuation',
+    level: 'error',
     about: 'A backslash at the end of a line is followed by blanks, so that it does not continue the line.',
     check: (wrapper) =>
       wrapper.lines.flatMap((text, index) =>
@@ -36,8 +36,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
       ),
   },
   {
-    id: 'windows-lines',
-    severity: 'error',
+    name: 'windows-lines',
+    level: 'error',
     about:
       'The script has Windows line ends: the worker looks for an interpreter whose name ends in a carriage return.',
     check: (wrapper) =>
@@ -53,8 +53,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
         : [],
   },
   {
-    id: 'no-interpreter',
-    severity: 'error',
+    name: 'no-interpreter',
+    level: 'error',
     about: 'The script has no `#!` line, so that the worker cannot start it.',
     check: (wrapper) =>
       (wrapper.lines[0] ?? '').startsWith('#!')
@@ -69,14 +69,14 @@ export const wrapperRules: Rule<Wrapper>[] = [
           ],
   },
   {
-    id: 'status-lost',
-    severity: 'error',
+    name: 'status-lost',
+    level: 'error',
     about: "The script ends with another command's status, so that a failed training counts as a success.",
     check: lostStatus,
   },
   {
-    id: 'pipe-status-lost',
-    severity: 'error',
+    name: 'pipe-status-lost',
+    level: 'error',
     about: "The training's output goes through a pipe, and the pipe's last command gives the status.",
     check: (wrapper) =>
       wrapper.pipeFails
@@ -90,8 +90,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
             })),
   },
   {
-    id: 'no-stop-on-error',
-    severity: 'warning',
+    name: 'no-stop-on-error',
+    level: 'warning',
     about: 'The script goes on after a command that failed, such as one that unpacks the data.',
     check: (wrapper) => {
       const top = wrapper.commands.filter(({ nested, before }) => !nested && before !== '||');
@@ -112,8 +112,8 @@ export const wrapperRules: Rule<Wrapper>[] = [
     },
   },
   {
-    id: 'run-time-download',
-    severity: 'warning',
+    name: 'run-time-download',
+    level: 'warning',
     about:
       'The script downloads software or data at run time, in every job, past the caches and without a fixed version.',
     check: downloads,

@@ -8,7 +8,7 @@ import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../federation/put-object.ts';
 import { statObject } from '../../federation/stat-object.ts';
-import { KeptConnections } from '../../transfer/http/kept-connections.ts';
+import { KeptConnections } from '../../http/connections.ts';
 import { stallPolicy } from '../data/stall-policy.ts';
 import type { World } from '../world.ts';
 import { download } from './download.ts';

@@ -1,5 +1,5 @@
 import type { FederationLocator } from '../../federation/locator.ts';
-import type { KeptConnections } from '../../transfer/http/kept-connections.ts';
+import type { KeptConnections } from '../../http/connections.ts';
 import type { Policy } from '../../transfer/policy.ts';
 import type { World } from '../world.ts';
 

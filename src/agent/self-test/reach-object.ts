@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { Fault } from '../../fault/fault.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
-import { NoAnswer } from '../../federation/no-answer.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
 import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
 
 interface Reached {

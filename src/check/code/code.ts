@@ -1,4 +1,4 @@
-import type { Place } from '../../adopt/place.ts';
+import type { Place } from '../../base/finding.ts';
 import type { ShellCommand } from '../../adopt/shell-commands.ts';
 import type { PythonLine } from './python-lines.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { aCode } from '../../../test/check/facts.ts';
-import { findAll } from '../finding.ts';
+import { findAll } from '../../base/finding.ts';
 import { downloadRules } from '../rules/downloads.ts';
 import { pythonLines } from './python-lines.ts';
 import { usesOf } from './uses.ts';

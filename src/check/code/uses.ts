@@ -1,4 +1,4 @@
-import type { Place } from '../../adopt/place.ts';
+import type { Place } from '../../base/finding.ts';
 import type { Code, RunCommand } from './code.ts';
 import { isLocal } from './local-modules.ts';
 import { pythonImports } from './python-imports.ts';

@@ -1,5 +1,5 @@
 import type { Facts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 type CudaFacts = Pick<Facts, 'software' | 'plan' | 'where'>;
 

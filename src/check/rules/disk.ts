@@ -3,7 +3,7 @@ import { fetchedBy, type PlannedData } from '../../job/plan.ts';
 import { packName } from '../../job/planned-environment.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about the disk of a job. */
 export const diskRules: Rule<PlanFacts>[] = [

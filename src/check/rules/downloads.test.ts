@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aCode } from '../../../test/check/facts.ts';
-import { findAll } from '../finding.ts';
+import { findAll } from '../../base/finding.ts';
 import { downloadRules, type DownloadFacts } from './downloads.ts';
 
 function lines(

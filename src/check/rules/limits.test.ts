@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aPlan, whereIn } from '../../../test/check/facts.ts';
-import { findAll } from '../finding.ts';
-import type { PoolCustoms } from '../pool-customs.ts';
+import { findAll } from '../../base/finding.ts';
+import type { PlanLimits } from '../plan-limits.ts';
 import { limitRules } from './limits.ts';
 
-const ospool: PoolCustoms = {
+const ospool: PlanLimits = {
   title: 'the OSPool',
   nativeInputBytes: 5000 * 2 ** 20,
   nativeFileBytes: 1e9,
@@ -14,17 +14,17 @@ const ospool: PoolCustoms = {
   goodGpus: 1,
   wantsProject: true,
 };
-const plain: PoolCustoms = { title: 'an HTCondor pool', wantsProject: false };
+const plain: PlanLimits = { title: 'an HTCondor pool', wantsProject: false };
 
 const data = (name: string, url: string, bytes?: number, more = '') =>
   `[data.${name}]\nurl = "${url}"\ninto = "${name}"\n${bytes === undefined ? '' : `expect = { bytes = ${bytes} }\n`}${more}`;
 const condor = '[run]\npool = "condor"\nproject = "p"\n';
 
-function found(text: string, customs: PoolCustoms, imageBytes?: number) {
+function found(text: string, limits: PlanLimits, imageBytes?: number) {
   const image = imageBytes === undefined ? undefined : { path: '/x.sif', isThere: true, bytes: imageBytes };
-  return findAll(limitRules, { plan: aPlan(text), customs, where: whereIn(text), image });
+  return findAll(limitRules, { plan: aPlan(text), limits, where: whereIn(text), image });
 }
-const rules = (text: string, customs: PoolCustoms): string[] => found(text, customs).map(({ rule }) => rule);
+const rules = (text: string, limits: PlanLimits): string[] => found(text, limits).map(({ rule }) => rule);
 
 test('the 158,783 MB of the benchmark are refused by the figures that its hold had, with the method that fits', () => {
   const text = data('imagenet', 'file:///d.tar', 158_783 * 2 ** 20) + condor;
@@ -58,7 +58,7 @@ test('one huge object is a warning with the size up to which caches serve well',
 test('a folder that HTCondor cannot name is told before it is submitted from', () => {
   const inFolder = (folder: string, pool: string) => {
     const text = `[run]\npool = "${pool}"\n`;
-    const facts = { plan: { ...aPlan(text), folder }, customs: plain, where: whereIn(text) };
+    const facts = { plan: { ...aPlan(text), folder }, limits: plain, where: whereIn(text) };
     return findAll(limitRules, facts).map(({ rule }) => rule);
   };
   assert.deepEqual(inFolder('/home/a\nb', 'condor'), ['folder-name']);

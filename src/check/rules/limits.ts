@@ -1,9 +1,10 @@
 import { fetchedBy, type PlannedData } from '../../job/plan.ts';
 import { packName } from '../../job/planned-environment.ts';
 import { deliveredName } from '../../job/delivered-name.ts';
+import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about what a pool carries and accounts for. */
 export const limitRules: Rule<PlanFacts>[] = [
@@ -23,8 +24,8 @@ export const limitRules: Rule<PlanFacts>[] = [
     name: 'object-size',
     level: 'warning',
     about: 'One object is larger than the caches of the pool serve well.',
-    check: ({ plan, customs, where }) =>
-      plan.data.flatMap((source) => largeObject(source, customs, where('data', source.name, 'url'))),
+    check: ({ plan, limits, where }) =>
+      plan.data.flatMap((source) => largeObject(source, limits, where('data', source.name, 'url'))),
   },
   {
     name: 'same-name',
@@ -37,11 +38,11 @@ export const limitRules: Rule<PlanFacts>[] = [
     level: 'error',
     about: "The job's folder has a name that HTCondor cannot write down.",
     check: ({ plan, where }) =>
-      plan.spec.run.pool !== 'condor' || !/[\n\r]/.test(plan.folder)
+      !traitsOf(plan).pathsInLines || !/[\n\r]/.test(plan.folder)
         ? []
         : [
             {
-              message: `the folder ${JSON.stringify(plan.folder)} has a line break in its name, which HTCondor refuses`,
+              message: `the folder ${JSON.stringify(plan.folder)} has a line break in its name, which ${traitsOf(plan).title} refuses`,
               fix: 'rename the folder, or move the job elsewhere',
               place: where(),
             },
@@ -53,12 +54,13 @@ export const limitRules: Rule<PlanFacts>[] = [
     about:
       "The job's folder seems to be on this machine's own disk, and nodes of a Slurm cluster must see it.",
     check: ({ plan, where }) =>
-      plan.spec.run.pool !== 'slurm' ||
+      !traitsOf(plan).sharesFolder ||
+      traitsOf(plan).runsHere ||
       !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
         ? []
         : [
             {
-              message: `the folder ${plan.folder} is most likely on the disk of this machine alone: jobs on Slurm write their results and logs into it from their nodes`,
+              message: `the folder ${plan.folder} is most likely on the disk of this machine alone: jobs on ${traitsOf(plan).title} write their results and logs into it from their nodes`,
               fix: 'work in a folder that all nodes share, such as your home or project folder',
               place: where(),
             },
@@ -70,7 +72,7 @@ export const limitRules: Rule<PlanFacts>[] = [
     about: 'The memory asked for is less than what the agent itself takes while data comes.',
     check: ({ plan, where }) => {
       const { memoryBytes } = plan.spec.resources;
-      if (plan.spec.run.pool === 'local' || memoryBytes >= agentMemory) return [];
+      if (traitsOf(plan).runsHere || memoryBytes >= agentMemory) return [];
       return [
         {
           message: `memory = ${formatSize(memoryBytes)}: the agent takes up to ${formatSize(agentMemory)} while data comes, and pools that watch memory end a job that has less`,
@@ -84,13 +86,13 @@ export const limitRules: Rule<PlanFacts>[] = [
     name: 'gpus',
     level: 'warning',
     about: 'A job asks for more GPUs than the pool gives out soon.',
-    check: ({ plan, customs, where }) => {
+    check: ({ plan, limits, where }) => {
       const { gpus } = plan.spec.resources;
-      const good = customs?.goodGpus ?? Infinity;
+      const good = limits?.goodGpus ?? Infinity;
       if (gpus <= good) return [];
       return [
         {
-          message: `gpus = ${gpus}: on ${customs?.title ?? ''} jobs with more than ${good} wait long`,
+          message: `gpus = ${gpus}: on ${limits?.title ?? ''} jobs with more than ${good} wait long`,
           fix: `set gpus = ${good} and run more jobs side by side`,
           place: where('resources', 'gpus'),
         },
@@ -101,18 +103,20 @@ export const limitRules: Rule<PlanFacts>[] = [
     name: 'project',
     level: 'warning',
     about: 'The pool accounts by project and the job file names none.',
-    check: ({ plan, customs, where }) =>
-      customs?.wantsProject !== true || plan.spec.run.project !== undefined
+    check: ({ plan, limits, where }) =>
+      limits?.wantsProject !== true || plan.spec.run.project !== undefined
         ? []
         : [
             {
-              message: `${customs.title} accounts by project, and the job file names none: your default project is charged`,
+              message: `${limits.title} accounts by project, and the job file names none: your default project is charged`,
               fix: 'set project = "YOUR_PROJECT" in [run]',
               place: where('run'),
             },
           ],
   },
 ];
+
+const traitsOf = ({ spec }: PlanFacts['plan']): PoolTraits => poolTraits[spec.run.pool];
 
 /** Measured with transfers of several gigabytes. */
 const agentMemory = 250e6;
@@ -130,8 +134,8 @@ function nativeTotal({ plan, image }: PlanFacts): number {
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MB`;
 
 function tooMuchNative(facts: PlanFacts): Found[] {
-  const { customs, plan, where, image } = facts;
-  const limit = customs?.nativeInputBytes ?? Infinity;
+  const { limits, plan, where, image } = facts;
+  const limit = limits?.nativeInputBytes ?? Infinity;
   const total = nativeTotal(facts);
   if (total <= limit) return [];
   const largest = fetchedBy(plan)
@@ -142,7 +146,7 @@ function tooMuchNative(facts: PlanFacts): Found[] {
   const name = isImage ? 'the image' : isPack ? 'the archive' : `data.${largest.name}`;
   return [
     {
-      message: `${megabytes(total)} would be sent from the access point with every job; ${customs?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
+      message: `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
       fix: isImage
         ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
         : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` and use its osdf:// URL: method "stream" has no such limit`,
@@ -156,7 +160,7 @@ function tooMuchNative(facts: PlanFacts): Found[] {
 }
 
 function largeNative(facts: PlanFacts): Found[] {
-  const { nativeFileBytes = Infinity, nativeInputBytes = Infinity, title = '' } = facts.customs ?? {};
+  const { nativeFileBytes = Infinity, nativeInputBytes = Infinity, title = '' } = facts.limits ?? {};
   if (nativeTotal(facts) > nativeInputBytes) return [];
   return facts.plan.data
     .filter((source) => isNative(source) && sizeOf(source) > nativeFileBytes)
@@ -169,10 +173,10 @@ function largeNative(facts: PlanFacts): Found[] {
 
 function largeObject(
   source: PlannedData,
-  customs: PlanFacts['customs'],
+  limits: PlanFacts['limits'],
   place: ReturnType<PlanFacts['where']>,
 ): Found[] {
-  const { goodObjectBytes = Infinity, mostObjectBytes = Infinity, title = '' } = customs ?? {};
+  const { goodObjectBytes = Infinity, mostObjectBytes = Infinity, title = '' } = limits ?? {};
   const bytes = sizeOf(source);
   if (isNative(source) || bytes <= goodObjectBytes) return [];
   const advice =
@@ -192,7 +196,7 @@ function largeObject(
 function sameNames({ plan, where }: PlanFacts): Found[] {
   const seen = new Map<string, string>();
   return plan.data
-    .filter(({ method }) => plan.spec.run.pool === 'condor' && (method === 'https' || method === 'osdf'))
+    .filter(({ method }) => traitsOf(plan).hasPlugins && (method === 'https' || method === 'osdf'))
     .flatMap(({ name, url }) => {
       const file = deliveredName(url);
       const other = seen.get(file);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ObjectFact, ServerFact } from '../facts.ts';
-import { findAll } from '../finding.ts';
+import { findAll } from '../../base/finding.ts';
 import { objectRules } from './objects.ts';
 
 const cache = (n: number, more: Partial<ServerFact> = {}): ServerFact => ({

@@ -1,6 +1,6 @@
 import { formatSize } from '../../job/units.ts';
 import type { ObjectFact, ObjectFacts, ServerFact } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 const each =
   (look: (object: ObjectFact) => Omit<Found, 'place'> | undefined) =>

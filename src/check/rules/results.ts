@@ -2,7 +2,7 @@ import path from 'node:path';
 import { lintWrapper } from '../../adopt/lint.ts';
 import { mentions } from '../code/mentions.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
-import type { Finding, Rule } from '../finding.ts';
+import type { Finding, Rule } from '../../base/finding.ts';
 
 /** Rules about what a job must leave behind. */
 export const resultRules: Rule<PlanFacts & CodeFacts>[] = [
@@ -44,8 +44,5 @@ export function scriptFindings({ code }: CodeFacts): Finding[] {
     .filter(({ kind }) => kind === 'shell')
     .flatMap(({ file, text }) => lintWrapper(file, text))
     .filter(({ rule }) => !beside.has(rule))
-    .map(({ severity, ...finding }) => ({
-      ...finding,
-      level: milder.has(finding.rule) ? 'warning' : severity,
-    }));
+    .map((finding) => (milder.has(finding.rule) ? { ...finding, level: 'warning' } : finding));
 }

@@ -1,6 +1,6 @@
 import { formatSize } from '../../job/units.ts';
 import type { Facts, SlotFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 type SlotRuleFacts = Pick<Facts, 'slots' | 'where'>;
 

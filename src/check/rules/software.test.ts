@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import type { SoftwareFact } from '../facts.ts';
-import { findAll } from '../finding.ts';
+import { findAll } from '../../base/finding.ts';
 import { cudaRules } from './cuda.ts';
 import { imageRules, softwareRules } from './software.ts';
 

@@ -1,6 +1,6 @@
 import type { Use } from '../code/uses.ts';
 import type { PlanFacts, SoftwareFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 export const imageRules: Rule<PlanFacts>[] = [
   {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aCode, someFacts } from '../../../test/check/facts.ts';
-import { findAll } from '../finding.ts';
-import type { PoolCustoms } from '../pool-customs.ts';
+import { findAll } from '../../base/finding.ts';
+import type { PlanLimits } from '../plan-limits.ts';
 import { resultRules, scriptFindings } from './results.ts';
 import { timeRules } from './time.ts';
 
-const ospool: PoolCustoms = {
+const ospool: PlanLimits = {
   title: 'the OSPool',
   wantsProject: true,
   durations: [
@@ -16,8 +16,8 @@ const ospool: PoolCustoms = {
 };
 const rules = [...timeRules, ...resultRules];
 
-function found(text: string, code = 'save("model.pt")', customs?: PoolCustoms) {
-  return findAll(rules, { ...someFacts(text, { 'train.py': code }), customs });
+function found(text: string, code = 'save("model.pt")', limits?: PlanLimits) {
+  return findAll(rules, { ...someFacts(text, { 'train.py': code }), limits });
 }
 const names = (...args: Parameters<typeof found>): string[] => found(...args).map(({ rule }) => rule);
 const time = (value: string): string => `checkpoint = "ckpt"\n[resources]\ntime = "${value}"\n`;

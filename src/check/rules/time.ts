@@ -1,8 +1,8 @@
 import { formatDuration } from '../../job/units.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import { mentions } from '../code/mentions.ts';
-import { durationClasses } from '../pool-customs.ts';
+import { durationClasses } from '../plan-limits.ts';
 
 /** From here on losing an attempt hurts. */
 const longSeconds = 2 * 3600;
@@ -22,14 +22,14 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
     level: 'warning',
     about:
       'The pool limits the running time by class and the job file says no `time`, so the shortest holds.',
-    check: ({ plan, customs, where }) => {
+    check: ({ plan, limits, where }) => {
       const { gpus, timeSeconds } = plan.spec.resources;
-      const [first, ...longer] = durationClasses(customs ?? { durations: [] }, gpus);
+      const [first, ...longer] = durationClasses(limits ?? { durations: [] }, gpus);
       if (first === undefined || timeSeconds !== undefined) return [];
       const others = longer.map(({ name, seconds }) => `"${name}" up to ${formatDuration(seconds)}`);
       return [
         {
-          message: `no \`time\`: ${customs?.title ?? ''} takes the class "${first.name}", for jobs up to ${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
+          message: `no \`time\`: ${limits?.title ?? ''} takes the class "${first.name}", for jobs up to ${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
           fix: 'set time = "…" in [resources] to what an attempt needs, with a margin',
           place: where('resources', 'time'),
         },
@@ -61,14 +61,14 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
   },
 ];
 
-function tooLong({ plan, customs, where }: PlanFacts): Found[] {
+function tooLong({ plan, limits, where }: PlanFacts): Found[] {
   const { timeSeconds, gpus } = plan.spec.resources;
-  const longest = durationClasses(customs ?? {}, gpus).at(-1);
+  const longest = durationClasses(limits ?? {}, gpus).at(-1);
   if (longest === undefined || timeSeconds === undefined || timeSeconds <= longest.seconds) return [];
   const kept = plan.spec.train.checkpoint === undefined ? 'set `checkpoint` in [train] and ' : 'set ';
   return [
     {
-      message: `time = "${formatDuration(timeSeconds)}" is longer than the ${formatDuration(longest.seconds)} that ${customs?.title ?? ''} gives a job`,
+      message: `time = "${formatDuration(timeSeconds)}" is longer than the ${formatDuration(longest.seconds)} that ${limits?.title ?? ''} gives a job`,
       fix: `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt goes on from the checkpoint`,
       place: where('resources', 'time'),
     },

@@ -1,6 +1,7 @@
+import { poolTraits } from '../../job/pool-traits.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Facts } from '../facts.ts';
-import type { Found, Rule } from '../finding.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 
 type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
 
@@ -29,7 +30,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
     about: 'A token expires before the jobs can be expected to have run.',
     check: ({ tokens, now, plan }) => {
       const attempt = plan.spec.resources.timeSeconds ?? attemptSeconds;
-      const isQueued = plan.spec.run.pool !== 'local';
+      const isQueued = !poolTraits[plan.spec.run.pool].runsHere;
       const needed = attempt + (isQueued ? queueSeconds : 0);
       const takes = isQueued ? 'a day in the queue and an attempt take' : 'an attempt may take';
       return tokens.flatMap(({ label, place, expires }) => {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Submission } from '../../adopt/submission.ts';
-import { condorFiles } from '../../pool/condor/condor-files.ts';
+import { condorFiles } from '../../pool/htcondor.ts';
 
 /** Statements that are given to `condor_submit` beside the file, which itself stays as it is. */
 export function additions(submission: Submission, runFolder: string, withPlugin: boolean): string[] {

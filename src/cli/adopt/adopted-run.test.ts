@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Evidence } from '../../adopt/evidence.ts';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { LogReport } from '../../report/log/log-report.ts';
+import type { LogReport } from '../../report/log-report.ts';
 import { readRunState } from '../../run/run-states.ts';
 import * as logs from '../commands/logs.ts';
 import * as report from '../commands/report.ts';

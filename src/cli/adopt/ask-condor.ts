@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Submission } from '../../adopt/submission.ts';
-import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
+import { CondorTools } from '../../pool/htcondor.ts';
 import type { Cli } from '../cli.ts';
 
 /** What HTCondor itself says about a submit description. */

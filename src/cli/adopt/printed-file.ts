@@ -5,9 +5,8 @@ import { parseSubmit } from '../../adopt/parse-submit.ts';
 import type { Env } from '../../base/env.ts';
 import { runFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/read-journal.ts';
-import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { isAdopted } from '../../pool/condor/follow/is-adopted.ts';
-import { readPlan } from '../../run/read-plan.ts';
+import { condorFiles, isAdopted } from '../../pool/htcondor.ts';
+import { readPlan } from '../../pool/read-plan.ts';
 
 export type PrintedFile =
   /** Not an adopted run: what its jobs print comes home with their attempts. */

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import type { Evidence } from '../../adopt/evidence.ts';
-import type { Finding, Severity } from '../../adopt/finding.ts';
+import type { Finding, Level } from '../../base/finding.ts';
 import { printable } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
 import { withoutSecrets } from '../../base/without-secrets.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
-const titles: [Severity, string][] = [
+const titles: [Level, string][] = [
   ['error', 'errors: these fail jobs or lose results'],
   ['warning', 'warnings: these may'],
   ['note', 'notes'],
@@ -21,8 +21,8 @@ export function reportText(
   excerpt: (finding: Finding) => string,
 ): string {
   const lines = [headline(file, submission.queues, findings), ''];
-  for (const [severity, title] of titles) {
-    const group = findings.filter((finding) => finding.severity === severity);
+  for (const [level, title] of titles) {
+    const group = findings.filter((finding) => finding.level === level);
     if (group.length === 0) continue;
     lines.push(title);
     for (const finding of group) lines.push(...findingLines(finding, excerpt(finding)));
@@ -42,14 +42,14 @@ function headline(
 ): string {
   const known = queues.every(({ total }) => total !== undefined);
   const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
-  const counts = titles.map(([severity]) => {
-    const count = findings.filter((finding) => finding.severity === severity).length;
-    return `${count} ${severity}${count === 1 ? '' : 's'}`;
+  const counts = titles.map(([level]) => {
+    const count = findings.filter((finding) => finding.level === level).length;
+    return `${count} ${level}${count === 1 ? '' : 's'}`;
   });
   return `${printable(path.basename(file))}: ${known ? jobs : `at least ${jobs}`} job${jobs === 1 ? '' : 's'}; ${counts.join(', ')}`;
 }
 
-function findingLines({ file, line, rule, message, fix }: Finding, source: string): string[] {
+function findingLines({ file = '', line = 1, rule, message, fix }: Finding, source: string): string[] {
   return [
     `  ${printable(file)}:${line}  ${rule}`,
     ...(source === '' ? [] : [`      | ${clip(printable(withoutSecrets(source.trim())), 100)}`]),

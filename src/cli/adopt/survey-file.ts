@@ -2,9 +2,7 @@ import type { Evidence, Usage } from '../../adopt/evidence.ts';
 import type { PoolLimits } from '../../adopt/pool-limits.ts';
 import { survey } from '../../adopt/survey.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { findCustoms } from '../../pool/condor/submit/find-profile.ts';
-import { condorProfiles, type Profile } from '../../pool/condor/submit/profiles.ts';
-import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
+import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';
 import type { Cli } from '../cli.ts';
 
 /** Surveys a submit description by the version and the customs of this access point, or those of the pool that is named. */
@@ -15,7 +13,7 @@ export async function surveyFile(
 ): Promise<Evidence> {
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
   const [profile, version] = await Promise.all([
-    tools === undefined || pool !== undefined ? condorProfiles[pool ?? 'htcondor'] : findCustoms(pool, tools),
+    tools === undefined || pool !== undefined ? condorProfiles[pool ?? 'htcondor'] : findLimits(pool, tools),
     tools?.version().catch(() => undefined),
   ]);
   const [major = 0, minor = 0, patch = 0] = (version ?? '').split('.').map(Number);

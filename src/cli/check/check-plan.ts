@@ -7,12 +7,9 @@ import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
 import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
 import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
-import { askSlots } from '../../pool/condor/tools/ask-slots.ts';
-import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { askNodes } from '../../pool/slurm/ask-nodes.ts';
-import { SlurmTools } from '../../pool/slurm/slurm-tools.ts';
 import type { Cli } from '../cli.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
@@ -45,13 +42,13 @@ export async function checkPlan(
   const where = placesIn(source);
   const code = readCode(commandsOf(plan, where), await readTexts(plan.folder, plan.files));
   const uses = neededBy(plan, code, where);
-  const [objects, slots, software, customs, sent] = await Promise.all([
+  const [objects, slots, software, limits, sent] = await Promise.all([
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
     quick ? nothing() : slotsOf(cli, plan, where),
     quick
       ? nothing()
       : askSoftware(cli, softwareOf(plan, uses, image && path.resolve(cli.cwd, image)), softwareMs),
-    openPool(plan.spec.run.pool, cli).customs(plan),
+    openPool(plan.spec.run.pool, cli).limits(plan),
     sentImage(plan),
   ]);
   const sizes = sizesOf(objects.facts.objects);
@@ -59,7 +56,7 @@ export async function checkPlan(
   const findings = checkFacts({
     plan: sized,
     where,
-    customs,
+    limits,
     image: sent,
     code,
     uses,
@@ -83,7 +80,7 @@ const softwareOf = (
   image: image ?? spec.environment.image,
   folder,
   isPacked: environment?.pack !== undefined,
-  isHere: spec.run.pool === 'local',
+  isHere: poolTraits[spec.run.pool].runsHere,
   declared: spec.environment.python,
   wantCuda: spec.resources.gpus > 0 && uses.modules.some(({ name }) => usesTorch.test(name)),
   uses,
@@ -119,7 +116,7 @@ function neededBy({ spec, files }: Plan, code: Code, where: Where): Uses {
     names
       .filter((name) => !known.some((use) => use.name === name))
       .map((name) => ({ name, place: where('environment', key), isCertain: true }));
-  const ours = spec.run.pool === 'condor' && image !== undefined ? ['gzip'] : [];
+  const ours = image === undefined ? [] : poolTraits[spec.run.pool].imageTools;
   const roots = [...new Set(python.map((name) => name.split('.')[0] ?? name))];
   return {
     ...found,
@@ -134,18 +131,14 @@ async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
   if (image === undefined || image.includes('://') || image.startsWith('/cvmfs/')) return undefined;
   const place = path.resolve(folder, image);
   const found = await stat(place).catch(() => undefined);
-  const isSent = spec.run.pool === 'condor' && found?.isFile() === true;
+  const isSent = !poolTraits[spec.run.pool].needsImageHere && found?.isFile() === true;
   return { path: place, isThere: found !== undefined, bytes: isSent ? found.size : 0 };
 }
 
 async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {
-  const { pool } = plan.spec.run;
-  if (pool === 'local') return await nothing();
   try {
-    const facts =
-      pool === 'condor'
-        ? await askSlots(plan, where, await CondorTools.find(cli.env))
-        : await askNodes(plan, where, await SlurmTools.find(cli.env));
+    const facts = await openPool(plan.spec.run.pool, cli).slots(plan, where);
+    if (facts === undefined) return await nothing();
     if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
     const said = `${matching} of ${total} match, ${free} with room now`;

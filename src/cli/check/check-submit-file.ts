@@ -16,7 +16,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import type { Code, CommandText, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Uses, usesOf } from '../../check/code/uses.ts';
-import { findAll, type Finding, ordered } from '../../check/finding.ts';
+import { findAll, type Finding, ordered } from '../../base/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
@@ -56,10 +56,7 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   ]);
   const objectBytes = sizesByUrl(objects.facts.objects);
   const findings = ordered([
-    ...lintSubmission({ ...evidence, objectBytes }).map(({ severity, ...finding }) => ({
-      ...finding,
-      level: severity,
-    })),
+    ...lintSubmission({ ...evidence, objectBytes }),
     ...findAll(objectRules, objects.facts),
     ...findAll(softwareRules, { uses, software: software.facts }),
     ...pythonDownloads(code),

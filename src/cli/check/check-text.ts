@@ -1,5 +1,5 @@
 import { printable } from '../../base/printable.ts';
-import { levels, type Finding, type Level } from '../../check/finding.ts';
+import { levels, type Finding, type Level } from '../../base/finding.ts';
 import { wrap } from '../why/wrap.ts';
 import type { Told } from './gathered.ts';
 

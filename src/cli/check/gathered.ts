@@ -1,4 +1,4 @@
-import type { Finding } from '../../check/finding.ts';
+import type { Finding } from '../../base/finding.ts';
 import { withoutSecrets } from '../../base/without-secrets.ts';
 
 /** Something that was looked at, and what there was to say of it. */

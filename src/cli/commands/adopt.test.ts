@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Finding } from '../../adopt/finding.ts';
+import type { Finding } from '../../base/finding.ts';
 import { Fault } from '../../fault/fault.ts';
 import * as adopt from './adopt.ts';
 
@@ -72,7 +72,7 @@ test('as JSON, the findings are one object with stable keys', async (t) => {
     [1, false, [{ line: 11, text: 'queue', jobs: 1 }], false],
   );
   assert.deepEqual(
-    answer.findings.map(({ rule, severity, file, line }) => [rule, severity, file, line]),
+    answer.findings.map(({ rule, level, file, line }) => [rule, level, file, line]),
     [['replaced-command', 'error', 'job.sub', 10]],
   );
 });

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Option, type Command } from 'commander';
 import type { Evidence } from '../../adopt/evidence.ts';
-import type { Finding } from '../../adopt/finding.ts';
+import type { Finding } from '../../base/finding.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { profiles, type ProfileName } from '../../job/spec.ts';
@@ -74,7 +74,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const condor = await askCondor(cli, file, evidence.submission);
   if (options.json !== true)
     cli.out(reportText(file, evidence, findings, condor, await excerpts(file, evidence)));
-  const isBad = condor.accepted === false || findings.some(({ severity }) => severity === 'error');
+  const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true
       ? await submit(cli, file, evidence, options, isBad)
@@ -162,5 +162,5 @@ async function excerpts(file: string, { wrapper }: Evidence): Promise<(finding: 
   const texts = new Map<string, string[]>();
   if (wrapper !== undefined) texts.set(wrapper.file, wrapper.text.split('\n'));
   texts.set(path.basename(file), (await readFile(file, 'utf8')).split('\n'));
-  return ({ file: name, line }) => texts.get(name)?.[line - 1] ?? '';
+  return ({ file: name = '', line = 0 }) => texts.get(name)?.[line - 1] ?? '';
 }

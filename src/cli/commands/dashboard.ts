@@ -15,17 +15,14 @@ import type { RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { staticPage } from '../../dashboard/static-page.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { PoolName } from '../../job/spec.ts';
 import type { JobState } from '../../journal/state.ts';
-import { accountFiles } from '../../pool/condor/condor-files.ts';
-import { openPool } from '../../pool/open-pool.ts';
-import { slurmAccount } from '../../pool/slurm/slurm-files.ts';
+import { openPool, poolKinds } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
-import { whileLooking } from '../run-view/current-state.ts';
+import { whileRefreshing } from '../run-view/current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { latestAttempt, placeOf } from '../run-view/job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from '../run-view/job-words.ts';
@@ -67,7 +64,7 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   const looking =
     (action: typeof serving, { folder }: FoundRun) =>
     () =>
-      whileLooking(cli, folder, action);
+      whileRefreshing(cli, folder, action);
   if (file === undefined) await found.reduce(looking, serving)();
   else await writeStatic(cli, runs, file);
 }
@@ -111,12 +108,12 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     async stop(jobs) {
       const state = await readRunState(folder);
       const stopping = await requestStop(folder, state, jobs, cli.clock);
-      if (stopping.length > 0) await openPool(state.pool as PoolName, cli).stop(folder, stopping);
+      if (stopping.length > 0) await openPool(state.pool, cli).stop(folder, stopping);
     },
     async retry(named) {
       const { jobs, pool } = await readRunState(folder);
       const ids = named.length > 0 ? named : jobs.map(({ id }) => id);
-      await retryRun(folder, openPool(pool as PoolName, cli), { jobs: ids, change: {} }, cli);
+      await retryRun(folder, openPool(pool, cli), { jobs: ids, change: {} }, cli);
     },
   };
 }
@@ -135,7 +132,7 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
   env: cli.env,
   clock: cli.clock,
   follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
-  patterns: [...accountFiles, ...slurmAccount],
+  patterns: Object.values(poolKinds).flatMap(({ accountFiles }) => accountFiles),
   printedFile: (folder, job, stream) => printedBy(cli, folder, job, stream),
 });
 

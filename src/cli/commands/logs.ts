@@ -2,13 +2,12 @@ import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
-import type { PoolName } from '../../job/spec.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
-import { whileLooking } from '../run-view/current-state.ts';
+import { whileRefreshing } from '../run-view/current-state.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { nextCommands } from '../text/next-commands.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
@@ -61,11 +60,11 @@ async function logs(
     });
   if (number === undefined && !follow) cli.err(`job ${job.id} has not started yet\n`);
   const stream = err ? 'err' : 'out';
-  const pool = openPool(state.pool as PoolName, cli);
+  const pool = openPool(state.pool, cli);
   const live = () => pool.output(run.folder, job.id, stream, cli.signal);
   const fileOf = await fileNamer(cli, run.folder, job.id, stream);
   const choice = { runFolder: run.folder, job, from: number, follow, fileOf, live };
-  if (follow) await whileLooking(cli, run.folder, () => showLogs(cli, choice));
+  if (follow) await whileRefreshing(cli, run.folder, () => showLogs(cli, choice));
   else await showLogs(cli, choice);
   nextCommands(cli, [
     ...(err ? [] : ([[`updraft logs ${run.argument} ${job.id} --err`, 'its stderr']] as const)),

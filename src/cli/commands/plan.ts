@@ -58,12 +58,10 @@ async function policyOn(cli: Cli, plan: Plan): Promise<Policy | undefined> {
 
 /** What would be handed to a scheduler, as it would be; where there is none to ask, why it cannot be shown. */
 async function tellRendering(cli: Cli, plan: Plan): Promise<void> {
-  if (plan.spec.run.pool === 'local') return;
+  const pool = openPool(plan.spec.run.pool, cli);
+  if (pool.traits.runsHere) return;
   try {
-    const { files, shown, summary } = await openPool(plan.spec.run.pool, cli).render(
-      plan,
-      `${plan.spec.name}-<id>`,
-    );
+    const { files, shown, summary } = await pool.render(plan, `${plan.spec.name}-<id>`);
     if (shown !== undefined) cli.out(`\n${shown}, ${summary}:\n\n${files[shown] ?? ''}`);
   } catch (thrown) {
     const { kind, message, fix } = asFault(thrown);

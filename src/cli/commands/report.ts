@@ -1,9 +1,9 @@
 import { Option, type Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { compareReports } from '../../report/log/compare-reports.ts';
+import { compareReports } from '../../report/compare-reports.ts';
 import { runReport } from '../../report/log/read-run.ts';
-import { runText } from '../../report/log/run-text.ts';
+import { runText } from '../../report/run-text.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
 import { currentState } from '../run-view/current-state.ts';
@@ -33,12 +33,7 @@ export function configure(command: Command, cli: Cli): void {
         'csv',
       ]),
     )
-    .addOption(new Option('--compare', 'two runs or logs side by side').conflicts(['csv', 'html', 'as']))
-    .addOption(
-      new Option('--as <view>', 'by the definitions of the published study of 100 jobs')
-        .choices(['seed'])
-        .conflicts(['csv', 'html']),
-    )
+    .addOption(new Option('--compare', 'two runs or logs side by side').conflicts(['csv', 'html']))
     .addHelpText('after', help)
     .action(async (words: string[], flags: Flags) => {
       if (flags.compare === true) return compare(cli, words, flags);

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { PoolName } from '../../job/spec.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { retryRun, type Retried } from '../../run/retry-run.ts';
@@ -60,7 +59,7 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
     cli.err('nothing was changed\n');
     return;
   }
-  const pool = openPool(state.pool as PoolName, cli);
+  const pool = openPool(state.pool, cli);
   const ids = plan.retries.map(({ job }) => job);
   say(await retryRun(run.folder, pool, { jobs: ids, change: wish.change, newFiles: plan.newFiles }, cli));
   nextCommands(cli, [

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
-import { openShell } from '../../pool/condor/tools/open-shell.ts';
-import { softwareFile } from '../../pool/condor/submit/prepare-software.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, layersOf, type JobFileOptions } from '../job-file-argument.ts';
 
@@ -23,12 +22,11 @@ Exit codes: 0 the shell was left, 2 the pool knows no interactive jobs, 3 someth
     )
     .action(async (where: string, options: JobFileOptions) => {
       const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
-      if (plan.spec.run.pool !== 'condor')
+      const pool = openPool(plan.spec.run.pool, cli);
+      if (pool.shell === undefined)
         throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {
           fix: 'set pool = "condor" in [run]',
         });
-      if (plan.environment?.pack !== undefined)
-        cli.err(`the software comes as an archive; in the shell, bring it up with: . ./${softwareFile}\n`);
-      await openShell(plan, cli.env, cli.self);
+      await pool.shell(plan, (line) => cli.err(`${line}\n`));
     });
 }

@@ -1,12 +1,11 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { RunState } from '../../journal/state.ts';
-import type { PoolName } from '../../job/spec.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
-import { currentState, whileLooking } from '../run-view/current-state.ts';
+import { currentState, whileRefreshing } from '../run-view/current-state.ts';
 import { findRun } from '../find-run.ts';
 import { nextCommands } from '../text/next-commands.ts';
 import { runAndJobs } from '../run-and-jobs.ts';
@@ -42,9 +41,9 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const stopping = await requestStop(folder, before, jobs, cli.clock);
   if (stopping.length > 0) {
     cli.err(`stopping ${stopping.length} of ${before.jobs.length} jobs ...\n`);
-    await openPool(before.pool as PoolName, cli).stop(folder, stopping);
+    await openPool(before.pool, cli).stop(folder, stopping);
   }
-  const after = await whileLooking(cli, folder, () => whenEnded(cli, folder, stopping));
+  const after = await whileRefreshing(cli, folder, () => whenEnded(cli, folder, stopping));
   tell(cli, folder, after, stopping, options);
   tellTrouble(cli, after);
   nextCommands(cli, [

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { superviseRun } from '../../run/supervise-run.ts';
+import { superviseRun } from '../../pool/supervise-run.ts';
 import type { Cli } from '../cli.ts';
 
 /** Not for people: started by `run` and `submit`, in a session of its own. */

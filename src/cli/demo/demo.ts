@@ -8,7 +8,7 @@ import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { type MiniFederation, startFederation } from '../../mini/federation/federation.ts';
 import { runReport } from '../../report/log/read-run.ts';
-import { runText } from '../../report/log/run-text.ts';
+import { runText } from '../../report/run-text.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';

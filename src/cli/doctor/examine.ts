@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process';
-import { statfs } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { findProgram } from '../../base/find-program.ts';
 import { findPython } from '../../environment/find-python.ts';
@@ -8,12 +7,10 @@ import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token-claims.ts';
 import { createTokenFiles, tokenPlaces } from '../../federation/token-places.ts';
-import { formatSize } from '../../job/units.ts';
-import { CondorTools } from '../../pool/condor/tools/condor-tools.ts';
-import { findCustoms } from '../../pool/condor/submit/find-profile.ts';
+import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
+import { pools } from '../../job/spec.ts';
+import { openPool } from '../../pool/open-pool.ts';
 import { agentExecutable } from '../../pool/packed-agent.ts';
-import { detectMachine } from '../../pool/local/machine.ts';
-import { SlurmTools } from '../../pool/slurm/slurm-tools.ts';
 import type { Cli } from '../cli.ts';
 
 /** What one look at this machine found. */
@@ -31,15 +28,14 @@ type Look = (cli: Cli, signal: AbortSignal) => Promise<string>;
 
 /** Everything a run may need of this machine, in the order in which a run needs it. */
 const looks: Record<string, Look> = {
-  machine: lookAtMachine,
+  ...poolLooks((traits) => traits.runsHere),
   agent: ({ env, self }) => agentExecutable(env, self),
   PyTorch: lookForTorch,
   Apptainer: (cli) =>
     lookForProgram(cli, ['apptainer', 'singularity'], 'jobs with an `image` cannot run on this machine'),
   Pixi: (cli) => lookForProgram(cli, ['pixi'], 'environments can be read, but not locked here'),
   'pixi-pack': (cli) => lookForProgram(cli, ['pixi-pack'], 'environments cannot be packed here'),
-  HTCondor: lookForCondor,
-  Slurm: lookForSlurm,
+  ...poolLooks((traits) => !traits.runsHere),
   OSDF: lookForFederation,
   token: lookForToken,
 };
@@ -62,11 +58,14 @@ export async function examine(cli: Cli): Promise<Finding[]> {
   return findings;
 }
 
-async function lookAtMachine({ env, cwd }: Cli): Promise<string> {
-  const { cpus, memoryBytes, gpus } = await detectMachine(env);
-  const { bavail, bsize } = await statfs(cwd);
-  const graphics = gpus.length === 0 ? 'no GPU' : `${gpus.length} GPU`;
-  return `${cpus} CPUs, ${formatSize(memoryBytes)} memory, ${graphics}, ${formatSize(bavail * bsize)} free here`;
+/** Each pool by its name among people; the one of this machine is the machine. */
+function poolLooks(which: (traits: PoolTraits) => boolean): Record<string, Look> {
+  const names = pools.filter((name) => which(poolTraits[name]));
+  const titled = names.map((name): [string, Look] => [
+    poolTraits[name].runsHere ? 'machine' : poolTraits[name].title,
+    (cli) => openPool(name, cli).examine(cli.cwd),
+  ]);
+  return Object.fromEntries(titled);
 }
 
 async function lookForTorch({ env }: Cli, signal: AbortSignal): Promise<string> {
@@ -84,22 +83,6 @@ async function lookForProgram({ env }: Cli, names: string[], without: string): P
     throw new Fault('environment-broken', `${names.join(' or ')} is not on the PATH: ${without}`);
   const { stdout } = await promisify(execFile)(file, ['--version'], { env: { ...env }, timeout: patienceMs });
   return `${stdout.trim().split('\n')[0] ?? ''} (${file})`;
-}
-
-async function lookForCondor({ env }: Cli): Promise<string> {
-  const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: String(patienceMs / 1000), ...env });
-  const version = await tools.version();
-  const { name } = await findCustoms(undefined, tools);
-  // Asks the scheduler itself, once: a client alone says nothing of a pool.
-  await tools.ask('condor_q', ['-totals']);
-  return `HTCondor ${version}, rules of ${name}, the scheduler answers`;
-}
-
-async function lookForSlurm({ env }: Cli): Promise<string> {
-  const tools = await SlurmTools.find({ UPDRAFT_POOL_SECONDS: String(patienceMs / 1000), ...env });
-  const listed = await tools.ask('sinfo', ['-h', '-a', '-o', '%P']);
-  const partitions = [...new Set(listed.split('\n').filter((line) => line !== ''))];
-  return `Slurm ${await tools.version()}, partitions ${partitions.join(', ')} (* is the default), the scheduler answers`;
 }
 
 async function lookForFederation(

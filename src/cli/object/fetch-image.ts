@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { findProgram } from '../../base/find-program.ts';
 import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { keptImage } from '../../pool/image-command.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from './board.ts';
@@ -14,8 +15,8 @@ export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
   const target = image === undefined ? undefined : keptImage(image, cli.env);
   if (image === undefined || target === undefined || existsSync(target)) return;
   // A machine that could not start it is told so by its pool.
-  const isHere = spec.run.pool === 'local';
-  if (isHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
+  const { runsHere } = poolTraits[spec.run.pool];
+  if (runsHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
   cli.err(`fetching the image ${image}, once for this machine\n`);
   // What a command that submits prints to stdout is about its run.
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };

@@ -6,7 +6,7 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import type { KeptConnections } from '../../transfer/http/kept-connections.ts';
+import type { KeptConnections } from '../../http/connections.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Unpacked } from '../../unpack/unpacker.ts';
 import type { Cli } from '../cli.ts';

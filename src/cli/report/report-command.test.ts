@@ -9,7 +9,7 @@ import { osgLog } from '../../../scripts/osg-log.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { LogReport } from '../../report/log/log-report.ts';
+import type { LogReport } from '../../report/log-report.ts';
 import * as report from '../commands/report.ts';
 
 const at = (seconds: number): string =>

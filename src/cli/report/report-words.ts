@@ -2,15 +2,13 @@ import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
-import { attemptCsv } from '../../report/log/attempt-csv.ts';
-import type { ReadLogs } from '../../report/log/read-logs.ts';
-import { reportCharts } from '../../report/log/report-charts.ts';
-import { reportHtml } from '../../report/log/report-html.ts';
-import { sectionMarkdown } from '../../report/log/section-markdown.ts';
-import { sectionText, type TextPage } from '../../report/log/section-text.ts';
-import { sections, type Section } from '../../report/log/sections.ts';
-import { seedSections } from '../../report/log/seed-sections.ts';
-import { seedView } from '../../report/log/seed-view.ts';
+import { attemptCsv } from '../../report/attempt-csv.ts';
+import type { ReadLogs } from '../../report/read-logs.ts';
+import { reportCharts } from '../../report/report-charts.ts';
+import { reportHtml } from '../../report/report-html.ts';
+import { sectionMarkdown } from '../../report/section-markdown.ts';
+import { sectionText, type TextPage } from '../../report/section-text.ts';
+import { sections, type Section } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 
@@ -20,18 +18,13 @@ export interface ReportForm {
   markdown?: true;
   csv?: true;
   html?: string;
-  as?: 'seed';
 }
 
 /** Shows a report in the form asked for. */
 export async function tellReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
   if (form.html !== undefined) await writePage(cli, name, read, form.html);
   else if (form.csv === true) for (const line of attemptCsv(read.ledger)) cli.out(line);
-  else if (form.as === 'seed') {
-    const view = seedView(read.jobs, read.ledger, read.report);
-    if (form.json === true) cli.out(`${JSON.stringify(view)}\n`);
-    else tellSections(cli, name, seedSections(view), [], form);
-  } else if (form.json === true) cli.out(`${JSON.stringify(read.report)}\n`);
+  else if (form.json === true) cli.out(`${JSON.stringify(read.report)}\n`);
   else tellSections(cli, name, sections(read.report), read.report.notes, form);
 }
 

@@ -1,7 +1,7 @@
 import type { PlannedFile } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
-import { roundPlan } from '../../pool/round-plan.ts';
+import { roundPlan } from '../../pool/read-plan.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { whatMustChange, type Need } from '../../why/what-must-change.ts';
 import { changedFiles, filesNow } from '../../run/files-now.ts';

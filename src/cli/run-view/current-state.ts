@@ -1,43 +1,43 @@
 import { asFault, type Fault } from '../../fault/fault.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import type { Pool } from '../../pool/pool.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 
 /** The state of a run as its folder tells it, once its pool has added what only the scheduler knows. */
 export async function currentState(cli: Cli, folder: string): Promise<RunState> {
   const state = await readRunState(folder);
-  if (state.endedAt !== undefined || state.pool !== 'slurm') return state;
-  await openPool(state.pool, cli)
-    .look(folder)
-    .catch((error: unknown) => tellSilence(cli, asFault(error)));
+  const pool = openPool(state.pool, cli);
+  if (state.endedAt !== undefined || pool.refresh === undefined) return state;
+  await pool.refresh(folder).catch((error: unknown) => reportSilence(cli, pool, asFault(error)));
   return await readRunState(folder);
 }
 
-const lookEveryMs = 5000;
+const pollMs = 5000;
 
 /** Runs `action` while the run's pool is asked, now and then, for what only the scheduler knows. */
-export async function whileLooking<T>(cli: Cli, folder: string, action: () => Promise<T>): Promise<T> {
+export async function whileRefreshing<T>(cli: Cli, folder: string, action: () => Promise<T>): Promise<T> {
   const { pool: name } = await readRunState(folder);
-  if (name !== 'slurm') return await action();
   const pool = openPool(name, cli);
+  if (pool.refresh === undefined) return await action();
   const over = new AbortController();
   let silence: Fault | undefined;
-  const looking = (async () => {
+  const polling = (async () => {
     while (!over.signal.aborted) {
-      silence = await pool.look(folder).then(() => undefined, asFault);
-      await cli.clock.sleep(lookEveryMs, over.signal).catch(() => undefined);
+      silence = await pool.refresh?.(folder).then(() => undefined, asFault);
+      await cli.clock.sleep(pollMs, over.signal).catch(() => undefined);
     }
   })();
   try {
     return await action();
   } finally {
     over.abort();
-    await looking;
-    if (silence !== undefined) tellSilence(cli, silence);
+    await polling;
+    if (silence !== undefined) reportSilence(cli, pool, silence);
   }
 }
 
 /** A scheduler that does not answer leaves what the folder tells, which is most of it. */
-const tellSilence = (cli: Cli, { message }: Fault): void =>
-  cli.err(`updraft: Slurm cannot be asked now: ${message}\n`);
+const reportSilence = (cli: Cli, { traits }: Pool, { message }: Fault): void =>
+  cli.err(`updraft: ${traits.title} cannot be asked now: ${message}\n`);

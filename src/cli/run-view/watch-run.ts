@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { Cli } from '../cli.ts';
-import { whileLooking } from './current-state.ts';
+import { whileRefreshing } from './current-state.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { latestAttempt, placeOf } from './job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from './job-words.ts';
@@ -21,7 +21,7 @@ export async function watchRun(
   { json = false }: { json?: boolean } = {},
 ): Promise<RunState> {
   const { terminal } = cli;
-  return await whileLooking(cli, runFolder, () => {
+  return await whileRefreshing(cli, runFolder, () => {
     if (json) return watchPlainly(cli, runFolder, jsonLines);
     if (terminal !== undefined && cli.env['TERM'] !== 'dumb') return watchLive(cli, runFolder, terminal);
     return watchPlainly(cli, runFolder, textLines);

@@ -1,12 +1,12 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isThere } from '../../base/is-there.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { readPlan } from '../../run/read-plan.ts';
+import { readPlan } from '../../pool/read-plan.ts';
 import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-before-submit.ts';
 import type { Cli } from '../cli.ts';
@@ -33,10 +33,7 @@ export interface SubmittedRun extends Submitted {
  */
 export async function submitPlan(cli: Cli, where: string, options: SubmitOptions): Promise<SubmittedRun> {
   const folder = path.resolve(cli.cwd, where);
-  const isRun = await stat(path.join(folder, runFiles.journal)).then(
-    () => true,
-    () => false,
-  );
+  const isRun = await isThere(path.join(folder, runFiles.journal));
   const { pool, ...submitted } = isRun
     ? await resume(cli, folder, options)
     : await submit(cli, where, options);
@@ -52,7 +49,7 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
   const { version, clock, pid } = cli;
   const { new: isNew = false, canary } = options;
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
-  if (plan.spec.run.pool !== 'condor') await fetchImage(cli, plan);
+  if (pool.traits.needsImageHere) await fetchImage(cli, plan);
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
 }
 

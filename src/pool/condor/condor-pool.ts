@@ -1,22 +1,27 @@
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { policyOf } from '../../recovery/policy.ts';
-import type { Pool } from '../pool.ts';
-import { roundPlan } from '../round-plan.ts';
+import { isThere } from '../../base/is-there.ts';
+import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import { readPlan, roundPlan } from '../read-plan.ts';
 import { assertAllowed } from './submit/assert-allowed.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
-import { condorFiles, roundFiles } from './condor-files.ts';
+import { accountFiles, condorFiles, roundFiles } from './condor-files.ts';
+import { eventLogSource } from './follow/event-log-source.ts';
+import { askSlots } from './tools/ask-slots.ts';
+import { openShell } from './tools/open-shell.ts';
 import { CondorTools } from './tools/condor-tools.ts';
-import { findCustoms, findProfile } from './submit/find-profile.ts';
+import { findLimits, findProfile } from './submit/find-profile.ts';
 import { jobIds } from './follow/job-ids.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
 import { agentExecutable } from '../packed-agent.ts';
+import { examineSeconds } from '../scheduler-tools.ts';
 import { condorProfiles, type Profile } from './submit/profiles.ts';
 import { prepareInputs } from './submit/prepare-inputs.ts';
 import { releaseHeld } from './tools/release-held.ts';
@@ -27,21 +32,30 @@ import { stopJobs } from './tools/stop-jobs.ts';
 import { tailJob } from './follow/tail-job.ts';
 import { userEnvironment } from './submit/user-environment.ts';
 
-export interface CondorStart {
-  self: readonly string[];
-  env: Env;
-  clock: Clock;
-  pid: number;
-}
+const records: PoolRecords = {
+  traits: poolTraits.condor,
+  accountFiles,
+  eventLog: condorFiles.eventLog,
+  async source(runFolder) {
+    // A copy may have lost it.
+    if (!(await isThere(path.join(runFolder, condorFiles.submit)))) return undefined;
+    return eventLogSource(runFolder, await readPlan(runFolder));
+  },
+};
+
+export const condorKind: PoolKind = { ...records, open: condorPool };
 
 /** HTCondor as a pool. Everything after the submission is the schedd's work: nothing of ours needs to run. */
-export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
+function condorPool({ self, env, clock, pid }: PoolStart): Pool {
   return {
-    customs: (plan) => likelyProfile(plan, env),
+    ...records,
+    limits: (plan) => likelyProfile(plan, env),
     async policy(plan) {
       const { pace } = await likelyProfile(plan, env);
       return policyOf(plan.spec, { diskBytes: plan.disk.bytes, pace });
     },
+    examine: () => examine(env),
+    slots: async (plan, where) => askSlots(plan, where, await CondorTools.find(env)),
     async render(plan, run, round) {
       const tools = await CondorTools.find(env);
       const [version, profile] = await Promise.all([
@@ -86,13 +100,24 @@ export function condorPool({ self, env, clock, pid }: CondorStart): Pool {
       const tools = await CondorTools.find(env);
       if (id !== undefined) await tools.ask('condor_vacate_job', [id]);
     },
-    // HTCondor writes its log into the run's folder.
-    look: () => Promise.resolve(),
+    shell: (plan, say) => openShell(plan, env, self, say),
   };
 }
 
+async function examine(env: Env): Promise<string> {
+  const tools = await CondorTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
+  const version = await tools.version();
+  const { name } = await findLimits(undefined, tools);
+  // Asks the scheduler itself, once: a client alone says nothing of a pool.
+  await tools.ask('condor_q', ['-totals']);
+  return `HTCondor ${version}, rules of ${name}, the scheduler answers`;
+}
+
 /** Submits what the run's journal tells of and HTCondor does not have yet. */
-async function submitRounds(runFolder: string, { self, env, clock, pid }: CondorStart): Promise<void> {
+async function submitRounds(
+  runFolder: string,
+  { self, env, clock, pid }: Omit<PoolStart, 'kill'>,
+): Promise<void> {
   const tools = await CondorTools.find(env);
   const myself = identifyProcess(pid);
   if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
@@ -103,11 +128,11 @@ async function submitRounds(runFolder: string, { self, env, clock, pid }: Condor
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
 }
 
-/** Whose customs apply, as far as this machine can tell. */
+/** Whose limits apply, as far as this machine can tell. */
 async function likelyProfile({ spec }: Plan, env: Env): Promise<Profile> {
   const tools = await CondorTools.find(env).catch(() => undefined);
   const named = spec.run.profile;
-  return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findCustoms(named, tools);
+  return tools === undefined ? condorProfiles[named ?? 'htcondor'] : await findLimits(named, tools);
 }
 
 /** The names under which HTCondor has the jobs of a run by now. */

@@ -13,7 +13,8 @@ import type { Plan } from '../../job/plan.ts';
 import type { Exit, StartAgent } from './agent-process.ts';
 import { attemptEnd, type AttemptEnd } from '../attempt-end.ts';
 import { imageEnvironment, imageStart, inImage } from '../image-command.ts';
-import { removeLeftovers, type Kill } from './leftovers.ts';
+import type { Kill } from '../pool.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { renderOrder } from './order.ts';
 import type { Share } from './shares.ts';
 

@@ -5,7 +5,7 @@ import { readClaim } from '../../job/claim.ts';
 import { attemptFolder, runFiles } from '../../job/layout.ts';
 import { fold } from '../../journal/fold.ts';
 import { readJournal } from '../../journal/read-journal.ts';
-import type { Kill } from './leftovers.ts';
+import type { Kill } from '../pool.ts';
 
 /** Tells a job's agent to leave the machine, as an owner who wants it back does: with SIGTERM. */
 export async function evictAgent(runFolder: string, job: string, kill: Kill): Promise<void> {

@@ -1,9 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import type { Clock } from '../../base/clock.ts';
 import { removeTree } from '../../base/remove-tree.ts';
-
-/** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
-export type Kill = (pid: number, signal: NodeJS.Signals) => void;
+import type { Kill } from '../pool.ts';
 
 const rounds = 50;
 const roundMs = 20;

@@ -1,22 +1,40 @@
+import { statfs } from 'node:fs/promises';
 import os from 'node:os';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
-import type { Pool } from '../pool.ts';
+import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import { supervisorState } from '../supervisor-state.ts';
 import { agentCommand } from '../agent-command.ts';
 import { evictAgent } from './evict-agent.ts';
 import { imageStart } from '../image-command.ts';
-import type { Kill } from './leftovers.ts';
 import { localPolicy } from './local-policy.ts';
 import { detectMachine, type Machine } from './machine.ts';
-import { startSupervisor, type SupervisorStart } from './start-supervisor.ts';
+import { startSupervisor } from './start-supervisor.ts';
+
+const records: PoolRecords = {
+  traits: poolTraits.local,
+  // All that happens is in the run's journals.
+  accountFiles: [],
+  source: () => Promise.resolve(undefined),
+  supervisor: supervisorState,
+};
+
+export const localKind: PoolKind = { ...records, open: localPool };
 
 /** This machine as a pool: attempts run side by side within what it has. */
-export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
+function localPool(start: PoolStart): Pool {
   return {
+    ...records,
     // What cannot run here is told when it is rendered, with the machine's figures.
-    customs: () => Promise.resolve(undefined),
+    limits: () => Promise.resolve(undefined),
     policy: (plan) => Promise.resolve(localPolicy(plan)),
+    async examine(cwd) {
+      const { bavail, bsize } = await statfs(cwd);
+      return `${told(await detectMachine(start.env))}, ${formatSize(bavail * bsize)} free here`;
+    },
+    slots: () => Promise.resolve(undefined),
     async render(plan) {
       const machine = await detectMachine(start.env);
       assertFits(plan, machine);
@@ -36,7 +54,6 @@ export function localPool(start: SupervisorStart & { kill: Kill }): Pool {
     // Attempts write into the run's folder.
     output: () => Promise.resolve(undefined),
     evict: (runFolder, job) => evictAgent(runFolder, job, start.kill),
-    look: () => Promise.resolve(),
   };
 }
 
@@ -68,4 +85,4 @@ function atOnce({ jobs, spec }: Plan, machine: Machine): number {
 }
 
 const told = ({ cpus, gpus, memoryBytes }: Machine): string =>
-  `${cpus} CPUs, ${formatSize(memoryBytes)}, ${gpus.length === 0 ? 'no' : gpus.length} GPUs`;
+  `${cpus} CPUs, ${formatSize(memoryBytes)} memory, ${gpus.length === 0 ? 'no GPU' : `${gpus.length} GPU`}`;

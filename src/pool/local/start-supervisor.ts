@@ -1,21 +1,13 @@
 import { spawn } from 'node:child_process';
 import { open, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Clock } from '../../base/clock.ts';
-import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
-import { supervisorState } from './supervisor-state.ts';
+import type { PoolStart } from '../pool.ts';
+import { supervisorState } from '../supervisor-state.ts';
 
 /** The hidden command under which this program supervises a run. */
 const superviseCommand = '_supervise';
-
-export interface SupervisorStart {
-  /** How this program is started: executable and leading arguments. */
-  self: readonly string[];
-  env: Env;
-  clock: Clock;
-}
 
 const lookEveryMs = 50;
 
@@ -23,10 +15,7 @@ const lookEveryMs = 50;
  * Makes sure that a living process supervises the run: one that has a session of its own, so that it outlives the
  * command that started it, its terminal and its user's logout.
  */
-export async function startSupervisor(
-  runFolder: string,
-  { self, env, clock }: SupervisorStart,
-): Promise<void> {
+export async function startSupervisor(runFolder: string, { self, env, clock }: PoolStart): Promise<void> {
   if (await isSupervised(runFolder)) return;
   const [executable = '', ...words] = self;
   const log = await open(path.join(runFolder, runFiles.supervisorLog), 'a');

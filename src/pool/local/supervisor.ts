@@ -14,7 +14,7 @@ import { JournalTail } from '../../journal/tail.ts';
 import { decide } from '../../recovery/decide.ts';
 import { historyOf } from '../../recovery/history-of.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
-import { roundPlan } from '../round-plan.ts';
+import { roundPlan } from '../read-plan.ts';
 import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
 import type { AttemptEnd } from '../attempt-end.ts';
 import { localPolicy } from './local-policy.ts';

@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
@@ -6,16 +6,22 @@ import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/read-journal.ts';
 import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import { imagePlace, misleading, readFolders } from '../image-command.ts';
-import type { Pool } from '../pool.ts';
+import { isThere } from '../../base/is-there.ts';
+import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import { readPlan } from '../read-plan.ts';
+import { examineSeconds } from '../scheduler-tools.ts';
+import { askNodes } from './ask-nodes.ts';
+import { taskSource } from './task-source.ts';
 import { assertQueueable } from './assert-queueable.ts';
 import { lookAtQueue } from './look-at-queue.ts';
 import { renderOrders } from './render-orders.ts';
 import { renderSbatch } from './render-sbatch.ts';
-import { roundFiles, slurmFiles, taskJournal } from './slurm-files.ts';
+import { roundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
 import { slurmPolicy } from './slurm-policy.ts';
 import { SlurmTools } from './slurm-tools.ts';
 import { stopTasks, taskExpressions } from './stop-tasks.ts';
@@ -24,27 +30,40 @@ import { evictTask } from './evict-task.ts';
 import { latestTasks, taskName, type TaskId } from './task-ids.ts';
 import type { TaskImage } from './task-script.ts';
 
-export interface SlurmStart {
-  self: readonly string[];
-  env: Env;
-  clock: Clock;
-  pid: number;
-}
-
 /** How often the scheduler is asked at most while somebody watches: its staff counts the questions. */
 const askEveryMs = 20_000;
+
+const records: PoolRecords = {
+  traits: poolTraits.slurm,
+  accountFiles: slurmAccount,
+  async source(runFolder) {
+    // A copy may have lost it.
+    if (!(await isThere(path.join(runFolder, slurmFiles.script)))) return undefined;
+    return taskSource(runFolder, await readPlan(runFolder));
+  },
+};
+
+export const slurmKind: PoolKind = { ...records, open: slurmPool };
 
 /**
  * Slurm as a pool. Nodes see the run's folder: jobs write their journals, checkpoints and results there themselves, and
  * queue themselves again. Nothing of ours needs to run.
  */
-export function slurmPool(start: SlurmStart): Pool {
+function slurmPool(start: PoolStart): Pool {
   const { env, clock } = start;
   let askedAt = -Infinity;
   return {
+    ...records,
     // What a job asks for is held against the nodes themselves when it is checked.
-    customs: () => Promise.resolve(undefined),
+    limits: () => Promise.resolve(undefined),
     policy: (plan) => Promise.resolve(slurmPolicy(plan)),
+    async examine() {
+      const tools = await SlurmTools.find({ UPDRAFT_POOL_SECONDS: examineSeconds, ...env });
+      const listed = await tools.ask('sinfo', ['-h', '-a', '-o', '%P']);
+      const partitions = [...new Set(listed.split('\n').filter((line) => line !== ''))];
+      return `Slurm ${await tools.version()}, partitions ${partitions.join(', ')} (* is the default), the scheduler answers`;
+    },
+    slots: async (plan, where) => askNodes(plan, where, await SlurmTools.find(env)),
     async render(plan, run, round) {
       const tools = await SlurmTools.find(env);
       await assertQueueable(plan, tools);
@@ -62,7 +81,7 @@ export function slurmPool(start: SlurmStart): Pool {
     async stop(runFolder, jobs) {
       const tools = await SlurmTools.find(env);
       await stopTasks(tools, await tasksNamed(runFolder, jobs));
-      await lookAtQueue(runFolder, await planOf(runFolder), tools, clock);
+      await lookAtQueue(runFolder, await readPlan(runFolder), tools, clock);
     },
     async release(runFolder, jobs, change) {
       // What a user may not change of a queued job is asked for anew.
@@ -82,10 +101,10 @@ export function slurmPool(start: SlurmStart): Pool {
       if (task === undefined) return;
       await evictTask(tools, taskName(task), clock);
     },
-    async look(runFolder) {
+    async refresh(runFolder) {
       if (clock.monotonic() - askedAt < askEveryMs) return;
       askedAt = clock.monotonic();
-      await lookAtQueue(runFolder, await planOf(runFolder), await SlurmTools.find(env), clock);
+      await lookAtQueue(runFolder, await readPlan(runFolder), await SlurmTools.find(env), clock);
     },
   };
 }
@@ -102,7 +121,7 @@ function imageOf(plan: Plan, env: Env): TaskImage | undefined {
 }
 
 /** Submits what the run's journal tells of and Slurm does not have yet. */
-async function submitRounds(runFolder: string, { self, env, clock, pid }: SlurmStart): Promise<void> {
+async function submitRounds(runFolder: string, { self, env, clock, pid }: PoolStart): Promise<void> {
   const tools = await SlurmTools.find(env);
   const myself = identifyProcess(pid);
   if (myself === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
@@ -137,6 +156,3 @@ async function tasksNamed(runFolder: string, jobs: readonly string[]): Promise<T
   const tasks = await latestTasks(runFolder);
   return jobs.flatMap((job) => tasks.get(job) ?? []);
 }
-
-const planOf = async (runFolder: string): Promise<Plan> =>
-  JSON.parse(await readFile(path.join(runFolder, runFiles.plan), 'utf8')) as Plan;

@@ -1,6 +1,6 @@
 import { clip } from '../../base/text-table.ts';
-import { countAttempt, countWait, type Counted } from '../log/account-attempt.ts';
-import { columns, columnWords } from '../log/columns.ts';
+import { countAttempt, countWait, type Counted } from '../account-attempt.ts';
+import { columns, columnWords } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
 import { showMillis } from '../show-millis.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';

@@ -1,5 +1,5 @@
 import { clip } from '../../base/text-table.ts';
-import { columns, columnWords, type Amounts, type Column } from '../log/columns.ts';
+import { columns, columnWords, type Amounts, type Column } from '../columns.ts';
 import { showMillis } from '../show-millis.ts';
 import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
 import { badColour, legend, palette } from './palette.ts';

@@ -1,4 +1,4 @@
-import { columnWords, type Column } from '../log/columns.ts';
+import { columnWords, type Column } from '../columns.ts';
 import { element, label } from './svg.ts';
 
 /** Colours that people with the common kinds of colour blindness tell apart, for what is often side by side. */

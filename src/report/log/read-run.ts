@@ -1,8 +1,8 @@
 import type { RunState } from '../../journal/state.ts';
 import { noFacts } from '../../history/log-facts.ts';
-import { ledgerOf } from './event-ledger.ts';
-import { logReport, type LogReport } from './log-report.ts';
-import type { ReadLogs } from './read-logs.ts';
+import { ledgerOf } from '../event-ledger.ts';
+import { logReport, type LogReport } from '../log-report.ts';
+import type { ReadLogs } from '../read-logs.ts';
 import { runJobs } from './run-jobs.ts';
 import { runResources, type RunContext } from './run-resources.ts';
 import { runPhases, type RunPhases } from '../run-phases.ts';

@@ -1,6 +1,6 @@
 import type { AgentState } from '../../journal/state.ts';
 import type { JobHistory, UsedResource } from '../../history/history.ts';
-import { resourceReports, type ResourceReport } from './resource-reports.ts';
+import { resourceReports, type ResourceReport } from '../resource-reports.ts';
 
 /** What is known of a run beside its journals. */
 export interface RunContext {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentState, AttemptState } from '../../journal/state.ts';
-import { amountsOf, countAttempt } from './account-attempt.ts';
+import { amountsOf, countAttempt } from '../account-attempt.ts';
 import { runSpans } from './run-spans.ts';
 
 const start = Date.parse('2026-01-01T00:00:00.000Z');

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
-import type { Accepted, Identity } from '../http/check-answer.ts';
-import type { ConnectionPool } from '../http/connection-pool.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import type { ConnectionPool } from '../../http/connections.ts';
 import type { Lane } from './lane.ts';
 import type { Policy } from '../policy.ts';
 import type { Segments } from './segments.ts';

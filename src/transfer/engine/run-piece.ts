@@ -1,14 +1,15 @@
 import { orAborted } from '../../base/or-aborted.ts';
 import { Fault } from '../../fault/fault.ts';
-import { checkAnswer, isRefusal, type Accepted } from '../http/check-answer.ts';
+import { checkAnswer, isRefusal, type Accepted } from './check-answer.ts';
 import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
-import type { BodyEnd } from '../http/http-connection.ts';
+import type { BodyEnd } from '../../http/http-connection.ts';
 import type { Lane } from './lane.ts';
-import { requestObject, type Answer } from '../http/object-request.ts';
+import { ask, type Answer } from '../../http/exchange.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
 import type { Source } from './roster.ts';
-import type { ResponseHead } from '../http/response-head.ts';
+import type { ResponseHead } from '../../http/response-head.ts';
 import type { Piece } from './segments.ts';
-import { serverWords } from '../http/server-words.ts';
+import { readErrorText } from '../../http/error-text.ts';
 import { Setback } from './setback.ts';
 
 /** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */
@@ -17,9 +18,9 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
   const { signal } = controller;
   let answer: (Answer & { tokenSent: boolean }) | undefined;
   try {
-    answer = await ask(context, lane);
+    answer = await askPiece(context, lane);
     const { connection, head, url } = answer;
-    const words = isRefusal(head) ? await serverWords(connection, head, context.clock) : '';
+    const words = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
     const { mustConfirm: confirm, clock } = context;
     const asked = { ...askedOf(lane), confirm, tokenSent: answer.tokenSent, words, now: clock.now() };
     const accepted = checkAnswer(head, asked, context.known);
@@ -36,7 +37,7 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
 }
 
 /** Asks for the piece; the last one goes up to wherever the object ends. */
-async function ask(context: PieceContext, lane: Lane): Promise<Answer & { tokenSent: boolean }> {
+async function askPiece(context: PieceContext, lane: Lane): Promise<Answer & { tokenSent: boolean }> {
   const { piece } = lane;
   const last = piece.end === context.segments.size ? '' : String(piece.end - 1);
   const answer = await askRange(context, lane, last);
@@ -54,12 +55,14 @@ function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined
 }
 
 async function askRange(
-  { pool, clock, policy, known }: PieceContext,
+  { pool, policy, known }: PieceContext,
   { piece, source, controller }: Lane,
   last: string,
 ): Promise<Answer & { tokenSent: boolean }> {
-  const privateHeaders = await source.located.headers(source.server);
-  const headers: Record<string, string> = { Range: `bytes=${piece.position}-${last}` };
+  const headers: Record<string, string> = {
+    ...(await source.located.headers(source.server)),
+    Range: `bytes=${piece.position}-${last}`,
+  };
   if (piece.position > 0 && known.etag !== undefined) headers['If-Range'] = known.etag;
   if (source.server.kind !== 'plain') {
     headers['X-Transfer-Status'] = 'true';
@@ -71,12 +74,11 @@ async function askRange(
     method: 'GET' as const,
     url: source.server.url,
     headers,
-    privateHeaders,
     headMs: policy.headSeconds * 1000,
     signal: controller.signal,
   };
-  const tokenSent = Object.keys(privateHeaders).some((name) => name.toLowerCase() === 'authorization');
-  return { ...(await requestObject(pool, clock, request)), tokenSent };
+  const tokenSent = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+  return { ...(await ask(pool, request)), tokenSent };
 }
 
 function askedOf({ piece, source }: Lane) {
@@ -143,6 +145,7 @@ function cutOff(host: string, piece: Piece, { to }: { to: number | undefined }, 
 function asSetback(error: unknown, source: Source, piece: Piece): Error {
   if (error instanceof Setback || error instanceof SinkFailure) return error;
   const { host } = source.server;
+  if (error instanceof NoAnswer) return new Setback('broken', noAnswerFault(error));
   if (error instanceof Fault) {
     if (error.info.retry === 'never') return error;
     return new Setback(error.kind === 'token-expired' ? 'expired' : 'broken', error);
@@ -153,4 +156,18 @@ function asSetback(error: unknown, source: Source, piece: Piece): Error {
     { cause: error },
   );
   return new Setback('broken', fault);
+}
+
+function noAnswerFault(error: NoAnswer): Fault {
+  const { reason, host: about, message, isConnected } = error;
+  const kind =
+    reason === 'downgrade'
+      ? 'data-wrong'
+      : !isConnected
+        ? 'servers-unreachable'
+        : reason === 'timeout'
+          ? 'transfer-stalled'
+          : 'transfer-failed';
+  const fix = 'If the authority is a private one, name its certificate in SSL_CERT_FILE.';
+  return new Fault(kind, message, { about, cause: error, ...(reason === 'certificate' && { fix }) });
 }

@@ -1,14 +1,13 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { LocateOptions, Locator } from '../../federation/located.ts';
-import type { Accepted, Identity } from '../http/check-answer.ts';
-import { ConnectionPool } from '../http/connection-pool.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import { ConnectionPool, type KeptConnections } from '../../http/connections.ts';
 import type { EarlierPart } from '../sinks/earlier-part.ts';
 import type { FetchEvent } from '../fetch.ts';
 import type { Policy } from '../policy.ts';
 import { RateMeter } from './rate-meter.ts';
 import { Roster, type Source } from './roster.ts';
-import type { KeptConnections } from '../http/kept-connections.ts';
 import type { Lane } from './lane.ts';
 import { Lanes } from './lanes.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';

@@ -1,8 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
 import { parseDigestHeader, type Digests } from '../../federation/digest-header.ts';
-import type { ConnectionPool } from '../http/connection-pool.ts';
+import type { ConnectionPool } from '../../http/connections.ts';
 import { algorithms, type Algorithm } from './hasher.ts';
-import { requestObject } from '../http/object-request.ts';
+import { ask } from '../../http/exchange.ts';
 import type { Source } from '../engine/roster.ts';
 
 /** What a server says the digest of the whole object is. */
@@ -22,16 +21,14 @@ export interface ObjectFacts {
 export async function askObject(
   source: Source,
   pool: ConnectionPool,
-  clock: Clock,
   waitMs: number,
   signal: AbortSignal,
 ): Promise<ObjectFacts | undefined> {
   try {
-    const { connection, head, url } = await requestObject(pool, clock, {
+    const { connection, head, url } = await ask(pool, {
       method: 'HEAD',
       url: source.server.url,
-      headers: { 'Want-Digest': algorithms.join(',') },
-      privateHeaders: await source.located.headers(source.server),
+      headers: { ...(await source.located.headers(source.server)), 'Want-Digest': algorithms.join(',') },
       headMs: waitMs,
       signal,
     });

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { Fault } from '../../fault/fault.ts';
-import { ConnectionPool } from '../http/connection-pool.ts';
+import { ConnectionPool } from '../../http/connections.ts';
 import type { Fetched, Verified } from '../fetch.ts';
 import { hasher, type Algorithm } from '../proof/hasher.ts';
 import { askObject } from '../proof/digest.ts';
@@ -58,7 +58,7 @@ async function askAny(url: string, settings: Settings) {
       clock.monotonic(),
     );
     for (const source of roster.sources) {
-      const answer = await askObject(source, pool, clock, policy.digestSeconds * 1000, signal);
+      const answer = await askObject(source, pool, policy.digestSeconds * 1000, signal);
       if (answer !== undefined) return answer;
     }
     return undefined;

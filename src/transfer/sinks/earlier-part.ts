@@ -1,4 +1,4 @@
-import type { Identity } from '../http/check-answer.ts';
+import type { Identity } from '../engine/check-answer.ts';
 import type { PartFile } from './part-file.ts';
 import { readJournal } from './part-journal.ts';
 import type { Range } from '../engine/segments.ts';

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import type { Identity } from '../http/check-answer.ts';
+import type { Identity } from '../engine/check-answer.ts';
 import { onDisk, partPath } from './part-file.ts';
 import type { Range } from '../engine/segments.ts';
 

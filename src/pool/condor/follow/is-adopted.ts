@@ -1,13 +1,9 @@
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isThere } from '../../../base/is-there.ts';
 import { condorFiles } from '../condor-files.ts';
 
 /** Whether a run on HTCondor was made of somebody's own submit description: then no agent is in its jobs. */
 export async function isAdopted(runFolder: string): Promise<boolean> {
-  const isThere = (file: string): Promise<boolean> =>
-    stat(path.join(runFolder, file)).then(
-      () => true,
-      () => false,
-    );
-  return (await isThere(condorFiles.submit)) && !(await isThere(condorFiles.items));
+  const has = (file: string): Promise<boolean> => isThere(path.join(runFolder, file));
+  return (await has(condorFiles.submit)) && !(await has(condorFiles.items));
 }

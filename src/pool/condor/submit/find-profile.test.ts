@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { CondorTools } from '../tools/condor-tools.ts';
-import { findCustoms } from './find-profile.ts';
+import { findLimits } from './find-profile.ts';
 
 /** An access point whose configuration has these settings. */
 async function accessPoint(t: TestContext, settings: Record<string, string>): Promise<CondorTools> {
@@ -20,14 +20,14 @@ test('an access point’s own limit on input counts before the profile’s', asy
     MAX_TRANSFER_INPUT_MB: '2000',
     COLLECTOR_HOST: 'cm-1.ospool.osg-htc.org',
   });
-  const { name, nativeInputBytes } = await findCustoms(undefined, own);
+  const { name, nativeInputBytes } = await findLimits(undefined, own);
   assert.deepEqual([name, nativeInputBytes], ['ospool', 2000 * 2 ** 20]);
 });
 
 test('no limit of its own, or -1, leaves that of the profile', async (t) => {
   for (const settings of [{}, { MAX_TRANSFER_INPUT_MB: '-1' }]) {
     const tools = await accessPoint(t, settings);
-    assert.equal((await findCustoms('ospool', tools)).nativeInputBytes, 5000 * 2 ** 20);
-    assert.equal((await findCustoms(undefined, tools)).nativeInputBytes, undefined);
+    assert.equal((await findLimits('ospool', tools)).nativeInputBytes, 5000 * 2 ** 20);
+    assert.equal((await findLimits(undefined, tools)).nativeInputBytes, undefined);
   }
 });

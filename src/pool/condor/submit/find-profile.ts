@@ -8,7 +8,7 @@ export async function findProfile(named: ProfileName | undefined, tools: CondorT
 }
 
 /** The profile with this access point's own limit on what it sends, where it has one. */
-export async function findCustoms(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+export async function findLimits(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
   const profile = await findProfile(named, tools);
   const megabytes = Number(await tools.setting('MAX_TRANSFER_INPUT_MB'));
   return megabytes > 0 ? { ...profile, nativeInputBytes: megabytes * 2 ** 20 } : profile;

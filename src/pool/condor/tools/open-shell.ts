@@ -9,12 +9,19 @@ import type { Plan } from '../../../job/plan.ts';
 import { CondorTools } from './condor-tools.ts';
 import { findProfile } from '../submit/find-profile.ts';
 import { localImage, sifName } from '../submit/render-image.ts';
-import { prepareSoftware } from '../submit/prepare-software.ts';
+import { prepareSoftware, softwareFile } from '../submit/prepare-software.ts';
 import { renderShell } from '../submit/render-submit.ts';
 import { userEnvironment } from '../submit/user-environment.ts';
 
 /** Opens a shell on a machine of the pool, with the plan's image, resources and files, on this terminal. */
-export async function openShell(plan: Plan, env: Env, self: readonly string[]): Promise<void> {
+export async function openShell(
+  plan: Plan,
+  env: Env,
+  self: readonly string[],
+  say: (line: string) => void,
+): Promise<void> {
+  if (plan.environment?.pack !== undefined)
+    say(`the software comes as an archive; in the shell, bring it up with: . ./${softwareFile}`);
   const tools = await CondorTools.find(env);
   const [version, profile] = await Promise.all([tools.version(), findProfile(plan.spec.run.profile, tools)]);
   const folder = await mkdtemp(path.join(env['TMPDIR'] ?? '/tmp', 'updraft-shell-'));

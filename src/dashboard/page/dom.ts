@@ -1,0 +1,34 @@
+type Child = Node | string | null;
+
+/** `class`, `aria-label` …; functions become listeners. */
+type Attributes = Record<string, string | (() => void)>;
+
+/** An HTML element. Texts become text, never markup, whatever they hold. */
+export const html = <Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[Tag] => fill(document.createElement(tag), attributes, children);
+
+export const svg = <Tag extends keyof SVGElementTagNameMap>(
+  tag: Tag,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[Tag] =>
+  fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+
+function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
+  for (const [name, value] of Object.entries(attributes))
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else element.setAttribute(name, value);
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+/** Puts new content into an element, unless it is the same as before: what a person reads or has selected stays. */
+export function show(element: Element, ...children: Child[]): void {
+  const next = document.createElement('div');
+  next.append(...children.filter((child) => child !== null));
+  if (next.innerHTML === element.innerHTML) return;
+  element.replaceChildren(...next.childNodes);
+}

@@ -1,0 +1,168 @@
+import type { Action, JobDetail, LogPart } from '../page-data.ts';
+import { lossCurve } from './curve.ts';
+import { html, show } from './dom.ts';
+import type { ActionName } from './server.ts';
+import { partWords, phaseBar } from './timeline.ts';
+
+interface JobWorld {
+  detailOf: (id: string) => Promise<JobDetail | undefined>;
+  /** Undefined in a file, which has no logs. */
+  logOf: ((id: string, stream: string) => Promise<LogPart>) | undefined;
+  ask: Record<ActionName, (command: string, here: boolean, jobs: string[]) => void>;
+  onClose: () => void;
+}
+
+/** What there is to know of the chosen job: why it stands as it does, its attempts, its loss, its log. */
+export class JobPanel {
+  readonly element: HTMLElement;
+  readonly #world: JobWorld;
+  #job = '';
+  #title = html('h2', { id: 'job-title', tabindex: '-1' });
+  #explanation = html('div', { id: 'explanation' });
+  #actions = html('div', { class: 'actions' });
+  #attempts = html('div');
+  #curve = html('div', { id: 'curve' });
+  #stream = html(
+    'select',
+    { id: 'stream' },
+    html('option', { value: 'out' }, 'output'),
+    html('option', { value: 'err' }, 'errors'),
+  );
+  #log = html('pre', {
+    class: 'log',
+    id: 'log',
+    tabindex: '0',
+    role: 'region',
+    'aria-label': 'End of the log',
+  });
+
+  constructor(world: JobWorld) {
+    this.#world = world;
+    this.#stream.addEventListener('change', () => void this.#readLog());
+    const tools = html('div', { class: 'tools' }, html('label', { for: 'stream' }, 'Show'), this.#stream);
+    const close = html('button', { type: 'button', click: () => this.#close() }, 'Close');
+    this.element = html(
+      'section',
+      { class: 'panel job', 'aria-labelledby': 'job-title', hidden: '' },
+      html('div', { class: 'row' }, this.#title, close),
+      this.#explanation,
+      this.#actions,
+      html('h3', {}, 'Attempts'),
+      this.#attempts,
+      html('h3', {}, 'Loss over all attempts'),
+      this.#curve,
+      html('h3', {}, 'End of the log'),
+      world.logOf === undefined ? null : tools,
+      this.#log,
+    );
+  }
+
+  /** The job that is shown; empty for none. */
+  get job() {
+    return this.#job;
+  }
+
+  /** Shows a job because somebody asked for it, who then goes on reading there. */
+  async open(id: string) {
+    this.#choose(id);
+    await this.#readDetail();
+    // Before the log, which may take a while: nothing moves under a hand that is on its way to a button.
+    this.#title.focus({ preventScroll: true });
+    this.element.scrollIntoView({ block: 'nearest' });
+    await this.#readLog();
+  }
+
+  async show(id: string) {
+    this.#choose(id);
+    await this.refresh();
+  }
+
+  #choose(id: string) {
+    this.#job = id;
+    this.element.hidden = false;
+    this.#title.textContent = `Job ${id}`;
+    this.#log.textContent = '';
+  }
+
+  /** Reads again what may have changed. */
+  async refresh() {
+    await this.#readDetail();
+    await this.#readLog();
+  }
+
+  async #readDetail() {
+    const asked = this.#job;
+    if (asked === '') return;
+    const detail = await this.#world.detailOf(asked).catch(() => undefined);
+    if (asked !== this.#job) return;
+    if (detail === undefined)
+      show(this.#explanation, html('p', {}, 'There is nothing more to tell of this job here.'));
+    else this.#showDetail(detail);
+  }
+
+  #close() {
+    this.#job = '';
+    this.element.hidden = true;
+    this.#world.onClose();
+  }
+
+  #showDetail({ id, explanation, attempts, curve, commands, stop, retry }: JobDetail) {
+    show(this.#explanation, ...explanation.map((sentence) => html('p', {}, sentence)));
+    show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
+    show(this.#curve, lossCurve(curve));
+    const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));
+    show(
+      this.#actions,
+      this.#button('stop', stop, [id], 'danger', `Stop job ${id} …`),
+      this.#button('retry', retry, [id], 'act', `Try job ${id} again …`),
+      html('ul', { class: 'commands' }, ...list),
+    );
+  }
+
+  #button(action: ActionName, how: Action | null, jobs: string[], look: string, text: string) {
+    if (how === null) return null;
+    const click = () => this.#world.ask[action](how.command, how.here, jobs);
+    return html('button', { type: 'button', class: look, click }, text);
+  }
+
+  async #readLog() {
+    const asked = this.#job;
+    if (asked === '') return;
+    if (this.#world.logOf === undefined) {
+      this.#log.textContent = 'The logs are not part of this file; the commands above show them.';
+      return;
+    }
+    const part = await this.#world.logOf(asked, this.#stream.value).catch(() => undefined);
+    if (asked !== this.#job) return;
+    const before = part !== undefined && part.from > 0 ? `… ${part.from} bytes before this\n` : '';
+    const text = before + (part?.text ?? '') || 'Nothing was printed yet.';
+    if (this.#log.textContent === text) return;
+    const { scrollTop, clientHeight, scrollHeight } = this.#log;
+    this.#log.textContent = text;
+    // Who has scrolled back is reading.
+    if (scrollTop + clientHeight >= scrollHeight - 4) this.#log.scrollTop = this.#log.scrollHeight;
+  }
+}
+
+const attemptOf = ({
+  attempt,
+  outcome,
+  why,
+  where,
+  fault,
+  fix,
+  notes,
+  parts,
+}: JobDetail['attempts'][number]) =>
+  html(
+    'li',
+    { value: String(attempt) },
+    html('strong', {}, outcome),
+    where === '' ? null : ` at ${where}`,
+    why === '' ? null : ` (${why})`,
+    phaseBar(parts),
+    html('span', { class: 'what' }, partWords(parts) || 'just begun'),
+    fault === '' ? null : html('span', { class: 'said' }, fault),
+    fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
+    ...notes.map((note) => html('span', { class: 'told' }, note)),
+  );

@@ -1,0 +1,152 @@
+import type { Board, JobRow } from '../page-data.ts';
+import { html } from './dom.ts';
+import { legend, timeline } from './timeline.ts';
+import { many, marks } from './words.ts';
+
+/** Every row is this high (the style says so too): what is seen follows from where the table is scrolled to. */
+const rowHeight = 36;
+const spare = 6;
+const columns = ['Job', 'State', 'Attempts', 'Where', 'Figures', 'Note'];
+
+/** The table of all jobs. Only the rows that can be seen are in the page, so that ten thousand stay fluent. */
+export class JobTable {
+  readonly element: HTMLElement;
+  readonly #openJob: (id: string) => void;
+  #rows = new Map<string, JobRow>();
+  #shown: JobRow[] = [];
+  #span = { from: 0, to: 1 };
+  #chosen = '';
+  #isWaiting = false;
+  #search = html('input', { type: 'search', id: 'search', placeholder: 'job, place or words' });
+  #states = html('select', { id: 'state' }, html('option', { value: '' }, 'all states'));
+  #found = html('span', { class: 'found', role: 'status' });
+  #body = html('tbody');
+  #table = html(
+    'table',
+    { class: 'jobs' },
+    html('caption', { class: 'unseen' }, 'Jobs of the run'),
+    html('thead', {}, html('tr', {}, ...columns.map(heading))),
+    this.#body,
+  );
+  #port = html(
+    'div',
+    { class: 'port', tabindex: '0', role: 'region', 'aria-label': 'Jobs, scrolls' },
+    this.#table,
+  );
+
+  constructor(openJob: (id: string) => void, phases: readonly string[]) {
+    this.#openJob = openJob;
+    this.#search.addEventListener('input', () => this.#filter());
+    this.#states.addEventListener('change', () => this.#filter());
+    this.#port.addEventListener('scroll', () => this.#drawSoon());
+    new ResizeObserver(() => this.#drawSoon()).observe(this.#port);
+    this.element = html(
+      'section',
+      { class: 'panel', 'aria-labelledby': 'jobs-title' },
+      html('h2', { id: 'jobs-title' }, 'Jobs'),
+      html(
+        'div',
+        { class: 'tools' },
+        html('label', { for: 'search' }, 'Find'),
+        this.#search,
+        html('label', { for: 'state' }, 'State'),
+        this.#states,
+        this.#found,
+      ),
+      legend(phases),
+      this.#port,
+    );
+  }
+
+  update(board: Board, changed: JobRow[], reset: boolean) {
+    if (reset) this.#rows.clear();
+    for (const row of changed) this.#rows.set(row.id, row);
+    this.#span = { from: board.createdAt ?? board.at, to: board.endedAt ?? board.at };
+    const known = new Set([...this.#states.options].map(({ value }) => value));
+    for (const state of new Set(changed.map((row) => row.state)).difference(known))
+      this.#states.append(html('option', { value: state }, state));
+    this.#filter();
+  }
+
+  /** `id`: none when empty */
+  choose(id: string) {
+    this.#chosen = id;
+    this.#drawSoon();
+  }
+
+  #filter() {
+    const words = this.#search.value.trim().toLowerCase();
+    const state = this.#states.value;
+    const all = [...this.#rows.values()];
+    this.#shown =
+      words === '' && state === ''
+        ? all
+        : all.filter((row) => (state === '' || row.state === state) && wordsOf(row).includes(words));
+    const jobs = many(all.length, 'job');
+    this.#found.textContent = this.#shown.length === all.length ? jobs : `${this.#shown.length} of ${jobs}`;
+    this.#table.setAttribute('aria-rowcount', String(this.#shown.length + 1));
+    this.#drawSoon();
+  }
+
+  /** Several changes before the next frame are drawn once. */
+  #drawSoon() {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    requestAnimationFrame(() => {
+      this.#isWaiting = false;
+      this.#draw();
+    });
+  }
+
+  #draw() {
+    const first = Math.max(0, Math.floor(this.#port.scrollTop / rowHeight) - spare);
+    const count = Math.ceil(this.#port.clientHeight / rowHeight) + 2 * spare;
+    const part = this.#shown.slice(first, first + count);
+    const focused = document.activeElement?.closest('tr')?.dataset.job;
+    this.#body.replaceChildren(
+      gap(first),
+      ...part.map((row, index) => this.#rowElement(row, first + index)),
+      gap(this.#shown.length - first - part.length),
+    );
+    if (focused === undefined) return;
+    const button: HTMLElement | null = this.#body.querySelector(
+      `tr[data-job="${CSS.escape(focused)}"] button`,
+    );
+    button?.focus({ preventScroll: true });
+  }
+
+  #rowElement(row: JobRow, index: number) {
+    const isChosen = row.id === this.#chosen;
+    const open = () => this.#openJob(row.id);
+    const button = { type: 'button', class: 'link', click: open, 'aria-pressed': String(isChosen) };
+    return html(
+      'tr',
+      {
+        'aria-rowindex': String(index + 2),
+        'data-job': row.id,
+        ...(isChosen ? { class: 'chosen' } : {}),
+      },
+      html('td', { class: 'job' }, html('button', button, row.id)),
+      html(
+        'td',
+        { class: 'state', 'data-tone': row.tone },
+        html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[row.tone]),
+        row.state,
+      ),
+      html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
+      html('td', { class: 'where', title: row.where }, row.where),
+      html('td', { class: 'figures' }, row.figures),
+      html('td', { class: 'note', title: row.note }, row.note),
+    );
+  }
+}
+
+const wordsOf = ({ id, state, where, note }: JobRow) => `${id} ${state} ${where} ${note}`.toLowerCase();
+
+const heading = (name: string) => html('th', { scope: 'col', class: name.toLowerCase() }, name);
+
+function gap(rows: number) {
+  const row = html('tr', { 'aria-hidden': 'true', class: 'gap' }, html('td'));
+  row.style.height = `${Math.max(0, rows) * rowHeight}px`;
+  return row;
+}

@@ -1,0 +1,129 @@
+import type { Change, Opening } from '../page-data.ts';
+import { actionDialog } from './action-dialog.ts';
+import { html, show } from './dom.ts';
+import { figures } from './figures.ts';
+import { JobPanel } from './job-panel.ts';
+import { JobTable } from './job-table.ts';
+import { questions } from './questions.ts';
+import { type ActionName, parsed, server } from './server.ts';
+
+const logMillis = 3000;
+
+const opening = parsed(document.getElementById('opening')?.textContent ?? '') as Opening;
+const live = opening.mode === 'live' ? server(opening.base) : undefined;
+let board = opening.change.board;
+let isConnected = true;
+
+const isFile = () => Promise.resolve('This is a file, not a running dashboard.');
+const dialogs = {
+  stop: actionDialog('stop', live?.act('stop') ?? isFile),
+  retry: actionDialog('retry', live?.act('retry') ?? isFile),
+};
+const panel = new JobPanel({
+  detailOf: live?.detailOf ?? ((id) => Promise.resolve(opening.details[id])),
+  logOf: live?.logOf,
+  ask: { stop: dialogs.stop.ask, retry: dialogs.retry.ask },
+  onClose: () => table.choose(''),
+});
+const table = new JobTable(openJob, opening.phases);
+const glance = questions({ openJob });
+const numbers = figures();
+const link = html('span', { class: 'live', role: 'status' });
+const about = html('p', { class: 'about' });
+const stopButton = html(
+  'button',
+  { type: 'button', class: 'danger', click: () => ask('stop') },
+  'Stop the run …',
+);
+const retryButton = html(
+  'button',
+  { type: 'button', class: 'act', click: () => ask('retry') },
+  'Try failed jobs again …',
+);
+
+function openJob(id: string) {
+  table.choose(id);
+  void panel.open(id);
+}
+
+function ask(action: ActionName) {
+  const how = board[action];
+  if (how !== null) dialogs[action].ask(how.command, how.here, []);
+}
+
+function take({ board: next, rows, reset }: Change) {
+  board = next;
+  document.title = `${next.verdict.tone === 'bad' ? '✗ ' : ''}${next.name} · Updraft`;
+  const when = new Date(next.at).toLocaleString();
+  show(about, `pool ${next.pool} · ${next.place} · ${live === undefined ? 'as of' : 'figures of'} ${when}`);
+  stopButton.hidden = live === undefined || next.stop === null;
+  retryButton.hidden = live === undefined || next.retry === null;
+  glance.update(next);
+  table.update(next, rows, reset);
+  numbers.update(next);
+  tellLink();
+  if (rows.some(({ id }) => id === panel.job)) void panel.refresh();
+}
+
+function tellLink() {
+  const [words, tone] = linkWords();
+  link.textContent = words;
+  link.dataset.tone = tone;
+}
+
+function linkWords(): [words: string, tone: string] {
+  if (live === undefined) return ['a file: it does not change', 'idle'];
+  if (!isConnected) return ['not connected: trying again …', 'bad'];
+  return board.endedAt === null ? ['live', 'good'] : ['has ended', 'idle'];
+}
+
+const runs = html(
+  'nav',
+  { 'aria-label': 'Runs' },
+  ...opening.runs.map(({ name, href, current }) =>
+    html('a', current ? { href, 'aria-current': 'page' } : { href }, name),
+  ),
+);
+
+document
+  .getElementById('page')
+  ?.append(
+    html('a', { href: '#jobs-title', class: 'skip' }, 'Skip to the jobs'),
+    html(
+      'header',
+      {},
+      html(
+        'div',
+        { class: 'row' },
+        html('h1', {}, board.run === '' ? board.name : board.run),
+        link,
+        retryButton,
+        stopButton,
+      ),
+      about,
+      ...(opening.runs.length > 1 ? [runs] : []),
+    ),
+    html(
+      'main',
+      {},
+      glance.element,
+      html('div', { class: 'work' }, table.element, panel.element),
+      numbers.element,
+    ),
+    html('footer', {}, `Updraft ${opening.version}. The same in a terminal: updraft status, updraft report.`),
+    dialogs.stop.element,
+    dialogs.retry.element,
+  );
+take(opening.change);
+if (live !== undefined) {
+  live.follow(take, (connected) => {
+    isConnected = connected;
+    tellLink();
+  });
+  setInterval(() => void panel.refresh(), logMillis);
+}
+const [only] = opening.change.rows;
+if (only !== undefined && board.jobs === 1) {
+  table.choose(only.id);
+  void panel.show(only.id);
+}

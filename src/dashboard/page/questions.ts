@@ -1,0 +1,143 @@
+import { showMillis } from '../../report/show-millis.ts';
+import type { Board, Problem } from '../page-data.ts';
+import { html, show } from './dom.ts';
+import { many, marks, showShare } from './words.ts';
+
+/** The four questions of somebody who looks for ten seconds, with their answers. */
+export function questions(acts: { openJob: (id: string) => void }) {
+  const verdict = html('div', { class: 'answer', 'aria-live': 'polite', id: 'verdict' });
+  const wrong = html('div', { class: 'answer', id: 'wrong' });
+  const doing = html('div', { class: 'answer', id: 'doing' });
+  const wasted = html('div', { class: 'answer', id: 'wasted' });
+  const element = html(
+    'section',
+    { class: 'questions', 'aria-label': 'The run at a glance' },
+    card('Is it going well?', verdict),
+    card('What is wrong now?', wrong),
+    card('What is being done about it?', doing),
+    card('What was wasted so far?', wasted),
+  );
+  const update = (board: Board) => {
+    element.dataset.tone = board.verdict.tone;
+    show(verdict, ...verdictOf(board));
+    show(wrong, ...wrongOf(board));
+    for (const button of wrong.querySelectorAll('button'))
+      button.onclick = () => acts.openJob(button.dataset.job ?? '');
+    show(doing, ...doingOf(board));
+    show(wasted, ...wastedOf(board));
+  };
+  return { element, update };
+}
+
+const card = (title: string, answer: HTMLElement) =>
+  html('article', { class: 'card' }, html('h2', {}, title), answer);
+
+function verdictOf({ verdict, counts, jobs }: Board) {
+  const bar = html('div', { class: 'counts-bar', 'aria-hidden': 'true' });
+  for (const count of counts) {
+    const part = html('span', { 'data-tone': count.tone });
+    part.style.flexGrow = String(count.jobs);
+    bar.append(part);
+  }
+  return [
+    html(
+      'p',
+      { class: 'headline', 'data-tone': verdict.tone },
+      html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[verdict.tone]),
+      verdict.headline,
+    ),
+    html('p', {}, `${verdict.detail}.`),
+    jobs > 0 ? bar : null,
+    html(
+      'ul',
+      { class: 'counts' },
+      ...counts.map(({ label, jobs: count, tone }) =>
+        html(
+          'li',
+          { 'data-tone': tone },
+          html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]),
+          `${count.toLocaleString('en')} ${label}`,
+        ),
+      ),
+    ),
+  ];
+}
+
+function wrongOf({ wrong, trouble, account, garbled }: Board) {
+  const notes = [
+    trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
+    account === null
+      ? null
+      : html(
+          'p',
+          { class: 'alarm' },
+          account.message,
+          html('span', { class: 'fix' }, `What helps: ${account.fix}`),
+        ),
+    garbled === 0 ? null : html('p', {}, `${many(garbled, 'line')} of the journals could not be read.`),
+  ];
+  if (wrong.length === 0)
+    return [...notes, trouble === null && account === null ? html('p', {}, 'Nothing.') : null];
+  return [
+    ...notes,
+    html('ul', { class: 'problems' }, ...wrong.slice(0, 6).map(problemOf)),
+    rest(wrong.length - 6),
+  ];
+}
+
+function problemOf({ cause, what, jobs, examples, message, fix, needsYou }: Problem) {
+  const buttons = examples.flatMap((id) => [
+    html('button', { type: 'button', class: 'link', 'data-job': id, 'aria-label': `Show job ${id}` }, id),
+    ' ',
+  ]);
+  return html(
+    'li',
+    {},
+    html('strong', {}, `${many(jobs, 'job')}: ${cause}`),
+    needsYou ? ' ' : null,
+    needsYou ? html('span', { class: 'badge' }, 'needs you') : null,
+    html('span', { class: 'what' }, ` ${what}`),
+    message === '' ? null : html('span', { class: 'said' }, message),
+    fix === '' ? null : html('span', { class: 'fix' }, `What helps: ${fix}`),
+    html('span', { class: 'examples' }, 'Look at ', ...buttons, jobs > examples.length ? '…' : ''),
+  );
+}
+
+const rest = (count: number) => (count > 0 ? html('p', {}, `And ${many(count, 'other cause')}.`) : null);
+
+function doingOf({ doing, wrong, endedAt }: Board) {
+  const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
+  const items = doing.slice(0, 6).map(({ what, jobs }) => html('li', {}, `${many(jobs, 'job')}: ${what}`));
+  if (needing > 0)
+    items.push(html('li', {}, `${many(needing, 'job')}: nothing happens until you act; see what helps`));
+  if (items.length === 0)
+    return [html('p', {}, endedAt === null ? 'Nothing needs doing.' : 'Nothing: it is over.')];
+  return [html('ul', {}, ...items), rest(doing.length - 6)];
+}
+
+function wastedOf({ waste }: Board) {
+  const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
+  if (waste.slot === 0) return [html('p', {}, 'No time on a slot yet.')];
+  return [
+    html(
+      'p',
+      { class: 'headline' },
+      lost === 0
+        ? 'Nothing: nothing was lost.'
+        : `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${showShare(lost, waste.slot)})`,
+    ),
+    html(
+      'p',
+      {},
+      [
+        `Training that led to a result: ${showMillis(waste.useful)} (${showShare(waste.useful, waste.slot)}).`,
+        `Data and overhead: ${showMillis(waste.moving + waste.overhead)}.`,
+        ...(waste.unknown === 0 ? [] : [`Unknown: ${showMillis(waste.unknown)}.`]),
+        ...(waste.open === 0 ? [] : [`Still under way: ${showMillis(waste.open)}.`]),
+      ].join(' '),
+    ),
+    waste.lost[0] === undefined
+      ? null
+      : html('p', {}, `Most of it: ${waste.lost[0].cause}, ${showMillis(waste.lost[0].millis)}.`),
+  ];
+}

@@ -1,0 +1,42 @@
+import type { Change, JobDetail, LogPart } from '../page-data.ts';
+
+/** The two things that a person can do from the page. */
+export type ActionName = 'stop' | 'retry';
+
+/** JSON of a shape that the caller vouches for. */
+export const parsed = (text: string): unknown => JSON.parse(text);
+
+/** The server behind the page; `base` is the run's address on it. */
+export function server(base: string) {
+  const get = async (path: string): Promise<unknown> => {
+    const response = await fetch(`${base}/${path}`);
+    if (!response.ok) throw new Error(await response.text());
+    return parsed(await response.text());
+  };
+  return {
+    detailOf: async (id: string) => (await get(`job?id=${encodeURIComponent(id)}`)) as JobDetail,
+    logOf: async (id: string, stream: string) =>
+      (await get(`log?id=${encodeURIComponent(id)}&stream=${stream}`)) as LogPart,
+    /** Returns what went wrong, or nothing. */
+    act:
+      (action: ActionName) =>
+      async (jobs: string[]): Promise<string> => {
+        const response = await fetch(`${base}/${action}`, { method: 'POST', body: JSON.stringify({ jobs }) });
+        if (response.ok) return '';
+        const said = await response.text();
+        try {
+          const { error, fix } = parsed(said) as { error: string; fix: string };
+          return [error, fix].filter((part) => part !== '').join('; ');
+        } catch {
+          return said;
+        }
+      },
+    /** Hands on every change from now on. The browser connects again by itself when the connection is lost. */
+    follow(onChange: (change: Change) => void, onLink: (alive: boolean) => void): void {
+      const events = new EventSource(`${base}/events`);
+      events.addEventListener('change', (event) => onChange(parsed(String(event.data)) as Change));
+      events.onopen = () => onLink(true);
+      events.onerror = () => onLink(false);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import type { Clock } from '../base/clock.ts';
+import { printable } from '../base/printable.ts';
+import { withoutSecrets } from '../base/without-secrets.ts';
+import type { HttpConnection } from './http-connection.ts';
+import type { ResponseHead } from './response-head.ts';
+
+const maxBytes = 2048;
+const maxChars = 160;
+const timeoutMs = 1_000;
+
+/** What a server says in the body of a refusal; empty when it says nothing, or a page. Ends the connection's answer. */
+export async function readErrorText(
+  connection: HttpConnection,
+  { headers }: ResponseHead,
+  clock: Clock,
+): Promise<string> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  const isOver = new AbortController();
+  const body = connection.body((data) => {
+    parts.push(Buffer.from(data));
+    bytes += data.length;
+    if (bytes >= maxBytes) connection.destroy();
+  });
+  await Promise.race([body, clock.sleep(timeoutMs, isOver.signal)]).catch(() => undefined);
+  isOver.abort();
+  if (headers.get('content-type')?.startsWith('text/html') === true) return '';
+  return errorText(Buffer.concat(parts).toString('utf8', 0, maxBytes));
+}
+
+/** The message in the body of a refusal, plain or JSON, short and printable. */
+export function errorText(body: string): string {
+  const messages = ['error', 'msg', 'message', 'detail'].flatMap((name) => jsonText(body, name) ?? []);
+  const text = printable(withoutSecrets(messages.length === 0 ? body : messages.join(': '))).trim();
+  return text.length > maxChars ? `${text.slice(0, maxChars)}…` : text;
+}
+
+/** A text of a JSON object that may have been cut off. */
+function jsonText(text: string, name: string): string | undefined {
+  return new RegExp(`"${name}"\\s*:\\s*"((?:[^"\\\\]|\\\\.)*)"`).exec(text)?.[1];
+}

@@ -1,0 +1,101 @@
+import { Fault } from '../fault/fault.ts';
+import type { ConnectionPool } from './connections.ts';
+import { withDeadline } from './deadline.ts';
+import type { HttpConnection, Method } from './http-connection.ts';
+import { NoAnswer, noAnswer } from './no-answer.ts';
+import { followRedirects } from './redirects.ts';
+import type { ResponseHead } from './response-head.ts';
+
+export interface Ask {
+  method: Method;
+  url: string;
+  headers: Record<string, string>;
+  /** Longest wait for the head of the answer, once connected. */
+  headMs: number;
+  /** How many redirects to follow. */
+  redirects?: number;
+  signal: AbortSignal;
+}
+
+export interface Answer {
+  head: ResponseHead;
+  /** Holds the body, to be read and then given back, or destroyed. */
+  connection: HttpConnection;
+  /** Where the answer came from, after redirects. */
+  url: URL;
+}
+
+/** Sends a request, follows redirects, and resolves when the head of the answer is there; throws NoAnswer. */
+export async function ask(pool: ConnectionPool, request: Ask): Promise<Answer> {
+  const first = { url: parseUrl(request.url), headers: request.headers };
+  return await followRedirects(
+    first,
+    request.redirects ?? 5,
+    ({ url, headers }) => askOnce(pool, request, url, requestHead(request.method, url, headers)),
+    ({ connection }) => connection.destroy(),
+  );
+}
+
+async function askOnce(pool: ConnectionPool, request: Ask, url: URL, text: string): Promise<Answer> {
+  const idle = pool.takeIdle(url);
+  if (idle !== undefined) {
+    try {
+      return { head: await headOf(pool, request, url, idle, text), connection: idle, url };
+    } catch (error) {
+      // A server may close an idle connection at any moment: that says nothing about it.
+      if (error instanceof NoAnswer || request.signal.aborted) throw error;
+    }
+  }
+  const connection = await pool.open(url, request.signal);
+  try {
+    return { head: await headOf(pool, request, url, connection, text), connection, url };
+  } catch (error) {
+    request.signal.throwIfAborted();
+    throw noAnswer(url.host, error);
+  }
+}
+
+async function headOf(
+  { clock }: ConnectionPool,
+  { method, headMs: ms, signal }: Ask,
+  url: URL,
+  connection: HttpConnection,
+  text: string,
+): Promise<ResponseHead> {
+  const late = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
+  try {
+    return await withDeadline({ clock, signal, ms, late }, () => connection.request(method, text));
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}
+
+/** The text of a request head; refuses anything that could smuggle in a second line. */
+export function requestHead(method: Method, url: URL, headers: Record<string, string>): string {
+  const fields: Record<string, string> = {
+    Host: url.host,
+    'User-Agent': 'updraft',
+    Accept: '*/*',
+    ...headers,
+  };
+  const mayHaveBody = method === 'PUT' || method === 'PROPFIND';
+  if (mayHaveBody) fields['Content-Length'] ??= '0';
+  let text = `${method} ${url.pathname}${url.search} HTTP/1.1\r\n`;
+  for (const [name, value] of Object.entries(fields)) {
+    if (!/^[\w-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new Fault(
+        'url-invalid',
+        `request header ${JSON.stringify(name)} holds characters that may not be sent`,
+      );
+    text += `${name}: ${value}\r\n`;
+  }
+  return `${text}\r\n`;
+}
+
+export function parseUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url !== null && ['http:', 'https:'].includes(url.protocol)) return url;
+  const what = url === null ? 'not a URL' : 'neither http nor https';
+  throw new Fault('url-invalid', `${what}: ${JSON.stringify(text.slice(0, 200))}`);
+}

@@ -1,0 +1,83 @@
+import { ConnectionLost } from './http-connection.ts';
+import { ProtocolError } from './response-head.ts';
+
+export type NoAnswerReason =
+  | 'timeout'
+  | 'refused'
+  | 'reset'
+  | 'name'
+  | 'certificate'
+  | 'garbage'
+  | 'network'
+  /** It points from https to plain http. */
+  | 'downgrade'
+  /** It points on and on. */
+  | 'redirects';
+
+/** A server gave no usable answer: no status could be read, or it pointed where we do not go. */
+export class NoAnswer extends Error {
+  readonly reason: NoAnswerReason;
+  /** `host:port` that was asked. */
+  readonly host: string;
+  /** Whether the server took the connection. */
+  readonly isConnected: boolean;
+
+  constructor(
+    reason: NoAnswerReason,
+    host: string,
+    what: string,
+    { cause, isConnected = true }: { cause?: unknown; isConnected?: boolean } = {},
+  ) {
+    super(`${host} ${what}`, cause === undefined ? undefined : { cause });
+    this.name = 'NoAnswer';
+    this.reason = reason;
+    this.host = host;
+    this.isConnected = isConnected;
+  }
+
+  /** Whether asking again can help: unknown names, untrusted certificates and refused redirects stay so. */
+  get mayPass(): boolean {
+    return !['name', 'certificate', 'downgrade', 'redirects'].includes(this.reason);
+  }
+}
+
+/** What a socket's or parser's error means, in words for a person. */
+export function noAnswer(host: string, error: unknown, { isConnected = true } = {}): NoAnswer {
+  if (error instanceof NoAnswer && error.isConnected === isConnected) return error;
+  if (error instanceof NoAnswer)
+    return new NoAnswer(error.reason, host, error.message.slice(host.length + 1), {
+      cause: error,
+      isConnected,
+    });
+  const [reason, what] = meaning(error as Error);
+  return new NoAnswer(reason, host, what, { cause: error, isConnected });
+}
+
+function meaning(error: Error): [NoAnswerReason, string] {
+  if (error instanceof ProtocolError) return ['garbage', `does not speak the protocol: ${error.message}`];
+  if (error instanceof ConnectionLost && error.cause === undefined) return ['reset', 'broke the connection'];
+  const { code = '', message } = (
+    error instanceof ConnectionLost ? error.cause : error
+  ) as NodeJS.ErrnoException;
+  switch (code) {
+    case 'ECONNREFUSED':
+      return ['refused', 'refuses connections'];
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'ECONNABORTED':
+      return ['reset', 'broke the connection'];
+    case 'ETIMEDOUT':
+      return ['timeout', 'does not answer in time'];
+    case 'ENOTFOUND':
+      return ['name', 'is not a known host name'];
+    case 'EAI_AGAIN':
+      return ['network', 'cannot be looked up: the name service does not answer'];
+    default:
+      break;
+  }
+  if (/CERT|SIGNATURE|ISSUER|CHAIN|UNABLE_TO_|SELF_SIGNED|ALTNAME/.test(code))
+    return ['certificate', `has a certificate that is not trusted: ${message.split(';', 1)[0] ?? ''}`];
+  if (code.startsWith('ERR_SSL_') || code === 'EPROTO')
+    return ['garbage', `does not speak the protocol: ${message}`];
+  return ['network', `cannot be reached: ${message}`];
+}

@@ -1,0 +1,143 @@
+import { ask, parseUrl, requestHead, type Answer } from './exchange.ts';
+import type { ConnectionPool } from './connections.ts';
+import { withDeadline } from './deadline.ts';
+import { NoAnswer, noAnswer } from './no-answer.ts';
+import { followRedirects } from './redirects.ts';
+import type { Method } from './http-connection.ts';
+import type { ResponseHead } from './response-head.ts';
+
+/** The verbs of Pelican's protocol that carry little. */
+export interface ControlRequest {
+  method: Method;
+  url: string;
+  headers?: Record<string, string>;
+  /** Longest wait for the answer's headers, once connected; some digests take minutes to compute. */
+  headerMs?: number;
+  /** Largest body to accept, in bytes. */
+  maxBody?: number;
+  /** How many redirects to follow; none unless asked. */
+  redirects?: number;
+  signal?: AbortSignal | undefined;
+}
+
+export interface ControlAnswer {
+  status: number;
+  /** Lower-case names; a header sent several times comes as one, joined by `, `. */
+  headers: Record<string, string>;
+  body: string;
+  /** URL that answered in the end. */
+  url: string;
+}
+
+/** Asks a server something small. Throws NoAnswer when there is no answer, never for its status. */
+export type Request = (request: ControlRequest) => Promise<ControlAnswer>;
+
+const headMs = 20_000;
+const bodyMs = 30_000;
+const maxBody = 1 << 20;
+
+export function createRequest(pool: ConnectionPool): Request {
+  return async ({ method, url, redirects = 0, ...request }) => {
+    const { headers = {}, headerMs = headMs, signal = new AbortController().signal } = request;
+    const answer = await ask(pool, { method, url, headers, headMs: headerMs, redirects, signal });
+    return controlAnswer(await readAnswer(pool, answer, signal, request.maxBody));
+  };
+}
+
+interface ReadAnswer {
+  head: ResponseHead;
+  body: Buffer;
+  url: URL;
+}
+
+function controlAnswer({ head, body, url }: ReadAnswer): ControlAnswer {
+  const headers = Object.fromEntries(head.headers);
+  return { status: head.status, headers, body: body.toString('utf8'), url: url.href };
+}
+
+async function readAnswer(
+  pool: ConnectionPool,
+  { head, connection, url }: Answer,
+  signal: AbortSignal,
+  largest = maxBody,
+): Promise<ReadAnswer> {
+  const { clock } = pool;
+  const late = () => new NoAnswer('timeout', url.host, 'stops in the middle of its answer');
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const take = (data: Buffer): void => {
+    length += data.length;
+    if (length > largest) connection.destroy();
+    else chunks.push(Buffer.from(data));
+  };
+  try {
+    await withDeadline({ clock, signal, ms: bodyMs, late }, () => connection.body(take));
+  } catch (error) {
+    connection.destroy();
+    signal.throwIfAborted();
+    throw noAnswer(url.host, error);
+  }
+  if (length > largest)
+    throw new NoAnswer('garbage', url.host, `sends more than the ${largest} bytes such an answer can have`);
+  pool.give(url, connection);
+  return { head, body: Buffer.concat(chunks), url };
+}
+
+interface Upload {
+  url: string;
+  headers: Record<string, string>;
+  size: number;
+  /** The bytes, from the first, each time it is called. */
+  body: () => AsyncIterable<Buffer>;
+  /** Longest wait for the server to take the next piece, and for its answer once it has all. */
+  stallMs: number;
+  redirects: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** PUTs a body and starts again where the server points elsewhere; stops sending as soon as there is an answer. */
+export async function upload(pool: ConnectionPool, request: Upload): Promise<ControlAnswer> {
+  const headers = { ...request.headers, 'Content-Length': String(request.size) };
+  const first = { url: parseUrl(request.url), headers };
+  const signal = request.signal ?? new AbortController().signal;
+  const answer = await followRedirects(first, request.redirects, (hop) =>
+    uploadOnce(pool, { ...request, ...hop, signal }),
+  );
+  return controlAnswer(answer);
+}
+
+async function uploadOnce(
+  pool: ConnectionPool,
+  { url, headers, size, body, stallMs: ms, signal }: Omit<Upload, 'url'> & { url: URL; signal: AbortSignal },
+): Promise<ReadAnswer> {
+  const { clock } = pool;
+  const late = () =>
+    new NoAnswer('timeout', url.host, `takes nothing and says nothing within ${ms / 1000} s`);
+  const connection = pool.takeIdle(url) ?? (await pool.open(url, signal));
+  try {
+    const text = requestHead('PUT', url, headers);
+    const answer = connection.request('PUT', text).catch((error: unknown) => {
+      throw noAnswer(url.host, error);
+    });
+    let [isAnswered, sent] = [false, 0];
+    const stop = (): void => void (isAnswered = true);
+    const answered = answer.then(stop, stop);
+    for await (const chunk of body()) {
+      signal.throwIfAborted();
+      if (isAnswered) break;
+      const taken = connection.send(chunk);
+      if (taken !== undefined)
+        await withDeadline({ clock, signal, ms, late }, () => Promise.race([taken, answered]));
+      sent += chunk.length;
+    }
+    const head = await withDeadline({ clock, signal, ms, late }, () => answer);
+    const read = await readAnswer(pool, { head, connection, url }, signal);
+    // A connection with half a body on it is of no further use.
+    if (sent < size) connection.destroy();
+    return read;
+  } catch (error) {
+    connection.destroy();
+    signal.throwIfAborted();
+    throw error;
+  }
+}

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { copyFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { testAuthority, webServer } from '../../test/federation/web-server.ts';
+import { systemClock } from '../base/clock.ts';
+import { Fault } from '../fault/fault.ts';
+import { NoAnswer } from './no-answer.ts';
+import { ConnectionPool } from './connections.ts';
+import { createRequest } from './request.ts';
+import { readTrust } from './trust.ts';
+
+async function folder(t: TestContext): Promise<string> {
+  const made = await mkdtemp(path.join(os.tmpdir(), 'updraft-trust-'));
+  t.after(() => rm(made, { recursive: true }));
+  return made;
+}
+
+function refusal(env: Record<string, string>): Fault {
+  try {
+    readTrust(env);
+  } catch (error) {
+    assert.ok(error instanceof Fault);
+    return error;
+  }
+  assert.fail('was accepted');
+}
+
+const authority = readFileSync(testAuthority, 'utf8').trim();
+
+test('without any of the variables the runtime keeps its own authorities', () => {
+  assert.equal(readTrust({}), undefined);
+  assert.equal(readTrust({ SSL_CERT_FILE: '' }), undefined);
+});
+
+test('each variable adds its authorities to the built-in ones', async (t) => {
+  const dir = await folder(t);
+  await copyFile(testAuthority, path.join(dir, '1a2b3c4d.0'));
+  await writeFile(path.join(dir, '1a2b3c4d.r0'), 'a revocation list');
+  await symlink('nowhere', path.join(dir, 'dangling.0'));
+  await mkdir(path.join(dir, 'folder'));
+  for (const env of [
+    { SSL_CERT_FILE: testAuthority },
+    { NODE_EXTRA_CA_CERTS: testAuthority },
+    { X509_CERT_DIR: dir },
+  ]) {
+    const trusted = readTrust(env) ?? [];
+    assert.ok(trusted.includes(authority));
+    assert.ok(trusted.length > 50, 'the built-in authorities stay');
+  }
+  assert.equal(
+    readTrust({ SSL_CERT_FILE: testAuthority, X509_CERT_DIR: dir })?.filter((pem) => pem === authority)
+      .length,
+    1,
+  );
+});
+
+test('a missing or useless file is refused, naming the variable and the file', async (t) => {
+  const dir = await folder(t);
+  const empty = path.join(dir, 'empty.pem');
+  await writeFile(empty, 'not a certificate');
+  for (const variable of ['SSL_CERT_FILE', 'X509_CERT_DIR', 'NODE_EXTRA_CA_CERTS']) {
+    const missing = path.join(dir, 'missing.pem');
+    const message = new RegExp(`${variable}=${missing} cannot be read`);
+    if (variable !== 'X509_CERT_DIR') assert.match(refusal({ [variable]: missing }).message, message);
+    assert.match(
+      refusal({ [variable]: empty }).message,
+      new RegExp(`${variable}=${empty} holds no certificate`),
+    );
+  }
+});
+
+test('a server signed by an added authority is believed, and not otherwise', async (t) => {
+  const server = await webServer(t, (_, response) => response.end('hello'));
+  const get = (ca: string[] | undefined) =>
+    createRequest(new ConnectionPool({ clock: systemClock, ca }))({ method: 'GET', url: server.url });
+  assert.equal((await get(readTrust({ SSL_CERT_FILE: testAuthority }))).body, 'hello');
+  await assert.rejects(
+    get(undefined),
+    (error) => error instanceof NoAnswer && error.reason === 'certificate' && !error.mayPass,
+  );
+});
+
+test('a grid folder that a container lacks is passed over, since the site and not the user names it', () => {
+  assert.equal(readTrust({ X509_CERT_DIR: '/no/such/folder' }), undefined);
+});

@@ -1,0 +1,34 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { errorReason } from '../base/error-reason.ts';
+import { isGone } from '../base/is-gone.ts';
+import { Fault } from '../fault/fault.ts';
+import { roundFolder, runFiles } from '../job/layout.ts';
+import type { Plan } from '../job/plan.ts';
+
+/** The plan of a run as it was made. */
+export async function readPlan(runFolder: string): Promise<Plan> {
+  const file = path.join(runFolder, runFiles.plan);
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as Plan;
+  } catch (error) {
+    throw new Fault('file-invalid', `the plan ${file} cannot be read: ${errorReason(error)}`, {
+      fix: 'start another run with `updraft submit --new`',
+      about: file,
+      cause: error,
+    });
+  }
+}
+
+/** The plan by which the jobs of a round run: what a retry changed stays changed in the rounds after it. */
+export async function roundPlan(runFolder: string, round: number): Promise<Plan> {
+  for (let number = round; number > 1; number--) {
+    const file = path.join(roundFolder(runFolder, number), runFiles.plan);
+    const text = await readFile(file, 'utf8').catch((error: unknown) => {
+      if (isGone(error)) return undefined;
+      throw error;
+    });
+    if (text !== undefined) return JSON.parse(text) as Plan;
+  }
+  return await readPlan(runFolder);
+}

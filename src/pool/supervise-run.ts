@@ -1,0 +1,43 @@
+import path from 'node:path';
+import { identifyProcess } from '../base/process-identity.ts';
+import { Fault } from '../fault/fault.ts';
+import { agentCommand } from './agent-command.ts';
+import { startAgent } from './local/agent-process.ts';
+import { localPoolFolder } from './local/local-pool-folder.ts';
+import { detectMachine } from './local/machine.ts';
+import { supervise } from './local/supervise.ts';
+import type { PoolStart } from './pool.ts';
+import { readPlan } from './read-plan.ts';
+
+/** What the supervisor's process hands in. */
+export interface SupervisorWorld extends PoolStart {
+  signal: AbortSignal;
+  err(text: string): void;
+}
+
+/** Long enough for an agent to end its training (it gives that ten seconds) and to clean up. */
+const stopGraceMs = 30_000;
+
+/** Brings a run on the local pool to its end; the whole of a supervisor's process. */
+export async function superviseRun(runFolder: string, world: SupervisorWorld): Promise<void> {
+  const { env, clock, signal, kill } = world;
+  const self = identifyProcess(world.pid);
+  if (self === undefined)
+    throw new Fault('pool-unreachable', 'the local pool needs Linux: there is no /proc on this machine');
+  await supervise({
+    runFolder: path.resolve(runFolder),
+    plan: await readPlan(runFolder),
+    agent: await agentCommand(env, world.self),
+    scratchRoot: path.resolve(env['UPDRAFT_SCRATCH'] ?? env['TMPDIR'] ?? '/tmp'),
+    poolFolder: localPoolFolder(env),
+    machine: await detectMachine(env),
+    startAgent,
+    say: (line) => world.err(`${new Date(clock.now()).toISOString()} ${line}\n`),
+    stopGraceMs,
+    self,
+    env,
+    clock,
+    signal,
+    kill,
+  });
+}

@@ -1,0 +1,83 @@
+import { stat } from 'node:fs/promises';
+import type { LogEvent } from '../eventlog/events.ts';
+import { readEventLog, scanEventLog } from '../eventlog/read-event-log.ts';
+import { Fault } from '../fault/fault.ts';
+import { ledgerOf, type EventLedger } from './event-ledger.ts';
+import type { JobHistory } from '../history/history.ts';
+import { LogFold } from '../history/log-fold.ts';
+import { logReport, type LogReport } from './log-report.ts';
+
+/** Event logs, read and accounted for. */
+export interface ReadLogs {
+  jobs: JobHistory[];
+  ledger: EventLedger;
+  report: LogReport;
+}
+
+/** Reads logs of the same or of different jobs, in any order; memory goes with the jobs and not with the logs. */
+export async function readLogs(paths: readonly string[], signal?: AbortSignal): Promise<ReadLogs> {
+  const fold = new LogFold();
+  let garbledBytes = 0;
+  const onGarbled = ({ bytes }: { bytes: Uint8Array }) => void (garbledBytes += bytes.length);
+  for (const path of await oldestFirst(paths, signal)) {
+    fold.nextLog();
+    await scanEventLog(path, (event) => fold.add(event), { signal, onGarbled });
+  }
+  if (fold.facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
+  const jobs = fold.finish();
+  const ledger = ledgerOf(jobs, fold.facts);
+  return { jobs, ledger, report: logReport([...paths], jobs, ledger, notesOn(ledger, garbledBytes)) };
+}
+
+function noEvents(paths: readonly string[]): Fault {
+  const packed = paths.find((path) => /\.(gz|xz|bz2|zst)$/.test(path));
+  return new Fault('file-invalid', `There is no HTCondor event in ${paths.join(', ')}.`, {
+    fix:
+      packed === undefined
+        ? 'Name the log of the jobs, as `log` in their submit file says; their output is another file.'
+        : 'It seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`.',
+  });
+}
+
+/** Logs that follow each other, as rotated ones do, must be read in their order. */
+async function oldestFirst(paths: readonly string[], signal: AbortSignal | undefined): Promise<string[]> {
+  if (paths.length < 2) return [...paths];
+  const starts = new Map<string, number>();
+  for (const path of paths) {
+    const facts = await stat(path).catch(() => undefined);
+    if (facts?.isFIFO() === true)
+      throw new Fault('usage', `${path} is a pipe, which can be read only once.`, {
+        fix: 'Name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`.',
+      });
+    starts.set(path, (await firstEvent(path, signal))?.time ?? Infinity);
+  }
+  return [...starts].sort(([, a], [, b]) => (a === b ? 0 : a - b)).map(([path]) => path);
+}
+
+async function firstEvent(path: string, signal: AbortSignal | undefined): Promise<LogEvent | undefined> {
+  for await (const event of readEventLog(path, { signal })) return event;
+  return undefined;
+}
+
+function notesOn({ facts, sum }: EventLedger, garbledBytes: number): string[] {
+  const { events, cut, backwards, repeated } = facts;
+  const notes: [unless: boolean, text: string][] = [
+    [events > 0, 'The log has no events: no job of it has been submitted yet.'],
+    [garbledBytes === 0, `${garbledBytes} bytes are no events and are left out.`],
+    [cut === 0, `${cut} event(s) break off: the log was cut, or is being written.`],
+    [
+      backwards === 0,
+      `${backwards} event(s) carry a time before the one ahead; they count as of the same moment.`,
+    ],
+    [repeated === 0, `${repeated} event(s) stand in more than one log and count once.`],
+    [
+      sum.unknown === 0,
+      'Time in "unknown": a connection was lost, or no event tells how an attempt began or ended.',
+    ],
+    [
+      sum.underWay === 0,
+      'Jobs still on a slot are accounted for up to their last event; it is not decided yet if that is useful.',
+    ],
+  ];
+  return notes.flatMap(([unless, text]) => (unless ? [] : [text]));
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseText } from '../../test/eventlogs/plain.ts';
+import { scaleTo, timeUnit } from './charts/axis.ts';
+import { ledgerOf } from './event-ledger.ts';
+import { LogFold } from '../history/log-fold.ts';
+import { logReport } from './log-report.ts';
+import { reportCharts, type Chart } from './report-charts.ts';
+import { reportHtml } from './report-html.ts';
+import { sections } from './sections.ts';
+
+/** Jobs that run one after the other, at a site of this name. */
+function drawn(jobs: number, site: string): { charts: Chart[]; page: string } {
+  const at = (seconds: number) => new Date(seconds * 1000).toISOString().slice(0, 19).replace('T', ' ');
+  const log = Array.from({ length: jobs }, (_, proc) => {
+    const id = `(007.${String(proc).padStart(3, '0')}.000)`;
+    return [
+      `000 ${id} ${at(proc)}Z Job submitted from host: <a>`,
+      `001 ${id} ${at(proc + 60)}Z Job executing on host: <b>\n\tSlotName: slot1@ep\n\tGLIDEIN_ResourceName = "${site}"`,
+      `005 ${id} ${at(proc * 2 + 600)}Z Job terminated.\n\t(1) Normal termination (return value ${proc % 7 === 0 ? 1 : 0})`,
+    ].join('\n...\n');
+  }).join('\n...\n');
+  const fold = new LogFold();
+  for (const event of parseText(`${log}\n...\n`)) fold.add(event);
+  const logged = fold.finish();
+  const ledger = ledgerOf(logged, fold.facts);
+  const report = logReport(['x'], logged, ledger, []);
+  const charts = reportCharts(logged, ledger, report);
+  return {
+    charts,
+    page: reportHtml({ title: 'x', sections: sections(report), charts, notes: [] }),
+  };
+}
+
+test('a site named in markup is text in every chart and table', () => {
+  const { page } = drawn(10, '<b>&amp;</b>');
+  assert.ok(page.includes('&lt;b&gt;&amp;amp;&lt;/b&gt;') && !page.includes('<b>'));
+});
+
+test('every chart has a title and a description in words, and is the same every time', () => {
+  const { charts } = drawn(20, 'here');
+  assert.ok(charts.length >= 4);
+  for (const { svg } of charts)
+    assert.match(svg, /^<svg .*?role="img".*?><title id=".+?">.+?<\/title><desc id=".+?">.+?<\/desc>/);
+  assert.deepEqual(drawn(20, 'here').charts, charts);
+});
+
+test('the page of 10,000 jobs stays under 5 MB', () => {
+  assert.ok(drawn(10_000, 'here').page.length < 5e6);
+});
+
+test('an axis ends at or above its greatest value, in a unit people read', () => {
+  for (const most of [0.4, 1, 7, 59, 119, 5000, 86_400, 1e6]) {
+    const { place, steps } = scaleTo(most, 100, timeUnit(most));
+    assert.ok(place(most) <= 100.0001 && place(most) >= 35, `${most} is at ${place(most)}`);
+    assert.ok(steps.length >= 3 && steps.length <= 7);
+  }
+});

@@ -1,0 +1,124 @@
+import { attemptTimeline } from './charts/attempt-timeline.ts';
+import { rateUnit, timeUnit } from './charts/axis.ts';
+import { countBars, stackedBars } from './charts/bar-chart.ts';
+import { completionChart } from './charts/completion-chart.ts';
+import { stripChart, type Strip } from './charts/strip-chart.ts';
+import { lossColumns, sumOver } from './columns.ts';
+import type { EventLedger, JobRow } from './event-ledger.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import type { LogReport } from './log-report.ts';
+import { showSeconds } from './sections.ts';
+import { secondsOf, siteNames, transferRate } from './site-reports.ts';
+
+export interface Chart {
+  title: string;
+  /** SVG markup. */
+  svg: string;
+}
+
+const mostRows = 40;
+
+/** Every chart there is something to draw for. */
+export function reportCharts(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): Chart[] {
+  const wasteful = mostLost(rows);
+  return [
+    ...completions(rows, report),
+    ...compute(jobs),
+    ...losses(wasteful),
+    ...failures(report),
+    ...timeline(jobs, wasteful),
+    ...rateChart('rates', 'Input transfer rate per site', strips(jobs, transferRate)),
+    ...cacheRates(jobs),
+  ];
+}
+
+/** The jobs that lost most; what is too little to be seen beside the worst is left out. */
+function mostLost(rows: readonly JobRow[]): JobRow[] {
+  const lost = rows
+    .map((row) => ({ row, millis: sumOver(row.millis, lossColumns) }))
+    .sort((a, b) => b.millis - a.millis);
+  const visible = (lost[0]?.millis ?? 0) / 200;
+  return lost
+    .filter(({ millis }) => millis > visible)
+    .slice(0, mostRows)
+    .map(({ row }) => row);
+}
+
+function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[] {
+  const done = rows.flatMap(({ job, completionMillis }) =>
+    completionMillis === undefined ? [] : [{ job, seconds: completionMillis / 1000 }],
+  );
+  if (completion.medianSeconds === null) return [];
+  return [{ title: 'Completion time per job', svg: completionChart(done, completion.medianSeconds) }];
+}
+
+/** A strip per site of what each job's last attempt gives. */
+function strips(jobs: readonly JobHistory[], value: (attempt: AttemptHistory) => number[]): Strip[] {
+  const nameOf = siteNames(jobs);
+  const placed = jobs.flatMap(({ id, outcome, attempts }) => {
+    const last = attempts.at(-1);
+    if (outcome !== 'success' || last === undefined) return [];
+    return value(last).map((one) => ({ site: nameOf(last), name: id, value: one }));
+  });
+  return [...Map.groupBy(placed, ({ site }) => site)]
+    .map(([name, values]) => ({ name, values }))
+    .sort((a, b) => b.values.length - a.values.length || a.name.localeCompare(b.name));
+}
+
+function compute(jobs: readonly JobHistory[]): Chart[] {
+  const found = strips(jobs, (attempt) => [secondsOf(attempt, 'executing')]);
+  const title = 'Compute time per site, every job a dot';
+  if (found.length === 0) return [];
+  return [
+    {
+      title,
+      svg: stripChart(found, { id: 'compute', title, axis: 'compute', unit: timeUnit, show: showSeconds }),
+    },
+  ];
+}
+
+function rateChart(id: string, title: string, found: readonly Strip[]): Chart[] {
+  if (found.length === 0) return [];
+  const show = (value: number) => `${(value / 1e6).toFixed(1)} MB/s`;
+  return [{ title, svg: stripChart(found, { id, title, axis: 'rate', unit: rateUnit, show }) }];
+}
+
+function cacheRates(jobs: readonly JobHistory[]): Chart[] {
+  const fetched = jobs.flatMap(({ id, attempts }) =>
+    attempts.flatMap(({ caches = [] }) =>
+      caches.filter(({ bytes, seconds }) => bytes > 0 && seconds > 0).map((cache) => ({ ...cache, job: id })),
+    ),
+  );
+  const found = [...Map.groupBy(fetched, ({ name }) => name)].map(([name, values]) => ({
+    name,
+    values: values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
+  }));
+  return rateChart('cache-rates', 'Transfer rate per cache', found);
+}
+
+function losses(wasteful: readonly JobRow[]): Chart[] {
+  if (wasteful.length === 0) return [];
+  const title = `Slot time lost per job, by cause${wasteful.length < mostRows ? '' : ` (the ${mostRows} worst)`}`;
+  const bars = wasteful.map(({ job, millis }) => ({
+    name: job,
+    seconds: Object.fromEntries(lossColumns.map((column) => [column, millis[column] / 1000])),
+  }));
+  return [{ title, svg: stackedBars(bars, { id: 'losses', title, axis: 'lost' }) }];
+}
+
+function failures({ failures: found }: LogReport): Chart[] {
+  if (found.length === 0) return [];
+  const title = 'Jobs without a good end, by cause';
+  const bars = found.map(({ what, jobs, share }) => ({ name: what, count: jobs, share }));
+  return [{ title, svg: countBars(bars, { id: 'causes', title, axis: 'how many' }) }];
+}
+
+function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
+  const worst = new Set(wasteful.map(({ job }) => job));
+  const few = jobs.length <= mostRows ? jobs : jobs.filter(({ id }) => worst.has(id));
+  const shown = few.filter(({ from, to }) => to > from);
+  if (shown.length === 0) return [];
+  const title =
+    jobs.length <= mostRows ? 'Attempts over time' : 'Attempts over time, of the most wasteful jobs';
+  return [{ title, svg: attemptTimeline(shown) }];
+}

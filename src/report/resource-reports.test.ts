@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseText } from '../../test/eventlogs/plain.ts';
+import { LogFold } from '../history/log-fold.ts';
+import { resourceReports } from './resource-reports.ts';
+
+const at = (seconds: number): string => `2026-01-01 00:00:${String(seconds).padStart(2, '0')}Z`;
+const table = (name: string, used: number, asked: number) => {
+  const cells = String(used).padStart(9) + String(asked).padStart(9) + String(asked).padStart(10);
+  return `\tPartitionable Resources :    Usage  Request Allocated \n\t   ${name.padEnd(21)}:${cells} \n`;
+};
+const begun = (job: number): string =>
+  `000 (001.00${job}.000) ${at(0)} Job submitted from host: <192.0.2.1:9618?alias=ap>\n...\n` +
+  `001 (001.00${job}.000) ${at(1)} Job executing on host: <192.0.2.2:9618?alias=ep>\n...\n`;
+const ended = (job: number, used: number): string =>
+  `${begun(job)}005 (001.00${job}.000) ${at(9)} Job terminated.\n\t(1) Normal termination (return value 0)\n${table('Memory (MB)', used, 2000)}...\n`;
+
+function reported(log: string) {
+  const fold = new LogFold();
+  for (const event of parseText(log)) fold.add(event);
+  return resourceReports(fold.finish()).map(({ name, suggested, advice }) => [name, suggested, advice]);
+}
+
+test('who uses much less than asked for is told what would fit', () => {
+  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'ask for less: more slots will fit']]);
+  assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'ask for less: more slots will fit']]);
+});
+
+test('a request that is small already fits, however little was used of it', () => {
+  assert.deepEqual(reported(ended(0, 3).replaceAll('2000', ' 512')), [['Memory', null, 'fits']]);
+});
+
+test('where an attempt ended for want of memory nobody is told to ask for less, however little others used', () => {
+  const held = `${begun(1)}012 (001.001.000) ${at(5)} Job was held.\n\tError from slot1@ep: Job has gone over memory limit of 2000 megabytes. Peak usage: 14069 megabytes.\n\tCode 34 Subcode 0\n...\n`;
+  assert.deepEqual(reported(ended(0, 400) + held), [
+    ['Memory', null, '1 attempt ended for want of it: ask for more'],
+  ]);
+});
+
+test('what an attempt used beyond its disk is the measure of what to ask for', () => {
+  const evicted = `${begun(0)}004 (001.000.000) ${at(5)} Job was evicted.\n\t(0) CPU times\n\tError from slot1@ep: disk usage exceeded request_disk\n${table('Disk (KB)', 1500, 1000)}...\n012 (001.000.000) ${at(5)} Job was held.\n\tError from slot1@ep: disk usage exceeded request_disk\n\tCode 21 Subcode 103\n...\n`;
+  assert.deepEqual(reported(evicted), [['Disk', 1800, '1 attempt ended for want of it: ask for more']]);
+});

@@ -1,0 +1,78 @@
+import type { Cause } from '../codes/causes.ts';
+import { ascending, quantile } from './statistics.ts';
+import type { JobHistory } from '../history/history.ts';
+
+/** What jobs asked for and what they used, over the attempts that ended well and those that ended for want of it. */
+export interface ResourceReport {
+  name: string;
+  unit: string | null;
+  attempts: number;
+  requestedMax: number;
+  usedMedian: number;
+  usedMax: number;
+  /** What to ask for instead; null where the request fits. */
+  suggested: number | null;
+  advice: string;
+}
+
+const margin = 1.2;
+/** Below this part of the request, asking for less finds slots sooner. */
+const muchTooMuch = 0.5;
+/** So much, in the units of HTCondor's tables (MB, KB), is free on any machine: nobody gains by asking for less. */
+const free: Record<string, number> = { Memory: 512, Disk: 1_000_000 };
+
+/** Causes by which an attempt proves that its request was too small, whatever the others used. */
+const wanting: Partial<Record<Cause, string>> = { 'memory-exceeded': 'Memory', 'disk-exceeded': 'Disk' };
+
+interface Seen {
+  unit: string;
+  used: number[];
+  requested: number;
+}
+
+export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
+  const seen = new Map<string, Seen>();
+  const exceeded = new Map<string, number>();
+  for (const { attempts } of jobs)
+    for (const { ending, cause, resources } of attempts) {
+      const wanted = cause === undefined ? undefined : wanting[cause];
+      if (wanted !== undefined) exceeded.set(wanted, (exceeded.get(wanted) ?? 0) + 1);
+      for (const { name, unit, usage, request } of resources) {
+        if (ending !== 'success' && name !== wanted) continue;
+        const entry = seen.get(name) ?? { unit, used: [], requested: 0 };
+        seen.set(name, entry);
+        entry.used.push(usage);
+        entry.requested = Math.max(entry.requested, request);
+      }
+    }
+  return [...seen].map(([name, entry]) => resourceReport(name, entry, exceeded.get(name) ?? 0));
+}
+
+function resourceReport(name: string, { unit, used, requested }: Seen, exceeded: number): ResourceReport {
+  const sorted = ascending(used);
+  const usedMax = sorted.at(-1) ?? 0;
+  const [suggested, advice] = advise(usedMax, requested, exceeded, free[name] ?? 1);
+  return {
+    name,
+    unit: unit === '' ? null : unit,
+    attempts: used.length,
+    requestedMax: requested,
+    usedMedian: quantile(sorted, 0.5) ?? 0,
+    usedMax,
+    suggested,
+    advice,
+  };
+}
+
+function advise(used: number, requested: number, exceeded: number, least: number): [number | null, string] {
+  const fitting = Math.max(1, Math.ceil(used * margin));
+  if (exceeded > 0)
+    return [
+      used > requested ? fitting : null,
+      `${exceeded} attempt${exceeded === 1 ? '' : 's'} ended for want of it: ask for more`,
+    ];
+  if (used > requested) return [fitting, 'more was used than asked for: ask for more'];
+  const less = Math.max(fitting, least);
+  if (used < requested * muchTooMuch && less < requested) return [less, 'ask for less: more slots will fit'];
+  return [null, 'fits'];
+}

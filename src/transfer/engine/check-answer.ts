@@ -1,0 +1,178 @@
+import { Fault } from '../../fault/fault.ts';
+import { retryAfterMs } from '../../federation/back-off.ts';
+import type { ResponseHead } from '../../http/response-head.ts';
+import { Setback } from './setback.ts';
+
+/** What is known of the object so far; every later answer must agree with it. */
+export interface Identity {
+  size: number | undefined;
+  /** A strong ETag, as the first server gave it. */
+  etag: string | undefined;
+  lastModified: string | undefined;
+}
+
+export interface Asked {
+  /** `host:port`, for messages. */
+  host: string;
+  /** Last part of the object's path. */
+  name: string;
+  offset: number;
+  tokenSent: boolean;
+  /** What helps where the token is refused. */
+  tokenFix: string | undefined;
+  /** Bytes of an earlier attempt are to be continued: it must be shown that the object is still the same. */
+  confirm: boolean;
+  /** A server that ignores Range may be read from its first byte and the part we have skipped. */
+  maySkip: boolean;
+  /** What the server says in words, where it refuses. */
+  words: string;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** An answer whose body may be used. */
+export interface Accepted extends Identity {
+  /** Offset of the body's first byte in the object. */
+  from: number;
+  /** One past the last byte the body promises, if it promises. */
+  to: number | undefined;
+  /** Seconds the object has been in the cache, if it says so; 0 means that it is being fetched now. */
+  age: number | undefined;
+}
+
+/** Checks an answer before its first byte is used: throws a Setback, or says which bytes the body holds. */
+export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): Accepted {
+  if (head.status === 416) return checkEmpty(head, asked, known);
+  if (isRefusal(head)) throw refusal(head, asked);
+  const accepted = head.status === 206 ? partial(head, asked) : whole(head);
+  checkContent(head, asked);
+  checkIdentity(accepted, asked, known);
+  if (head.status === 200 && asked.offset > 0 && !asked.maySkip)
+    throw setback(
+      'no-ranges',
+      'transfer-failed',
+      asked,
+      'sends the whole object when asked for a part of it',
+    );
+  return accepted;
+}
+
+/** An answer whose body is about why there is none of the object's. */
+export const isRefusal = ({ status }: ResponseHead): boolean =>
+  status !== 200 && status !== 206 && status !== 416;
+
+function partial(head: ResponseHead, asked: Asked): Accepted {
+  const range = head.headers.get('content-range') ?? '';
+  // How XRootD says that an object is empty.
+  if (range === 'bytes 0--1/0') return { from: 0, to: 0, ...identityOf(head, 0) };
+  const match = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/.exec(range);
+  if (match === null)
+    throw wrong(asked, `answers 206 with Content-Range ${JSON.stringify(range.slice(0, 60))}`);
+  const from = Number(match[1]);
+  if (from !== asked.offset) throw wrong(asked, `was asked for byte ${asked.offset} and sends byte ${from}`);
+  return {
+    from,
+    to: Number(match[2]) + 1,
+    ...identityOf(head, match[3] === '*' ? undefined : Number(match[3])),
+  };
+}
+
+function whole(head: ResponseHead): Accepted {
+  const length = head.headers.get('content-length');
+  const size = length === undefined || head.headers.has('transfer-encoding') ? undefined : Number(length);
+  return { from: 0, to: size, ...identityOf(head, size) };
+}
+
+function identityOf(head: ResponseHead, size: number | undefined): Identity & { age: number | undefined } {
+  const etag = head.headers.get('etag');
+  const age = Number(head.headers.get('age') ?? Number.NaN);
+  return {
+    size,
+    etag: etag?.startsWith('"') === true ? etag : undefined,
+    lastModified: head.headers.get('last-modified'),
+    age: Number.isFinite(age) ? age : undefined,
+  };
+}
+
+/** 416 is how many servers answer when asked for the first byte of an empty object. */
+function checkEmpty(head: ResponseHead, asked: Asked, known: Identity): Accepted {
+  const total = /^bytes \*\/(\d{1,16})$/.exec(head.headers.get('content-range') ?? '')?.[1];
+  if (asked.offset === 0 && (total === '0' || (total === undefined && known.size === 0))) {
+    const accepted = { from: 0, to: 0, ...identityOf(head, 0) };
+    checkIdentity(accepted, asked, known);
+    return accepted;
+  }
+  const has = total === undefined ? 'has no such range' : `has only ${total} bytes`;
+  throw setback('changed', 'object-changed', asked, `was asked for byte ${asked.offset} and ${has}`);
+}
+
+function checkContent(head: ResponseHead, asked: Asked): void {
+  const type = head.headers.get('content-type')?.toLowerCase() ?? '';
+  if (type.startsWith('text/html') && !/\.x?html?$/i.test(asked.name))
+    throw wrong(asked, `sends an HTML page instead of ${asked.name}`);
+  const encoding = head.headers.get('content-encoding');
+  if (encoding !== undefined && encoding !== 'identity')
+    throw wrong(
+      asked,
+      `sends ${asked.name} encoded as ${JSON.stringify(encoding.slice(0, 40))}, which changes its bytes`,
+    );
+}
+
+function checkIdentity(accepted: Accepted, asked: Asked, known: Identity): void {
+  if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
+    throw setback('changed', 'object-changed', asked, `has ${accepted.size} bytes, expected ${known.size}`);
+  const sameTime = known.lastModified !== undefined && known.lastModified === accepted.lastModified;
+  const sameTag = known.etag !== undefined && known.etag === accepted.etag;
+  if (asked.confirm && !sameTag && !sameTime)
+    throw setback(
+      'changed',
+      'object-changed',
+      asked,
+      'does not show that the object is the one of the earlier attempt',
+    );
+  if (known.etag !== undefined && accepted.etag !== undefined && accepted.etag !== known.etag)
+    throw setback(
+      'changed',
+      'object-changed',
+      asked,
+      `has another version (ETag ${accepted.etag}, was ${known.etag})`,
+    );
+}
+
+function refusal(head: ResponseHead, asked: Asked): Setback {
+  const { status } = head;
+  const reason = head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`;
+  const bare = `answers ${status}${reason}`;
+  // Whatever words go with it, they say once more that it is not there.
+  if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, bare);
+  const said = asked.words === '' ? bare : `${bare} (${asked.words})`;
+  if (status === 401 || status === 403)
+    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, said, {
+      fix: asked.tokenFix ?? 'get a token that lets you read this path',
+    });
+  if (status === 504)
+    return setback('filling', 'transfer-stalled', asked, `${said}: still waiting for the origin`);
+  if (status === 429 || status === 503)
+    return setback('busy', 'servers-unreachable', asked, said, retryAfter(head, asked));
+  if (status >= 500) return setback('broken', 'transfer-failed', asked, said);
+  return setback('wrong', 'data-wrong', asked, said);
+}
+
+function retryAfter({ headers }: ResponseHead, { now }: Asked): { retryAfterSeconds?: number } {
+  const ms = retryAfterMs(headers.get('retry-after'), now);
+  return ms === undefined ? {} : { retryAfterSeconds: Math.ceil(ms / 1000) };
+}
+
+function wrong(asked: Asked, what: string): Setback {
+  return setback('wrong', 'data-wrong', asked, what);
+}
+
+function setback(
+  trouble: Setback['trouble'],
+  kind: Fault['kind'],
+  asked: Asked,
+  what: string,
+  more: { fix?: string; retryAfterSeconds?: number } = {},
+): Setback {
+  return new Setback(trouble, new Fault(kind, `${asked.host} ${what}`, { about: asked.name, ...more }));
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { osgLog } from '../../scripts/osg-log.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
+import { studyView } from '../../bench/study/study-view.ts';
+
+const hours = (seconds: number): string => (seconds / 3600).toFixed(1);
+const percent = (share: number | null | undefined): string => ((share ?? NaN) * 100).toFixed(1);
+
+let reading: Promise<ReadLogs> | undefined;
+
+/** The log of the published 100 jobs, written to a file and read by the reader of any log. */
+const read = (t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> => (reading ??= readOnce(t));
+
+async function readOnce(t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> {
+  const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
+  return readLogs([path.join(folder, 'osg.log')]);
+}
+
+test('the log of the 100 published jobs is the same every time and has no garbled part', async (t) => {
+  assert.equal(osgLog(), osgLog());
+  assert.deepEqual((await read(t)).report.notes, []);
+});
+
+test('79 of 100 succeed; 16, 3 and 2 do not, in the published shares', async (t) => {
+  const { report } = await read(t);
+  const { total, success, wrongOutput, held, removed, running } = report.jobs;
+  assert.deepEqual([total, success, wrongOutput, held, removed, running], [100, 79, 3, 18, 0, 0]);
+  assert.deepEqual(
+    report.failures.map(({ cause, jobs, share }) => [cause, jobs, percent(share)]),
+    [
+      ['object-missing', 16, '76.2'],
+      ['wrong-output', 3, '14.3'],
+      ['time-limit', 2, '9.5'],
+    ],
+  );
+});
+
+test('what the attempts suffered from is known, most of all stalled transfers', async (t) => {
+  const { setbacks } = (await read(t)).report;
+  assert.deepEqual([setbacks[0]?.cause, setbacks[0]?.attempts], ['transfer-stalled', 226]);
+  assert.ok(setbacks.every(({ cause }) => cause !== 'unknown'));
+});
+
+test('first match to completion: mean 31,006 s and median 17,845 s', async (t) => {
+  const { completion } = (await read(t)).report;
+  assert.equal(Math.floor(completion.meanSeconds ?? 0), 31_006);
+  assert.equal(completion.medianSeconds, 17_845);
+});
+
+test('compute per site has the published counts, means and medians', async (t) => {
+  const { sites } = (await read(t)).report;
+  const told = sites.filter(({ success }) => success > 0);
+  assert.deepEqual(
+    told.map(({ name, success, computeMeanSeconds, computeMedianSeconds }) => [
+      name,
+      success,
+      Math.round(computeMeanSeconds ?? 0),
+      computeMedianSeconds,
+    ]),
+    [
+      ['PDX-Coeus-CE1', 42, 14_824, 14_846],
+      ['CHTC-Spark-CE1', 24, 11_222, 11_237],
+      ['GP-ARGO-ksu-backfill', 13, 23_400, 17_608],
+    ],
+  );
+});
+
+test('the ledger has the compute and the last transfers of the successes, and the compute lost to the limit', async (t) => {
+  const { slotSeconds } = (await read(t)).report;
+  assert.equal(hours(slotSeconds.usefulCompute), '332.3');
+  assert.equal(hours(slotSeconds.usefulTransfer), '45.8');
+  assert.equal(hours(slotSeconds.lostToTimeLimit), '40.0');
+  assert.equal(slotSeconds.lostToWrongOutput, 1988);
+  assert.equal(slotSeconds.lostToEviction + slotSeconds.idle, 47_467);
+});
+
+test('by the definitions of the study: 332.3, 45.8, 302.2 and 40.0 h are 45.9, 6.3, 41.8 and 5.5 % of 723.7 h', async (t) => {
+  const { jobs, ledger, report } = await read(t);
+  const { seconds, shares, failureShares, jobs: counts } = studyView(jobs, ledger, report);
+  assert.deepEqual(counts, { success: 79, heldInTransfer: 16, heldInCompute: 2, wrongOutput: 3 });
+  assert.deepEqual(Object.values(failureShares).map(percent), ['76.2', '14.3', '9.5']);
+  const { compute, lastTransfers, retriedTransfers, heldCompute, total } = seconds;
+  assert.deepEqual([compute, lastTransfers, retriedTransfers, heldCompute, total].map(hours), [
+    '332.3',
+    '45.8',
+    '302.2',
+    '40.0',
+    '723.7',
+  ]);
+  assert.deepEqual(Object.values(shares ?? {}).map(percent), ['45.9', '6.3', '41.8', '5.5']);
+  assert.deepEqual(
+    [seconds.heldTransfers, seconds.wrongOutputCompute, seconds.wrongOutputTransfers],
+    [2349, 1988, 7808],
+  );
+});
+
+test('the 302 hours called retried transfers split into stalls, holds and evictions', async (t) => {
+  const { jobs, ledger, report } = await read(t);
+  const { stalledOnly, held, evicted } = studyView(jobs, ledger, report).split;
+  const shown = [stalledOnly, held, evicted].map((group) => [group.jobs, hours(group.seconds)]);
+  assert.deepEqual(shown, [
+    [21, '227.6'],
+    [5, '55.6'],
+    [4, '19.0'],
+  ]);
+  assert.equal(hours(held.heldOrIdleSeconds), '4.1');
+  assert.equal(hours(evicted.lostComputeSeconds + evicted.heldOrIdleSeconds), '13.2');
+});
