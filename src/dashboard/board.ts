@@ -1,5 +1,4 @@
 import type { RunState } from '../journal/state.ts';
-import { ledger } from '../report/ledger.ts';
 import { showMillis } from '../report/show-millis.ts';
 import type { Board, Problem, Tone } from './page-data.ts';
 import { cachesOf, sitesOf } from './places.ts';
@@ -11,7 +10,6 @@ export type Standing = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 /** The run in figures, the four questions first. Pure. */
 export function boardOf(state: RunState, standing: Standing, now: number): Board {
   const wrong = problemsOf(state, now);
-  const time = ledger(state);
   return {
     run: state.run,
     name: state.name,
@@ -25,7 +23,7 @@ export function boardOf(state: RunState, standing: Standing, now: number): Board
     wrong,
     doing: doingOf(state),
     waste: wasteOf(state),
-    sites: sitesOf(time),
+    sites: sitesOf(state),
     caches: cachesOf(state),
     garbled: state.garbled,
     account: state.trouble ?? null,

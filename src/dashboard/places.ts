@@ -1,14 +1,14 @@
 import type { FetchState, RunState } from '../journal/state.ts';
-import type { Ledger } from '../report/ledger.ts';
+import { ledgerRowsOf } from './job-row.ts';
 import type { CacheFigures, SiteFigures } from './page-data.ts';
 
 /** More rows than this are no overview: the biggest are shown. */
 const mostRows = 50;
 
 /** How each site did: the site where the pool names one, else the machine. Pure. */
-export function sitesOf({ rows }: Ledger): SiteFigures[] {
+export function sitesOf({ jobs }: RunState): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();
-  for (const row of rows) {
+  for (const row of jobs.flatMap(ledgerRowsOf)) {
     const site = row.site || row.host || '(not known)';
     const known = sites.get(site) ?? {
       site,
@@ -26,8 +26,8 @@ export function sitesOf({ rows }: Ledger): SiteFigures[] {
       success: known.success + (row.outcome === 'success' ? 1 : 0),
       running: known.running + (row.outcome === 'running' ? 1 : 0),
       lost: known.lost + (over ? 1 : 0),
-      training: known.training + row.millis.training,
-      slot: known.slot + row.total - row.millis.queued,
+      training: known.training + (row.millis.training ?? 0),
+      slot: known.slot + Object.values(row.millis).reduce((sum, millis) => sum + millis, 0),
     });
   }
   return [...sites.values()].sort((a, b) => b.attempts - a.attempts).slice(0, mostRows);

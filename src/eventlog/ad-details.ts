@@ -1,4 +1,4 @@
-import { isAd, type Ad, type AdValue } from './classad.ts';
+import { isAd, type Ad, type AdValue } from '../classad/ad.ts';
 import type {
   DataReuseDetails,
   DetailsByKind,

@@ -1,4 +1,5 @@
-import { parseAdLines, parseAdValue, isAd } from './classad.ts';
+import { isAd } from '../classad/ad.ts';
+import { parseAdLines, parseAdValue } from '../classad/parse.ts';
 import type {
   DataReuseDetails,
   DetailsByKind,

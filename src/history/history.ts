@@ -44,6 +44,8 @@ export type Ending =
 
 /** One try at a job on one slot. Its waits and spans follow each other without a gap or an overlap. */
 export interface AttemptHistory {
+  /** Its own `cluster.proc`, where its job is a node of a DAG that may have had several. */
+  id?: string;
   /** From 1. */
   number: number;
   /** What the job waited for before this attempt. */

@@ -1,4 +1,4 @@
-import { isAd, type Ad } from '../eventlog/classad.ts';
+import { isAd, type Ad } from '../classad/ad.ts';
 import { once } from './once.ts';
 
 /** Names a pool gives a site under, the surest first. */

@@ -14,7 +14,8 @@ import {
   type SourceFile,
   type SpecProblem,
 } from './source-file.ts';
-import { dataMethods, type Scalar } from './spec.ts';
+import { dataMethods } from './choices.ts';
+import type { Scalar } from './spec.ts';
 import { builtinNames, isBuiltin, parseTemplate } from './template.ts';
 
 const mostJobs = 100_000;

@@ -2,20 +2,24 @@ import { stat } from 'node:fs/promises';
 import type { LogEvent } from '../eventlog/events.ts';
 import { readEventLog, scanEventLog } from '../eventlog/read-event-log.ts';
 import { Fault } from '../fault/fault.ts';
-import { ledgerOf, type EventLedger } from './event-ledger.ts';
+import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { logReport, type LogReport } from './log-report.ts';
+import { judge, type Validity } from './validity.ts';
 
 /** Event logs, read and accounted for. */
 export interface ReadLogs {
   jobs: JobHistory[];
-  ledger: EventLedger;
+  ledger: Ledger;
   report: LogReport;
 }
 
 /** Reads logs of the same or of different jobs, in any order; memory goes with the jobs and not with the logs. */
-export async function readLogs(paths: readonly string[], signal?: AbortSignal): Promise<ReadLogs> {
+export async function readLogs(
+  paths: readonly string[],
+  { signal, ...validity }: Validity & { signal?: AbortSignal | undefined } = {},
+): Promise<ReadLogs> {
   const fold = new LogFold();
   let garbledBytes = 0;
   const onGarbled = ({ bytes }: { bytes: Uint8Array }) => void (garbledBytes += bytes.length);
@@ -24,9 +28,10 @@ export async function readLogs(paths: readonly string[], signal?: AbortSignal): 
     await scanEventLog(path, (event) => fold.add(event), { signal, onGarbled });
   }
   if (fold.facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
-  const jobs = fold.finish();
-  const ledger = ledgerOf(jobs, fold.facts);
-  return { jobs, ledger, report: logReport([...paths], jobs, ledger, notesOn(ledger, garbledBytes)) };
+  const { jobs, suspects } = judge(fold.finish(), validity);
+  const ledger = ledgerOf(jobs, fold.facts, new Set(suspects.map(({ job }) => job)));
+  const notes = notesOn(ledger, garbledBytes);
+  return { jobs, ledger, report: logReport(jobs, ledger, { logs: [...paths], notes, suspects }) };
 }
 
 function noEvents(paths: readonly string[]): Fault {
@@ -59,8 +64,8 @@ async function firstEvent(path: string, signal: AbortSignal | undefined): Promis
   return undefined;
 }
 
-function notesOn({ facts, sum }: EventLedger, garbledBytes: number): string[] {
-  const { events, cut, backwards, repeated } = facts;
+function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
+  const { events, cut, backwards, repeated, hasTransfers, guessedYear } = facts;
   const notes: [unless: boolean, text: string][] = [
     [events > 0, 'The log has no events: no job of it has been submitted yet.'],
     [garbledBytes === 0, `${garbledBytes} bytes are no events and are left out.`],
@@ -70,13 +75,18 @@ function notesOn({ facts, sum }: EventLedger, garbledBytes: number): string[] {
       `${backwards} event(s) carry a time before the one ahead; they count as of the same moment.`,
     ],
     [repeated === 0, `${repeated} event(s) stand in more than one log and count once.`],
+    [!guessedYear, 'The dates have no year, and nothing in the log says which: this one is a guess.'],
+    [
+      hasTransfers || slotMillis === 0,
+      'The log has no events of transfers (a DAG’s .nodes.log has none): how long they took is unknown, and what came before the job started counts as queued.',
+    ],
     [
       sum.unknown === 0,
-      'Time in "unknown": a connection was lost, or no event tells how an attempt began or ended.',
+      'Time in "unknown": a connection was lost, or no event says how an attempt began or ended.',
     ],
     [
       sum.underWay === 0,
-      'Jobs still on a slot are accounted for up to their last event; it is not decided yet if that is useful.',
+      'Not decided yet: jobs still on a slot up to their last event, checkpoints that no attempt has used yet, and suspicious results.',
     ],
   ];
   return notes.flatMap(([unless, text]) => (unless ? [] : [text]));

@@ -1,4 +1,5 @@
 import { element, escapeMarkup } from './charts/svg.ts';
+import type { LogReport } from './log-report.ts';
 import type { Chart } from './report-charts.ts';
 import { reportStyle } from './report-style.ts';
 import type { Section } from './sections.ts';
@@ -7,15 +8,17 @@ interface HtmlPage {
   title: string;
   sections: readonly Section[];
   charts: readonly Chart[];
-  notes: readonly string[];
+  report: Pick<LogReport, 'verdict' | 'notes'>;
 }
 
 /** One self-contained page: no script, nothing fetched, every text from a log escaped. */
-export function reportHtml({ title, sections, charts, notes }: HtmlPage): string {
-  const links = [...sections, ...(charts.length === 0 ? [] : [{ id: 'charts', title: 'Charts' }])].map(
-    ({ id, title: text }) => element('a', { href: `#${id}` }, escapeMarkup(text)),
-  );
+export function reportHtml({ title, sections, charts, report }: HtmlPage): string {
+  const links = sections.map(({ id, title: text }) => element('a', { href: `#${id}` }, escapeMarkup(text)));
   const policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+  // A job alone has no table of the most wasteful ones, but its charts are wanted all the same.
+  const homes = new Set(sections.map(({ id }) => id));
+  const homeless = charts.filter(({ section }) => section !== 'top' && !homes.has(section));
+  const chartsOf = (id: string) => charts.filter(({ section }) => section === id).map(chartHtml);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -32,16 +35,24 @@ ${element('h1', {}, escapeMarkup(title))}
 <nav aria-label="Parts of the report">${links.join('\n')}</nav>
 </header>
 <main id="main">
-${sections.map(sectionHtml).join('\n')}
-${chartsHtml(charts)}
-${notesHtml(notes)}
+${verdictHtml(report)}
+${chartsOf('top').join('\n')}
+${sections.map((section) => sectionHtml(section, chartsOf(section.id))).join('\n')}
+${homeless.map(chartHtml).join('\n')}
+${notesHtml(report.notes)}
 </main>
 </body>
 </html>
 `;
 }
 
-function sectionHtml({ id, title, head, rows, bars, after = [] }: Section): string {
+function verdictHtml({ verdict }: HtmlPage['report']): string {
+  if (verdict === null) return '';
+  const line = verdict.line === null ? '' : element('pre', {}, escapeMarkup(verdict.line));
+  return element('p', { class: 'verdict' }, withCode(escapeMarkup(verdict.text))) + line;
+}
+
+function sectionHtml({ id, title, head, rows, bars, after = [] }: Section, charts: string[]): string {
   const heads = head.map(({ title: text, align }) =>
     element('th', { scope: 'col', class: align }, escapeMarkup(text)),
   );
@@ -69,6 +80,7 @@ function sectionHtml({ id, title, head, rows, bars, after = [] }: Section): stri
         ? element('p', { class: 'quote' }, escapeMarkup(text.trim()))
         : element('p', {}, withCode(escapeMarkup(text))),
     ),
+    ...charts,
   );
 }
 
@@ -92,18 +104,13 @@ function rowHtml(row: readonly string[], head: Section['head'], bar: number | un
   return `<tr>${cells.join('')}${drawn}</tr>`;
 }
 
-function chartsHtml(charts: readonly Chart[]): string {
-  if (charts.length === 0) return '';
-  const figures = charts.map(({ title, svg }) =>
-    element(
-      'figure',
-      {},
-      element('figcaption', {}, escapeMarkup(title)),
-      element('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': title }, svg),
-    ),
+const chartHtml = ({ title, svg }: Chart): string =>
+  element(
+    'figure',
+    {},
+    element('figcaption', {}, escapeMarkup(title)),
+    element('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': title }, svg),
   );
-  return `<section id="charts" aria-labelledby="charts-heading"><h2 id="charts-heading">Charts</h2>${figures.join('\n')}</section>`;
-}
 
 function notesHtml(notes: readonly string[]): string {
   if (notes.length === 0) return '';

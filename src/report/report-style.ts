@@ -28,7 +28,9 @@ thead th { font-size: .85rem; opacity: .8; }
 p { margin: .5rem 0; overflow-wrap: anywhere; }
 code { font-size: .92em; }
 .quote { border-left: 3px solid var(--line); padding-left: .8rem; font-size: .9rem; opacity: .85; }
-figure { margin: 0 0 2rem; }
+.verdict { font-size: 1.1rem; font-weight: 600; margin-top: 1.4rem; }
+pre { background: var(--soft); border: 1px solid var(--line); padding: .5rem .8rem; overflow-x: auto; }
+figure { margin: 1.2rem 0 2rem; }
 figcaption { font-weight: 600; margin-bottom: .4rem; }
 svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #summary th { width: 16rem; }

@@ -1,10 +1,12 @@
 import { formatSize } from '../job/units.ts';
-import { showMillis } from './show-millis.ts';
+import { logTime } from '../history/log-facts.ts';
+import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import { describeCause } from './log/causes.ts';
-import { columnWords, lossColumns, slotColumns, sumOver } from './columns.ts';
-import type { GroupReport } from './group-reports.ts';
-import type { LogReport } from './log-report.ts';
-import { showAmount } from './show-amount.ts';
+import type { JobName, LogReport } from './log-report.ts';
+import type { GroupReport } from './places.ts';
+import { showAmount, showHours, showSeconds, showShare } from './show.ts';
+import { showMillis } from './show-millis.ts';
+import { avoidLine } from './verdict.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
 export interface Section {
@@ -15,45 +17,65 @@ export interface Section {
   rows: string[][];
   /** A share per row, to be drawn as a bar. */
   bars?: number[];
-  /** Sentences below the table. */
+  /** Sentences below the table; those that begin with a space are quotations. */
   after?: string[];
 }
 
-export const showSeconds = (seconds: number | null): string =>
-  seconds === null ? '-' : showMillis(seconds * 1000);
-/** Less than an hour says more in minutes and seconds. */
-export const showHours = (seconds: number): string =>
-  seconds < 3600 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
-export const showShare = (share: number | null): string =>
-  share === null ? '-' : `${(share * 100).toFixed(1)} %`;
-
 const right = (title: string) => ({ title, align: 'right' as const });
-const mostSites = 20;
+const maxSites = 20;
+const maxMachines = 10;
 
-/** A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. */
-export function sections(report: LogReport): Section[] {
+/** One picture of where the time on slots went: shares that add up to 1. */
+export function timePicture({
+  slotSeconds,
+  slotTotalSeconds,
+}: LogReport): { words: string; share: number }[] {
+  if (slotTotalSeconds === 0) return [];
+  const useful = slotSeconds.usefulCompute;
+  const moving = sumOver(slotSeconds, usefulColumns) - useful;
+  const lost = sumOver(slotSeconds, lossColumns);
+  const parts = { 'useful compute': useful, 'moving data': moving, lost };
+  const other = slotTotalSeconds - useful - moving - lost;
+  return Object.entries({ ...parts, other }).map(([words, seconds]) => ({
+    words,
+    share: Math.max(0, seconds) / slotTotalSeconds,
+  }));
+}
+
+/**
+ * A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. `all` adds
+ * what few readers need: the slowest jobs, and machines that were met once.
+ */
+export function sections(report: LogReport, all = false): Section[] {
+  const { jobs, sites, machines } = report;
+  const often = machines.filter(({ attempts }) => all || attempts > 1);
+  // Without sites the machines are told by already.
+  const isNew = all || sites.some(({ name }) => !machines.some((machine) => machine.name === name));
   return [
     summarySection(report),
     timeSection(report),
+    suspectSection(report),
     failureSection(report),
     setbackSection(report),
-    siteSection(report),
+    siteSection(report, all),
     groupSection('gpus', 'GPUs', 'model', report.gpus),
-    // One job has told all of this already.
-    ...(report.jobs.total < 2
-      ? []
-      : [
-          groupSection('machines', 'Machines that lost most', 'machine', worst(report.machines)),
-          wasteSection(report),
-          slowestSection(report),
-        ]),
+    ...(isNew && jobs.total > 1
+      ? [groupSection('machines', 'Machines that lost most', 'machine', worst(often, all))]
+      : []),
+    brokenSection(report),
+    // One job has said all of this already.
+    ...(jobs.total > 1 ? [wasteSection(report)] : []),
+    ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
   ].filter(({ rows }) => rows.length > 0);
 }
 
+/** A node by its name, with the number that the pool knows it by. */
+const labelOf = ({ job, node }: JobName): string => (node === null ? job : `${node} (${job})`);
+
 function summarySection(report: LogReport): Section {
-  const { jobs, attempts, slotTotalSeconds, usefulShare, completion } = report;
+  const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
@@ -63,7 +85,7 @@ function summarySection(report: LogReport): Section {
     head: [{ title: '' }, { title: '' }],
     rows: [
       ...whenRow(report),
-      ['jobs', `${total}${words === '' ? '' : ` (${words})`}`],
+      [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
       ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
       ['attempts', String(attempts)],
       ['time on slots', showHours(slotTotalSeconds)],
@@ -74,11 +96,17 @@ function summarySection(report: LogReport): Section {
   };
 }
 
-function whenRow({ firstEventAt, lastEventAt }: LogReport): string[][] {
+/** By the log's own clock. */
+function whenRow({ firstEventAt, lastEventAt, clock, events }: LogReport): string[][] {
   if (firstEventAt === null || lastEventAt === null) return [];
-  const [from, to] = [firstEventAt.slice(0, 10), lastEventAt.slice(0, 10)];
+  const { zone, offsetMinutes, guessedYear } = clock;
+  const dayOf = (time: string) =>
+    logTime(Date.parse(time), { zone: undefined, offsetMinutes: offsetMinutes ?? undefined }).slice(0, 10);
+  const [from, to] = [dayOf(firstEventAt), dayOf(lastEventAt)];
   const took = showMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
-  return [['when', `${from === to ? from : `${from} to ${to}`}, ${took}`]];
+  const where = zone ?? (events === 0 ? 'UTC' : 'no zone given');
+  const days = `${from === to ? from : `${from} to ${to}`}${guessedYear ? ' (year guessed)' : ''}`;
+  return [['when', `${days}, ${took}, ${where}`]];
 }
 
 /** What led to nothing, and why most of it did. */
@@ -95,6 +123,19 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
 }
 
 const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
+
+function suspectSection({ suspicious }: LogReport): Section {
+  const ids = suspicious.map(({ job }) => job).join(',');
+  return {
+    id: 'suspicious',
+    title: 'Suspicious: ended with exit code 0, but unlike the others',
+    head: [{ title: 'job' }, { title: 'why' }],
+    rows: suspicious.map((suspect) => [labelOf(suspect), suspect.why]),
+    after: [
+      `They count neither as success nor as failure. If their results are wrong: \`--invalid ${ids}\`. If a rule decides: \`--valid 'bytes>1M && seconds>600'\`.`,
+    ],
+  };
+}
 
 function completionWords({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
   if (meanSeconds === null) return '-';
@@ -134,14 +175,14 @@ function failureSection({ failures }: LogReport): Section {
     rows: failures.map(({ cause, jobs, share, what }) => [cause, String(jobs), showShare(share), what]),
     after: failures.flatMap(({ cause, remedy, example }) => [
       `${cause}: ${remedy}`,
-      ...(example === null ? [] : [`  job ${example.job}: ${example.reason}`]),
+      ...(example === null ? [] : [`  job ${labelOf(example)}: ${example.reason}`]),
     ]),
   };
 }
 
 function setbackSection({ setbacks, failures }: LogReport): Section {
-  const told = new Set(failures.map(({ cause }) => cause));
-  const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !told.has(cause));
+  const known = new Set(failures.map(({ cause }) => cause));
+  const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !known.has(cause));
   return {
     id: 'setbacks',
     title: 'Attempts that did not go well, by cause',
@@ -156,34 +197,33 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
   };
 }
 
-function siteSection({ sites }: LogReport): Section {
-  const left = sites.length - mostSites;
+function siteSection({ sites }: LogReport, all: boolean): Section {
+  const shown = all ? sites : sites.slice(0, maxSites);
+  const left = sites.length - shown.length;
   return {
     id: 'sites',
-    title: 'Sites',
+    title: 'Sites, by attempts',
     head: [
       { title: 'site' },
-      right('jobs'),
-      right('success'),
-      right('compute mean'),
-      right('median'),
-      right('deviation'),
+      right('attempts'),
+      right('good'),
+      right('lost'),
+      { title: 'mostly' },
+      right('compute median'),
       right('transfer median'),
       right('rate'),
     ],
-    rows: sites
-      .slice(0, mostSites)
-      .map((site) => [
-        site.name,
-        String(site.jobs),
-        String(site.success),
-        showSeconds(site.computeMeanSeconds),
-        showSeconds(site.computeMedianSeconds),
-        showSeconds(site.computeDeviationSeconds),
-        showSeconds(site.transferMedianSeconds),
-        site.transferBytesPerSecond === null ? '-' : `${formatSize(site.transferBytesPerSecond)}/s`,
-      ]),
-    ...(left > 0 ? { after: [`${left} more sites or machines with fewer jobs are left out here.`] } : {}),
+    rows: shown.map((site) => [
+      site.name,
+      String(site.attempts),
+      String(site.success),
+      showHours(site.lostSeconds),
+      site.cause ?? '',
+      showSeconds(site.computeMedianSeconds),
+      showSeconds(site.transferMedianSeconds),
+      site.transferBytesPerSecond === null ? '-' : `${formatSize(site.transferBytesPerSecond)}/s`,
+    ]),
+    after: left > 0 ? [`${left} more that lost less are shown with --all.`] : [],
   };
 }
 
@@ -210,10 +250,21 @@ function groupSection(id: string, title: string, what: string, groups: readonly 
   };
 }
 
-const mostMachines = 10;
+const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
+  machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, all ? undefined : maxMachines);
 
-const worst = (machines: readonly GroupReport[]): GroupReport[] =>
-  machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, mostMachines);
+function brokenSection({ brokenMachines }: LogReport): Section {
+  const [first] = brokenMachines;
+  return {
+    id: 'broken',
+    title: 'Machines that seem broken',
+    head: [{ title: 'machine' }, right('attempts'), right('failed in a row'), { title: 'mostly' }],
+    rows: brokenMachines
+      .slice(0, maxMachines)
+      .map(({ name, attempts, inARow, cause }) => [name, String(attempts), String(inARow), cause]),
+    after: first === undefined ? [] : [`To avoid it: \`${avoidLine('Machine', first.name)}\``],
+  };
+}
 
 function wasteSection({ mostWasteful }: LogReport): Section {
   return {
@@ -226,8 +277,8 @@ function wasteSection({ mostWasteful }: LogReport): Section {
       right('slot time lost'),
       { title: 'mostly' },
     ],
-    rows: mostWasteful.map(({ job, outcome, attempts, lostSeconds, mostly }) => [
-      job,
+    rows: mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
+      labelOf(name),
       outcomeWords[outcome] ?? outcome,
       String(attempts),
       showSeconds(lostSeconds),
@@ -241,12 +292,12 @@ function slowestSection({ slowest }: LogReport): Section {
     id: 'slowest',
     title: 'Slowest jobs that ended well',
     head: [{ title: 'job' }, right('first match to completion')],
-    rows: slowest.map(({ job, seconds }) => [job, showSeconds(seconds)]),
+    rows: slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]),
   };
 }
 
 /** Which cache or origin gave how much. */
-function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
+function cacheSection({ caches }: LogReport): Section {
   return {
     id: 'caches',
     title: 'Caches and origins',
@@ -270,7 +321,7 @@ function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
 }
 
 /** What was asked for and used, and what to ask for. */
-function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
+function resourceSection({ resources }: LogReport): Section {
   return {
     id: 'resources',
     title: 'Resources asked for and used',
@@ -278,7 +329,7 @@ function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
       { title: 'resource' },
       right('asked'),
       right('used, median'),
-      right('used, most'),
+      right('used, max'),
       right('better ask for'),
       { title: '' },
     ],

@@ -1,5 +1,6 @@
 import { Fault } from '../fault/fault.ts';
-import { headBytes, seeArchive, type ArchiveKind, type Seen } from './archive-kind.ts';
+import type { ArchiveKind } from '../base/archive-kinds.ts';
+import { headBytes, seeArchive, type Seen } from './archive-kind.ts';
 import type { ByteSink, Waiting } from './byte-sink.ts';
 
 /** What is no archive is mostly an error page: its size is told if it is no bigger than this. */

@@ -1,4 +1,4 @@
-import { splitArchiveName, type ArchiveKind } from './archive-kind.ts';
+import { splitArchiveName, type ArchiveKind } from '../base/archive-kinds.ts';
 import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';

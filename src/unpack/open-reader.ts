@@ -1,6 +1,6 @@
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
-import type { ArchiveKind } from './archive-kind.ts';
+import type { ArchiveKind } from '../base/archive-kinds.ts';
 import type { ByteSink } from './byte-sink.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
 import type { EntrySink } from './entry.ts';

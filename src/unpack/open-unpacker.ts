@@ -1,5 +1,5 @@
 import { asFault, Fault } from '../fault/fault.ts';
-import type { ArchiveKind } from './archive-kind.ts';
+import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { Budget, type Expected } from './budget.ts';
 import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
 import { freeBytes } from './disk-fault.ts';

@@ -1,4 +1,4 @@
-import type { ArchiveKind } from './archive-kind.ts';
+import type { ArchiveKind } from '../base/archive-kinds.ts';
 
 /** What came out of an archive. */
 export interface Unpacked {

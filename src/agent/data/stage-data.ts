@@ -12,7 +12,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
-import { archiveKind } from '../../unpack/archive-kind.ts';
+import { archiveKind } from '../../base/archive-kinds.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Attempt } from '../attempt.ts';
 import { readLocal } from './read-local.ts';

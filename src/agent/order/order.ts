@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import type { Order } from '../../job/job.ts';
-import { unpackModes } from '../../job/spec.ts';
+import { unpackModes } from '../../job/choices.ts';
 
 type Check = (value: unknown, field: string) => void;
 

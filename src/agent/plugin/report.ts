@@ -1,5 +1,5 @@
+import { showAd, type Ad } from '../../classad/ad.ts';
 import { Fault } from '../../fault/fault.ts';
-import { showAd, type Ad } from './classad.ts';
 import { errorCodeOf } from './error-codes.ts';
 import type { OutFile } from './out-file.ts';
 import type { Outcome } from './outcome.ts';

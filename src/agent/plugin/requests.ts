@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { attributeOf } from '../../classad/ad.ts';
+import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
-import { attributeOf } from './classad.ts';
-import { readAds } from './read-ads.ts';
 
 /** One file that HTCondor asks to be brought or sent. */
 export interface TransferRequest {
@@ -13,7 +13,7 @@ export interface TransferRequest {
 /** What HTCondor asks for. Ads that name no URL carry settings for other plugins and are passed over. */
 export async function readRequests(infile: string): Promise<TransferRequest[]> {
   try {
-    return readAds(await readFile(infile)).flatMap((ad) => {
+    return parseAds(await readFile(infile, 'utf8')).flatMap((ad) => {
       const [url, file] = [attributeOf(ad, 'Url'), attributeOf(ad, 'LocalFileName')];
       return typeof url === 'string' ? [{ url, file: typeof file === 'string' ? file : '' }] : [];
     });

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
+import { real, type Ad } from '../../classad/ad.ts';
 import { Fault } from '../../fault/fault.ts';
-import { Ad, real } from './classad.ts';
 import { errorCodeOf } from './error-codes.ts';
 import type { Endpoint, Outcome } from './outcome.ts';
 import type { Place } from './place.ts';
@@ -20,9 +20,9 @@ const longestError = 1500;
 /** The result of one request, as HTCondor's starter and the tools that read its transfer history want it. */
 export function resultAd(outcome: Outcome, context: ResultContext): Ad {
   const { request, result, startedAt, endedAt, endpoints } = outcome;
-  const ad = briefAd(outcome, context);
   const seconds = (ms: number): number => Math.floor(ms / 1000);
-  const more = {
+  return {
+    ...briefAd(outcome, context),
     TransferProtocol: /^(?:.*\+)?([^:+]+):/.exec(request.url)?.[1]?.toLowerCase(),
     TransferType: context.direction,
     TransferLocalMachineName: context.place.host,
@@ -32,15 +32,13 @@ export function resultAd(outcome: Outcome, context: ResultContext): Ad {
     DeveloperData: developerData(result, endpoints, context),
     TransferErrorData: result instanceof Fault ? [errorData(result, endpoints, context)] : undefined,
   };
-  for (const [name, value] of Object.entries(more)) ad.attributes.set(name, value);
-  return ad;
 }
 
 /** As little as HTCondor has to know: for a disk that has no room for more. */
 export function briefAd({ request, result }: Outcome, context: ResultContext, longest = longestError): Ad {
   const failed = result instanceof Fault;
   const bytes = failed ? 0 : result.bytes;
-  return new Ad({
+  return {
     TransferSuccess: !failed,
     TransferUrl: request.url,
     TransferFileName: path.basename(request.file),
@@ -48,7 +46,7 @@ export function briefAd({ request, result }: Outcome, context: ResultContext, lo
     TransferTotalBytes: bytes,
     TransferError: failed ? errorText(result, context, longest) : undefined,
     TransferRetryable: failed ? errorCodeOf(result).retryable : undefined,
-  });
+  };
 }
 
 /** HTCondor puts this sentence into the hold reason, which may be all the user sees. */
@@ -63,8 +61,12 @@ function errorText(fault: Fault, { version, place }: ResultContext, longest: num
 }
 
 function developerData(result: Outcome['result'], endpoints: Endpoint[], { version }: ResultContext): Ad {
-  const data = new Ad({ PelicanClientVersion: `updraft-${version}`, Attempts: endpoints.length });
-  if (!(result instanceof Fault)) data.attributes.set('Verified', result.verified);
+  const verified = result instanceof Fault ? undefined : result.verified;
+  const data: Ad = {
+    PelicanClientVersion: `updraft-${version}`,
+    Attempts: endpoints.length,
+    Verified: verified,
+  };
   for (const [index, { server, bytes, fault, endedAt }] of endpoints.slice(-endpointsTold).entries()) {
     const own = {
       Endpoint: server,
@@ -73,7 +75,7 @@ function developerData(result: Outcome['result'], endpoints: Endpoint[], { versi
       TransferError: fault === undefined ? undefined : shortened(printable(fault.message), 300),
       IsRetryable: fault === undefined ? undefined : errorCodeOf(fault).retryable,
     };
-    for (const [name, value] of Object.entries(own)) data.attributes.set(`${name}${index}`, value);
+    for (const [name, value] of Object.entries(own)) data[`${name}${index}`] = value;
   }
   return data;
 }
@@ -81,21 +83,21 @@ function developerData(result: Outcome['result'], endpoints: Endpoint[], { versi
 function errorData(fault: Fault, endpoints: Endpoint[], { version }: ResultContext): Ad {
   const { code, type, retryable } = errorCodeOf(fault);
   const message = shortened(printable(fault.message), 300);
-  return new Ad({
+  return {
     ErrorType: type.split('.')[0],
     ErrorCode: code,
     ErrorString: message,
     Retryable: retryable ? 1 : 0,
     FailedServer: endpoints.findLast((each) => each.fault !== undefined)?.server,
     PluginVersion: version,
-    DeveloperData: new Ad({
+    DeveloperData: {
       PelicanErrorCode: code,
       ErrorType: type,
       Retryable: retryable,
       ErrorMessage: message,
       RetryAfterSeconds: fault.retryAfterSeconds,
-    }),
-  });
+    },
+  };
 }
 
 const shortened = (text: string, longest: number): string =>

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { unpackModes } from '../../job/spec.ts';
 import { KeptConnections } from '../../http/connections.ts';
+import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';

@@ -8,7 +8,8 @@ import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { type MiniFederation, startFederation } from '../../mini/federation/federation.ts';
 import { runReport } from '../../report/log/read-run.ts';
-import { runText } from '../../report/run-text.ts';
+import { runText } from '../../report/report-text.ts';
+import { sections } from '../../report/sections.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
@@ -68,7 +69,7 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
     accuracy: number;
   };
   const report = runReport(submitted.folder, await readRunState(submitted.folder));
-  cli.out(`\n${runText(report, textPage(cli))}\n\n`);
+  cli.out(`\n${runText(report, sections(report), textPage(cli))}\n\n`);
   cli.out(`accuracy on the test batch: ${(100 * metrics.accuracy).toFixed(1)} % (chance is 10 %)\n`);
   cli.out(`model: ${path.join(results, 'cifar10_cnn.pt')}\n`);
   const where = path.relative(cli.cwd, inside.cwd);

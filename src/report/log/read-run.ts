@@ -1,17 +1,19 @@
 import type { RunState } from '../../journal/state.ts';
 import { noFacts } from '../../history/log-facts.ts';
-import { ledgerOf } from '../event-ledger.ts';
+import { columns, inSeconds, sumOver, type Amounts } from '../columns.ts';
+import { ledgerOf, type AttemptRow, type Ledger } from '../ledger.ts';
 import { logReport, type LogReport } from '../log-report.ts';
 import type { ReadLogs } from '../read-logs.ts';
 import { runJobs } from './run-jobs.ts';
 import { runResources, type RunContext } from './run-resources.ts';
-import { runPhases, type RunPhases } from '../run-phases.ts';
 
 /** A run by its own state, accounted for as a log would be. */
 export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
   const jobs = runJobs(state, context);
   const facts = {
     ...noFacts,
+    zone: 'UTC',
+    offsetMinutes: 0,
     firstTime: first(jobs.map(({ from }) => from)),
     lastTime: first(
       jobs.map(({ to }) => -to),
@@ -19,8 +21,12 @@ export function readRun(folder: string, state: RunState, context: RunContext = {
     ),
   };
   const ledger = ledgerOf(jobs, facts);
-  const report = logReport([folder], jobs, ledger, notesOn(state));
-  return { jobs, ledger, report: { ...report, resources: runResources(jobs, context) } };
+  const resources = runResources(jobs, context);
+  return {
+    jobs,
+    ledger,
+    report: logReport(jobs, ledger, { logs: [folder], notes: notesOn(state), resources }),
+  };
 }
 
 function notesOn({ trouble, garbled }: RunState): string[] {
@@ -33,26 +39,43 @@ function notesOn({ trouble, garbled }: RunState): string[] {
 }
 
 /** What `report --json` prints of a run: the keys of any report, and what only a run has. */
-export interface RunReport extends LogReport, RunPhases {
+export interface RunReport extends LogReport {
   run: string;
   name: string;
   pool: string;
   createdAt: string | null;
   endedAt: string | null;
+  attemptRows: RunAttempt[];
   /** Lines of the journals that could not be read. */
   garbledLines: number;
 }
 
+/** One attempt of a run: its row in the ledger, in seconds. */
+export interface RunAttempt extends Pick<AttemptRow, 'attempt' | 'ending' | 'machine' | 'site'> {
+  job: string;
+  seconds: Amounts;
+  totalSeconds: number;
+}
+
+const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
+  rows.flatMap(({ job, attempts }) =>
+    attempts.map(({ attempt, ending, machine, site, millis }) => {
+      const seconds = inSeconds(millis);
+      return { job, attempt, ending, machine, site, seconds, totalSeconds: sumOver(millis, columns) / 1000 };
+    }),
+  );
+
 export function runReport(folder: string, state: RunState, context: RunContext = {}): RunReport {
   const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
+  const { report, ledger } = readRun(folder, state, context);
   return {
-    ...readRun(folder, state, context).report,
+    ...report,
     run,
     name,
     pool,
     createdAt,
     endedAt,
-    ...runPhases(state),
+    attemptRows: attemptRows(ledger),
     garbledLines: garbled,
   };
 }

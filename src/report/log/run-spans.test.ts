@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentState, AttemptState } from '../../journal/state.ts';
-import { amountsOf, countAttempt } from '../account-attempt.ts';
+import { amountsOf, countJob } from '../account.ts';
 import { runSpans } from './run-spans.ts';
 
 const start = Date.parse('2026-01-01T00:00:00.000Z');
@@ -58,8 +58,12 @@ function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, is
     gpu: '',
     resources: [],
   };
+  const spans = [{ doing: 'executing' as const, from: 200_000, to: 300_000 }];
+  const next = { ...logged, number: 2, waits: [], spans, ending: 'success' as const };
+  const attempts = outcome === 'success' ? [logged] : [logged, next];
+  const counted = countJob({ id: '1', from: 0, to: 300_000, attempts, after: [], outcome: 'success' });
   const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = amountsOf(
-    countAttempt(logged, true),
+    counted.attempts[0] ?? [],
   );
   return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer };
 }

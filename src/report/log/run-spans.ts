@@ -1,6 +1,5 @@
 import type { Phase } from '../../journal/entry.ts';
-import type { AttemptState } from '../../journal/state.ts';
-import { stalledMillis } from '../ledger.ts';
+import type { AgentState, AttemptState } from '../../journal/state.ts';
 import type { Doing, AttemptHistory, Span } from '../../history/history.ts';
 
 /** The phases in the order in which they are drawn. */
@@ -59,6 +58,10 @@ function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
   const since = between(agent.checkpoint.savedAt, agent.lastAt) - returning - cleaning;
   return Math.min(training, Math.max(0, since));
 }
+
+/** Fetching that stood still until a server was given up. */
+const stalledMillis = (agent: AgentState | undefined): number =>
+  Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
 
 function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | 'unknown'): number {
   if (phase === 'stalled') return stalledMillis(agent);

@@ -1,27 +1,32 @@
-/** A ClassAd value. What is not a literal, an ad or a list stays an expression, as written. */
+/** A ClassAd value. What is not a literal, a list or an ad stays an expression, as written. */
 export type AdValue = string | number | boolean | undefined | Expression | AdValue[] | Ad;
 
 export class Expression {
-  readonly text: string;
+  readonly expression: string;
 
-  constructor(text: string) {
-    this.text = text;
+  constructor(expression: string) {
+    this.expression = expression;
   }
 }
 
-/** Attributes by name. HTCondor does not tell upper from lower case: `attributeOf` looks them up as it would. */
-export class Ad {
-  readonly attributes = new Map<string, AdValue>();
+/** Attributes by the names they are written with; `attributeOf` finds them in any case, as HTCondor does. */
+export interface Ad {
+  [attribute: string]: AdValue;
+}
 
-  constructor(attributes: Record<string, AdValue> = {}) {
-    for (const [name, value] of Object.entries(attributes)) this.attributes.set(name, value);
-  }
+export function isAd(value: AdValue): value is Ad {
+  return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Expression);
+}
+
+/** Sets an attribute whatever its name, `__proto__` too. */
+export function setAttribute(ad: Ad, name: string, value: AdValue): void {
+  if (name !== '__proto__') ad[name] = value;
+  else Object.defineProperty(ad, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
 export function attributeOf(ad: Ad, name: string): AdValue {
   const wanted = name.toLowerCase();
-  for (const [each, value] of ad.attributes) if (each.toLowerCase() === wanted) return value;
-  return undefined;
+  return Object.entries(ad).find(([each]) => each.toLowerCase() === wanted)?.[1];
 }
 
 /** A number that HTCondor shall take for a real one, though it may be whole. */
@@ -39,16 +44,15 @@ const escapes: Record<string, string> = {
 
 /** The ad in new syntax, on one line. Attributes without a value are left out. */
 export function showAd(ad: Ad): string {
-  const shown = [...ad.attributes].filter(([, value]) => value !== undefined);
+  const shown = Object.entries(ad).filter(([, value]) => value !== undefined);
   return `[ ${shown.map(([name, value]) => `${name} = ${showValue(value)}`).join('; ')} ]`;
 }
 
 function showValue(value: AdValue): string {
   if (typeof value === 'string') return `"${value.replaceAll(/[\0-\x1f\x7f"\\]/g, showMark)}"`;
-  if (value instanceof Ad) return showAd(value);
-  if (value instanceof Expression) return value.text;
+  if (value instanceof Expression) return value.expression;
   if (Array.isArray(value)) return `{ ${value.map(showValue).join(', ')} }`;
-  return String(value);
+  return isAd(value) ? showAd(value) : String(value);
 }
 
 /** A string of HTCondor's cannot hold a NUL; it would end there. */

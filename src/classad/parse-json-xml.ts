@@ -1,4 +1,4 @@
-import { setAttribute, type Ad, type AdValue } from './classad.ts';
+import { Expression, isAd, setAttribute, type Ad, type AdValue } from './ad.ts';
 
 /** The attributes of an event in JSON; undefined if it is none. */
 export function parseJsonAd(text: string): Ad | undefined {
@@ -20,7 +20,7 @@ function valueOfJson(value: unknown): AdValue {
   if (typeof value === 'string') {
     // ClassAds mark in JSON what JSON has no form for.
     const expression = /^\\?\/Expr\((.*)\)\\?\/$/s.exec(value)?.[1];
-    return expression === undefined ? value : { expression: expression.trim() };
+    return expression === undefined ? value : new Expression(expression.trim());
   }
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   if (Array.isArray(value)) return value.map(valueOfJson);
@@ -35,7 +35,7 @@ export function parseXmlAd(text: string): Ad | undefined {
   const reader = new XmlReader(text);
   try {
     const value = reader.value(0);
-    return typeof value === 'object' && !Array.isArray(value) ? (value as Ad) : undefined;
+    return isAd(value) ? value : undefined;
   } catch (error) {
     if (error instanceof NotXml) return undefined;
     throw error;
@@ -67,7 +67,7 @@ class XmlReader {
     if (name === 'l') return empty ? [] : this.#list(depth + 1);
     const content = empty ? '' : this.#content(name);
     if (name === 'i' || name === 'r') return Number(content);
-    if (name === 'e') return { expression: content.trim() };
+    if (name === 'e') return new Expression(content.trim());
     return name === 'un' || name === 'er' ? undefined : content;
   }
 

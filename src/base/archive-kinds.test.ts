@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { archiveKind, splitArchiveName } from './archive-kind.ts';
+import { archiveKind, splitArchiveName } from './archive-kinds.ts';
 
 test('a name tells the archive it promises, whatever its case', () => {
   const kinds = {

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import { readEventLog } from '../eventlog/read-event-log.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { columns, sumOver } from './columns.ts';
-import { ledger } from './event-ledger.ts';
-import { groupReports } from './group-reports.ts';
+import { ledger } from './ledger.ts';
+import { groupReports } from './places.ts';
 
 const job = (
   proc: number,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { showAmount } from './show-amount.ts';
+import { showAmount } from './show.ts';
 
 test('amounts are told as people write them into submit files', () => {
   assert.equal(showAmount(2_097_152, 'KB'), '2 GB');
