@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, type Retry } from '../src/fault/kinds.ts';
+import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 
 /** Writes the pages that are made from tables; with `--check` only says whether they are up to date. */
@@ -32,15 +33,28 @@ is that something is wrong (\`check\`, \`adopt\`, \`rehearse\`) say so with \`"o
 ${rows.join('\n')}
 `;
 
-const pages = { 'exit-codes.md': exitCodesPage, 'faults.md': faultsPage() };
+const docs = path.join(path.dirname(import.meta.dirname), 'docs');
 const isCheck = process.argv.includes('--check');
 
+/** A page of which only what stands between the marks is made. */
+const withTable = (name: string, table: string): string =>
+  readFileSync(path.join(docs, name), 'utf8').replace(
+    /(<!-- prettier-ignore-start -->\n).*(<!-- prettier-ignore-end -->)/s,
+    (_, begin: string, end: string) => `${begin}\n${table}\n${end}`,
+  );
+
+const pages = {
+  'exit-codes.md': exitCodesPage,
+  'faults.md': faultsPage(),
+  'recovery.md': withTable('recovery.md', codesTable()),
+};
+
 for (const [name, markdown] of Object.entries(pages)) {
-  const file = path.join(path.dirname(import.meta.dirname), 'docs', name);
+  const file = path.join(docs, name);
   const text = await format(markdown, { parser: 'markdown', proseWrap: 'preserve' });
   if (!isCheck) writeFileSync(file, text);
   else if (readFileSync(file, 'utf8') !== text) {
-    console.error(`docs/${name} is not what the table of faults says; run \`npm run docs\``);
+    console.error(`docs/${name} is not what the tables say; run \`npm run docs\``);
     process.exitCode = 1;
   }
 }

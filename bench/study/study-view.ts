@@ -96,11 +96,13 @@ function failureShares({
 }
 
 function siteRows({ sites }: LogReport): StudyView['sites'] {
-  return sites.flatMap(({ name, success, computeMeanSeconds, computeMedianSeconds }) =>
-    computeMeanSeconds === null || computeMedianSeconds === null
-      ? []
-      : [{ name, jobs: success, computeMeanSeconds, computeMedianSeconds }],
-  );
+  return sites
+    .flatMap(({ name, success, computeMeanSeconds, computeMedianSeconds }) =>
+      computeMeanSeconds === null || computeMedianSeconds === null
+        ? []
+        : [{ name, jobs: success, computeMeanSeconds, computeMedianSeconds }],
+    )
+    .sort((a, b) => b.jobs - a.jobs);
 }
 
 const total = (jobs: readonly JobHistory[], amount: (job: JobHistory) => number): number =>

@@ -4,8 +4,8 @@ import type { FaultKind } from './kinds.ts';
 export interface KindGuide {
   /** Where and how it is found. */
   found: string;
-  /** What its reader can do. */
-  fix: string;
+  /** What its reader can do; the table of causes says it where a cause has the same name. */
+  fix?: string;
 }
 
 /** For the page of faults; apart from the kinds, so that the agent need not carry it. */
@@ -20,9 +20,8 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
     fix: 'the message shows the word that is wrong; `updraft COMMAND --help` shows the right ones',
   },
   'file-invalid': {
-    found:
-      'when the job file is read, with its line; by `updraft check`; from HTCondor’s hold codes 13/2, 14, 22 and 32',
-    fix: 'mend the line that is named. `updraft check` finds what reading alone cannot',
+    found: 'when the job file is read, with its line; by `updraft check`',
+    fix: 'fix the line that is named. `updraft check` finds what reading alone cannot',
   },
   'pool-unreachable': {
     found: 'when a command of the scheduler is missing, fails, or has no answer',
@@ -31,6 +30,13 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   interrupted: {
     found: 'Ctrl-C, `updraft stop`, `condor_rm` or `condor_hold`',
     fix: 'the same command goes on where it was; a hold by hand is released with `condor_release`',
+  },
+  'pool-hold': {
+    found: 'in HTCondor’s log: rules of jobs, sites and access points, and codes that are not in the table',
+    fix: '`updraft why` shows the words of the rule; when it is satisfied, `condor_release`',
+  },
+  'memory-exceeded': {
+    found: 'by the pool, which ends jobs that use more than they asked for',
   },
   'discovery-failed': {
     found: 'when the federation is looked up, by the self-test before data moves',
@@ -43,7 +49,6 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   'servers-unreachable': {
     found:
       'by the self-test (20 seconds without an answer), or in a transfer when the last server has gone away',
-    fix: 'nothing, if other machines do; `updraft check` asks each server from where you are',
   },
   'token-missing': {
     found: 'by `updraft check`, and when a server asks for a token',
@@ -60,11 +65,10 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   'object-missing': {
     found:
       'by `updraft check`; by the self-test, before anything moves; in a transfer. Caches that say 404 are not believed: the origin is asked',
-    fix: 'put the object there, or mend the URL. Jobs that are held for it go on by themselves',
   },
   'url-invalid': {
     found: 'when the job file is read',
-    fix: 'mend it: `osdf:///namespace/object` has three slashes, `pelican://host/namespace/object` a host',
+    fix: 'fix it: `osdf:///namespace/object` has three slashes, `pelican://host/namespace/object` a host',
   },
   'object-changed': {
     found: 'when size, ETag or digest is another one in the middle of a transfer',
@@ -73,12 +77,10 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   'transfer-stalled': {
     found:
       'when a server sends nothing for 20 seconds (5 while another delivers), or far too little; others are asked at once',
-    fix: 'nothing, if it passes. If it does not, `updraft report` shows which sites and caches stall',
   },
   'transfer-failed': {
     found:
-      'when connections break, or servers answer with errors, more often than the transfer may begin again; from HTCondor’s hold codes 12, 13 and 36',
-    fix: 'nothing, if it passes; `updraft why` shows the servers and what they said',
+      'when connections break, or servers answer with errors, more often than the transfer may begin again',
   },
   'data-corrupt': {
     found:
@@ -104,11 +106,10 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'data-unexpected': {
     found: 'after unpacking, by the number of files and bytes in `expect`',
-    fix: 'if the data is right, mend `expect`; else stage it again',
+    fix: 'if the data is right, fix `expect`; else stage it again',
   },
   'disk-full': {
     found: 'by the self-test, and whenever something is written',
-    fix: 'ask for more `disk` in [resources]; `disk_max` in [recovery] says how far it may grow by itself',
   },
   'scratch-unusable': {
     found: 'when the attempt makes its folder',
@@ -116,11 +117,10 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'command-missing': {
     found: 'by `updraft check`, which looks into the image; by exit status 126 or 127 of the shell',
-    fix: 'send the program along in `files`, or use an image that has it',
   },
   'training-failed': {
     found: 'by the exit status of the training, which passes through',
-    fix: '`updraft logs JOB --err`; mend it; `updraft retry --with-new-files`',
+    fix: '`updraft logs JOB --err`; fix it; `updraft retry --with-new-files`',
   },
   'training-hung': {
     found:
@@ -134,12 +134,9 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   evicted: {
     found: 'by SIGTERM, by HTCondor’s events, or because nothing was heard of the machine any more',
-    fix: 'name a `checkpoint`: the next attempt goes on from it',
   },
   'time-limit': {
-    found:
-      'by the agent, a margin before `time` or the pool’s limit, so that it can save; from HTCondor’s hold codes 46 and 47',
-    fix: 'name a `checkpoint`, and it goes on as often as it takes; or ask for more `time`',
+    found: 'by the agent, a margin before `time` or the pool’s limit, so that it can save',
   },
   'self-test-failed': {
     found: 'by the agent before anything moves: clock, disk, GPU and driver',
@@ -147,8 +144,7 @@ export const guide: Readonly<Record<FaultKind, KindGuide>> = {
   },
   'environment-broken': {
     found:
-      'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive; from HTCondor’s hold codes 6, 35 and 45',
-    fix: '`updraft check` looks into the image before anything is queued; make the image or archive again',
+      'when software is unpacked or started: an image without gzip and Python, a Python without the modules, a damaged archive',
   },
   'order-invalid': {
     found: 'when the agent reads its order',

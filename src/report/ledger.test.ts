@@ -212,7 +212,10 @@ test('another cluster of the same node uses no checkpoint of the one before', ()
 
 test('a time limit, a wrong output and a failure each have their own column', async () => {
   assert.equal((await account([...begun, [81, hold(47)]]))['lostToTimeLimit'], 50);
-  assert.equal((await account([...begun, [81, terminate(112)]]))['lostToWrongOutput'], 50);
+  const [[first], ...others] = begun as [[number, string], ...[number, string][]];
+  const ours: [number, string][] = [[first, `${submit}\n    Updraft run r`], ...others];
+  assert.equal((await account([...ours, [81, terminate(112)]]))['lostToWrongOutput'], 50);
+  assert.equal((await account([...begun, [81, terminate(112)]]))['lostToFailure'], 50);
   assert.equal((await account([...begun, [81, terminate(1)]]))['lostToFailure'], 50);
   assert.equal((await account([...begun, [81, hold(34)]]))['lostToFailure'], 50);
 });

@@ -12,6 +12,8 @@ export interface AttemptRow {
   /** `cluster.proc`. */
   id: string;
   ending: Ending;
+  /** Whether it ended well, with a result that nothing speaks against. */
+  good: boolean;
   cause: Cause | undefined;
   site: string;
   machine: string;
@@ -75,6 +77,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
       attempt: number,
       id,
       ending,
+      good: ending === 'success' && !doubt,
       cause,
       site,
       machine,

@@ -1,9 +1,8 @@
-import type { Cause } from '../codes/causes.ts';
+import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
-import { describeCause } from './log/causes.ts';
 import { brokenMachines, groupReports, hostOf, lostMillis, siteReports } from './places.ts';
 import type { BrokenMachine, GroupReport, SiteReport } from './places.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
@@ -155,7 +154,8 @@ function failureReports(jobs: readonly JobHistory[]): FailureReport[] {
         cause,
         jobs: same.length,
         share: same.length / failed.length,
-        ...describeCause(cause),
+        what: causeTitle(cause),
+        remedy: remedyOf(cause),
         example: example ?? null,
       };
     })

@@ -81,7 +81,7 @@ export function siteReports(
 }
 
 function siteReport(name: string, here: readonly Placed[], hasTransfers: boolean): SiteReport {
-  const good = here.filter(({ row }) => row.ending === 'success').map(({ attempt }) => attempt);
+  const good = here.filter(({ row }) => row.good).map(({ attempt }) => attempt);
   const compute = ascending(good.map((attempt) => secondsOf(attempt, 'executing')));
   const transfer = ascending(good.map((attempt) => secondsOf(attempt, 'input')));
   const rates = ascending(good.flatMap(transferRate));
@@ -150,7 +150,7 @@ function groupReport(name: string, group: readonly AttemptRow[]): GroupReport {
   return {
     name,
     attempts: group.length,
-    success: group.filter(({ ending }) => ending === 'success').length,
+    success: group.filter(({ good }) => good).length,
     slotSeconds,
     slotTotalSeconds,
     lostSeconds: sumOver(slotSeconds, lossColumns),
@@ -169,13 +169,16 @@ export interface BrokenMachine {
 }
 
 const manyInARow = 5;
+/** One job alone may fail anywhere. */
+const severalJobs = 2;
 /** No machine is to blame for these. */
 const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end']);
-/** Nor for these, unless the same job did well elsewhere. */
+/** Nor for these, which are the job's or a server's, unless the same job did well elsewhere. */
 export const jobsOwn: ReadonlySet<Cause> = new Set<Cause>([
   ...(['exit-code', 'signal', 'wrong-output', 'time-limit', 'memory-exceeded', 'disk-exceeded'] as const),
   ...(['job-policy', 'pool-policy', 'output-missing', 'output-too-big', 'output-failed'] as const),
   ...(['input-missing', 'input-too-big', 'command-missing', 'file-unusable', 'object-missing'] as const),
+  ...(['access-refused', 'server-failed', 'transfer-stalled', 'checkpoint-failed'] as const),
 ]);
 
 export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRow[]): BrokenMachine[] {
@@ -183,7 +186,8 @@ export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRo
     .flatMap(([name, here]) => {
       const failed = longestFailure(here);
       const cause = mainCause(failed.map(({ row }) => row));
-      if (name === '' || failed.length < manyInARow || cause === null) return [];
+      const { size } = new Set(failed.map(({ job }) => job));
+      if (name === '' || cause === null || failed.length < manyInARow || size < severalJobs) return [];
       const lost = here.reduce((sum, { row }) => sum + lostMillis(row), 0);
       return [{ name, attempts: here.length, inARow: failed.length, cause, lostSeconds: lost / 1000 }];
     })
@@ -196,8 +200,8 @@ function longestFailure(here: readonly Placed[]): Placed[] {
   let longest: Placed[] = [];
   let current: Placed[] = [];
   for (const placed of here.toSorted((a, b) => startOf(a) - startOf(b))) {
-    const { ending, cause } = placed.row;
-    if (ending === 'success') current = [];
+    const { good, cause } = placed.row;
+    if (good) current = [];
     if (cause === undefined || blameless.has(cause) || (jobsOwn.has(cause) && !isHealed(placed))) continue;
     current.push(placed);
     if (current.length > longest.length) longest = current;

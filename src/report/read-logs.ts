@@ -1,10 +1,7 @@
-import { stat } from 'node:fs/promises';
-import type { LogEvent } from '../eventlog/events.ts';
-import { readEventLog, scanEventLog } from '../eventlog/read-event-log.ts';
 import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
-import { LogFold } from '../history/log-fold.ts';
+import { readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import { judge, type Validity } from './validity.ts';
 
@@ -20,16 +17,10 @@ export async function readLogs(
   paths: readonly string[],
   { signal, ...validity }: Validity & { signal?: AbortSignal | undefined } = {},
 ): Promise<ReadLogs> {
-  const fold = new LogFold();
-  let garbledBytes = 0;
-  const onGarbled = ({ bytes }: { bytes: Uint8Array }) => void (garbledBytes += bytes.length);
-  for (const path of await oldestFirst(paths, signal)) {
-    fold.nextLog();
-    await scanEventLog(path, (event) => fold.add(event), { signal, onGarbled });
-  }
-  if (fold.facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
-  const { jobs, suspects } = judge(fold.finish(), validity);
-  const ledger = ledgerOf(jobs, fold.facts, new Set(suspects.map(({ job }) => job)));
+  const { jobs: read, facts, garbledBytes } = await readHistory(paths, { signal });
+  if (facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
+  const { jobs, suspects } = judge(read, validity);
+  const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
   const notes = notesOn(ledger, garbledBytes);
   return { jobs, ledger, report: logReport(jobs, ledger, { logs: [...paths], notes, suspects }) };
 }
@@ -42,26 +33,6 @@ function noEvents(paths: readonly string[]): Fault {
         ? 'Name the log of the jobs, as `log` in their submit file says; their output is another file.'
         : 'It seems to be compressed: unpack it first, as in `zcat LOG.gz | updraft report -`.',
   });
-}
-
-/** Logs that follow each other, as rotated ones do, must be read in their order. */
-async function oldestFirst(paths: readonly string[], signal: AbortSignal | undefined): Promise<string[]> {
-  if (paths.length < 2) return [...paths];
-  const starts = new Map<string, number>();
-  for (const path of paths) {
-    const facts = await stat(path).catch(() => undefined);
-    if (facts?.isFIFO() === true)
-      throw new Fault('usage', `${path} is a pipe, which can be read only once.`, {
-        fix: 'Name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`.',
-      });
-    starts.set(path, (await firstEvent(path, signal))?.time ?? Infinity);
-  }
-  return [...starts].sort(([, a], [, b]) => (a === b ? 0 : a - b)).map(([path]) => path);
-}
-
-async function firstEvent(path: string, signal: AbortSignal | undefined): Promise<LogEvent | undefined> {
-  for await (const event of readEventLog(path, { signal })) return event;
-  return undefined;
 }
 
 function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {

@@ -1,7 +1,7 @@
+import { causeTitle, remedyOf } from '../codes/causes.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
-import { describeCause } from './log/causes.ts';
 import type { JobName, LogReport } from './log-report.ts';
 import type { GroupReport } from './places.ts';
 import { showAmount, showHours, showSeconds, showShare } from './show.ts';
@@ -118,7 +118,7 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
     ['lost', `${showShare(lost / slotTotalSeconds)} of it, ${showHours(lost)}`],
     ...(worst === undefined || worst.lostSeconds === 0
       ? []
-      : [['lost mostly because', describeCause(worst.cause).what]]),
+      : [['lost mostly because', causeTitle(worst.cause)]]),
   ];
 }
 
@@ -191,9 +191,9 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
       cause,
       String(attempts),
       showHours(lostSeconds),
-      describeCause(cause).what,
+      causeTitle(cause),
     ]),
-    after: costly.map(({ cause }) => `${cause}: ${describeCause(cause).remedy}`),
+    after: costly.map(({ cause }) => `${cause}: ${remedyOf(cause)}`),
   };
 }
 

@@ -1,7 +1,6 @@
-import { causeTitle, type Cause } from '../codes/causes.ts';
+import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { CacheReport } from './cache-reports.ts';
-import { describeCause } from './log/causes.ts';
 import type { JobRow } from './ledger.ts';
 import { hostOf, jobsOwn, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
 import type { BrokenMachine } from './places.ts';
@@ -77,7 +76,7 @@ function triesOf({ jobs, rows }: Known): Try[] {
       host: hostOf(attempt.machine),
       // What was saved and then thrown away with its job was lost by what ended the job.
       cause: isRemoved ? (job.cause ?? row.cause) : (row.cause ?? stalled),
-      isGood: row.ending === 'success',
+      isGood: row.good,
       millis: lostMillis(row),
     };
   });
@@ -183,7 +182,7 @@ function causeVerdict(
   if (worst === undefined || worst.millis < lost * mostOfIt || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources) : null;
-  const advice = line === null ? describeCause(cause).remedy : 'Ask for what was used:';
+  const advice = line === null ? remedyOf(cause) : 'Ask for what was used:';
   const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
   const text =
     cause === 'user'

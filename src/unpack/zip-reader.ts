@@ -26,8 +26,8 @@ export class ZipReader {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #limits: Limits;
-  /** A fingerprint of each entry by its offset: small, as there may be millions. */
-  readonly #seen = new Map<number, number>();
+  /** A fingerprint of each entry that is not listed yet, by its offset: small, as there may be millions. */
+  readonly #unlisted = new Map<number, number>();
   #listed = 0;
   #bytes = 0;
   ended = false;
@@ -74,7 +74,7 @@ export class ZipReader {
       const waiting = this.#sink.end();
       if (waiting !== undefined) yield waiting;
     }
-    this.#seen.set(offset, fingerprint(entry.name, data));
+    this.#unlisted.set(offset, fingerprint(entry.name, data));
   }
 
   #path(entry: ZipEntry): SafePath {
@@ -111,8 +111,9 @@ export class ZipReader {
   *#central(): Pull {
     const fixed = Buffer.from(yield* this.#take(fixedSizes.central));
     const entry = parseCentral(fixed, yield* this.#take(centralRest(fixed)));
-    if (this.#seen.get(entry.offset) !== fingerprint(entry.name, entry))
+    if (this.#unlisted.get(entry.offset) !== fingerprint(entry.name, entry))
       throw this.#damaged(`lists the entry ${quoted(entry.name ?? '?')} otherwise than it holds it`);
+    this.#unlisted.delete(entry.offset);
     this.#listed++;
     this.#amend(entry);
   }
@@ -126,10 +127,10 @@ export class ZipReader {
     const end = yield* this.#take(fixedSizes.end);
     const stated = end.readUInt16LE(6);
     const comment = end.readUInt16LE(16);
-    const fits = stated === 0xffff || stated === this.#listed;
-    if (this.#listed !== this.#seen.size || !fits)
+    const held = this.#listed + this.#unlisted.size;
+    if (held !== this.#listed || (stated !== 0xffff && stated !== held))
       throw this.#damaged(
-        `lists ${this.#listed.toLocaleString('en-US')} entries and holds ${this.#seen.size.toLocaleString('en-US')}`,
+        `lists ${this.#listed.toLocaleString('en-US')} entries, states ${stated.toLocaleString('en-US')} and holds ${held.toLocaleString('en-US')}`,
       );
     if (this.#listed === 0) throw this.#damaged('holds no entries');
     yield* this.#take(comment);

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import type { JobStory } from '../../diagnosis/job-story.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
-import { StoryFold } from '../../history/story-fold.ts';
+import type { JobHistory } from '../../history/history.ts';
+import { LogFold } from '../../history/log-fold.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { readJournal } from '../../journal/read-journal.ts';
@@ -16,8 +16,7 @@ import { writtenPolicy } from '../../pool/condor/submit/policy-file.ts';
 import { localPolicy } from '../../pool/local/local-policy.ts';
 import { supervisorState } from '../../pool/supervisor-state.ts';
 import { taskJournal } from '../../pool/slurm/slurm-files.ts';
-import { decide, type Decision } from '../../recovery/decide.ts';
-import { historyOf } from '../../recovery/history-of.ts';
+import { decide, historyOf, type Decision } from '../../recovery/decide.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';
@@ -96,7 +95,7 @@ async function taskEntries(folder: string, job: string): Promise<FiledEntry[]> {
 
 /** What HTCondor's log says of the jobs of the run, by their ids. */
 async function explainEvents(folder: string, rules: RunRules | undefined): Promise<Map<string, Explanation>> {
-  const fold = new StoryFold(condorFiles.eventLog);
+  const fold = new LogFold({ evidence: condorFiles.eventLog, ours: rules !== undefined });
   const clusters = new RunClusters(folder);
   await clusters.refresh();
   const log = path.join(folder, condorFiles.eventLog);
@@ -108,12 +107,12 @@ async function explainEvents(folder: string, rules: RunRules | undefined): Promi
     });
   const jobOf = (id: string): string => clusters.whose(...nameOf(id)).job;
   const named = await readInputNames(folder);
-  const explain = (story: JobStory): Explanation => {
+  const explain = (story: JobHistory): Explanation => {
     const explained = explainStory(story, rules);
     return { ...explained, because: explained.because.map(named) };
   };
   // Of a job that was submitted again, the latest story counts.
-  return new Map(fold.stories().map((story) => [jobOf(story.id), explain(story)]));
+  return new Map(fold.finish().map((story) => [jobOf(story.id), explain(story)]));
 }
 
 /** A job that HTCondor has not written about. */
@@ -148,7 +147,7 @@ const notYetQueued = (job: string): Explanation => ({
 });
 
 function nameOf(id: string): [cluster: number, proc: number] {
-  const [cluster, proc] = id.split('.');
+  const [cluster, proc] = id.replace(/#.*$/, '').split('.');
   return [Number(cluster), Number(proc)];
 }
 

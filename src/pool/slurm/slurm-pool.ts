@@ -67,11 +67,12 @@ function slurmPool(start: PoolStart): Pool {
     async render(plan, run, round) {
       const tools = await SlurmTools.find(env);
       await assertQueueable(plan, tools);
-      const { script } = roundFiles(round?.number ?? 1);
+      const { script, policy } = roundFiles(round?.number ?? 1);
       return {
         summary: `for Slurm ${await tools.version()}`,
         files: {
           [script]: renderSbatch({ plan, run, round, image: imageOf(plan, env) }),
+          [policy]: `${JSON.stringify(slurmPolicy(plan), undefined, 2)}\n`,
           ...renderOrders(plan, run, round),
         },
         shown: script,

@@ -1,15 +1,15 @@
+import { exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../../journal/entry.ts';
 import { retryReason } from '../tools/release-held.ts';
 import type { Known } from './run-clusters.ts';
-import { exitOfHold, holdFault } from './hold-fault.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
 export interface ReleaseRule {
   /** `heldAfter`: seconds since the job was queued. */
-  willRelease(code: number, subcode: number, failures: number, heldAfter: number): boolean;
+  willRelease(hold: Hold, failures: number, heldAfter: number): boolean;
 }
 
 /** What the log has told of one job so far. */
@@ -195,17 +195,18 @@ export class EventEntries {
     }
     if (code === removed) return; // the event that follows says by whom
     const isHold = code > 0 && code < 1000;
-    this.#end(story, isHold ? 'failed' : 'evicted', null, holdFault(code, subcode, reason));
+    this.#end(story, isHold ? 'failed' : 'evicted', null, faultOfHold(code, subcode, reason));
   }
 
   #held(story: Story, { details }: EventOf<'held'>): void {
     const { code = 0, subcode = 0, reason = '' } = details;
-    const fault = holdFault(code, subcode, reason);
-    this.#end(story, 'failed', exitOfHold(code, subcode) ?? null, fault);
+    const fault = faultOfHold(code, subcode, reason);
+    this.#end(story, 'failed', exitOfHold(code, subcode, reason) ?? null, fault);
     if (code !== userHold) story.failures += 1;
     this.#emit({ kind: 'job-held', job: story.job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (code !== userHold && !this.#rules.willRelease(code, subcode, story.failures, this.#ageOf(story)))
+    const hold = { code, subcode, reason };
+    if (code !== userHold && !this.#rules.willRelease(hold, story.failures, this.#ageOf(story)))
       this.#emit({ kind: 'job-ended', job: story.job, outcome: 'failed' });
   }
 

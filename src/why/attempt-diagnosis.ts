@@ -1,21 +1,22 @@
+import type { Cause } from '../codes/causes.ts';
+import { diagnose } from '../diagnosis/diagnose.ts';
+import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Termination } from '../eventlog/details.ts';
-import type { Diagnosis } from './diagnosis.ts';
-import { diagnose } from './diagnose.ts';
-import { exitCause } from './cause-of.ts';
-import type { AttemptEnd, StoryAttempt } from './job-story.ts';
-import { safeLine } from './quote-event.ts';
+import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
 
-/** Why an attempt ended; undefined while it has not. */
-export function attemptDiagnosis(attempt: StoryAttempt): Diagnosis | undefined {
+/** Why an attempt ended; undefined while it has not, and for one that only went with its job. */
+export function attemptDiagnosis(attempt: AttemptHistory): Diagnosis | undefined {
   const diagnosis = endDiagnosis(attempt);
-  if (attempt.saves === 0 || diagnosis?.cause !== 'evicted') return diagnosis;
+  if (!attempt.details?.saves || diagnosis?.cause !== 'evicted') return diagnosis;
   return { ...diagnosis, because: [...diagnosis.because, 'Its files had been saved before.'], advice: [] };
 }
 
-function endDiagnosis({ end, complaint, memoryMb }: StoryAttempt): Diagnosis | undefined {
-  if (end === undefined) return undefined;
+function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined {
+  const { end, complaint, memoryMb = 0 } = details ?? {};
+  if (end === undefined || end.how === 'removed') return undefined;
   if (end.how === 'silent') return silentEnd;
-  if (end.how === 'exited') return exitDiagnosis(end, memoryMb);
+  if (end.how === 'exited') return exitDiagnosis(end, cause ?? 'exit-code', memoryMb);
   if (end.reason.trim() !== '' || complaint === undefined) return accountDiagnosis(end, memoryMb);
   // The complaint's own code is the other side's view of the transfer: only its words are taken.
   return accountDiagnosis({ ...end, reason: complaint.text }, memoryMb);
@@ -30,9 +31,7 @@ const silentEnd: Diagnosis = {
   advice: ['If it happens often, ask the staff of the access point: it may be short of memory.'],
 };
 
-type Ended = Extract<AttemptEnd, { how: 'vacated' | 'exception' }>;
-
-function accountDiagnosis(end: Ended, memoryMb: number): Diagnosis {
+function accountDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   if (end.how === 'vacated' && end.code === undefined && end.reason.trim() === '')
     return {
       cause: 'evicted',
@@ -58,10 +57,7 @@ const shellCodes: Partial<Record<number, string>> = {
 };
 
 /** How a program ended by itself. */
-function exitDiagnosis(
-  { termination, resources }: Extract<AttemptEnd, { how: 'exited' }>,
-  memoryMb: number,
-): Diagnosis {
+function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
   if (termination?.normal === true && termination.returnValue === 0)
     return {
       cause: 'none',
@@ -72,7 +68,7 @@ function exitDiagnosis(
   if (termination?.normal === true) {
     const meaning = shellCodes[termination.returnValue];
     return {
-      cause: exitCause(termination, true),
+      cause,
       because: [
         `The program ended by itself with exit code ${termination.returnValue}.`,
         ...(meaning === undefined ? [] : [meaning]),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { willRelease } from './answer-by-policy.ts';
+import { willRelease } from './releases.ts';
 import type { Policy } from './policy.ts';
 
 const policy: Policy = {
@@ -14,12 +14,12 @@ const policy: Policy = {
 };
 
 test('a hold that would be over too late is never released, and whoever watches knows it at once', () => {
-  assert.equal(willRelease(policy, 13, 256, 1, 699), true);
-  assert.equal(willRelease(policy, 13, 256, 1, 701), false);
-  assert.equal(willRelease(policy, 13, 256, 2, 401), false);
+  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 1, 699), true);
+  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 1, 701), false);
+  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 2, 401), false);
 });
 
 test('a place that another can stand in for is left without a wait', () => {
-  assert.equal(willRelease(policy, 19, 0, 2, 999), true);
-  assert.equal(willRelease(policy, 19, 0, 3, 999), false);
+  assert.equal(willRelease(policy, { code: 19, subcode: 0, reason: '' }, 2, 999), true);
+  assert.equal(willRelease(policy, { code: 19, subcode: 0, reason: '' }, 3, 999), false);
 });
