@@ -205,7 +205,7 @@ function evicted(job: JobFold, details: EvictedDetails): void {
 }
 
 interface Figures {
-  bytes: { runReceived?: number };
+  bytes: { runReceived?: number; runSent?: number };
   resources: readonly Resource[];
 }
 
@@ -220,4 +220,5 @@ function keepFigures(attempt: AttemptHistory, { bytes, resources }: Figures): vo
       request,
     }));
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
+  if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
 }

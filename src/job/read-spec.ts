@@ -15,9 +15,9 @@ import {
   problemAtKey,
   showKey,
   type SourceFile,
+  SpecFault,
   type SpecProblem,
 } from './source-file.ts';
-import { SpecFault } from './spec-fault.ts';
 import type { Spec } from './spec.ts';
 
 /** The user's file as data, or every problem it has. `source` answers where each value was written. */

@@ -1,7 +1,7 @@
 import { printable } from '../base/printable.ts';
 import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
 import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } from './columns.ts';
-import type { RunAttempt, RunReport } from './log/read-run.ts';
+import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
 import { timePicture, type Section } from './sections.ts';
 import { showHours, showShare } from './show.ts';

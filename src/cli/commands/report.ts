@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/compare-reports.ts';
-import { runReport } from '../../report/log/read-run.ts';
+import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
 import { failureCommands } from '../run-view/after-failure.ts';

@@ -7,7 +7,7 @@ import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { type MiniFederation, startFederation } from '../../mini/federation/federation.ts';
-import { runReport } from '../../report/log/read-run.ts';
+import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
 import { requestStop } from '../../run/request-stop.ts';

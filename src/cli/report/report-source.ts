@@ -7,7 +7,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
 import { readLogs } from '../../report/read-logs.ts';
 import { readValid } from '../../report/validity.ts';
-import { readRun } from '../../report/log/read-run.ts';
+import { readRun } from '../../report/read-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
