@@ -230,7 +230,8 @@ const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
 function brokenSection({ brokenMachines }: LogReport): Section {
   const shown = brokenMachines.slice(0, maxMachines);
   const rows = shown.map(({ name, attempts, inARow, cause }) => [name, attempts, inARow, cause]);
-  const after = shown.slice(0, 1).map(({ name }) => `To avoid it: \`${avoidLine('Machine', name)}\``);
+  const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name));
+  const after = lines.flatMap((line) => (line === null ? [] : [`To avoid it: \`${line}\``]));
   const head = 'machine | attempts> | failed in a row> | mostly';
   return table('broken', 'Machines that seem broken', head, rows, { after });
 }
