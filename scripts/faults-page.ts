@@ -1,4 +1,4 @@
-import { guide } from '../src/fault/guide.ts';
+import { found } from './fault-found.ts';
 import { kinds, type FaultKind } from '../src/fault/kinds.ts';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
@@ -57,7 +57,7 @@ const section = (kind: FaultKind): string => `## \`${kind}\`
 
 ${kinds[kind].what} Exit code ${kinds[kind].exit}.
 
-- **Found** ${guide[kind].found}${fromCodes(kind)}.
+- **Found** ${found[kind]}${fromCodes(kind)}.
 - **Done:** ${done(kind)}
 - **You:** ${causeInfo(kind).advice}
 `;

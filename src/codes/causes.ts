@@ -1,4 +1,4 @@
-import { guide } from '../fault/guide.ts';
+import { fixes } from '../fault/fixes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 
 /** Whether the same thing tried again will end the same way. */
@@ -301,7 +301,7 @@ export function causeInfo(cause: Cause): CauseInfo & { fault: FaultKind } {
   const { what, retry } = kinds[kind];
   return {
     title: `${what.charAt(0).toLowerCase()}${what.slice(1).replace(/\.$/, '')}`,
-    advice: sentence(guide[kind].fix ?? ''),
+    advice: sentence(fixes[kind] ?? ''),
     fault: kind,
     change: ownChanges[kind] ?? (retry === 'never' ? 'you' : 'retry'),
     outlook: retry === 'never' ? 'lasting' : 'passing',

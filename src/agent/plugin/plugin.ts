@@ -9,7 +9,7 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../federation/put-object.ts';
 import { statObject } from '../../federation/stat-object.ts';
 import { KeptConnections } from '../../http/connections.ts';
-import { stallPolicy } from '../data/stall-policy.ts';
+import { policyFrom } from '../../transfer/policy.ts';
 import type { World } from '../world.ts';
 import { download } from './download.ts';
 import { errorCodeOf } from './error-codes.ts';
@@ -107,7 +107,7 @@ async function transferRequests(
 }
 
 function transferWorld(world: World, connections: KeptConnections): TransferWorld {
-  return { ...world, locator: createLocator(world), policy: stallPolicy(world.env), connections };
+  return { ...world, locator: createLocator(world), policy: policyFrom(world.env), connections };
 }
 
 async function transferOne(

@@ -88,7 +88,7 @@ async function fetchOptions(
     locator: federation,
     clock: cli.clock,
     signal: cli.signal,
-    policy: promptPolicy,
+    policy: promptPolicy(cli),
     ...(connections === undefined ? {} : { connections }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };
