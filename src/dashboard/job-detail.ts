@@ -4,7 +4,7 @@ import type { Explanation } from '../diagnosis/explanation.ts';
 import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { AgentEntry } from '../journal/entry.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
