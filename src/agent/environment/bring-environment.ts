@@ -7,7 +7,14 @@ import type { Env } from '../../base/env.ts';
 import { tellingLine } from '../../base/telling-line.ts';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
-import { brokenPack, checkPlatform, condaPlatform, type PackMetadata, PackSplitter, wrongPack } from '../../environment/pack-splitter.ts';
+import {
+  brokenPack,
+  checkPlatform,
+  condaPlatform,
+  type PackMetadata,
+  PackSplitter,
+  wrongPack,
+} from '../../environment/pack-splitter.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
