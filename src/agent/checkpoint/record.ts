@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { isInside } from '../../job/inside.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { link, mkdir, open, rename, stat, statfs, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';

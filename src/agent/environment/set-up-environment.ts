@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
-import { tellingLine } from '../../base/telling-line.ts';
+import { tellingLine } from '../../base/printable.ts';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
 import {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';

@@ -11,7 +11,7 @@ import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import { imagePlace, misleading, readFolders } from '../image-command.ts';
-import { isThere } from '../../base/is-there.ts';
+import { isThere } from '../../base/error-reason.ts';
 import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
