@@ -6,7 +6,7 @@ import type { AgentEntry } from '../journal/entry.ts';
 import { readJournal } from '../journal/tail.ts';
 import { resumeWords } from '../journal/resume-words.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
-import { showMillis } from '../report/show-millis.ts';
+import { showMillis } from '../report/show.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
