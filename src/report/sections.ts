@@ -4,8 +4,7 @@ import { logTime } from '../history/log-facts.ts';
 import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobName, LogReport } from './log-report.ts';
 import { unknownSite, type GroupReport } from './places.ts';
-import { showAmount, showHours, showSeconds, showShare } from './show.ts';
-import { showMillis } from './show-millis.ts';
+import { showAmount, showHours, showMillis, showSeconds, showShare } from './show.ts';
 import { avoidLine } from './verdict.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */

@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import { clip, pad } from '../../base/text-table.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Fetched, FetchEvent, Verified } from '../../transfer/fetch.ts';
 import type { Glyphs } from '../text/glyphs.ts';
 
