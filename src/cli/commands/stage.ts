@@ -11,9 +11,9 @@ import { planShards, type Shard } from '../../stage/plan-shards.ts';
 import { shuffleSamples } from '../../stage/shuffle-samples.ts';
 import { type StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { stateFolder } from '../mini/state-folder.ts';
+import { miniFolder } from '../mini/state-folder.ts';
 import { below, manifestSuffix, openFederation } from '../object/access.ts';
-import { Board, boardMode } from '../object/board.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
 import { counted, nextCommands } from '../text/words.ts';
 
@@ -59,7 +59,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     return;
   }
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
-  const board = new Board(cli, boardMode(cli, options), 0);
+  const board = new TransferBoard(cli, boardMode(cli, options), 0);
   const { tokenFile, manifests, json } = options;
   const staging: Staging = {
     cli,
@@ -158,7 +158,7 @@ function recordFile(cli: Cli, dataset: string, url: string): string {
     .update(`${dataset}\n${url.replace(/\/+$/, '')}`)
     .digest('hex')
     .slice(0, 16);
-  return path.join(stateFolder(cli, 'stage', undefined), `${name}.jsonl`);
+  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 interface Staged {
