@@ -46,8 +46,8 @@ const usualGraceMs = 10_000;
 
 function world(): World {
   const stop = new AbortController();
-  const hurry = new AbortController();
-  const ask = (fault: Fault): void => (stop.signal.aborted ? hurry.abort() : stop.abort(fault));
+  const forceStop = new AbortController();
+  const ask = (fault: Fault): void => (stop.signal.aborted ? forceStop.abort() : stop.abort(fault));
   process.on('SIGINT', () => ask(new Fault('interrupted', 'the attempt was stopped (SIGINT)')));
   for (const name of ['SIGTERM', 'SIGHUP'] as const)
     process.on(name, () => ask(new Fault('evicted', `the attempt was asked to leave the machine (${name})`)));
@@ -62,7 +62,7 @@ function world(): World {
     uid: process.getuid?.() ?? 0,
     cwd: process.cwd(),
     signal: stop.signal,
-    hurry: hurry.signal,
+    forceStop: forceStop.signal,
     graceMs: () => vacateGraceMs(process.env) ?? usualGraceMs,
     kill,
   };

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { recordOf, type AgentBody } from '../../journal/entry.ts';
@@ -91,7 +92,7 @@ export class CheckpointKeeper {
   }
 
   /** Takes the training's folder as it lies there, after a pause in the same place. */
-  async takeUp(): Promise<void> {
+  async resume(): Promise<void> {
     const latest = (await this.#store.generations()).find(isWhole);
     this.#latest = latest?.record;
     this.#began = latest?.record.began;
@@ -196,7 +197,7 @@ export class CheckpointKeeper {
       savedAt: new Date(world.clock.now()).toISOString(),
       code: this.#code,
       position: this.#writtenAt,
-      ...(this.#began === undefined ? {} : { began: this.#began }),
+      ...defined({ began: this.#began }),
     };
     const isStill = (): boolean => isLast || this.#settled.isStill(look);
     const options = { signal: this.#stop.signal, isLast, isStill };

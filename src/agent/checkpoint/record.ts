@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { isGone } from '../../base/error-reason.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { isInside } from '../../job/inside.ts';
@@ -24,7 +25,7 @@ const difference = (a: number | undefined, b: number | undefined): number | unde
 
 /** The part of something that is a position. */
 export function positionIn({ epoch, step }: Position): Position {
-  return { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
+  return { ...defined({ epoch, step }) };
 }
 
 /** One file of a checkpoint. It is kept under its number in the list: names that change must not pile up. */

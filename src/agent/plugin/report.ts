@@ -43,7 +43,7 @@ export interface ResultContext {
 
 /** Servers told of by name; a transfer that failed a hundred times has nothing new to say. */
 const endpointsTold = 8;
-const longestError = 1500;
+const maxError = 1500;
 
 /** The result of one request, as HTCondor's starter and the tools that read its transfer history want it. */
 function resultAd(outcome: Outcome, context: ResultContext): Ad {
@@ -63,7 +63,7 @@ function resultAd(outcome: Outcome, context: ResultContext): Ad {
 }
 
 /** As little as HTCondor has to know: for a disk that has no room for more. */
-function briefAd({ request, result }: Outcome, context: ResultContext, longest = longestError): Ad {
+function briefAd({ request, result }: Outcome, context: ResultContext, longest = maxError): Ad {
   const failed = result instanceof Fault;
   const bytes = failed ? 0 : result.bytes;
   return {

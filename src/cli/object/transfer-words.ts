@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import { formatSize } from '../../job/units.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Fetched, FetchEvent, Verified } from '../../transfer/fetch.ts';
 import { showRate } from './bars.ts';
 

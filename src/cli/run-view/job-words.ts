@@ -2,7 +2,7 @@ import { printable } from '../../base/printable.ts';
 import { formatSize } from '../../job/units.ts';
 import { resumeWords } from '../../journal/resume-words.ts';
 import type { AttemptState, JobState, TrainingState } from '../../journal/state.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import { bytesOf, latestAttempt, remaining, silence } from './job-progress.ts';
 
 /** One word for how a job stands: its outcome, its attempt's phase, or that it waits. */

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Attempt } from '../attempt.ts';
-import { giveBack } from './give-back.ts';
+import { publishResults } from './publish-results.ts';
 
 function makeAttempt(t: TestContext, stop: AbortController): { attempt: Attempt; results: string } {
   const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-give-back-'));
@@ -30,7 +30,7 @@ test('results that are stopped halfway leave the earlier ones as they were', asy
   mkdirSync(path.join(results, '0000'), { recursive: true });
   writeFileSync(path.join(results, '0000', 'a.pt'), 'old');
   writeFileSync(path.join(results, '0000', '.updraft.json'), '{"run":"r","job":"0000","attempt":1}');
-  await assert.rejects(giveBack(attempt, stop.signal), /stopped/);
+  await assert.rejects(publishResults(attempt, stop.signal), /stopped/);
   assert.deepEqual(readdirSync(results), ['0000']);
   assert.deepEqual(readdirSync(path.join(results, '0000')).sort(), ['.updraft.json', 'a.pt']);
   assert.equal(readFileSync(path.join(results, '0000', 'a.pt'), 'utf8'), 'old');
@@ -41,7 +41,7 @@ test('results that are not stopped replace the earlier ones as a whole', async (
   mkdirSync(path.join(results, '0000'), { recursive: true });
   writeFileSync(path.join(results, '0000', 'stale.pt'), 'old');
   writeFileSync(path.join(results, '0000', '.updraft.json'), '{"run":"r","job":"0000","attempt":1}');
-  await giveBack(attempt, new AbortController().signal);
+  await publishResults(attempt, new AbortController().signal);
   assert.deepEqual(readdirSync(results), ['0000']);
   assert.deepEqual(readdirSync(path.join(results, '0000')).sort(), ['.updraft.json', 'a.pt', 'b.pt']);
 });

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { tellingLine } from '../../base/printable.ts';
 import { imageEntry } from '../../environment/image-recipe.ts';
@@ -27,7 +28,7 @@ import { fetchBytes, isProven } from '../data/stage-data.ts';
  * Brings up the software that the order names as an archive of pixi-pack, before any data moves, or activates the
  * environment of the image. From the attempt it answers, everything runs in that software; the archive is gone by then.
  */
-export async function bringEnvironment(attempt: Attempt): Promise<Attempt> {
+export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   const { pack, image } = attempt.order.environment;
   const { world, scratch } = attempt;
   if (pack === undefined) {
@@ -195,7 +196,7 @@ function asBroken(thrown: unknown, name: string, asPublished: boolean): unknown 
     return asPublished ? wrongPack(name, thrown.message) : brokenPack(name, thrown.message);
   if (thrown.kind !== 'environment-broken' || !asPublished) return thrown;
   const { message, fix } = thrown;
-  return new Fault('archive-kind', message, { about: name, ...(fix === undefined ? {} : { fix }) });
+  return new Fault('archive-kind', message, { about: name, ...defined({ fix }) });
 }
 
 interface ProgramEnd {
@@ -206,8 +207,8 @@ interface ProgramEnd {
   said: string;
 }
 
-const mostSaid = 4000;
-const mostOut = 4 << 20;
+const maxSaid = 4000;
+const maxOut = 4 << 20;
 
 /** Runs a program in a group of its own to its end, or to the attempt's. */
 async function runProgram(
@@ -228,9 +229,9 @@ async function runProgram(
   let [said, bytes] = ['', 0];
   child.stdout.on('data', (piece: Buffer) => {
     bytes += piece.length;
-    if (bytes <= mostOut) pieces.push(piece);
+    if (bytes <= maxOut) pieces.push(piece);
   });
-  child.stderr.on('data', (piece: Buffer) => (said = (said + piece.toString('utf8')).slice(-mostSaid)));
+  child.stderr.on('data', (piece: Buffer) => (said = (said + piece.toString('utf8')).slice(-maxSaid)));
   const stop = (): void => {
     if (child.pid !== undefined) kill(-child.pid, 'SIGKILL');
   };

@@ -36,7 +36,7 @@ export async function checkResultsFolder(order: Order): Promise<void> {
 }
 
 /** Copies the outputs beside the results folder and then puts them in its place at once, or not at all. */
-export async function giveBack({ order, scratch, note }: Attempt, signal: AbortSignal): Promise<void> {
+export async function publishResults({ order, scratch, note }: Attempt, signal: AbortSignal): Promise<void> {
   await checkResultsFolder(order);
   const { resultsTo } = order;
   await mkdir(path.dirname(resultsTo), { recursive: true });
