@@ -5,7 +5,7 @@ import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
 import { viewServer, type ServerView } from '../../federation/view-server.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { openFederation } from '../object/access.ts';
 
 interface Options {
   digest?: true;

@@ -11,8 +11,7 @@ import { sealFile, writeShard } from '../../stage/write-shard.ts';
 import { withoutKey } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
 import type { Board } from './board.ts';
-import { below } from './object-name.ts';
-import { manifestSuffix } from './proof.ts';
+import { below, manifestSuffix } from './access.ts';
 import { verifiedWords } from './transfer-words.ts';
 
 /** All that the staging of one object needs to know. */
