@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from '../base/or-aborted.ts';
 import { HttpConnection } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 
