@@ -1,33 +1,38 @@
+import { removeTree } from '../base/remove-tree.ts';
 import { asFault, type Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
-import { recordOf } from '../journal/record-of.ts';
-import { startArriving, type Arriving } from './data/arriving-data.ts';
-import type { Attempt } from './attempt.ts';
+import { recordOf } from '../journal/entry.ts';
+import type { Attempt, World } from './attempt.ts';
 import { CheckpointKeeper } from './checkpoint/keeper.ts';
-import { cleanUp } from './results/clean-up.ts';
-import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
-import { heedFailedJobs, tellFailedJob } from './notes/failed-jobs.ts';
-import { checkResultsFolder, giveBack } from './results/give-back.ts';
-import { holdTransfer } from './data/hold-transfer.ts';
-import { lastErrorLine } from './training/last-error-line.ts';
-import { describeMachine } from './machine/machine.ts';
-import { bringEnvironment } from './environment/bring-environment.ts';
-import type { Note } from './notes/notes.ts';
-import { checkByCommand, checkOutputs, lookBefore, type Before } from './results/outputs.ts';
-import { withPatience } from './training/patience.ts';
-import { leaveMark, takeMark, type Paused } from './results/pause.ts';
+import { startArriving, type Arriving } from './data/arriving-data.ts';
 import { releaseMemory } from './data/release-memory.ts';
+import { stageData } from './data/stage-data.ts';
+import { setUpEnvironment } from './environment/set-up-environment.ts';
+import { describeMachine } from './machine/machine.ts';
+import { abortIfTooManyJobsFailed, tellFailedJob } from './notes/brakes.ts';
+import type { Note } from './notes/notes.ts';
+import type { SharedNotes } from './notes/shared-notes.ts';
+import { stageFiles } from './results/copy-tree.ts';
+import { checkResultsFolder, publishResults } from './results/publish-results.ts';
+import {
+  checkByCommand,
+  checkOutputs,
+  leaveMark,
+  snapshotOutputs,
+  takeMark,
+  type Before,
+  type Paused,
+} from './results/outputs.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
-import type { SharedNotes } from './notes/shared-notes.ts';
+import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
+import { lastErrorLine } from './training/log-tail.ts';
+import { killProcesses } from './training/processes.ts';
 import type { Ended } from './training/shell.ts';
 import { SoftwareProof } from './training/software-proof.ts';
-import { stageData } from './data/stage-data.ts';
-import { stageFiles } from './data/stage-files.ts';
-import { limitTime } from './training/time-limit.ts';
+import { limitTime, withGrace } from './training/time-limit.ts';
 import { trainOn } from './training/train-on.ts';
-import type { World } from './world.ts';
 
 interface Ending {
   exit: number;
@@ -113,7 +118,7 @@ async function pursue(
     course.keeper?.hear(body);
   };
   const bare = { order, scratch, world, note: tell, shared };
-  const ready = await (paused === undefined ? beginAnew(course, bare) : takeUp(course, bare, paused));
+  const ready = await (paused === undefined ? startFresh(course, bare) : resume(course, bare, paused));
   const { equipped, attempt, before, code } = ready;
   const isDone = (): Promise<boolean> =>
     checkOutputs(order.job.train.outputs, scratch, before).then(
@@ -146,11 +151,11 @@ interface Ready {
   code: string;
 }
 
-async function beginAnew(course: Course, bare: Attempt): Promise<Ready> {
+async function startFresh(course: Course, bare: Attempt): Promise<Ready> {
   const { order, scratch, shared } = bare;
-  await heedFailedJobs(order, shared);
+  await abortIfTooManyJobsFailed(order, shared);
   await testMachine(bare);
-  const equipped = await bringEnvironment(bare);
+  const equipped = await setUpEnvironment(bare);
   const code = await prepare(equipped);
   const proof = (course.proof = await SoftwareProof.begin(equipped));
   course.keeper = await CheckpointKeeper.open(proof.attempt, code);
@@ -158,17 +163,17 @@ async function beginAnew(course: Course, bare: Attempt): Promise<Ready> {
   await stageData(proof.attempt);
   await holdTransfer(proof.attempt);
   releaseMemory();
-  const before = await lookBefore(order.job.train.outputs, scratch);
+  const before = await snapshotOutputs(order.job.train.outputs, scratch);
   course.arriving = await startArriving(proof.attempt);
   await proof.leaveToTraining();
   return { equipped, attempt: course.arriving.attempt, before, code };
 }
 
 /** Everything is still there from before the pause. */
-async function takeUp(course: Course, bare: Attempt, { before, code }: Paused): Promise<Ready> {
-  const equipped = await bringEnvironment(bare);
+async function resume(course: Course, bare: Attempt, { before, code }: Paused): Promise<Ready> {
+  const equipped = await setUpEnvironment(bare);
   course.keeper = await CheckpointKeeper.open(equipped, code);
-  await course.keeper?.takeUp();
+  await course.keeper?.resume();
   return { equipped, attempt: equipped, before, code };
 }
 
@@ -185,14 +190,14 @@ async function judge(attempt: Attempt, ended: Ended, before: Before): Promise<vo
   const { command, outputs, check } = order.job.train;
   const failure = trainingFault(ended, command, lastErrorLine(order));
   if (failure !== undefined) throw failure;
-  const patience = withPatience(world);
+  const grace = withGrace(world);
   try {
     await checkOutputs(outputs, scratch, before);
-    if (check !== undefined) await checkByCommand(check, attempt, patience.signal);
+    if (check !== undefined) await checkByCommand(check, attempt, grace.signal);
     note({ kind: 'phase', phase: 'returning' });
-    await giveBack(attempt, patience.signal);
+    await publishResults(attempt, grace.signal);
   } finally {
-    patience.done();
+    grace.done();
   }
 }
 
@@ -200,4 +205,28 @@ function explain(thrown: unknown, order: Order): Fault {
   const { code, path } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(path ?? order.scratchParent, thrown);
   return asFault(thrown);
+}
+
+/** Long enough for whoever rehearses to see it and to act; after that the attempt goes on. */
+const longestMs = 60_000;
+
+/**
+ * In a rehearsal the first attempt waits at the end of its transfer for the eviction that it is there for: a short
+ * transfer could not be met otherwise. What it has fetched lies in its scratch folder by then.
+ */
+async function holdTransfer({ order, world }: Pick<Attempt, 'order' | 'world'>): Promise<void> {
+  if (order.isRehearsal !== true || order.attempt > 1 || order.data.length === 0) return;
+  await world.clock.sleep(longestMs, world.signal);
+}
+
+const rounds = 100;
+
+/**
+ * Ends every process the attempt has left behind and removes its scratch folder; tells how many bytes that freed.
+ * Takes no heed of signals: an attempt that is asked to end is cleaned up all the same.
+ */
+async function cleanUp(scratch: string, world: World): Promise<number> {
+  // In rounds: a process may have made another one before it died, and dying takes a moment.
+  for (let round = 0; round < rounds && !killProcesses(scratch, world); round++) await world.clock.sleep(20);
+  return removeTree(scratch);
 }

@@ -8,7 +8,7 @@ import { fold } from '../journal/fold.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
 import { lossColumns, sumOver } from '../report/columns.ts';
-import { readRun } from '../report/log/read-run.ts';
+import { readRun } from '../report/read-run.ts';
 import { boardOf } from './board.ts';
 
 const standing = { place: '', trouble: null, stop: null, retry: null };
@@ -109,7 +109,7 @@ test('a held job needs the user, or says that the rule of its pool deals with it
       standing,
       0,
     );
-  assert.equal(held('token-missing').wrong[0]?.cause, 'held: token-missing');
+  assert.equal(held('token-missing').wrong[0]?.cause, 'token-missing');
   assert.match(held('token-missing').doing[0]?.what ?? '', /until you act/);
   assert.match(held('transfer-stalled').doing[0]?.what ?? '', /releases what may pass/);
 });
@@ -118,7 +118,7 @@ test('a run of no jobs, and one whose journal lost its beginning, still have a b
   assert.equal(boardOf(fold([]), standing, 0).jobs, 0);
   assert.equal(boardOf(fold([created([])]), standing, 0).verdict.tone, 'idle');
   const torn = fold([{ ...at, seq: 1, kind: 'job-ended', job: '0000', outcome: 'lost' }]);
-  assert.equal(boardOf(torn, standing, 0).wrong[0]?.cause, 'lost');
+  assert.equal(boardOf(torn, standing, 0).wrong[0]?.cause, 'silent-end');
 });
 
 test('a run that went well says so, and one that was stopped does not call it failure', () => {

@@ -1,6 +1,6 @@
 import type { JobState, RunState } from '../journal/state.ts';
 import type { AttemptHistory, Doing } from '../history/history.ts';
-import { runJobs } from '../report/log/run-jobs.ts';
+import { runJobs } from '../history/run-jobs.ts';
 import type { AttemptBar, JobRow, Tone } from './page-data.ts';
 
 /** How a job is told in a line, in the words of the command line. */

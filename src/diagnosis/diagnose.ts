@@ -31,7 +31,7 @@ export function diagnose(account: Told, seenMb = 0): Diagnosis {
 }
 
 /** A diagnosis with what its cause says in general, after what is said of this one. */
-function byCause(
+export function byCause(
   cause: Cause,
   because: string[],
   { advice = [], outlook }: { advice?: string[]; outlook?: Outlook } = {},

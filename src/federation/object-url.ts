@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { archiveKinds } from '../base/archive-kinds.ts';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 

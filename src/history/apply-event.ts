@@ -205,7 +205,7 @@ function evicted(job: JobFold, details: EvictedDetails): void {
 }
 
 interface Figures {
-  bytes: { runSent?: number; runReceived?: number };
+  bytes: { runReceived?: number; runSent?: number };
   resources: readonly Resource[];
 }
 

@@ -56,11 +56,11 @@ export class LogFold {
     this.#log += 1;
   }
 
-  /** `at`: when it was, if that is not as the log's own zone would have it. */
-  add(event: LogEvent, at = event.time): void {
+  /** Whether the event says anything new. `at`: when it was, if that is not as the log's own zone would have it. */
+  add(event: LogEvent, at = event.time): boolean {
     this.#learn(event);
     // An event of a whole cluster is no job's.
-    if (event.proc < 0) return;
+    if (event.proc < 0) return false;
     const known = this.#find(event, at);
     const { fold } = known;
     const time = at ?? fold.now;
@@ -69,13 +69,13 @@ export class LogFold {
     if (isAgain) {
       if (isRepeated(known, bit, time)) {
         this.facts.repeated += 1;
-        return;
+        return false;
       }
       known.log = this.#log;
     }
     if (known.id !== fold.job.id) {
       // What is left of a cluster that its node no longer uses.
-      if (event.kind === 'submit' || this.#next.get(fold) !== known.id) return;
+      if (event.kind === 'submit' || this.#next.get(fold) !== known.id) return false;
       fold.advance(time);
       this.#resubmit(fold, known.id);
     }
@@ -86,6 +86,7 @@ export class LogFold {
     if (this.#evidence !== undefined && !noEvidence.has(event.kind))
       fold.quote(quoteEvent(event, this.#evidence));
     applyEvent(fold, event);
+    return true;
   }
 
   /** The jobs as they stand; ends the fold, which lets go of all else it knew. */

@@ -1,6 +1,5 @@
-import { withDeadline } from '../base/or-aborted.ts';
+import { withDeadline, type ConnectionPool } from './connections.ts';
 import { Fault } from '../fault/fault.ts';
-import type { ConnectionPool } from './connections.ts';
 import type { HttpConnection, Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 import type { ResponseHead } from './response.ts';

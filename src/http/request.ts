@@ -1,5 +1,4 @@
-import { withDeadline } from '../base/or-aborted.ts';
-import type { ConnectionPool } from './connections.ts';
+import { withDeadline, type ConnectionPool } from './connections.ts';
 import { ask, followRedirects, parseUrl, requestHead, type Answer } from './exchange.ts';
 import type { Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';

@@ -30,7 +30,7 @@ const number: Field<number> = (value) => {
 };
 
 const texts = listOf(text);
-const fault = shape<FaultRecord>({
+const fault: Field<FaultRecord> = shape<Omit<FaultRecord, 'cause'>>({
   kind: oneOf(Object.keys(kinds) as FaultKind[]),
   message: text,
   fix: maybe(text),
@@ -67,7 +67,7 @@ const runShapes: Shapes<RunBody> = {
   },
   'job-held': { job: text, fault },
   'job-released': { job: text, why: text },
-  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text) },
+  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text), fault: maybe(fault) },
   'stop-requested': { jobs: (value) => (value === 'all' ? value : texts(value)), why: maybe(text) },
   'run-ended': { succeeded: number, failed: number },
 };

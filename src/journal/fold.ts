@@ -1,15 +1,16 @@
+import { defined } from '../base/defined.ts';
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
-import { runEndedAt } from './run-ended-at.ts';
-import type {
-  AccountTrouble,
-  AgentState,
-  AttemptState,
-  JobState,
-  PoolAccount,
-  RunState,
-  Tally,
+import {
+  runEndedAt,
+  type AccountTrouble,
+  type AgentState,
+  type AttemptState,
+  type JobState,
+  type PoolAccount,
+  type RunState,
+  type Tally,
 } from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */
@@ -68,11 +69,11 @@ export class RunFold {
     const endedAt = runEndedAt(jobs);
     return {
       ...this.#run,
-      ...(endedAt === undefined ? {} : { endedAt }),
+      ...defined({ endedAt }),
       jobs,
       tally: tally(jobs),
       garbled,
-      ...(trouble === undefined ? {} : { trouble }),
+      ...defined({ trouble }),
     };
   }
 
@@ -118,13 +119,14 @@ export class RunFold {
         this.#endAttempt(entry);
         return;
       case 'job-ended': {
-        const { job, outcome, results, t } = entry;
+        const { job, outcome, results, fault, t } = entry;
         this.#changeJob(job, (old) => ({
-          ...old,
+          // Who is removed is held no more.
+          ...(outcome === 'stopped' ? without(old, ['held']) : old),
           status: 'ended',
           outcome,
           endedAt: t,
-          ...(results === undefined ? {} : { results }),
+          ...defined({ results, fault }),
         }));
         return;
       }
@@ -148,8 +150,7 @@ export class RunFold {
       endedAt: t,
       outcome,
       exit,
-      ...(fault === undefined ? {} : { fault }),
-      ...(movedOn === undefined ? {} : { movedOn }),
+      ...defined({ fault, movedOn }),
     }));
     this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
   }
@@ -164,7 +165,7 @@ export class RunFold {
       ...old,
       why,
       startedAt: t,
-      ...(waitingSince === undefined ? {} : { waitingSince }),
+      ...defined({ waitingSince }),
     }));
     this.#changeJob(job, (old) => ({ ...again(old), status: 'running' }));
   }
@@ -225,13 +226,13 @@ const untold = (job: JobState): JobState =>
 
 /** A job that waits anew. */
 const again = (job: JobState): JobState => ({
-  ...without(job, ['outcome', 'endedAt', 'results', 'held', 'isKeptBack']),
+  ...without(job, ['outcome', 'endedAt', 'results', 'fault', 'held', 'isKeptBack']),
   status: 'waiting',
 });
 
 function without(
   job: JobState,
-  names: readonly ('outcome' | 'endedAt' | 'results' | 'held' | 'isKeptBack')[],
+  names: readonly ('outcome' | 'endedAt' | 'results' | 'fault' | 'held' | 'isKeptBack')[],
 ): JobState {
   const next = { ...job };
   for (const name of names) Reflect.deleteProperty(next, name);
@@ -250,8 +251,7 @@ function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-pha
   const before = old.pool ?? { phase, since: t, millis: { fetching: 0, training: 0, returning: 0 } };
   const pool = {
     ...closed(before, phase, t),
-    ...(host === undefined ? {} : { host }),
-    ...(site === undefined ? {} : { site }),
+    ...defined({ host, site }),
   };
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
 }

@@ -5,7 +5,7 @@ import type { Entry } from './entry.ts';
 
 const chunkBytes = 1 << 20;
 /** No entry comes near this; a "line" that does is not ours, and must not fill the memory. */
-const longestLine = 1 << 20;
+const maxLine = 1 << 20;
 const newline = 0x0a;
 
 /** What a journal gained since it was last read. */
@@ -105,7 +105,7 @@ export class JournalTail {
     }
     if (this.#skipping) return;
     this.#rest = Buffer.concat([this.#rest, bytes.subarray(start)]);
-    if (this.#rest.length <= longestLine) return;
+    if (this.#rest.length <= maxLine) return;
     this.#rest = Buffer.alloc(0);
     this.#skipping = true;
     grown.garbled += 1;
@@ -118,4 +118,24 @@ function addLine(line: string, grown: Grown): void {
   const entry = decode(line);
   if (typeof entry === 'string') grown.garbled += 1;
   else grown.entries.push(entry);
+}
+
+/** A journal as it is now. */
+interface JournalContent {
+  entries: Entry[];
+  /** Lines that are no entry we understand, a torn last line among them. */
+  garbled: number;
+  /** When it last changed, by its file system's clock, in milliseconds. */
+  changedAt?: number;
+}
+
+/** Reads a whole journal; one that is not there is empty. */
+export async function readJournal(path: string): Promise<JournalContent> {
+  const tail = new JournalTail(path);
+  const { entries, garbled } = await tail.read();
+  const changed = tail.changedAt === undefined ? {} : { changedAt: tail.changedAt };
+  if (tail.unfinished === undefined) return { entries, garbled, ...changed };
+  const last = decode(tail.unfinished);
+  if (typeof last === 'string') return { entries, garbled: garbled + 1, ...changed };
+  return { entries: [...entries, last], garbled, ...changed };
 }

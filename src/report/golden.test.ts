@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../journal/load-run.ts';
-import { runReport } from './log/read-run.ts';
+import { runReport } from './read-run.ts';
 import { runText } from './report-text.ts';
 import { sections } from './sections.ts';
 

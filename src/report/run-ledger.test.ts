@@ -6,7 +6,7 @@ import { fold } from '../journal/fold.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { columns, sumOver } from './columns.ts';
 import { ledgerOf } from './ledger.ts';
-import { runJobs } from './log/run-jobs.ts';
+import { runJobs } from '../history/run-jobs.ts';
 
 const ledger = (entries: Entry[]) => ledgerOf(runJobs(fold(entries)), noFacts);
 

@@ -3,7 +3,7 @@ import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobName, LogReport } from './log-report.ts';
-import type { GroupReport } from './places.ts';
+import { unknownSite, type GroupReport } from './places.ts';
 import { showAmount, showHours, showSeconds, showShare } from './show.ts';
 import { showMillis } from './show-millis.ts';
 import { avoidLine } from './verdict.ts';
@@ -21,7 +21,24 @@ export interface Section {
   after?: string[];
 }
 
-const right = (title: string) => ({ title, align: 'right' as const });
+/** `head` has the titles between bars; those of columns on the right end in `>`. */
+function table(
+  id: string,
+  title: string,
+  head: string,
+  rows: readonly (readonly (string | number)[])[],
+  more: Pick<Section, 'bars' | 'after'> = {},
+): Section {
+  const heads = head.split('|').map((text) => {
+    const words = text.trim();
+    return words.endsWith('>') ? { title: words.slice(0, -1), align: 'right' as const } : { title: words };
+  });
+  return { id, title, head: heads, rows: rows.map((row) => row.map(String)), ...more };
+}
+
+const showRate = (bytesPerSecond: number | null): string =>
+  bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
+
 const maxSites = 20;
 const maxMachines = 10;
 
@@ -49,17 +66,18 @@ export function timePicture({
 export function sections(report: LogReport, all = false): Section[] {
   const { jobs, sites, machines } = report;
   const often = machines.filter(({ attempts }) => all || attempts > 1);
-  // Without sites the machines are told by already.
-  const isNew = all || sites.some(({ name }) => !machines.some((machine) => machine.name === name));
+  const hosts = new Set(machines.map(({ name }) => name));
+  // A log that names no sites has its machines in their place.
+  const hasSites = sites.some(({ name }) => name !== unknownSite && !hosts.has(name));
   return [
     summarySection(report),
     timeSection(report),
     suspectSection(report),
     failureSection(report),
     setbackSection(report),
-    siteSection(report, all),
+    siteSection(report, all, hasSites),
     groupSection('gpus', 'GPUs', 'model', report.gpus),
-    ...(isNew && jobs.total > 1
+    ...(hasSites && jobs.total > 1
       ? [groupSection('machines', 'Machines that lost most', 'machine', worst(often, all))]
       : []),
     brokenSection(report),
@@ -71,29 +89,24 @@ export function sections(report: LogReport, all = false): Section[] {
   ].filter(({ rows }) => rows.length > 0);
 }
 
-/** A node by its name, with the number that the pool knows it by. */
-const labelOf = ({ job, node }: JobName): string => (node === null ? job : `${node} (${job})`);
+/** A node goes by its name. */
+const labelOf = ({ job, node }: JobName): string => node ?? job;
 
 function summarySection(report: LogReport): Section {
   const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
-  return {
-    id: 'summary',
-    title: 'Summary',
-    head: [{ title: '' }, { title: '' }],
-    rows: [
-      ...whenRow(report),
-      [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
-      ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
-      ['attempts', String(attempts)],
-      ['time on slots', showHours(slotTotalSeconds)],
-      ['useful compute', usefulShare === null ? '-' : `${showShare(usefulShare)} of it`],
-      ...lostRows(report),
-      ['first match to completion', completionWords(completion)],
-    ],
-  };
+  return table('summary', 'Summary', '|', [
+    ...whenRow(report),
+    [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
+    ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
+    ['attempts', attempts],
+    ['time on slots', showHours(slotTotalSeconds)],
+    ['useful compute', usefulShare === null ? '-' : `${showShare(usefulShare)} of it`],
+    ...lostRows(report),
+    ['first match to completion', completionWords(completion)],
+  ]);
 }
 
 /** By the log's own clock. */
@@ -114,28 +127,14 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
   const lost = sumOver(slotSeconds, lossColumns);
   const [worst] = setbacks;
   if (lost === 0) return [];
+  const isKnown = worst !== undefined && worst.lostSeconds > 0;
   return [
     ['lost', `${showShare(lost / slotTotalSeconds)} of it, ${showHours(lost)}`],
-    ...(worst === undefined || worst.lostSeconds === 0
-      ? []
-      : [['lost mostly because', causeTitle(worst.cause)]]),
+    ...(isKnown ? [['lost mostly because', causeTitle(worst.cause)]] : []),
   ];
 }
 
 const outcomeWords: Record<string, string> = { wrongOutput: 'with a wrong output' };
-
-function suspectSection({ suspicious }: LogReport): Section {
-  const ids = suspicious.map(({ job }) => job).join(',');
-  return {
-    id: 'suspicious',
-    title: 'Suspicious: ended with exit code 0, but unlike the others',
-    head: [{ title: 'job' }, { title: 'why' }],
-    rows: suspicious.map((suspect) => [labelOf(suspect), suspect.why]),
-    after: [
-      `They count neither as success nor as failure. If their results are wrong: \`--invalid ${ids}\`. If a rule decides: \`--valid 'bytes>1M && seconds>600'\`.`,
-    ],
-  };
-}
 
 function completionWords({ meanSeconds, medianSeconds, p95Seconds }: LogReport['completion']): string {
   if (meanSeconds === null) return '-';
@@ -147,195 +146,128 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
     .filter((column) => slotSeconds[column] > 0)
     .sort((a, b) => slotSeconds[b] - slotSeconds[a]);
   const off = (['queued', 'idle', 'held'] as const).filter((column) => slotSeconds[column] > 0);
-  const shares = used.map((column) => slotSeconds[column] / slotTotalSeconds);
-  return {
-    id: 'time',
-    title: 'Where the time on slots went',
-    head: [{ title: 'what' }, right('time'), right('share')],
-    rows: used.map((column, index) => [
-      columnWords[column],
-      showHours(slotSeconds[column]),
-      showShare(shares[index] ?? 0),
-    ]),
-    bars: shares,
-    after:
-      off.length === 0
-        ? []
-        : [
-            `On no slot: ${off.map((column) => `${showHours(slotSeconds[column])} ${columnWords[column]}`).join(', ')}.`,
-          ],
-  };
+  const waits = off.map((column) => `${showHours(slotSeconds[column])} ${columnWords[column]}`).join(', ');
+  const bars = used.map((column) => slotSeconds[column] / slotTotalSeconds);
+  const rows = used.map((column, index) => [
+    columnWords[column],
+    showHours(slotSeconds[column]),
+    showShare(bars[index] ?? 0),
+  ]);
+  const after = waits === '' ? [] : [`On no slot: ${waits}.`];
+  return table('time', 'Where the time on slots went', 'what | time> | share>', rows, { bars, after });
+}
+
+function suspectSection({ suspicious }: LogReport): Section {
+  const title = 'Suspicious: ended with exit code 0, but unlike the others';
+  const rows = suspicious.map((suspect) => [labelOf(suspect), suspect.why]);
+  const ids = suspicious.map(({ job }) => job).join(',');
+  const after = `They count neither as success nor as failure. If their results are wrong: \`--invalid ${ids}\`. If a rule decides: \`--valid 'bytes>1M && seconds>600'\`.`;
+  return table('suspicious', title, 'job | why', rows, { after: [after] });
 }
 
 function failureSection({ failures }: LogReport): Section {
-  return {
-    id: 'failures',
-    title: 'Jobs without a good end, by cause',
-    head: [{ title: 'cause' }, right('jobs'), right('share'), { title: 'what' }],
-    rows: failures.map(({ cause, jobs, share, what }) => [cause, String(jobs), showShare(share), what]),
-    after: failures.flatMap(({ cause, remedy, example }) => [
-      `${cause}: ${remedy}`,
-      ...(example === null ? [] : [`  job ${labelOf(example)}: ${example.reason}`]),
-    ]),
-  };
+  const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, showShare(share), what]);
+  const after = failures.flatMap(({ cause, remedy, example }) => [
+    `${cause}: ${remedy}`,
+    ...(example === null
+      ? []
+      : [`  ${example.node === null ? 'job' : 'node'} ${labelOf(example)}: ${example.reason}`]),
+  ]);
+  const head = 'cause | jobs> | share> | what';
+  return table('failures', 'Jobs without a good end, by cause', head, rows, { after });
 }
 
 function setbackSection({ setbacks, failures }: LogReport): Section {
   const known = new Set(failures.map(({ cause }) => cause));
   const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !known.has(cause));
-  return {
-    id: 'setbacks',
-    title: 'Attempts that did not go well, by cause',
-    head: [{ title: 'cause' }, right('attempts'), right('slot time lost'), { title: 'what' }],
-    rows: setbacks.map(({ cause, attempts, lostSeconds }) => [
-      cause,
-      String(attempts),
-      showHours(lostSeconds),
-      causeTitle(cause),
-    ]),
-    after: costly.map(({ cause }) => `${cause}: ${remedyOf(cause)}`),
-  };
+  const head = 'cause | attempts> | lost> | what';
+  const rows = setbacks.map(({ cause, attempts, lostSeconds }) => [
+    cause,
+    attempts,
+    showHours(lostSeconds),
+    causeTitle(cause),
+  ]);
+  const after = costly.map(({ cause }) => `${cause}: ${remedyOf(cause)}`);
+  return table('setbacks', 'Attempts that did not go well, by cause', head, rows, { after });
 }
 
-function siteSection({ sites }: LogReport, all: boolean): Section {
+function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Section {
   const shown = all ? sites : sites.slice(0, maxSites);
   const left = sites.length - shown.length;
-  return {
-    id: 'sites',
-    title: 'Sites, by attempts',
-    head: [
-      { title: 'site' },
-      right('attempts'),
-      right('good'),
-      right('lost'),
-      { title: 'mostly' },
-      right('compute median'),
-      right('transfer median'),
-      right('rate'),
-    ],
-    rows: shown.map((site) => [
-      site.name,
-      String(site.attempts),
-      String(site.success),
-      showHours(site.lostSeconds),
-      site.cause ?? '',
-      showSeconds(site.computeMedianSeconds),
-      showSeconds(site.transferMedianSeconds),
-      site.transferBytesPerSecond === null ? '-' : `${formatSize(site.transferBytesPerSecond)}/s`,
-    ]),
-    after: left > 0 ? [`${left} more that lost less are shown with --all.`] : [],
-  };
+  const name = hasSites ? 'site' : 'machine';
+  const title = hasSites ? 'Sites, by attempts' : 'Machines, by attempts';
+  const head = `${name} | attempts> | good> | lost> | mostly | compute median> | transfer median> | rate>`;
+  const rows = shown.map((site) => [
+    site.name,
+    site.attempts,
+    site.success,
+    showHours(site.lostSeconds),
+    site.cause ?? '',
+    showSeconds(site.computeMedianSeconds),
+    showSeconds(site.transferMedianSeconds),
+    showRate(site.transferBytesPerSecond),
+  ]);
+  const after = left > 0 ? [`${left} more that lost less are shown with --all.`] : [];
+  return table('sites', title, head, rows, { after });
 }
 
 function groupSection(id: string, title: string, what: string, groups: readonly GroupReport[]): Section {
-  return {
-    id,
-    title,
-    head: [
-      { title: what },
-      right('attempts'),
-      right('success'),
-      right('time on slots'),
-      right('useful compute'),
-      right('slot time lost'),
-    ],
-    rows: groups.map((group) => [
-      group.name,
-      String(group.attempts),
-      String(group.success),
-      showHours(group.slotTotalSeconds),
-      showShare(group.usefulShare),
-      showHours(group.lostSeconds),
-    ]),
-  };
+  const head = `${what} | attempts> | good> | lost> | time on slots> | useful compute>`;
+  const rows = groups.map((group) => [
+    group.name,
+    group.attempts,
+    group.success,
+    showHours(group.lostSeconds),
+    showHours(group.slotTotalSeconds),
+    showShare(group.usefulShare),
+  ]);
+  return table(id, title, head, rows);
 }
 
 const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
   machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, all ? undefined : maxMachines);
 
 function brokenSection({ brokenMachines }: LogReport): Section {
-  const [first] = brokenMachines;
-  return {
-    id: 'broken',
-    title: 'Machines that seem broken',
-    head: [{ title: 'machine' }, right('attempts'), right('failed in a row'), { title: 'mostly' }],
-    rows: brokenMachines
-      .slice(0, maxMachines)
-      .map(({ name, attempts, inARow, cause }) => [name, String(attempts), String(inARow), cause]),
-    after: first === undefined ? [] : [`To avoid it: \`${avoidLine('Machine', first.name)}\``],
-  };
+  const shown = brokenMachines.slice(0, maxMachines);
+  const rows = shown.map(({ name, attempts, inARow, cause }) => [name, attempts, inARow, cause]);
+  const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name));
+  const after = lines.flatMap((line) => (line === null ? [] : [`To avoid it: \`${line}\``]));
+  const head = 'machine | attempts> | failed in a row> | mostly';
+  return table('broken', 'Machines that seem broken', head, rows, { after });
 }
 
 function wasteSection({ mostWasteful }: LogReport): Section {
-  return {
-    id: 'waste',
-    title: 'Most wasteful jobs',
-    head: [
-      { title: 'job' },
-      { title: 'outcome' },
-      right('attempts'),
-      right('slot time lost'),
-      { title: 'mostly' },
-    ],
-    rows: mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
-      labelOf(name),
-      outcomeWords[outcome] ?? outcome,
-      String(attempts),
-      showSeconds(lostSeconds),
-      columnWords[mostly],
-    ]),
-  };
+  const rows = mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
+    labelOf(name),
+    outcomeWords[outcome] ?? outcome,
+    attempts,
+    showSeconds(lostSeconds),
+    columnWords[mostly],
+  ]);
+  const head = 'job | outcome | attempts> | lost> | mostly';
+  return table('waste', 'Most wasteful jobs', head, rows);
 }
 
 function slowestSection({ slowest }: LogReport): Section {
-  return {
-    id: 'slowest',
-    title: 'Slowest jobs that ended well',
-    head: [{ title: 'job' }, right('first match to completion')],
-    rows: slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]),
-  };
+  const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]);
+  return table('slowest', 'Slowest jobs that ended well', 'job | first match to completion>', rows);
 }
 
 /** Which cache or origin gave how much. */
 function cacheSection({ caches }: LogReport): Section {
-  return {
-    id: 'caches',
-    title: 'Caches and origins',
-    head: [
-      { title: 'server' },
-      right('fetches'),
-      right('given'),
-      right('share'),
-      right('rate'),
-      right('given up'),
-    ],
-    rows: caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => [
-      name,
-      String(fetches),
-      formatSize(bytes),
-      showShare(share),
-      bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`,
-      String(setbacks),
-    ]),
-  };
+  const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => {
+    return [name, fetches, formatSize(bytes), showShare(share), showRate(bytesPerSecond), setbacks];
+  });
+  const head = 'server | fetches> | given> | share> | rate> | given up>';
+  return table('caches', 'Caches and origins', head, rows);
 }
 
 /** What was asked for and used, and what to ask for. */
 function resourceSection({ resources }: LogReport): Section {
-  return {
-    id: 'resources',
-    title: 'Resources asked for and used',
-    head: [
-      { title: 'resource' },
-      right('asked'),
-      right('used, median'),
-      right('used, max'),
-      right('better ask for'),
-      { title: '' },
-    ],
-    rows: resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
-      const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));
-      return [name, ...amounts, suggested === null ? '' : showAmount(suggested, unit), advice];
-    }),
-  };
+  const rows = resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
+    const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));
+    return [name, ...amounts, suggested === null ? '' : showAmount(suggested, unit), advice];
+  });
+  const head = 'resource | asked> | used, median> | used, max> | better ask for> |';
+  return table('resources', 'Resources asked for and used', head, rows);
 }

@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from '../base/clock.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { KeptConnections } from '../http/connections.ts';

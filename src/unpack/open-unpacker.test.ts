@@ -16,8 +16,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { endBlocks, pax, tar, tarEntry } from '../../test/archives/make-tar.ts';
-import { openUnpacker } from './open-unpacker.ts';
-import type { Unpacker } from './unpacker.ts';
+import { openUnpacker, type Unpacker } from './open-unpacker.ts';
 
 const data = tar({ name: 'd/x', data: 'new' }, { name: 'd/sub/y', data: 'y' });
 
@@ -216,7 +215,7 @@ test('a file of more than 8 GiB, announced by pax, that ends early is named with
   });
 });
 
-test('a tar that was made in a hurry, without end blocks, is whole but says so', async (t) => {
+test('a tar that was made in a forceStop, without end blocks, is whole but says so', async (t) => {
   const { into } = scratch(t);
   const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
   await unpacker.write(data.subarray(0, -endBlocks.length));

@@ -1,11 +1,9 @@
 import { crc32, createInflateRaw } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
-import type { ByteQueue } from './byte-queue.ts';
-import type { ByteSink, Waiting } from './byte-sink.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
-import type { EntrySink } from './entry.ts';
+import type { ByteSink, EntrySink, Waiting } from './entry.ts';
 import type { Limits } from './limits.ts';
-import type { Pull } from './pull-stage.ts';
+import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted } from './safe-path.ts';
 import { signatures, type ZipEntry } from './zip-records.ts';
 
@@ -16,7 +14,7 @@ export interface ZipData {
   unpacked: number;
 }
 
-const mostAtOnce = 1 << 20;
+const maxAtOnce = 1 << 20;
 
 /** Hands an entry's data to the sink; sizes and checksum stated ahead are held against it. */
 export function* readZipData(
@@ -44,7 +42,7 @@ export function* readZipData(
 
 function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
   for (let left = entry.packed; left > 0;) {
-    const piece: Buffer = yield { bytes: Math.min(left, mostAtOnce), atMost: true };
+    const piece: Buffer = yield { bytes: Math.min(left, maxAtOnce), atMost: true };
     left -= piece.length;
     const waiting = out.write(piece);
     if (waiting !== undefined) yield waiting;
@@ -57,7 +55,7 @@ function* isEmpty(entry: ZipEntry, queue: ByteQueue): Pull<boolean> {
   const descriptor = Buffer.alloc(entry.wide ? 24 : 16);
   descriptor.writeUInt32LE(signatures.descriptor);
   const next: Buffer = yield { bytes: descriptor.length };
-  queue.giveBack(next.length);
+  queue.unread(next.length);
   return next.equals(descriptor);
 }
 
@@ -73,11 +71,11 @@ function* inflated(
   let packed = 0;
   try {
     for (let over = false; !over && (entry.described || packed < entry.packed);) {
-      const most = entry.described ? mostAtOnce : Math.min(entry.packed - packed, mostAtOnce);
+      const most = entry.described ? maxAtOnce : Math.min(entry.packed - packed, maxAtOnce);
       const piece: Buffer = yield { bytes: most, atMost: true };
       let used = 0;
       yield decompressor.write(piece).then((count) => void (used = count));
-      queue.giveBack(piece.length - used);
+      queue.unread(piece.length - used);
       packed += used;
       over = used < piece.length;
     }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -10,12 +11,17 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { Order, OrderedData } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
-import { describeMachine } from '../machine/machine.ts';
-import { askNvidiaSmi, givenGpus, type Gpu, gpuOf, type SmiAnswer } from '../machine/nvidia-smi.ts';
+import {
+  askNvidiaSmi,
+  describeMachine,
+  givenGpus,
+  gpuOf,
+  type Gpu,
+  type SmiAnswer,
+} from '../machine/machine.ts';
 import { Brakes } from '../notes/brakes.ts';
 import { diskFull } from '../scratch.ts';
-import { checkTorch } from './check-torch.ts';
-import type { Check, Finding } from './finding.ts';
+import { checkTorch, type Check, type Finding } from './check-torch.ts';
 import { reachObject } from './reach-object.ts';
 
 /**
@@ -64,7 +70,7 @@ function faultOf({ name, said, fault, fix }: Finding, { world }: Attempt): Fault
 /** No order was written before this. */
 const earliest = Date.UTC(2026, 0, 1);
 /** Beyond this, tokens and certificates are judged wrongly. */
-const mostBehindMs = 15 * 60_000;
+const maxBehindMs = 15 * 60_000;
 
 /** Whether the machine's clock can be: it must not be behind the moment at which the access point started the attempt. */
 const checkClock: Check = async ({ world }) => [
@@ -74,7 +80,7 @@ const checkClock: Check = async ({ world }) => [
 export function judgeClock(now: number, startedAt: number | undefined): Finding {
   const behind = (startedAt ?? earliest) - now;
   const shown = new Date(now).toISOString().slice(0, 19);
-  if (behind <= mostBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
+  if (behind <= maxBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
   const before = startedAt === undefined ? '' : ` when the access point started the attempt it was later`;
   return {
     name: 'clock',
@@ -175,7 +181,7 @@ async function checkObject(
 ): Promise<Finding> {
   const name = `data.${source.name}`;
   const { tokenFile } = source;
-  const access = { ...options, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const access = { ...options, ...defined({ tokenFile }) };
   try {
     await brakes?.heed(source.url);
     const { server, said, size } = await reachOrBrake(source.url, access, brakes);

@@ -23,7 +23,8 @@ import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { latestAttempt, placeOf } from '../run-view/job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from '../run-view/job-words.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
+import { explainRun } from '../why/explain-run.ts';
 
 interface Options {
   port?: number;
@@ -100,6 +101,7 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     folder,
     argument,
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
+    explain: (state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
     readEnd: (file, mostBytes) => readEnd(path.resolve(folder, file), mostBytes),
     printedFile: (job, stream) => printedBy(cli, folder, job, stream),
     async stop(jobs) {
@@ -129,6 +131,7 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
   env: cli.env,
   clock: cli.clock,
   follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
+  explain: (folder, state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
   patterns: Object.values(poolKinds).flatMap(({ accountFiles }) => accountFiles),
   printedFile: (folder, job, stream) => printedBy(cli, folder, job, stream),
 });

@@ -17,8 +17,7 @@ import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageNames, type StageNames } from '../object/stage-names.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
-import { counted } from '../text/counted.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { counted, nextCommands } from '../text/words.ts';
 
 interface Options {
   shardSize: string;

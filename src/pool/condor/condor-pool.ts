@@ -1,36 +1,37 @@
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
+import { isThere } from '../../base/error-reason.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
-import { isThere } from '../../base/is-there.ts';
-import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
-import { readPlan, roundPlan } from '../read-plan.ts';
-import { assertAllowed } from './submit/assert-allowed.ts';
-import { condorPolicy } from './submit/condor-policy.ts';
-import { accountFiles, condorFiles, roundFiles } from './condor-files.ts';
-import { eventLogSource } from './follow/event-log-source.ts';
-import { askSlots } from './tools/ask-slots.ts';
-import { openShell } from './tools/open-shell.ts';
-import { CondorTools } from './tools/condor-tools.ts';
-import { findLimits, findProfile } from './submit/find-profile.ts';
-import { jobIds } from './follow/job-ids.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
 import { agentExecutable } from '../packed-agent.ts';
+import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import { readPlan, roundPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
-import { condorProfiles, type Profile } from './submit/profiles.ts';
+import { accountFiles, condorFiles, roundFiles } from './condor-files.ts';
+import { eventLogSource } from './follow/event-log-source.ts';
+import { jobIds } from './follow/job-ids.ts';
+import { condorAccount } from './follow/run-account.ts';
+import { tailJob } from './follow/tail-job.ts';
+import { assertAllowed } from './submit/assert-allowed.ts';
+import { condorPolicy } from './submit/condor-policy.ts';
+import { findLimits, findProfile } from './submit/find-profile.ts';
 import { prepareInputs } from './submit/prepare-inputs.ts';
-import { releaseHeld } from './tools/release-held.ts';
+import { condorProfiles, type Profile } from './submit/profiles.ts';
 import { renderOrders } from './submit/render-orders.ts';
 import { renderItems, renderSubmit } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
-import { stopJobs } from './tools/stop-jobs.ts';
-import { tailJob } from './follow/tail-job.ts';
 import { userEnvironment } from './submit/user-environment.ts';
+import { askSlots } from './tools/ask-slots.ts';
+import { CondorTools } from './tools/condor-tools.ts';
+import { openShell } from './tools/open-shell.ts';
+import { releaseHeld } from './tools/release-held.ts';
+import { stopJobs } from './tools/stop-jobs.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.condor,
@@ -41,6 +42,7 @@ const records: PoolRecords = {
     if (!(await isThere(path.join(runFolder, condorFiles.submit)))) return undefined;
     return eventLogSource(runFolder, await readPlan(runFolder));
   },
+  account: condorAccount,
 };
 
 export const condorKind: PoolKind = { ...records, open: condorPool };

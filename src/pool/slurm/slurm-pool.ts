@@ -8,10 +8,10 @@ import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import { imagePlace, misleading, readFolders } from '../image-command.ts';
-import { isThere } from '../../base/is-there.ts';
+import { isThere } from '../../base/error-reason.ts';
 import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
@@ -41,6 +41,8 @@ const records: PoolRecords = {
     if (!(await isThere(path.join(runFolder, slurmFiles.script)))) return undefined;
     return taskSource(runFolder, await readPlan(runFolder));
   },
+  account: () => Promise.resolve({}),
+  jobJournal: (job) => taskJournal('', job),
 };
 
 export const slurmKind: PoolKind = { ...records, open: slurmPool };

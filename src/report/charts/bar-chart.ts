@@ -42,7 +42,10 @@ export function stackedBars(
     };
     return label(edges.left - 8, y + 12, clip(name, 16), { 'text-anchor': 'end' }) + used.map(part).join('');
   });
-  const described = bars.map(({ name }, row) => `${name}: ${showMillis((sums[row] ?? 0) * 1000)}`).join('; ');
+  const [only = {}] = bars.length === 1 ? bars.map(({ seconds }) => seconds) : [];
+  const parts = used.map((column) => `${showMillis((only[column] ?? 0) * 1000)} ${columnWords[column]}`);
+  const wholes = bars.map(({ name }, row) => `${name}: ${showMillis((sums[row] ?? 0) * 1000)}`);
+  const described = [...wholes, ...(bars.length === 1 ? parts : [])].join('; ');
   return picture(
     { id, title, description: described, width, height: edges.bottom + 44 },
     key.markup,

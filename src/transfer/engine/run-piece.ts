@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { orAborted } from '../../base/or-aborted.ts';
+import { orAborted } from '../../base/map-limited.ts';
 import { Fault } from '../../fault/fault.ts';
 import { readErrorText } from '../../http/error-text.ts';
 import { ask, type Answer } from '../../http/exchange.ts';
