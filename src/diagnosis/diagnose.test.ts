@@ -228,6 +228,13 @@ const cases: [
     'file-unusable',
     /could not be opened/,
   ],
+  [
+    undefined,
+    undefined,
+    "Error from slot1@n: Failed to open '/home/a/out' as standard output: Permission denied (errno 13)",
+    'file-unusable',
+    /could not be opened/,
+  ],
   [1, 0, 'memory usage exceeded, says my advisor (by user alice)', 'user', /held it by hand/],
   [3, 7, 'Transfer input files failure is what my rule says', 'job-policy', /rule of the job/],
   [26, 0, 'Job has too many restarts', 'pool-policy', /too many restarts/],
