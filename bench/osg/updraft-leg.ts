@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import type { RunState } from '../../src/journal/state.ts';
-import { readJournal } from '../../src/journal/read-journal.ts';
+import { readJournal } from '../../src/journal/tail.ts';
 import { runJobs } from '../../src/history/run-jobs.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { condor, evictAsScripted, openStage, type Setting, type Stage } from './replay.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { systemClock } from '../base/clock.ts';
 import { identifyProcess } from '../base/process-identity.ts';
-import { steadyClock } from '../base/steady-clock.ts';
+import { steadyClock } from '../base/clock.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
@@ -12,9 +12,8 @@ import { Chirp } from './notes/chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
-import { liveNote } from './notes/live-notes.ts';
-import { Notes, type Note } from './notes/notes.ts';
-import { openSharedNotes } from './notes/open-shared-notes.ts';
+import { liveNote, Notes, type Note } from './notes/notes.ts';
+import { openSharedNotes } from './notes/shared-notes.ts';
 import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
@@ -22,7 +21,7 @@ import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
 import { readSandboxOrder } from './order/sandbox-order.ts';
 import { readSharedOrder } from './order/shared-order.ts';
-import type { World } from './world.ts';
+import type { World } from './attempt.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
 

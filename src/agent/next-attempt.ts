@@ -6,7 +6,7 @@ import { kinds } from '../fault/kinds.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
 import { decide, hasMovedOn, type EndedAttempt } from '../recovery/decide.ts';
 import type { Policy } from '../recovery/policy.ts';

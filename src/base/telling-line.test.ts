@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tellingLine } from './telling-line.ts';
+import { tellingLine } from './printable.ts';
 
 for (const [what, said, line] of [
   ['its last line', 'reading\nno such luck\n\n', 'no such luck'],

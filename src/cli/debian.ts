@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
+import type { Cli } from './cli.ts';
 
 /** What installing a package needs of the world. */
 export interface Machine {
@@ -53,4 +54,15 @@ function apt(machine: Machine, args: string[], packages: string[]): Promise<void
         );
     });
   });
+}
+
+/** Talk that may be drawn over on a terminal; elsewhere only lasting lines are printed. */
+export function progressLine(cli: Cli): (line: string, transient?: boolean) => void {
+  let open = false;
+  return (line, transient = false) => {
+    const clear = open ? '\r\x1b[K' : '';
+    if (!transient) cli.err(`${clear}${line}\n`);
+    else if (cli.errIsTerminal) cli.err(`\r\x1b[K${line.slice(0, Math.max(20, cli.columns - 1))}`);
+    open = transient && cli.errIsTerminal;
+  };
 }

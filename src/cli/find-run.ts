@@ -1,7 +1,6 @@
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { firstFew } from '../base/first-few.ts';
-import { printable } from '../base/printable.ts';
+import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
@@ -111,4 +110,20 @@ async function whenCreated(folder: string): Promise<{ folder: string; created: s
   } finally {
     await file.close();
   }
+}
+
+/** What a word of the user's names: files, pipes and devices are read; a folder may be a run's. */
+export async function pathKind(file: string): Promise<'file' | 'folder' | undefined> {
+  const found = await lookAt(file);
+  return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
+}
+
+/** The words of a command that takes a run and jobs of it. A number alone is a job: runs are not called so. */
+export function runAndJobs(words: readonly (string | undefined)[]): {
+  run: string | undefined;
+  jobs: string[];
+} {
+  const [first, ...more] = words.filter((word) => word !== undefined);
+  if (first === undefined) return { run: undefined, jobs: [] };
+  return /^\d+$/.test(first) ? { run: undefined, jobs: [first, ...more] } : { run: first, jobs: more };
 }

@@ -1,9 +1,8 @@
-import { printable, printableLines } from '../base/printable.ts';
+import { printable, printableLines, withoutSecrets } from '../base/printable.ts';
 import { clip } from '../base/text-table.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { EventKind } from '../eventlog/kinds.ts';
 import type { Evidence } from './explanation.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
 
 const longestLine = 480;
 const mostLines = 6;

@@ -1,6 +1,6 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { Clock } from '../base/clock.ts';
-import { isGone } from '../base/is-gone.ts';
+import { isGone } from '../base/error-reason.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { createParser, type Parser, type ParserOptions } from './parse.ts';
 

@@ -2,10 +2,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
-import { parseObjectQuery, type ObjectQuery } from './object-query.ts';
+import { type ObjectQuery, parseObjectQuery } from './object-query.ts';
 
 interface Named {
   /** What the user wrote, fit for logs: no password, no signature. */

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { orAborted } from '../base/or-aborted.ts';
+import { orAborted } from '../base/map-limited.ts';
 
 interface Deadline {
   clock: Clock;

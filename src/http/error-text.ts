@@ -1,6 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { printable } from '../base/printable.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { printable, withoutSecrets } from '../base/printable.ts';
 import type { HttpConnection } from './http-connection.ts';
 import type { ResponseHead } from './response-head.ts';
 

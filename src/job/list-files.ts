@@ -3,8 +3,7 @@ import { createReadStream, type Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { errorReason } from '../base/error-reason.ts';
-import { isGone } from '../base/is-gone.ts';
+import { errorReason, isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
 

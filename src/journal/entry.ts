@@ -1,5 +1,6 @@
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import type { Cause } from '../codes/causes.ts';
+import type { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 
 /** What an attempt is doing. `queued` is between attempts, before an agent speaks. */
@@ -152,3 +153,14 @@ interface Envelope {
 export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type Entry = RunEntry | AgentEntry;
+
+/** A fault as the journal keeps it. */
+export function recordOf(fault: Fault): FaultRecord {
+  const { kind, message, fix, about } = fault;
+  return {
+    kind,
+    message,
+    ...(fix === undefined ? {} : { fix }),
+    ...(about === undefined ? {} : { about }),
+  };
+}

@@ -1,15 +1,15 @@
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
-import { runEndedAt } from './run-ended-at.ts';
-import type {
-  AccountTrouble,
-  AgentState,
-  AttemptState,
-  JobState,
-  PoolAccount,
-  RunState,
-  Tally,
+import {
+  runEndedAt,
+  type AccountTrouble,
+  type AgentState,
+  type AttemptState,
+  type JobState,
+  type PoolAccount,
+  type RunState,
+  type Tally,
 } from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */

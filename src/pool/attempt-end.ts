@@ -6,7 +6,7 @@ import { attemptFiles } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
 import { hasMovedOn } from '../recovery/decide.ts';
 import type { Exit } from './local/agent-process.ts';

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { Env } from '../base/env.ts';
-import { isGone } from '../base/is-gone.ts';
+import { isGone } from '../base/error-reason.ts';
 import { mapLimited } from '../base/map-limited.ts';
 import { cacheFolder } from '../base/user-folders.ts';
 import { Fault } from '../fault/fault.ts';

@@ -7,7 +7,7 @@ import type { LivePage } from '../job/live-page.ts';
 import type { Plan } from '../job/plan.ts';
 import type { PoolTraits } from '../job/pool-traits.ts';
 import type { Resources } from '../job/spec.ts';
-import type { EntrySource } from '../journal/entry-source.ts';
+import type { EntrySource } from '../journal/load-run.ts';
 import type { Policy } from '../recovery/policy.ts';
 import type { SupervisorState } from './supervisor-state.ts';
 

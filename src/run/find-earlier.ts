@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../base/is-gone.ts';
+import { isGone } from '../base/error-reason.ts';
 import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { readPlan } from '../pool/read-plan.ts';

@@ -1,13 +1,13 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { firstFew } from '../base/first-few.ts';
+import { firstFew } from '../base/printable.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
-import { climb } from './keep-going.ts';
 import { createRun, newRunName, whileCreating } from './create-run.ts';
-import { findEarlier, type Earlier, type EarlierRun } from './find-earlier.ts';
-import { whatChanged } from './what-changed.ts';
+import { type Earlier, type EarlierRun, findEarlier } from './find-earlier.ts';
+import { climb } from './keep-going.ts';
 import { readRunState } from './run-states.ts';
+import { whatChanged } from './what-changed.ts';
 import type { RoundsWorld } from './with-rounds.ts';
 
 export interface SubmitOptions {

@@ -1,11 +1,11 @@
-import { systemClock, type Clock } from '../base/clock.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
-import type { FetchEvent, FetchOptions } from './fetch.ts';
 import type { KeptConnections } from '../http/connections.ts';
-import type { Manifest } from './proof/manifest.ts';
+import type { FetchEvent, FetchOptions } from './fetch.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
+import type { Manifest } from './proof/manifest.ts';
 
 /** A fetch's options with every default filled in. */
 export interface Settings {

@@ -20,8 +20,7 @@ import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
 import { diskFault, errorCode, statIfThere } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
-import { whatIsWrongWithLink } from './safe-link.ts';
-import { parentOf, quoted, type SafePath } from './safe-path.ts';
+import { parentOf, quoted, whatIsWrongWithLink, type SafePath } from './safe-path.ts';
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** The part of a mode that says what a file is, and what it says of a symbolic link. */

@@ -1,17 +1,9 @@
-import {
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-} from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { identifySelf, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { diskFault, statIfThere } from './disk-fault.ts';
-import { markOwner, removeLeftOver, stagingPrefix } from './staging-owner.ts';
 
 /**
  * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
@@ -81,4 +73,42 @@ export class Staging {
       });
     return readdirSync(from).flatMap((name) => this.#plan(path.join(from, name), path.join(to, name)));
   }
+}
+
+const stagingPrefix = '.updraft-unpack-';
+const ownerFile = 'owner.json';
+
+/** Says in a hidden folder which process unpacks there. */
+function markOwner(hidden: string): void {
+  writeFileSync(path.join(hidden, ownerFile), JSON.stringify(identifySelf() ?? {}));
+}
+
+/** Removes the hidden folders that processes of the same user left in `folder` when they were killed. */
+function removeLeftOver(folder: string, mine: string): void {
+  const { uid } = lstatSync(mine);
+  const others = readdirSync(folder).filter((name) => name.startsWith(stagingPrefix));
+  for (const hidden of others.map((name) => path.join(folder, name)))
+    if (hidden !== mine && isLeftOver(hidden, uid)) rmSync(hidden, { recursive: true, force: true });
+}
+
+/** A folder is left alone unless it says whose it is, and that one is known to have ended. */
+function isLeftOver(hidden: string, uid: number): boolean {
+  try {
+    const stat = lstatSync(hidden);
+    if (!stat.isDirectory() || stat.uid !== uid) return false;
+    const owner = JSON.parse(readFileSync(path.join(hidden, ownerFile), 'utf8')) as Partial<ProcessIdentity>;
+    const { pid, start, host } = owner;
+    if (pid === undefined || start === undefined || host === undefined) return false;
+    return !inContainer(start) && livenessOf({ pid, start, host }) === 'dead';
+  } catch {
+    // Made or removed by another process just now.
+    return false;
+  }
+}
+
+/** Containers of one machine may share its name and this folder, and cannot see each other's processes. */
+function inContainer(start: string): boolean {
+  const [boot, space] = start.split('/');
+  const [ourBoot, ourSpace] = (identifySelf()?.start ?? '').split('/');
+  return boot === ourBoot && space !== ourSpace;
 }

@@ -1,9 +1,8 @@
 import { crc32 } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
-import type { ByteQueue } from './byte-queue.ts';
 import type { EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
-import type { Pull } from './pull-stage.ts';
+import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';
 import { readZipData, type ZipData } from './zip-data.ts';
 import {

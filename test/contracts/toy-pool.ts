@@ -9,7 +9,7 @@ import { orderEnvironment } from '../../src/job/planned-environment.ts';
 import type { PoolTraits } from '../../src/job/pool-traits.ts';
 import { openJournal } from '../../src/journal/file.ts';
 import { fold } from '../../src/journal/fold.ts';
-import { readJournal } from '../../src/journal/read-journal.ts';
+import { readJournal } from '../../src/journal/tail.ts';
 import { JournalTail } from '../../src/journal/tail.ts';
 import { agentCommand } from '../../src/pool/agent-command.ts';
 import { attemptEnd } from '../../src/pool/attempt-end.ts';

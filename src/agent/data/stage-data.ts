@@ -7,7 +7,7 @@ import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { DataSource } from '../../job/spec.ts';
-import { recordOf } from '../../journal/record-of.ts';
+import { recordOf } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import { policyFrom } from '../../transfer/policy.ts';

@@ -7,7 +7,7 @@ import { attributeOf, type Ad, type AdValue } from '../../classad/ad.ts';
 import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
 import { OutFile } from './out-file.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome } from './requests.ts';
 import { writeReport } from './report.ts';
 
 const context = { direction: 'download', version: '1.2.3', place: { host: 'h', site: 'S' } } as const;

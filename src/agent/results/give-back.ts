@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
+import { removeTree } from '../../base/remove-tree.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Order } from '../../job/job.ts';
 import type { Attempt } from '../attempt.ts';
 import { copyTree } from './copy-tree.ts';
-import { removeTree } from '../../base/remove-tree.ts';
 
 /** Says in the results folder whose results they are, so that no other job's attempt replaces them. */
 const ownerFile = '.updraft.json';

@@ -1,9 +1,8 @@
 import path from 'node:path';
 import type { Evidence } from '../../adopt/evidence.ts';
 import type { Finding, Level } from '../../base/finding.ts';
-import { printable } from '../../base/printable.ts';
+import { printable, withoutSecrets } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
-import { withoutSecrets } from '../../base/without-secrets.ts';
 import type { CondorAnswer } from './ask-condor.ts';
 
 const titles: [Level, string][] = [

@@ -3,7 +3,7 @@ import type { Plan } from '../../job/plan.ts';
 import type { SourceFile } from '../../job/source-file.ts';
 import { findEarlier } from '../../run/find-earlier.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../text/counted.ts';
+import { counted } from '../text/words.ts';
 import { checkPlan } from './check-plan.ts';
 import { countFindings, findingLines } from './check-text.ts';
 

@@ -1,5 +1,5 @@
 import type { Finding } from '../../base/finding.ts';
-import { withoutSecrets } from '../../base/without-secrets.ts';
+import { withoutSecrets } from '../../base/printable.ts';
 
 /** Something that was looked at, and what there was to say of it. */
 export interface Looked {

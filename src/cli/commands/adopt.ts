@@ -1,22 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Evidence } from '../../adopt/evidence.ts';
-import type { Finding } from '../../base/finding.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
+import type { Finding } from '../../base/finding.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { Fault } from '../../fault/fault.ts';
 import { additionsDiff } from '../adopt/additions.ts';
 import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
 import { readUsage } from '../adopt/read-usage.ts';
 import { reportText } from '../adopt/report-text.ts';
+import { type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
 import { surveyFile } from '../adopt/survey-file.ts';
-import { plannedRun, submitAdopted, type AdoptedRun } from '../adopt/submit-adopted.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { ToldFault } from '../told-fault.ts';
+import { ToldFault } from '../show-fault.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   json?: true;

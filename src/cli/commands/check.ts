@@ -8,11 +8,16 @@ import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.
 import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
+import {
+  jobFileArgument,
+  jobFileOptions,
+  type JobFileOptions,
+  jobFileWord,
+  layersOf,
+} from '../job-file-argument.ts';
+import { ToldFault } from '../show-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
-import { counted } from '../text/counted.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { ToldFault } from '../told-fault.ts';
+import { counted, nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
   json?: true;

@@ -23,7 +23,7 @@ import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { latestAttempt, placeOf } from '../run-view/job-progress.ts';
 import { jobFigures, jobNotes, jobWord } from '../run-view/job-words.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   port?: number;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import type { Cli } from '../cli.ts';
 import { examine, type Finding } from '../doctor/examine.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command

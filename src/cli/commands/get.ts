@@ -1,20 +1,20 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
 import { KeptConnections } from '../../http/connections.ts';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
+import { openFederation } from '../object/cli-patience.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
 import { listItems, readWords } from '../object/get-items.ts';
 import { isUrl } from '../object/object-name.ts';
 import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { Fault } from '../../fault/fault.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options extends ProofOptions {
   recursive?: true;

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
@@ -9,7 +9,7 @@ import { readSpec } from '../../job/read-spec.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileWord } from '../job-file-argument.ts';
 import { jobTemplates, starterPlaces, templateText } from '../submit/job-templates.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface InitOptions {
   template?: string;

@@ -1,18 +1,18 @@
 import path from 'node:path';
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
-import { putObject, type Put } from '../../federation/put-object.ts';
+import { type Put, putObject } from '../../federation/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
+import { openFederation } from '../object/cli-patience.ts';
 import { listUploads, type PutItem } from '../object/put-items.ts';
-import { counted } from '../text/counted.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { counted } from '../text/words.ts';
 
 interface Options {
   recursive?: true;

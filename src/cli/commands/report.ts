@@ -1,18 +1,18 @@
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/compare-reports.ts';
 import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
-import { failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
-import { currentState } from '../run-view/current-state.ts';
 import type { FoundRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
 import { readSource, reportSource, sourceName } from '../report/report-source.ts';
+import { type ReportForm, tellReport, tellSections, textPage } from '../report/report-words.ts';
 import { runContext } from '../report/run-context.ts';
-import { tellReport, tellSections, textPage, type ReportForm } from '../report/report-words.ts';
+import { failureCommands } from '../run-view/after-failure.ts';
+import { currentState } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Flags extends ReportForm {
   compare?: true;

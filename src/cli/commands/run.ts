@@ -4,14 +4,14 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { RunState } from '../../journal/state.ts';
 import { keepGoing } from '../../run/keep-going.ts';
-import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
-import { canaryOption } from '../submit/canary-option.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
+import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
+import { watchRun } from '../run-view/watch-run.ts';
+import { canaryOption } from '../submit/canary-option.ts';
 import { submitPlan, type SubmittedRun } from '../submit/submit-plan.ts';
 import { newRun, tellSubmitted } from '../submit/tell-submitted.ts';
-import { watchRun } from '../run-view/watch-run.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {
   new?: true;

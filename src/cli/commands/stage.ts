@@ -9,17 +9,16 @@ import { formatSize, parseSize } from '../../job/units.ts';
 import { describe, listSamples } from '../../stage/data-files.ts';
 import { planShards, type Shard } from '../../stage/plan-shards.ts';
 import { shuffleSamples } from '../../stage/shuffle-samples.ts';
-import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
+import { type StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { stateFolder } from '../mini/state-folder.ts';
-import { nextCommands } from '../text/next-commands.ts';
 import { Board, boardMode } from '../object/board.ts';
+import { openFederation } from '../object/cli-patience.ts';
 import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageNames, type StageNames } from '../object/stage-names.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
-import { counted } from '../text/counted.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { counted, nextCommands } from '../text/words.ts';
 
 interface Options {
   shardSize: string;

@@ -3,16 +3,16 @@ import { printable } from '../../base/printable.ts';
 import { clip, textTable } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
-import { failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
-import { currentState } from '../run-view/current-state.ts';
 import { findRun } from '../find-run.ts';
+import { failureCommands } from '../run-view/after-failure.ts';
+import { currentState } from '../run-view/current-state.ts';
 import { foldAlike } from '../run-view/fold-alike.ts';
 import { bytesOf, latestAttempt, placeOf } from '../run-view/job-progress.ts';
 import { jobNotes, jobWord, showEpoch, showLoss } from '../run-view/job-words.ts';
-import { nextCommands } from '../text/next-commands.ts';
 import { tellTrouble } from '../run-view/tell-trouble.ts';
 import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
+import { nextCommands } from '../text/words.ts';
 import { wrap } from '../why/wrap.ts';
 
 export function configure(command: Command, cli: Cli): void {

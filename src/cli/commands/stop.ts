@@ -4,13 +4,12 @@ import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob } from '../../run/find-job.ts';
 import { requestStop } from '../../run/request-stop.ts';
-import type { Cli } from '../cli.ts';
-import { currentState, whileRefreshing } from '../run-view/current-state.ts';
-import { findRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { runAndJobs } from '../run-and-jobs.ts';
-import { tellTrouble } from '../run-view/tell-trouble.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import { findRun, runAndJobs } from '../find-run.ts';
+import { currentState, whileRefreshing } from '../run-view/current-state.ts';
+import { tellTrouble } from '../run-view/tell-trouble.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   yes?: true;

@@ -17,7 +17,7 @@ import { openFederation } from '../object/cli-patience.ts';
 import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageObject } from '../object/stage-object.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
 import { unpackerLines } from './workspace.ts';
 
 interface Options {

@@ -5,7 +5,7 @@ import { Fault } from '../../fault/fault.ts';
 import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
 import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
 import type { Cli } from '../cli.ts';
-import { showFederation } from './federation-text.ts';
+import { showFederation } from './federation-control.ts';
 import { stateFolder } from './state-folder.ts';
 
 export interface UpOptions {

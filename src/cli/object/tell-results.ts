@@ -1,13 +1,12 @@
 import path from 'node:path';
-import { printable } from '../../base/printable.ts';
+import { printable, withoutSecrets } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
-import { withoutSecrets } from '../../base/without-secrets.ts';
 import { formatSize } from '../../job/units.ts';
-import type { Cli } from '../cli.ts';
-import { counted } from '../text/counted.ts';
-import { ToldFault } from '../told-fault.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
+import type { Cli } from '../cli.ts';
+import { ToldFault } from '../show-fault.ts';
+import { counted } from '../text/words.ts';
 import type { Board } from './board.ts';
 import type { GetResult } from './fetch-item.ts';
 import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';

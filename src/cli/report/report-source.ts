@@ -4,14 +4,12 @@ import { defined } from '../../base/defined.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { ReadLogs } from '../../report/read-logs.ts';
-import { readLogs } from '../../report/read-logs.ts';
-import { readValid } from '../../report/validity.ts';
+import { type ReadLogs, readLogs } from '../../report/read-logs.ts';
 import { readRun } from '../../report/read-run.ts';
+import { readValid } from '../../report/validity.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { findRun, type FoundRun } from '../find-run.ts';
-import { pathKind } from '../path-kind.ts';
+import { findRun, type FoundRun, pathKind } from '../find-run.ts';
 import { runContext } from './run-context.ts';
 
 /** What a report is about: a run of ours, or event logs of anybody's. */

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { isThere } from '../../base/is-there.ts';
+import { isThere } from '../../base/error-reason.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
@@ -10,8 +10,8 @@ import { readPlan } from '../../pool/read-plan.ts';
 import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-before-submit.ts';
 import type { Cli } from '../cli.ts';
+import { type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
 import { fetchImage } from '../object/fetch-image.ts';
-import { jobFileWord, layersOf, type JobFileOptions } from '../job-file-argument.ts';
 
 export interface SubmitOptions extends JobFileOptions {
   new?: true;

@@ -1,8 +1,8 @@
 import path from 'node:path';
-import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import type { SubmittedRun } from './submit-plan.ts';
 import { readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import { nextCommands } from '../text/words.ts';
+import type { SubmittedRun } from './submit-plan.ts';
 
 /** Prints the run's folder, or with `json` the run, and what to do next. */
 export async function tellSubmitted(

@@ -3,7 +3,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { poolKind } from '../../pool/open-pool.ts';
 import type { PoolRecords, RunAccount } from '../../pool/pool.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import { orAborted } from '../../base/map-limited.ts';
 import { Fault } from '../../fault/fault.ts';
-import { orAborted } from '../../base/or-aborted.ts';
 import { Lanes } from './lanes.ts';
 import { Roster, type Source } from './roster.ts';
-import { Segments, type Piece } from './segments.ts';
+import { type Piece, Segments } from './segments.ts';
 import { Setback } from './setback.ts';
 
 const mebibyte = 1 << 20;

@@ -1,15 +1,15 @@
-import { orAborted } from '../../base/or-aborted.ts';
+import { orAborted } from '../../base/map-limited.ts';
 import { Fault } from '../../fault/fault.ts';
-import { checkAnswer, isRefusal, type Accepted } from './check-answer.ts';
-import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
-import type { BodyEnd } from '../../http/http-connection.ts';
-import type { Lane } from './lane.ts';
-import { ask, type Answer } from '../../http/exchange.ts';
-import { NoAnswer } from '../../http/no-answer.ts';
-import type { Source } from './roster.ts';
-import type { ResponseHead } from '../../http/response-head.ts';
-import type { Piece } from './segments.ts';
 import { readErrorText } from '../../http/error-text.ts';
+import { type Answer, ask } from '../../http/exchange.ts';
+import type { BodyEnd } from '../../http/http-connection.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
+import type { ResponseHead } from '../../http/response-head.ts';
+import { type Accepted, checkAnswer, isRefusal } from './check-answer.ts';
+import { deliver, type PieceContext, SinkFailure } from './deliver.ts';
+import type { Lane } from './lane.ts';
+import type { Source } from './roster.ts';
+import type { Piece } from './segments.ts';
 import { Setback } from './setback.ts';
 
 /** Fetches one piece into the sink. Rejects with a Setback, or with whatever ends the whole transfer. */

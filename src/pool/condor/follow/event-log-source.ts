@@ -4,7 +4,7 @@ import type { LogEvent } from '../../../eventlog/events.ts';
 import { EventLogTail } from '../../../eventlog/tail.ts';
 import { attemptFolder } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
-import type { EntrySource, News } from '../../../journal/entry-source.ts';
+import type { EntrySource, News } from '../../../journal/load-run.ts';
 import type { Entry } from '../../../journal/entry.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
 import { willRelease } from '../../../recovery/releases.ts';

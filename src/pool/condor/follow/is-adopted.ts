@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { isThere } from '../../../base/is-there.ts';
+import { isThere } from '../../../base/error-reason.ts';
 import { condorFiles } from '../condor-files.ts';
 
 /** Whether a run on HTCondor was made of somebody's own submit description: then no agent is in its jobs. */

@@ -1,6 +1,6 @@
 import { readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isThere } from '../../../base/is-there.ts';
+import { isThere } from '../../../base/error-reason.ts';
 import { scanEventLog } from '../../../eventlog/read-event-log.ts';
 import type { JobHistory } from '../../../history/history.ts';
 import { LogFold } from '../../../history/log-fold.ts';

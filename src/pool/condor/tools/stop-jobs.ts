@@ -1,4 +1,4 @@
-import { firstFew } from '../../../base/first-few.ts';
+import { firstFew } from '../../../base/printable.ts';
 import { Fault } from '../../../fault/fault.ts';
 import type { CondorTools } from './condor-tools.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
-import { merge } from './merge.ts';
+import { merge } from './load-run.ts';
 
 const at = (hours: number): string => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000).toISOString();
 const runJournal = (...bodies: RunBody[]): RunEntry[] =>

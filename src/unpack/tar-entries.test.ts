@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { pax } from '../../test/archives/make-tar.ts';
-import { parsePax, paxNumber } from './pax.ts';
+import { parsePax, paxNumber } from './tar-entries.ts';
 
 test('any records come back as they were written, also with line breaks and equals signs in values', () => {
   const keys = fc.string({ minLength: 1 }).filter((key) => !/[=\0]/.test(key));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Order } from '../../job/job.ts';
 import type { Scratch } from '../scratch.ts';
-import { trainingEnv } from './training-env.ts';
+import { trainingEnv } from './shell.ts';
 
 const scratch = { root: '/s', work: '/s/work', bin: '/s/bin', tmp: '/s/tmp', progress: '/s/p' } as Scratch;
 

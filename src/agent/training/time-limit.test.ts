@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { Fault } from '../../fault/fault.ts';
-import { withPatience } from './patience.ts';
-import { limitTime, marginMs } from './time-limit.ts';
-import type { World } from '../world.ts';
+import { limitTime, marginMs, withPatience } from './time-limit.ts';
+import type { World } from '../attempt.ts';
 
 const graceMs = 10_000;
 
