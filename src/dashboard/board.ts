@@ -1,5 +1,5 @@
 import type { FetchState, RunState } from '../journal/state.ts';
-import { showMillis } from '../report/show-millis.ts';
+import { showMillis } from '../report/show.ts';
 import { ledgerRowsOf } from './job-row.ts';
 import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-data.ts';
 import { doingOf, problemsOf } from './problems.ts';

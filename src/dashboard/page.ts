@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
-import { jobDetail } from './job-detail.ts';
+import { explainJobs, jobDetail } from './job-detail.ts';
 import { jobRow, phases, type TellJob } from './job-row.ts';
 import type { JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
@@ -92,8 +92,12 @@ export async function staticPage(
 ): Promise<string> {
   const now = clock.now();
   const details: Record<string, JobDetail> = {};
-  for (const job of state.jobs.toSorted(byNeed).slice(0, mostDetails))
-    details[job.id] = await jobDetail(source, job, now, curvePoints);
+  const jobs = state.jobs.toSorted(byNeed).slice(0, mostDetails);
+  const explanations = new Map((await explainJobs(source, state, jobs)).map((one) => [one.job, one]));
+  for (const job of jobs) {
+    const explanation = explanations.get(job.id);
+    if (explanation) details[job.id] = await jobDetail(source, job, explanation, curvePoints);
+  }
   const makePage = await pageMaker();
   const { html } = makePage({
     mode: 'static',

@@ -4,9 +4,9 @@ import type { Clock } from '../base/clock.ts';
 import { printableLines } from '../base/printable.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { JobState } from '../journal/state.ts';
+import type { JobState, RunState } from '../journal/state.ts';
 import { isOwnPage } from './gatekeeper.ts';
-import { jobDetail } from './job-detail.ts';
+import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
 import type { RunHub } from './run-hub.ts';
 
@@ -36,7 +36,7 @@ export async function answer(site: Site, request: IncomingMessage, response: Ser
   else if (request.method !== 'GET') sendText(response, 405, 'Only looking is possible here.');
   else if (what === undefined) sendPage(site, hub, response);
   else if (what === 'events') openStream(site, hub, request, response);
-  else if (what === 'job') await sendJob(site, hub, url, response);
+  else if (what === 'job') await sendJob(hub, url, response);
   else if (what === 'log') await sendLog(hub, url, response);
   else sendText(response, 404, 'There is no such page.');
 }
@@ -76,14 +76,16 @@ function openStream(site: Site, hub: RunHub, request: IncomingMessage, response:
   response.on('close', () => site.streams.delete(stream));
 }
 
-async function sendJob({ clock }: Site, hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = jobOf(hub, url);
-  if (job === undefined) sendText(response, 404, 'The run has no such job.');
-  else sendJson(response, await jobDetail(hub.source, job, clock.now()));
+async function sendJob({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
+  const job = state && jobIn(state, url);
+  const [explanation] =
+    state === undefined || job === undefined ? [] : await explainJobs(source, state, [job]);
+  if (job === undefined || explanation === undefined) sendText(response, 404, 'The run has no such job.');
+  else sendJson(response, await jobDetail(source, job, explanation));
 }
 
 async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = jobOf(hub, url);
+  const job = hub.state && jobIn(hub.state, url);
   const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.attempt);
   const attempt = job?.attempts.find((one) => one.attempt === number);
   const stream = url.searchParams.get('stream') === 'err' ? 'err' : 'out';
@@ -98,8 +100,8 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
 
-const jobOf = (hub: RunHub, url: URL): JobState | undefined =>
-  hub.state?.jobs.find(({ id }) => id === url.searchParams.get('id'));
+const jobIn = ({ jobs }: RunState, url: URL): JobState | undefined =>
+  jobs.find(({ id }) => id === url.searchParams.get('id'));
 
 async function act(
   hub: RunHub,

@@ -1,10 +1,9 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
-import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
-import { brokenMachines, groupReports, hostOf, lostMillis, siteReports } from './places.ts';
-import type { BrokenMachine, GroupReport, SiteReport } from './places.ts';
+import { brokenMachines, cacheReports, groupReports, hostOf, lostMillis, siteReports } from './places.ts';
+import type { BrokenMachine, CacheReport, GroupReport, SiteReport } from './places.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
 import type { Suspect } from './validity.ts';

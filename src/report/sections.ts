@@ -4,8 +4,7 @@ import { logTime } from '../history/log-facts.ts';
 import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobName, LogReport } from './log-report.ts';
 import { unknownSite, type GroupReport } from './places.ts';
-import { showAmount, showHours, showSeconds, showShare } from './show.ts';
-import { showMillis } from './show-millis.ts';
+import { showAmount, showHours, showMillis, showSeconds, showShare } from './show.ts';
 import { avoidLine } from './verdict.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
@@ -230,7 +229,8 @@ const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
 function brokenSection({ brokenMachines }: LogReport): Section {
   const shown = brokenMachines.slice(0, maxMachines);
   const rows = shown.map(({ name, attempts, inARow, cause }) => [name, attempts, inARow, cause]);
-  const after = shown.slice(0, 1).map(({ name }) => `To avoid it: \`${avoidLine('Machine', name)}\``);
+  const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name));
+  const after = lines.flatMap((line) => (line === null ? [] : [`To avoid it: \`${line}\``]));
   const head = 'machine | attempts> | failed in a row> | mostly';
   return table('broken', 'Machines that seem broken', head, rows, { after });
 }

@@ -1,9 +1,8 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
-import type { CacheReport } from './cache-reports.ts';
 import type { JobRow } from './ledger.ts';
 import { hostOf, jobsOwn, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
-import type { BrokenMachine } from './places.ts';
+import type { BrokenMachine, CacheReport } from './places.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { showAmount, showShare } from './show.ts';
 
@@ -49,8 +48,8 @@ export function verdictOf(known: Known): Verdict | null {
   const isMachine =
     machine !== null &&
     (site === null || site.name === machine.name || machine.share >= site.share * allOfIt);
-  if (isMachine) return machineVerdict(machine, known.broken);
-  if (site !== null) return placeVerdict('site', site, avoidLine('GLIDEIN_ResourceName', site.name));
+  if (isMachine) return placeVerdict('machine', machine, known.broken);
+  if (site !== null) return placeVerdict('site', site, known.broken);
   return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known.resources);
 }
 
@@ -134,21 +133,31 @@ function mainCause(tried: readonly Try[]): { cause: Cause; here: Try[]; millis: 
     .sort((a, b) => b.millis - a.millis)[0];
 }
 
-/** Self-reference keeps the requirements that the file has already; an attribute that is not there excludes nothing. */
-export const avoidLine = (attribute: 'GLIDEIN_ResourceName' | 'Machine', name: string): string =>
-  `requirements = ($(requirements:True)) && (${attribute} =!= ${JSON.stringify(name)})`;
+const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);
 
-function machineVerdict(place: Place, broken: readonly BrokenMachine[]): Verdict {
-  const found = broken.find(({ name }) => name === place.name);
-  const inARow = found === undefined ? '' : ` The machine seems broken: ${found.inARow} failed in a row.`;
-  const verdict = placeVerdict('machine', place, avoidLine('Machine', place.name));
-  return { ...verdict, text: verdict.text.replace(' To avoid', `${inARow} To avoid`) };
+/**
+ * A line that keeps jobs away from a place; null for a machine known by its address only, which no attribute has.
+ * Self-reference keeps the requirements that the file has already; an attribute that is not there excludes nothing.
+ */
+export function avoidLine(kind: 'site' | 'machine', name: string): string | null {
+  if (kind === 'machine' && isAddress(name)) return null;
+  // Logs name a site by either.
+  const attributes = kind === 'machine' ? ['Machine'] : ['GLIDEIN_ResourceName', 'GLIDEIN_Site'];
+  const conditions = attributes.map((attribute) => `(${attribute} =!= ${JSON.stringify(name)})`);
+  return `requirements = ($(requirements:True)) && ${conditions.join(' && ')}`;
 }
 
-function placeVerdict(kind: 'site' | 'machine', place: Place, line: string): Verdict {
+function placeVerdict(kind: 'site' | 'machine', place: Place, broken: readonly BrokenMachine[]): Verdict {
   const { name, share, attempts, good, cause, elsewhere } = place;
-  const why = cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`;
-  const text = `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good${why}; ${elsewhere}. To avoid it, put this before \`queue\` in the submit file:`;
+  const line = avoidLine(kind, name);
+  const inARow = kind === 'machine' ? broken.find((machine) => machine.name === name)?.inARow : undefined;
+  const text = [
+    `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good`,
+    cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`,
+    `; ${elsewhere}.`,
+    inARow === undefined ? '' : ` The machine seems broken: ${inARow} failed in a row.`,
+    line === null ? '' : ' To avoid it, put this before `queue` in the submit file:',
+  ].join('');
   return { kind, name, share, text, line };
 }
 

@@ -26,7 +26,7 @@ const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | co
 /** The part of a mode that says what a file is, and what it says of a symbolic link. */
 const fileType = 0o170000;
 const linkType = 0o120000;
-const mostLinkBytes = 4096;
+const maxLinkBytes = 4096;
 /** File systems that cannot make a hard link say one of these; a copy serves as well. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
 
@@ -106,7 +106,7 @@ export class FileWriter implements EntrySink {
       const stat = statIfThere(full);
       if (!stat?.isFile()) return;
       if ((mode & fileType) === linkType) {
-        if (stat.size > mostLinkBytes)
+        if (stat.size > maxLinkBytes)
           throw this.#unsafe(`the link ${quoted(file)} has a target too long to be one`);
         this.#keepLink({ type: 'symlink', path: file, target: readFileSync(full, 'utf8') });
       } else if ((mode & 0o100) !== 0) chmodSync(full, stat.mode | ((stat.mode & 0o444) >> 2));

@@ -1,5 +1,14 @@
 import { splitArchiveName, type ArchiveKind } from '../base/archive-kinds.ts';
-import { andThen, type ByteSink, type EntrySink, type FileEntry, type FolderEntry, type HardlinkEntry, type SymlinkEntry, type Waiting } from './entry.ts';
+import {
+  andThen,
+  type ByteSink,
+  type EntrySink,
+  type FileEntry,
+  type FolderEntry,
+  type HardlinkEntry,
+  type SymlinkEntry,
+  type Waiting,
+} from './entry.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
 
 /** Opens a reader for an archive found inside another one. */

@@ -2,7 +2,16 @@ import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { Budget, type Expected } from './budget.ts';
 import { freeBytes } from './disk-fault.ts';
-import { andThen, type ByteSink, type EntrySink, type FileEntry, type FolderEntry, type HardlinkEntry, type SymlinkEntry, type Waiting } from './entry.ts';
+import {
+  andThen,
+  type ByteSink,
+  type EntrySink,
+  type FileEntry,
+  type FolderEntry,
+  type HardlinkEntry,
+  type SymlinkEntry,
+  type Waiting,
+} from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';
 import { usualLimits, type Limits } from './limits.ts';

@@ -9,22 +9,22 @@ declare const safe: unique symbol;
 export type SafePath = string & { readonly [safe]: true };
 
 /** Linux's limits, less the room the target folder's own path needs. */
-const mostBytesInName = 255;
-const mostBytesInPath = 3072;
+const maxBytesInName = 255;
+const maxBytesInPath = 3072;
 
 /** Names may hold line breaks and worse; messages show them on one line. */
 export const quoted = (name: string): string => printable(JSON.stringify(name));
 
 /** Checks a name from an archive; `archive` is only for the message. */
-export function safePath(name: string, archive: string, mostDepth: number): SafePath {
+export function safePath(name: string, archive: string, maxDepth: number): SafePath {
   const wrong = whatIsWrong(name);
   if (wrong !== undefined) throw unsafe(archive, name, wrong);
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.length > mostDepth) throw unsafe(archive, name, `lies more than ${mostDepth} folders deep`);
+  if (parts.length > maxDepth) throw unsafe(archive, name, `lies more than ${maxDepth} folders deep`);
   for (const part of parts) {
     if (part === '..') throw unsafe(archive, name, 'climbs out of its folder with ".."');
-    if (part.length * 3 > mostBytesInName && Buffer.byteLength(part) > mostBytesInName)
-      throw unsafe(archive, name, `has a part longer than ${mostBytesInName} bytes`);
+    if (part.length * 3 > maxBytesInName && Buffer.byteLength(part) > maxBytesInName)
+      throw unsafe(archive, name, `has a part longer than ${maxBytesInName} bytes`);
   }
   return parts.join('/') as SafePath;
 }
@@ -45,8 +45,8 @@ function whatIsWrong(name: string): string | undefined {
   if (name.startsWith('/')) return 'is an absolute path';
   if (/^[A-Za-z]:(?:[\\/]|$)/.test(name)) return 'begins with a drive letter';
   if (name.includes('\0')) return 'has a zero byte in its name';
-  if (name.length * 3 > mostBytesInPath && Buffer.byteLength(name) > mostBytesInPath)
-    return `is longer than ${mostBytesInPath} bytes`;
+  if (name.length * 3 > maxBytesInPath && Buffer.byteLength(name) > maxBytesInPath)
+    return `is longer than ${maxBytesInPath} bytes`;
   return undefined;
 }
 
@@ -62,9 +62,9 @@ function unsafe(archive: string, name: string, wrong: string): Fault {
 type Links = ReadonlyMap<string, string>;
 
 /** Linux follows as many. */
-const mostHops = 40;
+const maxHops = 40;
 /** More than any honest link needs; without a bound, links to links could take hours to follow. */
-const mostSteps = 1000;
+const maxSteps = 1000;
 
 /**
  * Says what is wrong with a symbolic link, or nothing if it stays inside. Links on the way are followed, since
@@ -81,7 +81,7 @@ export function whatIsWrongWithLink(path: string, links: Links): string | undefi
   let hops = 0;
   let steps = 0;
   for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
-    if (++steps > mostSteps) return 'leads further than any link should';
+    if (++steps > maxSteps) return 'leads further than any link should';
     if (part === '' || part === '.') continue;
     if (part === '..') {
       if (reached.pop() === undefined) return 'leads out of the folder';
@@ -90,7 +90,7 @@ export function whatIsWrongWithLink(path: string, links: Links): string | undefi
     reached.push(part);
     const next = links.get(reached.join('/'));
     if (next === undefined) continue;
-    if (++hops > mostHops) return 'leads in a circle';
+    if (++hops > maxHops) return 'leads in a circle';
     if (next.startsWith('/')) return 'leads to an absolute path';
     reached.pop();
     ahead.push(...next.split('/').reverse());

@@ -6,7 +6,7 @@ import { TarEntries, type MetaType } from './tar-entries.ts';
 import { blockSize, parseTarHeader, type TarHeader } from './tar-header.ts';
 
 /** Long names and pax records are held in memory. */
-const mostMetaBytes = 1 << 20;
+const maxMetaBytes = 1 << 20;
 const zeros = Buffer.alloc(64 * 1024);
 
 type State = 'header' | 'data' | 'meta' | 'padding' | 'after-end';
@@ -134,7 +134,7 @@ export class TarReader implements ByteSink {
   }
 
   #beginMeta(type: MetaType, size: number): void {
-    if (size === 0 || size > mostMetaBytes)
+    if (size === 0 || size > maxMetaBytes)
       throw this.#damaged(`has a header of ${size.toLocaleString('en-US')} bytes for a single name`);
     this.#meta = { type, bytes: Buffer.alloc(size) };
     this.#held = 0;

@@ -14,7 +14,7 @@ export interface ZipData {
   unpacked: number;
 }
 
-const mostAtOnce = 1 << 20;
+const maxAtOnce = 1 << 20;
 
 /** Hands an entry's data to the sink; sizes and checksum stated ahead are held against it. */
 export function* readZipData(
@@ -42,7 +42,7 @@ export function* readZipData(
 
 function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
   for (let left = entry.packed; left > 0;) {
-    const piece: Buffer = yield { bytes: Math.min(left, mostAtOnce), atMost: true };
+    const piece: Buffer = yield { bytes: Math.min(left, maxAtOnce), atMost: true };
     left -= piece.length;
     const waiting = out.write(piece);
     if (waiting !== undefined) yield waiting;
@@ -55,7 +55,7 @@ function* isEmpty(entry: ZipEntry, queue: ByteQueue): Pull<boolean> {
   const descriptor = Buffer.alloc(entry.wide ? 24 : 16);
   descriptor.writeUInt32LE(signatures.descriptor);
   const next: Buffer = yield { bytes: descriptor.length };
-  queue.giveBack(next.length);
+  queue.unread(next.length);
   return next.equals(descriptor);
 }
 
@@ -71,11 +71,11 @@ function* inflated(
   let packed = 0;
   try {
     for (let over = false; !over && (entry.described || packed < entry.packed);) {
-      const most = entry.described ? mostAtOnce : Math.min(entry.packed - packed, mostAtOnce);
+      const most = entry.described ? maxAtOnce : Math.min(entry.packed - packed, maxAtOnce);
       const piece: Buffer = yield { bytes: most, atMost: true };
       let used = 0;
       yield decompressor.write(piece).then((count) => void (used = count));
-      queue.giveBack(piece.length - used);
+      queue.unread(piece.length - used);
       packed += used;
       over = used < piece.length;
     }

@@ -16,7 +16,7 @@ export interface Before {
 }
 
 /** Looks at the declared outputs just before the training starts, so that what it did not write cannot pass. */
-export async function lookBefore(outputs: string[], scratch: Scratch): Promise<Before> {
+export async function snapshotOutputs(outputs: string[], scratch: Scratch): Promise<Before> {
   const marker = path.join(scratch.root, 'started');
   await writeFile(marker, '');
   const { mtimeNs } = await stat(marker, { bigint: true });

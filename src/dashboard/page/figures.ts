@@ -1,5 +1,5 @@
 import { formatSize } from '../../job/units.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Board, Waste } from '../page-data.ts';
 import { html, show, showShare } from './dom.ts';
 

@@ -1,4 +1,4 @@
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Board, Problem } from '../page-data.ts';
 import { html, many, marks, show, showShare } from './dom.ts';
 
