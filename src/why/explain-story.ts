@@ -1,8 +1,7 @@
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { causeTitle, type Cause } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
+import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
