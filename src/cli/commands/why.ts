@@ -13,13 +13,15 @@ import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
 import { nextCommands } from '../text/words.ts';
 import { explainLog } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { explanationText } from '../why/explanation-text.ts';
-import { groupText } from '../why/group-text.ts';
+import { explanationText, groupText } from '../why/explanation-text.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument('[job]', 'a job of the run, such as 0003 or 3; of a log, such as 12.3 (default: all)')
+    .argument(
+      '[job]',
+      'a job of the run, such as 0003 or 3; of a log, such as 12.3, or a DAG’s node (default: all)',
+    )
     .option('--json', 'the explanations as one object with stable keys')
     .addHelpText('after', help)
     .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
@@ -45,6 +47,7 @@ Examples:
   $ updraft why cifar10 3              job 0003 of the latest run called cifar10
   $ updraft why my.log                 the log of any HTCondor jobs
   $ updraft why my.log 12.3 --json
+  $ updraft why my.log train_epoch3    a node of a DAG, over all the clusters it had
 
 Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
 
@@ -53,7 +56,7 @@ async function whyLog(cli: Cli, log: string, word: string | undefined, json: boo
   const name = shellQuote(log);
   tell(cli, explanations, json, { log: path.resolve(cli.cwd, log) });
   if (json) return;
-  const example = groupExplanations(explanations)[0]?.jobs[0] ?? '';
+  const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
   nextCommands(cli, [
     ...(explanations.length > 1
       ? [[`updraft why ${name} ${example}`, 'one job, with its evidence'] as const]

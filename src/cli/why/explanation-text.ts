@@ -1,4 +1,7 @@
+import { printable } from '../../base/printable.ts';
 import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
+import type { ExplainedGroup } from '../../why/group-explanations.ts';
+import { jobList } from '../run-view/job-list.ts';
 import { wrap } from './wrap.ts';
 
 /** Wide enough for a sentence, narrow enough for the eye. */
@@ -7,9 +10,9 @@ const widest = 100;
 /** One job explained: cause, evidence, what is being done, what the user could do. */
 export function explanationText(explanation: Explanation, columns: number): string {
   const width = Math.max(40, Math.min(columns, widest));
-  const { job, standing, title, because, evidence, doing, advice } = explanation;
+  const { job, node, standing, title, because, evidence, doing, advice } = explanation;
   return [
-    `${job} ${standing}: ${title}`,
+    `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
     ...section('why', because, width),
     ...evidenceLines(evidence),
     ...section('what is being done', doing, width),
@@ -40,4 +43,20 @@ const sameAs = (a: Evidence, b: Evidence): boolean =>
 function placeOf({ file, offset, entry }: Evidence): string {
   if (offset !== undefined) return `${file}, byte ${offset}`;
   return entry === undefined ? file : `${file}#${entry}`;
+}
+
+/** Groups of jobs, each with its cause and an example's account. */
+export function groupText(groups: readonly ExplainedGroup[], columns: number): string {
+  const width = Math.max(40, Math.min(columns, 100));
+  return groups
+    .map(({ standing, title, jobs, example }) =>
+      [
+        `${jobs.length} ${standing}: ${title}`,
+        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
+        ...(example.cause === 'none' ? [] : example.because.slice(0, 2)).flatMap((sentence) =>
+          wrap(`${example.job}: ${sentence}`, width, '  ', '    '),
+        ),
+      ].join('\n'),
+    )
+    .join('\n\n');
 }
