@@ -19,8 +19,7 @@ import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
-import { readSandboxOrder } from './order/sandbox-order.ts';
-import { readSharedOrder } from './order/shared-order.ts';
+import { readSandboxOrder, readSharedOrder } from './order/place-order.ts';
 import type { World } from './attempt.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.

@@ -1,17 +1,17 @@
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
-import type { Director } from './director.ts';
-import { parseNamespaceHeaders, type DirectorAnswer } from './director-answer.ts';
-import type { Question } from './director-reply.ts';
-import type { Discovery } from './discovery.ts';
-import { unescapePath } from './escape-path.ts';
-import type { JobIdentity } from './job-identity.ts';
-import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import type { FederatedUrl } from './object-url.ts';
-import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
 import type { Request } from '../http/request.ts';
-import { howToGet, type TokenChoice, type Tokens } from './token.ts';
-import type { TokenUse } from './token-claims.ts';
+import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './director-answer.ts';
+import type { Director } from './director.ts';
+import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
+import { unescapePath } from './escape-path.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import type { FederatedUrl } from './object-url.ts';
+import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
 /** What finding an object in a federation takes. */
 export interface FederationParts {
@@ -189,4 +189,38 @@ async function authorization(
     if (isOptional) return {};
     throw error;
   }
+}
+
+/** Who is asking, as servers like to know it for their accounts. */
+export interface JobIdentity {
+  /** HTCondor's GlobalJobId, or a made-up one outside of a job. */
+  jobId: string;
+  userAgent: string;
+}
+
+/** Reads the job's id and project from HTCondor's job ad, where there is one. */
+export function readJobIdentity(env: Env, cwd: string, version: string): JobIdentity {
+  const ad = readAd(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
+  const project = headerSafe(attribute(ad, 'ProjectName'));
+  return {
+    jobId: headerSafe(attribute(ad, 'GlobalJobId')) ?? randomUUID(),
+    // Directors check the version of everything that calls itself pelican-something.
+    userAgent: `updraft/${version}${project === undefined ? '' : ` project/${project}`}`,
+  };
+}
+
+function readAd(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function attribute(ad: string, name: string): string | undefined {
+  return new RegExp(`^\\s*${name}\\s*=\\s*"([^"]*)"`, 'im').exec(ad)?.[1];
+}
+
+function headerSafe(value: string | undefined): string | undefined {
+  return value?.replace(/[^\x21-\x7e]+/g, '_').slice(0, 200) || undefined;
 }

@@ -5,8 +5,7 @@ import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, lookAt } from './list-files.ts';
-import { makePlan, type Plan, type PlannedFile } from './plan.ts';
-import { withEnvironment } from './planned-environment.ts';
+import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
 import { bytesHere, fileBytes, resolveData, resolveEnvironment } from './resolve-environment.ts';
 import {

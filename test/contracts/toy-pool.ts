@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { Clock } from '../../src/base/clock.ts';
 import { kinds } from '../../src/fault/kinds.ts';
 import { attemptFolder, runFiles } from '../../src/job/layout.ts';
-import { orderEnvironment } from '../../src/job/planned-environment.ts';
+import { orderEnvironment } from '../../src/job/plan.ts';
 import type { PoolTraits } from '../../src/job/pool-traits.ts';
 import { openJournal } from '../../src/journal/file.ts';
 import { fold } from '../../src/journal/fold.ts';

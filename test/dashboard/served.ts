@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import { latestAttempt, placeOf } from '../../src/cli/run-view/job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from '../../src/cli/run-view/job-words.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, placeOf } from '../../src/cli/run-view/job-words.ts';
 import type { JobWords } from '../../src/dashboard/job-row.ts';
 import { readEnd, type RunSource } from '../../src/dashboard/run-source.ts';
 import { type Dashboard, serveDashboard } from '../../src/dashboard/serve-dashboard.ts';

@@ -9,7 +9,7 @@ import type { JobState, RunState } from '../../src/journal/state.ts';
 import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
 import { explainRunJob } from '../../src/why/explain-run-job.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
-import * as progress from '../../src/cli/run-view/job-progress.ts';
+import * as progress from '../../src/cli/run-view/job-words.ts';
 
 /** What a command says of a job, as far as all must say the same. */
 interface Word {

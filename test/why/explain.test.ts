@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explanationText } from '../../src/cli/why/explanation-text.ts';
+import { explanationText } from '../../src/cli/commands/why.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { groupExplanations } from '../../src/why/group-explanations.ts';
 import type { RunRules } from '../../src/why/what-is-done.ts';

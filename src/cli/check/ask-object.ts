@@ -1,10 +1,9 @@
-import { readClaims } from '../../federation/token-claims.ts';
-import type { Located, ObjectServer } from '../../federation/located.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { askDigests, statObject } from '../../federation/stat-object.ts';
-import { viewServer } from '../../federation/view-server.ts';
 import type { ServerFact, TokenFact } from '../../check/facts.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { Located, ObjectServer } from '../../federation/located.ts';
+import type { ObjectOptions } from '../../federation/object-request.ts';
+import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
+import { readClaims } from '../../federation/token.ts';
 
 /** What the servers say of an object. */
 export interface ObjectAnswer {

@@ -17,7 +17,7 @@ import type { Cli } from '../cli.ts';
 import { aptInstall, type Machine, mayInstall, progressLine } from '../debian.ts';
 import { textPage } from '../report/report-words.ts';
 import { assertSucceeded } from '../run-view/after-failure.ts';
-import { watchToEnd } from '../run-view/watch-to-end.ts';
+import { watchToEnd } from '../run-view/watch-run.ts';
 import { planText } from '../submit/plan-text.ts';
 import { submitPlan } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';

@@ -8,11 +8,9 @@ import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
-import { openFederation } from '../object/cli-patience.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
 import { listItems, readWords } from '../object/get-items.ts';
-import { isUrl } from '../object/object-name.ts';
-import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
+import { checkProof, isUrl, manifestSuffix, openFederation, type ProofOptions } from '../object/access.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { nextCommands } from '../text/words.ts';
 

@@ -1,3 +1,4 @@
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { defined } from '../../base/defined.ts';
@@ -7,9 +8,8 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { type Put, putObject } from '../../federation/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
+import { below, isUrl, openFederation } from '../object/access.ts';
 import { Board, boardMode } from '../object/board.ts';
-import { openFederation } from '../object/cli-patience.ts';
-import { listUploads, type PutItem } from '../object/put-items.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { counted } from '../text/words.ts';
@@ -144,3 +144,53 @@ Examples:
   $ updraft put --recursive results osdf:///inbox/me/results
 
 Exit codes: 0 all is there; 2 wrong usage, or another object has the name; 93 to 95 token; else those of docs/exit-codes.md.`;
+
+/** One file to upload and the object it becomes. */
+interface PutItem {
+  file: string;
+  url: string;
+}
+
+/** Every file that is to be uploaded, and where to. */
+async function listUploads(cli: Cli, words: readonly string[], recursive: boolean): Promise<PutItem[]> {
+  const url = words.at(-1) ?? '';
+  const names = words.slice(0, -1);
+  if (names.length === 0 || !isUrl(url))
+    throw new Fault('usage', `"${url}" is no URL to upload to`, {
+      about: url,
+      fix: 'write the files first, then the URL: updraft put model.pt osdf:///PATH/model.pt',
+    });
+  const isFolder = names.length > 1 || (url.split('?', 1)[0] ?? '').endsWith('/');
+  const items: PutItem[] = [];
+  for (const name of names) {
+    const file = path.resolve(cli.cwd, name);
+    const to = isFolder ? below(url, path.basename(file)) : url;
+    if (!(await isDirectory(file))) items.push({ file, url: to });
+    else if (recursive) items.push(...(await filesBelow(file, to)));
+    else
+      throw new Fault('usage', `${name} is a folder`, {
+        about: name,
+        fix: 'say --recursive to upload all in it',
+      });
+  }
+  return items;
+}
+
+async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+    .sort();
+  return files.map((name) => ({ file: path.join(folder, name), url: below(url, name) }));
+}
+
+async function isDirectory(file: string): Promise<boolean> {
+  const info = await stat(file).catch((error: unknown) => {
+    throw new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
+      about: file,
+      cause: error,
+    });
+  });
+  return info.isDirectory();
+}

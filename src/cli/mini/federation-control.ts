@@ -1,9 +1,8 @@
 import { livenessOf } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { askAdmin } from '../../mini/federation/admin.ts';
 import type { ServerCounters } from '../../mini/federation/exchange.ts';
-import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
+import { askAdmin, findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
 import { counted } from '../text/words.ts';

@@ -3,18 +3,16 @@ import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
+import type { KeptConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import type { KeptConnections } from '../../http/connections.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
-import { promptPolicy } from './cli-patience.ts';
-import type { Work } from './bars.ts';
+import { promptPolicy, type ProofOptions, readProof } from './access.ts';
 import type { Board } from './board.ts';
 import type { GetItem } from './get-items.ts';
-import { readProof, type ProofOptions } from './proof.ts';
-import { setbackWords } from './transfer-words.ts';
+import { setbackWords, type Work } from './transfer-words.ts';
 
 export interface FetchItemOptions extends ProofOptions {
   federation: FederationLocator;

@@ -5,7 +5,7 @@ import { walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { Cli } from '../cli.ts';
-import { isUrl, objectName } from './object-name.ts';
+import { isUrl, objectName } from './access.ts';
 
 /** One object to fetch and the file it becomes. */
 export interface GetItem {

@@ -4,8 +4,7 @@ import { clip, pad } from '../../base/text-table.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { showMillis } from '../../report/show.ts';
 import type { Glyphs } from '../text/glyphs.ts';
-import { latestAttempt, placeOf, shareDone } from './job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from './job-words.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, placeOf, shareDone } from './job-words.ts';
 
 export interface Frame {
   columns: number;

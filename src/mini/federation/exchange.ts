@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
-import { bearerToken } from './authorize.ts';
-import { decodePath, type Namespace } from './namespace.ts';
+import { bearerToken, decodePath, type Namespace } from './namespace.ts';
 import type { Asked } from './trouble-rule.ts';
 import type { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';

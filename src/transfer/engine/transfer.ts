@@ -1,25 +1,19 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { LocateOptions, Locator } from '../../federation/located.ts';
-import type { Accepted, Identity } from './check-answer.ts';
 import { ConnectionPool, type KeptConnections } from '../../http/connections.ts';
-import type { EarlierPart } from '../sinks/earlier-part.ts';
 import type { FetchEvent } from '../fetch.ts';
 import type { Policy } from '../policy.ts';
-import { RateMeter } from './rate-meter.ts';
-import { Roster, type Source } from './roster.ts';
-import type { Lane } from './lane.ts';
-import { Lanes } from './lanes.ts';
-import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
-import { Nap } from './nap.ts';
-import { readPiece } from './read-piece.ts';
-import { runPiece } from './run-piece.ts';
-import { Segments, type Piece, type Range } from './segments.ts';
-import { Setback } from './setback.ts';
+import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { truestFault } from './truest-fault.ts';
-import { judge } from './watchdog.ts';
-import { mayWiden, pieceBytes } from './width.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
+import { judge, Lanes, type Lane } from './lanes.ts';
+import { Nap } from './nap.ts';
+import { RateMeter, Roster, truestFault, type Source } from './roster.ts';
+import { readPiece, runPiece } from './run-piece.ts';
+import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
+import { Setback } from './setback.ts';
 
 export interface TransferOptions {
   url: string;

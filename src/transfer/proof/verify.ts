@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { chunkProof, type ChunkProof } from './chunk-proof.ts';
-import { hasher, type Algorithm, type Hasher } from './hasher.ts';
-import { chunkRange, type Manifest } from './manifest.ts';
 import type { Range } from '../engine/segments.ts';
 import type { BadRange } from '../sinks/sink.ts';
+import { hasher, type Algorithm, type Hasher } from './digest.ts';
+import { chunkProof, chunkRange, type ChunkProof, type Manifest } from './manifest.ts';
 
 /** Reads back what was written. */
 export interface ReadBack {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
-import type { Hasher } from '../proof/hasher.ts';
+import type { Hasher } from '../proof/digest.ts';
 
 const readBytes = 1 << 20;
 
