@@ -1,4 +1,4 @@
-import type { Place } from '../../base/finding.ts';
+import type { SourceLine } from '../../base/finding.ts';
 import type { ShellCommand } from '../../adopt/shell-commands.ts';
 import type { PythonLine } from './python-lines.ts';
 
@@ -11,19 +11,19 @@ export interface SentText {
 /** A shell command of the job file, and where it stands. */
 export interface CommandText {
   text: string;
-  place: Place;
+  place: SourceLine;
 }
 
 /** A simple command that the job runs, wherever it stands. */
 export interface RunCommand extends Pick<ShellCommand, 'words' | 'before'> {
-  place: Place;
+  place: SourceLine;
 }
 
 /** A file sent along that the job runs or imports. */
 export type CodeFile = SentText & ({ kind: 'shell' } | { kind: 'python'; lines: PythonLine[] });
 
 /** What a job runs, as far as it can be read. */
-export interface Code {
+export interface JobCode {
   commands: RunCommand[];
   files: CodeFile[];
   /** Every text in which a name may stand: commands and all files sent along. */

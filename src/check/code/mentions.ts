@@ -1,4 +1,5 @@
-import type { Code } from './code.ts';
+import type { JobCode } from './code.ts';
 
 /** Whether a name stands in some text of the job. */
-export const mentions = ({ texts }: Code, name: string): boolean => texts.some((text) => text.includes(name));
+export const mentions = ({ texts }: JobCode, name: string): boolean =>
+  texts.some((text) => text.includes(name));

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { shellCommands } from '../../adopt/shell-commands.ts';
-import type { Code, CodeFile, CommandText, RunCommand, SentText } from './code.ts';
+import type { JobCode, CodeFile, CommandText, RunCommand, SentText } from './code.ts';
 import { localModules } from './local-modules.ts';
 import { pythonImports } from './python-imports.ts';
 import { pythonLines } from './python-lines.ts';
 
 /** Follows a job's commands through the scripts and Python files that they run and import. */
-export function readCode(commands: readonly CommandText[], sent: readonly SentText[]): Code {
+export function readCode(commands: readonly CommandText[], sent: readonly SentText[]): JobCode {
   const reader = new CodeReader(sent);
   for (const { text, place } of commands) reader.shell(text, () => place);
   return {

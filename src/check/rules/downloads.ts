@@ -1,6 +1,6 @@
 import { type Download, runTimeDownload, shownCommand } from '../../adopt/shell-commands.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import type { Code } from '../code/code.ts';
+import type { JobCode } from '../code/code.ts';
 import { pythonDownload, type PythonFetch } from '../code/python-download.ts';
 import type { CodeFacts } from '../facts.ts';
 
@@ -32,7 +32,7 @@ const shellFix: Record<Download, string> = {
   model: asData,
 };
 
-function inShell({ commands }: Code): Found[] {
+function inShell({ commands }: JobCode): Found[] {
   return commands.flatMap(({ words, place }) => {
     const what = runTimeDownload(words);
     if (what === undefined) return [];

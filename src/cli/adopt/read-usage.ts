@@ -1,9 +1,9 @@
 import path from 'node:path';
-import type { Usage } from '../../adopt/evidence.ts';
+import type { PastUsage } from '../../adopt/submit-facts.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
 
 /** The most memory and disk that a job of an event log used. */
-export async function readUsage(file: string, signal: AbortSignal): Promise<Usage> {
+export async function readUsage(file: string, signal: AbortSignal): Promise<PastUsage> {
   let [memory, disk] = [0, 0];
   await scanEventLog(
     file,

@@ -1,4 +1,4 @@
-import type { Evidence, PoolLimits, Usage } from '../../adopt/evidence.ts';
+import type { SubmitFacts, PoolLimits, PastUsage } from '../../adopt/submit-facts.ts';
 import { survey } from '../../adopt/survey.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';
@@ -8,8 +8,8 @@ import type { Cli } from '../cli.ts';
 export async function surveyFile(
   cli: Cli,
   file: string,
-  { pool, usage }: { pool?: ProfileName | undefined; usage?: Usage | undefined } = {},
-): Promise<Evidence> {
+  { pool, usage }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
+): Promise<SubmitFacts> {
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
   const [profile, version] = await Promise.all([
     tools === undefined || pool !== undefined ? condorProfiles[pool ?? 'htcondor'] : findLimits(pool, tools),
