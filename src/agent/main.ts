@@ -1,8 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
-import { systemClock } from '../base/clock.ts';
+import { steadyClock, systemClock } from '../base/clock.ts';
 import { identifyProcess } from '../base/process-identity.ts';
-import { steadyClock } from '../base/clock.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
@@ -19,8 +18,7 @@ import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
-import { readSandboxOrder } from './order/sandbox-order.ts';
-import { readSharedOrder } from './order/shared-order.ts';
+import { readSandboxOrder, readSharedOrder } from './order/place-order.ts';
 import type { World } from './attempt.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.

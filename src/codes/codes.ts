@@ -37,14 +37,22 @@ export function rowOf(said: Said): CodeRow | undefined {
  * output had the code that input has now.
  */
 function asToday({ code, subcode, reason }: Said): Said {
-  if (code === undefined && /^(?:error from \S+: )?failed to execute/i.test(reason))
-    return { code: 6, subcode: subcode ?? errnoOf(reason), reason };
-  if (code === undefined && /singularity test failed/i.test(reason)) return { code: 45, subcode, reason };
+  if (code === undefined) {
+    const bare = bareWords.find(([words]) => words.test(reason));
+    if (bare !== undefined) return { code: bare[1], subcode: subcode ?? errnoOf(reason), reason };
+  }
   const isOpen = code === undefined || code === 0 || code === 12 || code === 13 || code >= 1000;
   const way = isOpen ? transferWay(code, reason) : undefined;
   if (way === undefined) return { code, subcode, reason };
   return { code: way === 'output' ? 12 : 13, subcode: subcode ?? errnoOf(reason), reason };
 }
+
+/** What a shadow that fails says instead of a code, and the code of the hold that follows. */
+const bareWords: readonly [words: RegExp, code: number][] = [
+  [/^(?:error from \S+: )?failed to execute/i, 6],
+  [/failed to open '.*' as standard/i, 7],
+  [/singularity test failed/i, 45],
+];
 
 const errnoOf = (reason: string): number | undefined => {
   const errno = /errno[= ]\s?(\d+)/.exec(reason)?.[1];

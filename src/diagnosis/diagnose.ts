@@ -3,9 +3,21 @@ import { ownHoldOf, rowOf } from '../codes/codes.ts';
 import { isEmpty, type Said } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
 import { kinds } from '../fault/kinds.ts';
-import type { Diagnosis } from './diagnosis.ts';
 import { factsOf, fill } from './facts.ts';
 import { safeLine } from './quote-event.ts';
+
+/** What an account of an end comes from. */
+export interface Diagnosis {
+  cause: Cause;
+  /** In sentences, with figures; the first says why. */
+  because: string[];
+  /** Whether the same thing tried again will end the same way. */
+  outlook: Outlook;
+  /** What anybody could do. */
+  advice: string[];
+  /** What the author of a submit file could do there. */
+  submitAdvice?: string[];
+}
 
 type Told = Said & { resources: readonly Resource[] };
 

@@ -1,6 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import type { Account } from '../diagnosis/account.ts';
-import type { Evidence } from '../diagnosis/explanation.ts';
+import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;

@@ -1,5 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
+import type { AttemptHistory, CacheShare, Doing, JobHistory } from '../history/history.ts';
 import {
   addAmounts,
   inSeconds,
@@ -213,3 +213,41 @@ const isHealed = ({ job, attempt }: Placed): boolean =>
   job.attempts.some(
     ({ ending, machine }) => ending === 'success' && hostOf(machine) !== hostOf(attempt.machine),
   );
+
+/** What a cache or an origin gave to a run. */
+export interface CacheReport {
+  name: string;
+  /** Fetches it gave something to. */
+  fetches: number;
+  bytes: number;
+  /** Of all that came. */
+  share: number | null;
+  /** Its bytes over the time of the finished fetches it took part in. */
+  bytesPerSecond: number | null;
+  /** How often it was given up. */
+  setbacks: number;
+}
+
+/** What each cache gave, the ones that gave most first; empty where nobody tells. */
+export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
+  const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
+  const all = sumOf(shares, ({ bytes }) => bytes);
+  return [...Map.groupBy(shares, ({ name }) => name)]
+    .map(([name, own]): CacheReport => {
+      const bytes = sumOf(own, (one) => one.bytes);
+      const timed = own.filter(({ seconds }) => seconds > 0);
+      const seconds = sumOf(timed, (one) => one.seconds);
+      return {
+        name,
+        fetches: own.filter((one) => one.bytes > 0).length,
+        bytes,
+        share: all === 0 ? null : bytes / all,
+        bytesPerSecond: seconds === 0 ? null : sumOf(timed, (one) => one.bytes) / seconds,
+        setbacks: sumOf(own, (one) => one.setbacks),
+      };
+    })
+    .sort((a, b) => b.bytes - a.bytes || a.name.localeCompare(b.name));
+}
+
+const sumOf = (shares: readonly CacheShare[], value: (share: CacheShare) => number): number =>
+  shares.reduce((sum, share) => sum + value(share), 0);

@@ -4,8 +4,7 @@ import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } fro
 import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
 import { timePicture, type Section } from './sections.ts';
-import { showHours, showShare } from './show.ts';
-import { showMillis } from './show-millis.ts';
+import { showHours, showMillis, showShare } from './show.ts';
 
 /** A page: how many characters wide, and the marks that its bars are made of. */
 export interface TextPage {

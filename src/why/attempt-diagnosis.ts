@@ -1,6 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import { byCause, diagnose } from '../diagnosis/diagnose.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import { byCause, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Termination } from '../eventlog/details.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';

@@ -1,6 +1,5 @@
 import { causeTitle, type Cause } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
+import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { Doing, JobDetails, JobHistory } from '../history/history.ts';

@@ -1,5 +1,5 @@
 import { causeTitle } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
 import type { JobHistory } from '../history/history.ts';
 import { detailsOf } from './past-attempts.ts';

@@ -1,5 +1,5 @@
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobDetails, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';

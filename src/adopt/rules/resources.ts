@@ -2,14 +2,15 @@ import { nearest } from '../../base/nearest.ts';
 import {
   assignmentOf,
   attributeOf,
-  perBatch,
-  placeOf,
-  valueOf,
   type Batch,
   type Evidence,
+  parseQuantity,
+  perBatch,
+  placeOf,
+  showQuantity,
+  valueOf,
 } from '../evidence.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what a job asks of the machine and of the pool. */
 export const resourceRules: Rule<Evidence>[] = [

@@ -1,16 +1,17 @@
 import path from 'node:path';
 import {
-  perBatch,
-  isUrl,
-  listOf,
-  placeOf,
-  valueOf,
   type Batch,
   type Evidence,
   type FileFact,
+  isUrl,
+  listOf,
+  parseQuantity,
+  perBatch,
+  placeOf,
+  showQuantity,
+  valueOf,
 } from '../evidence.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what travels to the job and back. */
 export const transferRules: Rule<Evidence>[] = [

@@ -7,11 +7,9 @@ import { recordOf, type AgentBody } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { attemptProcesses } from '../training/processes.ts';
 import { diskFull } from '../scratch.ts';
-import { bytesOf, isWhole, positionIn, type CheckpointRecord, type Position } from './record.ts';
-import { restoreGeneration } from './restore.ts';
-import { ResumeCheck } from './resume-check.ts';
+import { bytesOf, isWhole, positionIn, ResumeCheck, type CheckpointRecord, type Position } from './record.ts';
 import { lookAt, openForWriting, SettledFolder, type FolderLook } from './settled-folder.ts';
-import { CheckpointStore } from './store.ts';
+import { CheckpointStore, restoreGeneration } from './store.ts';
 
 const lookEveryMs = 1000;
 /** Saving may take this share of the time, and of a core, and after trouble waits for so long. */

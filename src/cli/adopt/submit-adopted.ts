@@ -1,8 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { argumentWords } from '../../adopt/argument-words.ts';
-import { type Evidence, listOf } from '../../adopt/evidence.ts';
-import { parseQuantity } from '../../adopt/quantity.ts';
+import { type Evidence, listOf, parseQuantity } from '../../adopt/evidence.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';

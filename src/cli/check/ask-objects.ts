@@ -5,11 +5,10 @@ import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import { fetchedBy, type Plan, type PlannedData } from '../../job/plan.ts';
-import { packName } from '../../job/planned-environment.ts';
+import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { readProof } from '../object/proof.ts';
+import { readProof } from '../object/access.ts';
 import { askObject } from './ask-object.ts';
 import { reasonOf, type Gathered, type Looked, type Unchecked } from './gathered.ts';
 

@@ -1,6 +1,5 @@
 import type { ObjectFact } from '../../check/facts.ts';
-import type { Plan } from '../../job/plan.ts';
-import { environmentSize, packName, type PlannedEnvironment } from '../../job/planned-environment.ts';
+import { environmentSize, packName, type Plan, type PlannedEnvironment } from '../../job/plan.ts';
 
 /** What the servers told of each object's size, by its label. */
 export const sizesOf = (objects: readonly ObjectFact[]): ReadonlyMap<string, number> =>

@@ -5,7 +5,7 @@ import { pad } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import { gatherEvidence } from '../../run/rehearse/gather-evidence.ts';
 import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
 import { rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';

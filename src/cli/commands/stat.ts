@@ -4,7 +4,7 @@ import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { openFederation } from '../object/access.ts';
 
 interface Options {
   digest?: true;

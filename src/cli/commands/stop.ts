@@ -7,8 +7,7 @@ import { requestStop } from '../../run/request-stop.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
-import { currentState, whileRefreshing } from '../run-view/current-state.ts';
-import { tellTrouble } from '../run-view/tell-trouble.ts';
+import { currentState, tellTrouble, whileRefreshing } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options {

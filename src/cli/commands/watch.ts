@@ -5,7 +5,7 @@ import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchRun } from '../run-view/watch-run.ts';
-import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
+import { tellUnsupervised } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {

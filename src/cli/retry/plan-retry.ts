@@ -8,9 +8,8 @@ import { changedFiles, filesNow } from '../../run/files-now.ts';
 import { findJob } from '../../run/find-job.ts';
 import { type Lack, lackingJobs } from '../../run/retry-run.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
-import { jobList } from '../run-view/job-list.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { wrap } from '../why/wrap.ts';
+import { jobList, wrap } from '../text/words.ts';
 
 export interface RetryWish {
   /** As the user names them; all when empty. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { foldAlike } from './fold-alike.ts';
+import { foldAlike } from '../commands/status.ts';
 
 test('neighbours that differ in their name alone are one row, and no other row is touched', () => {
   assert.deepEqual(

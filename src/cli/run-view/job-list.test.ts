@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { jobList } from './job-list.ts';
+import { jobList } from '../text/words.ts';
 
 test('neighbours are told by the first and the last of them', () => {
   assert.equal(jobList(['0003']), '0003');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fold } from '../../journal/fold.ts';
 import type { AgentBody, Entry } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
-import { remaining, shareDone } from './job-progress.ts';
+import { remaining, shareDone } from './job-words.ts';
 
 /** An attempt after these words of its agent, one each ten seconds. */
 function after(...bodies: AgentBody[]): AttemptState {

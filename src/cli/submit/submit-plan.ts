@@ -11,7 +11,7 @@ import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-before-submit.ts';
 import type { Cli } from '../cli.ts';
 import { type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
-import { fetchImage } from '../object/fetch-image.ts';
+import { fetchImage } from '../object/tell-results.ts';
 
 export interface SubmitOptions extends JobFileOptions {
   new?: true;

@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { Job, Order } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
-import { orderEnvironment } from '../../job/planned-environment.ts';
+import { orderEnvironment, type Plan } from '../../job/plan.ts';
 import { orderedRecovery } from '../../recovery/policy.ts';
 import { localPolicy } from './local-policy.ts';
 

@@ -1,5 +1,4 @@
-import type { Plan } from '../../job/plan.ts';
-import { orderEnvironment } from '../../job/planned-environment.ts';
+import { orderEnvironment, type Plan } from '../../job/plan.ts';
 import { runFiles } from '../../job/layout.ts';
 import { orderedRecovery } from '../../recovery/policy.ts';
 import type { Round } from '../pool.ts';

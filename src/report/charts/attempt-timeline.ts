@@ -2,7 +2,7 @@ import { clip } from '../../base/text-table.ts';
 import { countJob, type Counted } from '../account.ts';
 import { columns, columnWords } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
-import { showMillis } from '../show-millis.ts';
+import { showMillis } from '../show.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
 import { legend, palette } from './palette.ts';
 import { element, escapeMarkup, label, picture } from './svg.ts';

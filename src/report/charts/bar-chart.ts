@@ -1,6 +1,6 @@
 import { clip } from '../../base/text-table.ts';
 import { columns, columnWords, type Amounts, type Column } from '../columns.ts';
-import { showMillis } from '../show-millis.ts';
+import { showMillis } from '../show.ts';
 import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
 import { badColour, legend, palette } from './palette.ts';
 import { element, escapeMarkup, label, picture } from './svg.ts';

@@ -1,11 +1,51 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
+import { unescapePath } from '../../federation/escape-path.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
-import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
+import { type Policy, policyFrom } from '../../transfer/policy.ts';
+import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
-import { isUrl } from './object-name.ts';
+
+/** The last part of an object's path, as a file name; never one that could leave its folder. */
+export function objectName(text: string, env: Env): string {
+  const url = parseObjectUrl(text, env);
+  if (url.kind === 'file') return path.basename(url.file);
+  const pathname = unescapePath(url.kind === 'plain' ? new URL(url.href).pathname : url.path);
+  const name = path.posix.basename(pathname);
+  if (name !== '' && name !== '.' && name !== '..' && !name.includes('\0')) return name;
+  throw new Fault('usage', `${url.text} does not say what the file is to be called`, {
+    about: url.text,
+    fix: 'add the name of the file to write behind the URL',
+  });
+}
+
+/** Whether a word of the command line is a URL; `C:` and the like are no scheme of ours, a typing error may be. */
+export function hasScheme(word: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+._-]+:/.test(word);
+}
+
+/** A URL one level down, the name escaped so that it means itself. */
+export function below(url: string, name: string): string {
+  const [base = '', query] = url.split('?', 2);
+  const escaped = name.split('/').map(encodeURIComponent).join('/');
+  return `${base.replace(/\/+$/, '')}/${escaped}${query === undefined ? '' : `?${query}`}`;
+}
+
+/** A person who waits at the prompt is told sooner that nobody listens or the token is old; a job's agent has more time. */
+const refusedMs = 3_500;
+export function promptPolicy({ env }: Cli): Partial<Policy> {
+  return { unreachedLaps: 4, renewSeconds: 60, ...policyFrom(env) };
+}
+
+/** The way to objects for a command that somebody waits for. */
+export function openFederation(cli: Cli): FederationLocator {
+  return createLocator({ ...cli, refusedMs });
+}
 
 /** What the user says the bytes must be. */
 export interface ProofOptions {
@@ -49,7 +89,7 @@ function beside(url: string): string {
 }
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
-  if (isUrl(place)) {
+  if (hasScheme(place)) {
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
     return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');
