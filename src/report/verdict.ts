@@ -1,7 +1,7 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { JobRow } from './ledger.ts';
-import { hostOf, jobsOwn, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
+import { hostOf, isEverywhere, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
 import type { BrokenMachine, CacheReport } from './places.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { showAmount, showShare } from './show.ts';
@@ -113,7 +113,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
   const cause = mainCause(here)?.cause;
   // What is the job's own doing happens everywhere, unless the same job did well elsewhere.
-  if (healed === 0 && cause !== undefined && jobsOwn.has(cause)) return null;
+  if (healed === 0 && cause !== undefined && isEverywhere(cause)) return null;
   const elsewhere =
     healed > 0
       ? `${healed} of its ${failed.size} jobs succeeded elsewhere`
