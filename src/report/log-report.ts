@@ -2,8 +2,18 @@ import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
-import { brokenMachines, cacheReports, groupReports, hostOf, lostMillis, siteReports } from './places.ts';
-import type { BrokenMachine, CacheReport, GroupReport, SiteReport } from './places.ts';
+import {
+  type BrokenMachine,
+  brokenMachines,
+  type CacheReport,
+  cacheReports,
+  type GroupReport,
+  groupReports,
+  hostOf,
+  lostMillis,
+  type SiteReport,
+  siteReports,
+} from './places.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
 import type { Suspect } from './validity.ts';

@@ -1,8 +1,16 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { JobRow } from './ledger.ts';
-import { hostOf, isEverywhere, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
-import type { BrokenMachine, CacheReport } from './places.ts';
+import {
+  type BrokenMachine,
+  type CacheReport,
+  hostOf,
+  isEverywhere,
+  lostMillis,
+  placedAttempts,
+  siteNames,
+  unknownSite,
+} from './places.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { showAmount, showShare } from './show.ts';
 
