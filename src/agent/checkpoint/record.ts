@@ -13,7 +13,7 @@ export interface Position {
 }
 
 /** Below 0 when `a` is behind `b`, above when it is ahead; undefined when they tell nothing that can be compared. */
-export function comparePositions(a: Position, b: Position): number | undefined {
+function comparePositions(a: Position, b: Position): number | undefined {
   const epochs = difference(a.epoch, b.epoch);
   const steps = difference(a.step, b.step);
   // Many trainings count their steps anew in each epoch.

@@ -198,7 +198,7 @@ async function freeBytes(folder: string): Promise<number> {
 const chunkBytes = 1 << 20;
 
 /** Copies a file, in pieces so that it can be stopped, and tells the SHA-256 of the very bytes that are on the disk then. */
-export async function copyKept(source: string, target: string, signal: AbortSignal): Promise<string> {
+async function copyKept(source: string, target: string, signal: AbortSignal): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'wx', 0o600);
   const hash = createHash('sha256');
