@@ -1,8 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
-import { systemClock } from '../base/clock.ts';
+import { steadyClock, systemClock } from '../base/clock.ts';
 import { identifyProcess } from '../base/process-identity.ts';
-import { steadyClock } from '../base/clock.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';

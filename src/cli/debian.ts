@@ -5,7 +5,7 @@ import { Fault } from '../fault/fault.ts';
 import type { Cli } from './cli.ts';
 
 /** What installing a package needs of the world. */
-export interface Machine {
+export interface Installer {
   env: Env;
   uid: number;
   signal: AbortSignal;
@@ -14,20 +14,20 @@ export interface Machine {
 }
 
 /** Whether packages can be installed here without asking anybody. */
-export async function mayInstall({ uid }: Machine): Promise<boolean> {
+export async function mayInstall({ uid }: Installer): Promise<boolean> {
   const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return uid === 0 && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release);
 }
 
 /** Installs Debian packages, with progress. */
-export async function aptInstall(machine: Machine, packages: string[], why: string): Promise<void> {
+export async function aptInstall(machine: Installer, packages: string[], why: string): Promise<void> {
   machine.say(`${why}: installing ${packages.join(' and ')} from Debian's packages (once) ...`);
   await apt(machine, ['update'], packages);
   await apt(machine, ['install', '-y', '--no-install-recommends', ...packages], packages);
 }
 
 /** Runs apt-get; its status lines (`dlstatus:…`, `pmstatus:…`) become one line of progress. */
-function apt(machine: Machine, args: string[], packages: string[]): Promise<void> {
+function apt(machine: Installer, args: string[], packages: string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const flags = ['-q', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=300'];
     const child = spawn('apt-get', [...flags, ...args], {

@@ -5,10 +5,10 @@ import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-dat
 import { doingOf, problemsOf } from './problems.ts';
 import { wasteOf } from './waste.ts';
 
-export type Standing = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
+export type Surroundings = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 
 /** The run in figures, the four questions first. Pure. */
-export function boardOf(state: RunState, standing: Standing, now: number): Board {
+export function boardOf(state: RunState, standing: Surroundings, now: number): Board {
   const wrong = problemsOf(state, now);
   return {
     run: state.run,

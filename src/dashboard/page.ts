@@ -5,7 +5,7 @@ import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
 import { explainJobs, jobDetail } from './job-detail.ts';
-import { jobRow, phases, type TellJob } from './job-row.ts';
+import { jobRow, slotPhases, type TellJob } from './job-row.ts';
 import type { JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
 
@@ -44,7 +44,7 @@ export async function pageMaker(): Promise<PageMaker> {
 <body>
 <div id="page"></div>
 <noscript>This page needs JavaScript. The same figures as text: updraft status, updraft report.</noscript>
-<script type="application/json" id="opening">${embedded({ ...opening, phases } satisfies Opening)}</script>
+<script type="application/json" id="opening">${embedded({ ...opening, phases: slotPhases } satisfies Opening)}</script>
 <script>${script}</script>
 </body>
 </html>

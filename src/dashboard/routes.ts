@@ -17,7 +17,7 @@ const logBytes = 64 * 1024;
 const firstRows = 60;
 const mostBody = 1 << 20;
 
-export interface Site {
+export interface ServedRuns {
   hubs: readonly RunHub[];
   makePage: PageMaker;
   streams: Set<EventStream>;
@@ -26,7 +26,11 @@ export interface Site {
 }
 
 /** Answers a request of a browser that was let in. */
-export async function answer(site: Site, request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function answer(
+  site: ServedRuns,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const [, index, what] = /^\/(?:run\/(\d+)(?:\/(\w+))?)?$/.exec(url.pathname) ?? [];
   const hub = url.pathname === '/' ? site.hubs[0] : site.hubs[Number(index)];
@@ -41,7 +45,7 @@ export async function answer(site: Site, request: IncomingMessage, response: Ser
   else sendText(response, 404, 'There is no such page.');
 }
 
-function sendPage(site: Site, hub: RunHub, response: ServerResponse): void {
+function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void {
   const news = hub.newsSince(undefined);
   if (news === undefined) {
     sendHtml(response, 200, plainPage('Reading the run …', hub.trouble ?? 'This takes a moment.', '/', 1));
@@ -65,7 +69,7 @@ function sendPage(site: Site, hub: RunHub, response: ServerResponse): void {
   sendHtml(response, 200, html);
 }
 
-function openStream(site: Site, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
+function openStream(site: ServedRuns, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
   if (site.streams.size >= mostStreams) {
     sendText(response, 503, 'Too many pages follow this run already: close some.');
     return;

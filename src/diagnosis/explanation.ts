@@ -32,6 +32,8 @@ export interface Account {
 /** Why a job stands as it does. Plain data: it goes into `--json` as it is. */
 export interface Explanation {
   job: string;
+  /** Its node, where a DAG submitted it. */
+  node?: string;
   standing: Standing;
   /** A kind of fault where Updraft itself found it, otherwise by HTCondor's account. */
   cause: Cause;

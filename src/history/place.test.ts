@@ -25,6 +25,8 @@ test('a machine is in a slot, in an address and in the words of a failure', () =
   assert.equal(machineOf('slot1_2@node7.example', undefined), 'node7.example');
   assert.equal(machineOf(undefined, '<192.0.2.7:9618?addrs=x&alias=node7.example&noUDP>'), 'node7.example');
   assert.equal(machineIn('Error from slot1@node7.example: it failed'), 'node7.example');
+  assert.equal(machineIn('Error from node7.example: SHADOW failed to send'), 'node7.example');
+  assert.equal(machineIn('failed at the access point while sending to the execution point.'), '');
   assert.equal(machineIn('failure at execution point slot1@node7.example.'), 'node7.example');
   assert.equal(machineIn('via condor_hold (by user alice@node7.example)'), '');
 });

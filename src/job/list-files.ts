@@ -55,7 +55,7 @@ function explain(root: string, entry: string, error: unknown): string {
 }
 
 /** What stands at a path that the user named; undefined for nothing. What may not be looked at is told as such. */
-export async function lookAt(file: string): Promise<Stats | undefined> {
+export async function statIfThere(file: string): Promise<Stats | undefined> {
   try {
     return await stat(file);
   } catch (error) {

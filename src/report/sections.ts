@@ -109,14 +109,14 @@ function summarySection(report: LogReport): Section {
 }
 
 /** By the log's own clock. */
-function whenRow({ firstEventAt, lastEventAt, clock, events }: LogReport): string[][] {
+function whenRow({ firstEventAt, lastEventAt, clock }: LogReport): string[][] {
   if (firstEventAt === null || lastEventAt === null) return [];
   const { zone, offsetMinutes, guessedYear } = clock;
   const dayOf = (time: string) =>
     logTime(Date.parse(time), { zone: undefined, offsetMinutes: offsetMinutes ?? undefined }).slice(0, 10);
   const [from, to] = [dayOf(firstEventAt), dayOf(lastEventAt)];
   const took = showMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
-  const where = zone ?? (events === 0 ? 'UTC' : 'no zone given');
+  const where = zone ?? 'no zone given';
   const days = `${from === to ? from : `${from} to ${to}`}${guessedYear ? ' (year guessed)' : ''}`;
   return [['when', `${days}, ${took}, ${where}`]];
 }
@@ -226,10 +226,10 @@ function groupSection(id: string, title: string, what: string, groups: readonly 
 const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
   machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, all ? undefined : maxMachines);
 
-function brokenSection({ brokenMachines }: LogReport): Section {
+function brokenSection({ brokenMachines, source }: LogReport): Section {
   const shown = brokenMachines.slice(0, maxMachines);
   const rows = shown.map(({ name, attempts, inARow, cause }) => [name, attempts, inARow, cause]);
-  const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name));
+  const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name, source));
   const after = lines.flatMap((line) => (line === null ? [] : [`To avoid it: \`${line}\``]));
   const head = 'machine | attempts> | failed in a row> | mostly';
   return table('broken', 'Machines that seem broken', head, rows, { after });

@@ -1,8 +1,16 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { JobRow } from './ledger.ts';
-import { hostOf, jobsOwn, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
-import type { BrokenMachine, CacheReport } from './places.ts';
+import {
+  type BrokenMachine,
+  type CacheReport,
+  hostOf,
+  jobsOwn,
+  lostMillis,
+  placedAttempts,
+  siteNames,
+  unknownSite,
+} from './places.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { showAmount, showShare } from './show.ts';
 
@@ -18,7 +26,11 @@ export interface Verdict {
   line: string | null;
 }
 
+/** Where the jobs come from: a log of anybody's, whose submit file is theirs, or a run, which has a job file. */
+export type Source = 'log' | 'run';
+
 interface Known {
+  source: Source;
   jobs: readonly JobHistory[];
   rows: readonly JobRow[];
   slotMillis: number;
@@ -48,9 +60,9 @@ export function verdictOf(known: Known): Verdict | null {
   const isMachine =
     machine !== null &&
     (site === null || site.name === machine.name || machine.share >= site.share * allOfIt);
-  if (isMachine) return placeVerdict('machine', machine, known.broken);
-  if (site !== null) return placeVerdict('site', site, known.broken);
-  return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known.resources);
+  if (isMachine) return placeVerdict('machine', machine, known);
+  if (site !== null) return placeVerdict('site', site, known);
+  return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known);
 }
 
 /** An attempt as a verdict sees it. */
@@ -119,7 +131,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
     share: millis / lost,
     attempts: here.length,
     good,
-    cause: mainCause(here)?.cause,
+    cause,
     elsewhere,
   };
 }
@@ -136,27 +148,29 @@ function mainCause(tried: readonly Try[]): { cause: Cause; here: Try[]; millis: 
 const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);
 
 /**
- * A line that keeps jobs away from a place; null for a machine known by its address only, which no attribute has.
- * Self-reference keeps the requirements that the file has already; an attribute that is not there excludes nothing.
+ * A line that keeps jobs away from a place; null for a machine known by its address only, which no attribute has, and for
+ * machines of a run, which may be on a pool that knows no requirements. In a submit file, self-reference keeps the
+ * requirements that are there already. An attribute that a machine does not have excludes nothing.
  */
-export function avoidLine(kind: 'site' | 'machine', name: string): string | null {
-  if (kind === 'machine' && isAddress(name)) return null;
+export function avoidLine(kind: 'site' | 'machine', name: string, source: Source): string | null {
+  if (kind === 'machine' && (source === 'run' || isAddress(name))) return null;
   // Logs name a site by either.
   const attributes = kind === 'machine' ? ['Machine'] : ['GLIDEIN_ResourceName', 'GLIDEIN_Site'];
-  const conditions = attributes.map((attribute) => `(${attribute} =!= ${JSON.stringify(name)})`);
-  return `requirements = ($(requirements:True)) && ${conditions.join(' && ')}`;
+  const all = attributes.map((attribute) => `(${attribute} =!= ${JSON.stringify(name)})`).join(' && ');
+  return source === 'run' ? `requirements = '${all}'` : `requirements = ($(requirements:True)) && ${all}`;
 }
 
-function placeVerdict(kind: 'site' | 'machine', place: Place, broken: readonly BrokenMachine[]): Verdict {
+function placeVerdict(kind: 'site' | 'machine', place: Place, { source, broken }: Known): Verdict {
   const { name, share, attempts, good, cause, elsewhere } = place;
-  const line = avoidLine(kind, name);
+  const line = avoidLine(kind, name, source);
   const inARow = kind === 'machine' ? broken.find((machine) => machine.name === name)?.inARow : undefined;
+  const where = source === 'run' ? 'in `[run]` of the job file' : 'before `queue` in the submit file';
   const text = [
     `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good`,
     cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`,
     `; ${elsewhere}.`,
     inARow === undefined ? '' : ` The machine seems broken: ${inARow} failed in a row.`,
-    line === null ? '' : ' To avoid it, put this before `queue` in the submit file:',
+    line === null ? '' : ` To avoid it, put this ${where}:`,
   ].join('');
   return { kind, name, share, text, line };
 }
@@ -182,15 +196,11 @@ function cacheVerdict(
 /** Nothing can be done about a cause that nobody knows. */
 const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none']);
 
-function causeVerdict(
-  tried: readonly Try[],
-  lost: number,
-  resources: readonly ResourceReport[],
-): Verdict | null {
+function causeVerdict(tried: readonly Try[], lost: number, { resources, source }: Known): Verdict | null {
   const worst = mainCause(tried.filter(({ millis }) => millis > 0));
   if (worst === undefined || worst.millis < lost * mostOfIt || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
-  const line = cause === 'memory-exceeded' ? memoryLine(resources) : null;
+  const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
   const advice = line === null ? remedyOf(cause) : 'Ask for what was used:';
   const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
   const text =
@@ -200,9 +210,10 @@ function causeVerdict(
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
 }
 
-function memoryLine(resources: readonly ResourceReport[]): string | null {
+function memoryLine(resources: readonly ResourceReport[], source: Source): string | null {
   const memory = resources.find(({ name }) => name === 'Memory');
   if (memory === undefined) return null;
   const wanted = memory.suggested ?? memory.requestedMax * 2;
-  return `request_memory = ${showAmount(Math.ceil(wanted / 1024), 'GB').replace(' ', '')}`;
+  const amount = showAmount(Math.ceil(wanted / 1024), 'GB');
+  return source === 'run' ? `memory = "${amount}"` : `request_memory = ${amount.replace(' ', '')}`;
 }

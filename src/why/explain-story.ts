@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { causeTitle, type Cause } from '../codes/causes.ts';
@@ -15,6 +16,10 @@ import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
 
 /** Why a job stands as it does, from its events alone; `rules` where the job is one of a run of ours. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
+  return { ...explain(job, rules), ...defined({ node: job.node }) };
+}
+
+function explain(job: JobHistory, rules: RunRules | undefined): Explanation {
   const { outcome, attempts } = job;
   const { removal } = detailsOf(job);
   if (removal !== undefined) return explainRemoval(job, removal, rules);

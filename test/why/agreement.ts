@@ -9,7 +9,7 @@ import type { JobState, RunState } from '../../src/journal/state.ts';
 import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
 import { explainRunJob } from '../../src/why/explain-run-job.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
-import * as progress from '../../src/cli/run-view/job-words.ts';
+import { shownPlace } from '../../src/cli/run-view/job-words.ts';
 
 /** What a command says of a job, as far as all must say the same. */
 interface Word {
@@ -79,7 +79,7 @@ function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobH
 
 /** What status and dashboard say, from the entries that a log of a run becomes. */
 function saidOfState(job: JobState, fromLog?: Explanation): Said['said'] {
-  const place = progress.placeOf(job.attempts.at(-1));
+  const place = shownPlace(job.attempts.at(-1));
   const [history] = runJobs({ jobs: [job] } as unknown as RunState);
   return {
     status: { ...byHistory(history as JobHistory), place },

@@ -249,3 +249,13 @@ test('jobs with the same cause are one group, and what needs somebody comes firs
     ],
   );
 });
+
+test('a hold of an attempt that the log has not is not laid on the attempt before it', () => {
+  const words = 'Error from slot1_9@siteB@other: Failed to create directory';
+  const { because } = only(submit + running(1) + evicted(30, 1022, 0, 'drained') + held(50, 6, 0, words));
+  assert.ok(because.includes('It was attempt 2 at siteB@other, which had lasted 0 s.'), because.join('\n'));
+  assert.match(because.join(' '), /Attempt 1 at siteA@node: /);
+  const byHand = held(50, 1, 0, 'via condor_hold (by user alice)');
+  const idle = only(submit + running(1) + evicted(30, 1022, 0, 'drained') + byHand);
+  assert.ok(idle.because.includes('No attempt was under way; 1 had ended before.'), idle.because.join('\n'));
+});

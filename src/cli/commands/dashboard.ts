@@ -21,7 +21,7 @@ import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { jobFigures, jobNotes, jobWord, latestAttempt, placeOf } from '../run-view/job-words.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from '../run-view/job-words.ts';
 import { nextCommands } from '../text/words.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -138,7 +138,7 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
 function tell(job: JobState, now: number): JobWords {
   return {
     word: jobWord(job),
-    where: printable(placeOf(latestAttempt(job))),
+    where: printable(shownPlace(latestAttempt(job))),
     figures: jobFigures(job),
     notes: jobNotes(job, now),
   };

@@ -14,7 +14,7 @@ import { sections } from '../../report/sections.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { aptInstall, type Machine, mayInstall, progressLine } from '../debian.ts';
+import { aptInstall, type Installer, mayInstall, progressLine } from '../debian.ts';
 import { textPage } from '../report/report-words.ts';
 import { assertSucceeded } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
@@ -101,7 +101,7 @@ const debianPackages = ['python3-torch', 'python3-torchvision'];
 const modules = ['torch', 'torchvision', 'numpy'];
 
 /** An interpreter with PyTorch: the one that is there, or Debian's, installed now where we may. */
-export async function ensureTorch(machine: Machine): Promise<string> {
+export async function ensureTorch(machine: Installer): Promise<string> {
   const before = await findPython(modules, machine.env, { signal: machine.signal });
   if (before.found !== undefined) return before.found;
   if (!(await mayInstall(machine))) throw missing(before.tried);

@@ -8,8 +8,8 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { type Put, putObject } from '../../federation/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
-import { below, isUrl, openFederation } from '../object/access.ts';
-import { Board, boardMode } from '../object/board.ts';
+import { below, hasScheme, openFederation } from '../object/access.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { counted } from '../text/words.ts';
@@ -49,7 +49,7 @@ export function configure(command: Command, cli: Cli): void {
 async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = await listUploads(cli, words, options.recursive === true);
   const federation = openFederation(cli);
-  const board = new Board(cli, boardMode(cli, options), items.length);
+  const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);
     tell(cli, board, result, options);
@@ -66,7 +66,7 @@ async function put(cli: Cli, words: string[], options: Options): Promise<void> {
 
 async function putItem(
   cli: Cli,
-  board: Board,
+  board: TransferBoard,
   item: PutItem,
   federation: FederationLocator,
   { overwrite, tokenFile }: Options,
@@ -120,7 +120,12 @@ function inOurWords(fault: Fault): Fault {
   return new Fault('usage', fault.message, { fix: 'choose another name, or say --overwrite', cause: fault });
 }
 
-function tell(cli: Cli, board: Board, { file, url, put, fault, isOld }: PutResult, { json }: Options): void {
+function tell(
+  cli: Cli,
+  board: TransferBoard,
+  { file, url, put, fault, isOld }: PutResult,
+  { json }: Options,
+): void {
   if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
   else if (fault !== undefined) tellFault(board, shown(cli, file), fault);
   else if (isOld && put !== undefined) board.print(`${url}: there already; ${verifiedWords(put.verified)}`);
@@ -155,7 +160,7 @@ interface PutItem {
 async function listUploads(cli: Cli, words: readonly string[], recursive: boolean): Promise<PutItem[]> {
   const url = words.at(-1) ?? '';
   const names = words.slice(0, -1);
-  if (names.length === 0 || !isUrl(url))
+  if (names.length === 0 || !hasScheme(url))
     throw new Fault('usage', `"${url}" is no URL to upload to`, {
       about: url,
       fix: 'write the files first, then the URL: updraft put model.pt osdf:///PATH/model.pt',

@@ -10,9 +10,9 @@ import { describe, listSamples } from '../../stage/data-files.ts';
 import { planShards, shuffleSamples, type Shard } from '../../stage/shards.ts';
 import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { stateFolder } from '../mini/state-folder.ts';
+import { miniFolder } from '../mini/state-folder.ts';
 import { below, manifestSuffix, openFederation } from '../object/access.ts';
-import { Board, boardMode } from '../object/board.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
 import { counted, nextCommands } from '../text/words.ts';
 
@@ -58,7 +58,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     return;
   }
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
-  const board = new Board(cli, boardMode(cli, options), 0);
+  const board = new TransferBoard(cli, boardMode(cli, options), 0);
   const { tokenFile, manifests, json } = options;
   const staging: Staging = {
     cli,
@@ -157,7 +157,7 @@ function recordFile(cli: Cli, dataset: string, url: string): string {
     .update(`${dataset}\n${url.replace(/\/+$/, '')}`)
     .digest('hex')
     .slice(0, 16);
-  return path.join(stateFolder(cli, 'stage', undefined), `${name}.jsonl`);
+  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 interface Staged {

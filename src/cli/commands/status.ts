@@ -12,7 +12,7 @@ import {
   jobNotes,
   jobWord,
   latestAttempt,
-  placeOf,
+  shownPlace,
   showEpoch,
   showLoss,
 } from '../run-view/job-words.ts';
@@ -108,7 +108,7 @@ function row(job: JobState, now: number): string[] {
     printable(job.id),
     attempt === undefined ? '' : String(attempt.attempt),
     jobWord(job),
-    clip(printable(placeOf(attempt)), 20),
+    clip(printable(shownPlace(attempt)), 20),
     fetches.length === 0 ? '' : formatSize(bytes),
     rate > 0 ? `${formatSize(rate)}/s` : '',
     showEpoch(training),

@@ -16,7 +16,10 @@ import { explainRun } from '../why/explain-run.ts';
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument('[job]', 'a job of the run, such as 0003 or 3; of a log, such as 12.3 (default: all)')
+    .argument(
+      '[job]',
+      'a job of the run, such as 0003 or 3; of a log, such as 12.3, or a DAG’s node (default: all)',
+    )
     .option('--json', 'the explanations as one object with stable keys')
     .addHelpText('after', help)
     .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
@@ -42,6 +45,7 @@ Examples:
   $ updraft why cifar10 3              job 0003 of the latest run called cifar10
   $ updraft why my.log                 the log of any HTCondor jobs
   $ updraft why my.log 12.3 --json
+  $ updraft why my.log train_epoch3    a node of a DAG, over all the clusters it had
 
 Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
 
@@ -50,7 +54,7 @@ async function whyLog(cli: Cli, log: string, word: string | undefined, json: boo
   const name = shellQuote(log);
   tell(cli, explanations, json, { log: path.resolve(cli.cwd, log) });
   if (json) return;
-  const example = groupExplanations(explanations)[0]?.jobs[0] ?? '';
+  const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
   nextCommands(cli, [
     ...(explanations.length > 1
       ? [[`updraft why ${name} ${example}`, 'one job, with its evidence'] as const]
@@ -114,7 +118,7 @@ function groupText(groups: readonly ExplainedGroup[], columns: number): string {
     .map(({ standing, title, jobs, example }) =>
       [
         `${jobs.length} ${standing}: ${title}`,
-        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs)}`, width, '  ', '    '),
+        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
         ...(example.cause === 'none' ? [] : example.because.slice(0, 2)).flatMap((sentence) =>
           wrap(`${example.job}: ${sentence}`, width, '  ', '    '),
         ),
@@ -129,9 +133,9 @@ const widest = 100;
 /** One job explained: cause, evidence, what is being done, what the user could do. */
 export function explanationText(explanation: Explanation, columns: number): string {
   const width = Math.max(40, Math.min(columns, widest));
-  const { job, standing, title, because, evidence, doing, advice } = explanation;
+  const { job, node, standing, title, because, evidence, doing, advice } = explanation;
   return [
-    `${job} ${standing}: ${title}`,
+    `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
     ...section('why', because, width),
     ...evidenceLines(evidence),
     ...section('what is being done', doing, width),

@@ -6,7 +6,7 @@ import { askAdmin, findKept, type KeptState } from '../../mini/federation/kept-f
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
 import { counted } from '../text/words.ts';
-import { stateFolder } from './state-folder.ts';
+import { miniFolder } from './state-folder.ts';
 
 interface Options {
   state?: string;
@@ -67,7 +67,7 @@ export async function federationTrouble(
 
 /** Ends it by its process id, after its identity is checked; one that is gone already is no error. */
 export async function federationDown(cli: Cli, options: Options): Promise<void> {
-  const folder = stateFolder(cli, 'mini-federation', options.state);
+  const folder = miniFolder(cli, 'mini-federation', options.state);
   const state = await findKept(folder);
   if (state !== undefined) {
     cli.kill(state.process.pid, 'SIGTERM');
@@ -98,7 +98,7 @@ async function ask(state: KeptState, method: string, where: string, body?: objec
 
 /** The running federation of this state folder, or a fault that says how to start one. */
 async function runningFederation(cli: Cli, given: string | undefined): Promise<KeptState> {
-  const folder = stateFolder(cli, 'mini-federation', given);
+  const folder = miniFolder(cli, 'mini-federation', given);
   const state = await findKept(folder);
   if (state !== undefined) return state;
   throw new Fault('servers-unreachable', `no mini federation is running (its state would be in ${folder})`, {

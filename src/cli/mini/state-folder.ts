@@ -5,7 +5,7 @@ import { runningPool } from '../../mini/pool/pool.ts';
 import type { Cli } from '../cli.ts';
 
 /** Where a part of the mini world keeps what other commands need to find it. */
-export function stateFolder(cli: Cli, name: string, given: string | undefined): string {
+export function miniFolder(cli: Cli, name: string, given: string | undefined): string {
   if (given !== undefined) return path.resolve(cli.cwd, given);
   return path.join(userState(cli.env), name);
 }

@@ -25,7 +25,7 @@ export function objectName(text: string, env: Env): string {
 }
 
 /** Whether a word of the command line is a URL; `C:` and the like are no scheme of ours, a typing error may be. */
-export function isUrl(word: string): boolean {
+export function hasScheme(word: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+._-]+:/.test(word);
 }
 
@@ -89,7 +89,7 @@ function beside(url: string): string {
 }
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
-  if (isUrl(place)) {
+  if (hasScheme(place)) {
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
     return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');

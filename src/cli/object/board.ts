@@ -11,7 +11,7 @@ const redrawMs = 100;
 const lineMs = 10_000;
 
 /** Shows transfers under way on stderr; results and news are printed above the bars. */
-export class Board {
+export class TransferBoard {
   readonly tally: Tally;
   readonly #cli: Cli;
   readonly #mode: BoardMode;

@@ -10,7 +10,7 @@ import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { promptPolicy, type ProofOptions, readProof } from './access.ts';
-import type { Board } from './board.ts';
+import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
 import { setbackWords, type Work } from './transfer-words.ts';
 
@@ -40,7 +40,7 @@ export interface GetResult extends GetItem {
 /** Fetches one object and shows it on the board; a failure is part of the result, so that the others go on. */
 export async function fetchItem(
   cli: Cli,
-  board: Board,
+  board: TransferBoard,
   item: GetItem,
   options: FetchItemOptions,
 ): Promise<GetResult> {
@@ -75,7 +75,7 @@ function withFix(url: string, fault: Fault): Fault {
 
 async function fetchOptions(
   cli: Cli,
-  board: Board,
+  board: TransferBoard,
   work: Work,
   { url, setbacks }: GetResult,
   options: FetchItemOptions,

@@ -9,14 +9,14 @@ import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shard
 import type { StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import { withoutKey } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
-import type { Board } from './board.ts';
+import type { TransferBoard } from './board.ts';
 import { below, manifestSuffix } from './access.ts';
 import { verifiedWords } from './transfer-words.ts';
 
 /** All that the staging of one object needs to know. */
 export interface Staging {
   cli: Cli;
-  board: Board;
+  board: TransferBoard;
   federation: FederationLocator;
   record: StagedRecord;
   /** URL of the folder the objects go to. */

@@ -13,18 +13,27 @@ import type { Cli } from '../cli.ts';
 import { ToldFault } from '../show-fault.ts';
 import { counted } from '../text/words.ts';
 import { openFederation } from './access.ts';
-import { Board, boardMode } from './board.ts';
+import { TransferBoard, boardMode } from './board.ts';
 import { fetchItem, type GetResult } from './fetch-item.ts';
 import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';
 
 /** The result of one object: a line, or an object of JSON. */
-export function tellResult(cli: Cli, board: Board, result: GetResult, options: { json?: true }): void {
+export function tellResult(
+  cli: Cli,
+  board: TransferBoard,
+  result: GetResult,
+  options: { json?: true },
+): void {
   if (options.json) board.print(JSON.stringify(resultJson(cli, result)));
   else if (result.fault !== undefined) tellFault(board, shown(cli, result.target), result.fault);
   else tellFetched(cli, board, result);
 }
 
-function tellFetched(cli: Cli, board: Board, { target, fetched, unpacked, setbacks }: GetResult): void {
+function tellFetched(
+  cli: Cli,
+  board: TransferBoard,
+  { target, fetched, unpacked, setbacks }: GetResult,
+): void {
   if (fetched === undefined) return;
   const { bytes, seconds, verified, servers } = fetched;
   const isThere = servers.length === 0 && bytes > 0;
@@ -74,7 +83,7 @@ export function faultJson({ kind, message, fix, info }: Fault): object {
   return { kind, message, fix, exit: info.exit };
 }
 
-export function tellFault(board: Pick<Board, 'say'>, name: string, fault: Fault): void {
+export function tellFault(board: Pick<TransferBoard, 'say'>, name: string, fault: Fault): void {
   board.say(`${name} FAILED: ${printable(fault.message)}`);
   if (fault.fix !== undefined) board.say(`  fix: ${printable(fault.fix)}`);
 }
@@ -124,7 +133,7 @@ export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
   cli.err(`fetching the image ${image}, once for this machine\n`);
   // What a command that submits prints to stdout is about its run.
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };
-  const board = new Board(talking, boardMode(talking, {}), 1);
+  const board = new TransferBoard(talking, boardMode(talking, {}), 1);
   const options = { federation: openFederation(cli), unpack: undefined };
   const result = await fetchItem(talking, board, { url: image, target }, options);
   if (result.fault === undefined) tellResult(talking, board, result, {});

@@ -111,7 +111,7 @@ const silenceMillis = 120_000;
 export const latestAttempt = (job: JobState): AttemptState | undefined => job.attempts.at(-1);
 
 /** Where the attempt runs: its site, or its host. */
-export const placeOf = (attempt: AttemptState | undefined): string =>
+export const shownPlace = (attempt: AttemptState | undefined): string =>
   attempt?.agent?.site ?? attempt?.pool?.site ?? attempt?.agent?.host ?? attempt?.pool?.host ?? '';
 
 /** How long nothing was heard of an attempt that should be running, in milliseconds. */

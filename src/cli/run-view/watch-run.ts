@@ -9,7 +9,7 @@ import type { SubmittedRun } from '../submit/submit-plan.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import type { Terminal } from '../text/terminal.ts';
 import { tellTrouble, whileRefreshing } from './current-state.ts';
-import { jobFigures, jobNotes, jobWord, latestAttempt, placeOf } from './job-words.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from './job-words.ts';
 import { liveView } from './live-view.ts';
 
 /**
@@ -107,7 +107,7 @@ function newsOf(job: JobState): string {
 
 function textLine(job: JobState, at: number): string {
   const attempt = latestAttempt(job);
-  const place = placeOf(attempt);
+  const place = shownPlace(attempt);
   const time = new Date(at).toISOString().slice(0, 19);
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [

@@ -159,6 +159,8 @@ function identityLines(input: SubmitInput): string[] {
     'description = $(what)',
     `MY.UpdraftRun = ${adString(input.run)}`,
     'MY.UpdraftJob = "$(job)"',
+    // Beside each submission in the log: exit codes of ours mean something to whoever reads it.
+    `submit_event_notes = Updraft run ${literal(input.run)}`,
     ...accountLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
     ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
