@@ -5,7 +5,7 @@ import {
   type BrokenMachine,
   type CacheReport,
   hostOf,
-  jobsOwn,
+  isEverywhere,
   lostMillis,
   placedAttempts,
   siteNames,
@@ -121,7 +121,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
   const cause = mainCause(here)?.cause;
   // What is the job's own doing happens everywhere, unless the same job did well elsewhere.
-  if (healed === 0 && cause !== undefined && jobsOwn.has(cause)) return null;
+  if (healed === 0 && cause !== undefined && isEverywhere(cause)) return null;
   const elsewhere =
     healed > 0
       ? `${healed} of its ${failed.size} jobs succeeded elsewhere`
