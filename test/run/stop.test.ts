@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { test, type TestContext } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { supervise } from '../../src/pool/local/supervise.ts';
+import { supervise } from '../../src/pool/local/supervisor.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { eventually, isIn, RunBench } from './run-bench.ts';

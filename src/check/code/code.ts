@@ -1,5 +1,5 @@
-import type { Place } from '../../base/finding.ts';
 import type { ShellCommand } from '../../adopt/shell-commands.ts';
+import type { Place } from '../../base/finding.ts';
 import type { PythonLine } from './python-lines.ts';
 
 /** A text file that is sent with the job, by its path beside the job file. */
@@ -31,3 +31,6 @@ export interface Code {
   /** The program itself is among the files; without it, that a name is missing says nothing. */
   isKnown: boolean;
 }
+
+/** Whether a name stands in some text of the job. */
+export const mentions = ({ texts }: Code, name: string): boolean => texts.some((text) => text.includes(name));

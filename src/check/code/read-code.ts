@@ -1,8 +1,7 @@
 import path from 'node:path';
 import { shellCommands } from '../../adopt/shell-commands.ts';
 import type { Code, CodeFile, CommandText, RunCommand, SentText } from './code.ts';
-import { localModules } from './local-modules.ts';
-import { pythonImports } from './python-imports.ts';
+import { localModules, pythonImports } from './python-imports.ts';
 import { pythonLines } from './python-lines.ts';
 
 /** Follows a job's commands through the scripts and Python files that they run and import. */

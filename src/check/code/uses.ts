@@ -1,7 +1,6 @@
 import type { Place } from '../../base/finding.ts';
 import type { Code, RunCommand } from './code.ts';
-import { isLocal } from './local-modules.ts';
-import { pythonImports } from './python-imports.ts';
+import { isLocal, pythonImports } from './python-imports.ts';
 
 /** Something that the job needs and does not bring along. */
 export interface Use {

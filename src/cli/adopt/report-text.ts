@@ -3,7 +3,7 @@ import type { Evidence } from '../../adopt/evidence.ts';
 import type { Finding, Level } from '../../base/finding.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
-import type { CondorAnswer } from './ask-condor.ts';
+import type { CondorAnswer } from './survey-file.ts';
 
 const titles: [Level, string][] = [
   ['error', 'errors: these fail jobs or lose results'],

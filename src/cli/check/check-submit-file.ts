@@ -20,13 +20,11 @@ import { findAll, type Finding, ordered } from '../../base/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
-import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
-import { surveyFile } from '../adopt/survey-file.ts';
+import { askCondor, type CondorAnswer, surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { type Looked, type Told, type Unchecked, withoutTokens } from './gathered.ts';
-import { sizesByUrl } from './with-sizes.ts';
+import { type Looked, sizesByUrl, type Told, type Unchecked, withoutTokens } from './gathered.ts';
 
 /** What a check of a submit description found. */
 export interface CheckedFile extends Told {

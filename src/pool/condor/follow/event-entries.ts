@@ -7,7 +7,7 @@ import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
-import { retryReason } from '../tools/release-held.ts';
+import { retryReason } from '../tools/queued-jobs.ts';
 import type { Known } from './run-clusters.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
@@ -29,7 +29,7 @@ interface Story {
   isPlaced: boolean;
   /** How that ended. */
   outcome: Outcome;
-  /** When it was submitted, where the log tells. */
+  /** When it was submitted, where the log says it. */
   queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
