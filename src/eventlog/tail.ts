@@ -21,7 +21,7 @@ export interface TailOptions extends ParserOptions {
 
 const pieceSize = 1024 * 1024;
 const headSize = 256;
-/** How often to look where the file system does not tell of changes. */
+/** How often to poll where the file system reports no changes. */
 const slowLookMs = 2000;
 
 /** Reads a growing log: each `read` hands over the whole events that are new. A log that is not there yet is empty. */

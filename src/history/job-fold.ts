@@ -161,7 +161,7 @@ export class JobFold {
     this.#changed({ kind: 'began', attempt: this.#attempt });
   }
 
-  /** An attempt whose beginning the log does not have: the time until now is nobody's to tell. */
+  /** An attempt whose beginning the log does not have: nobody knows what the time until now was. */
   beginUnseen(): void {
     const [since, now] = [this.#since, this.#now];
     this.#now = since;

@@ -10,7 +10,7 @@ import { runSpans } from './run-spans.ts';
 export interface RunContext {
   /** Memory that its jobs ask for. */
   askedMemoryBytes?: number | undefined;
-  /** Its jobs as HTCondor's log tells them, where that is its pool. */
+  /** Its jobs by HTCondor's log, where that is its pool. */
   logged?: readonly JobHistory[] | undefined;
 }
 
@@ -139,7 +139,7 @@ function runAttempt(
   };
 }
 
-/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch tells. */
+/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
 
 function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {

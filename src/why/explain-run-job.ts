@@ -14,7 +14,7 @@ export interface FiledEntry {
   entry: Entry;
 }
 
-/** What a run's journals tell of one job. */
+/** What a run's journals say of one job. */
 export interface RunJobAccount {
   job: JobState;
   /** The entries of its journals, in their order. */
@@ -79,7 +79,7 @@ function standingOf({ status, outcome, held }: JobState): Standing {
   return outcome === 'stopped' ? 'removed' : 'failed';
 }
 
-/** Whether the agent itself tells of the fault: it was there. */
+/** Whether the agent itself reported the fault: it was there. */
 const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
 
 function goodAccount({ status, attempts }: JobState, last: AttemptState | undefined): Own {
@@ -193,9 +193,9 @@ const mostSetbacks = 2;
 function evidenceOf({ entries }: RunJobAccount): Evidence[] {
   const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
   const left = new Set(setbacks.slice(0, -mostSetbacks));
-  const told = entries.filter((one) => isTelling(one.entry) && !left.has(one));
+  const shown = entries.filter((one) => isTelling(one.entry) && !left.has(one));
   const attemptOf = ({ entry }: FiledEntry): number => ('attempt' in entry ? entry.attempt : Infinity);
-  return told.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
+  return shown.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
 }
 
 const isTelling = (entry: Entry): boolean =>

@@ -35,7 +35,7 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
   if (willRelease(policy, held, outlook.failures))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
-    `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (${rule}).`,
+    `Nothing: the rules of the run release only what another try can fix, and this is not of that kind (${rule}).`,
   ];
 }
 
@@ -68,7 +68,7 @@ function releaseWords({ failures, attempts, next, waits }: Outlook, rule: string
 /** `05:43:10 UTC`. */
 const clock = (time: number): string => `${new Date(time).toISOString().slice(11, 19)} UTC`;
 
-/** The failures of a job as its log tells them: attempts that ended by themselves and were put back, and holds. */
+/** The failures of a job by its log: attempts that ended by themselves and were put back, and holds. */
 function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
   const failed = (how: Partial<EndedAttempt> = {}): EndedAttempt => ({
     outcome: 'failed',
@@ -128,7 +128,7 @@ export function doneAboutExit(
   return [
     kind !== undefined && answerToKind(kind, 1) !== 'never'
       ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.policy.attempts} attempts (${rule}).`
-      : `Nothing: the rules of the run try again only what another try can mend (${rule}).`,
+      : `Nothing: the rules of the run try again only what another try can fix (${rule}).`,
   ];
 }
 

@@ -23,7 +23,7 @@ const of = (cause: Explanation['cause'], because = [''], advice: string[] = []):
 test('a training that failed needs another script, and is told whether there is one', () => {
   const need = (files: Partial<Changes['files']>) =>
     whatMustChange(of('training-failed'), { ...none, files: { ...none.files, ...files } });
-  assert.match(need({ changed: [], used: false }).what, /mend the script/);
+  assert.match(need({ changed: [], used: false }).what, /fix the script/);
   assert.equal(need({ changed: [], used: false }).isMet, false);
   assert.match(need({ changed: ['train.py'], used: false }).what, /train\.py has changed.*--with-new-files/);
   assert.equal(need({ changed: ['train.py'], used: true }).isMet, true);

@@ -29,7 +29,7 @@ interface Story {
   isPlaced: boolean;
   /** How that ended. */
   outcome: Outcome;
-  /** When it was submitted, where the log tells. */
+  /** When it was submitted, where the log says it. */
   queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
