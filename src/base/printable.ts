@@ -30,7 +30,7 @@ export function firstFew(names: readonly string[], most: number): string {
  * The line of what a failed program said that tells best why: its first line that begins with "error" or "fatal",
  * with the last cause where it lists them; else its last line. What follows a stack trace's head tells nothing.
  */
-export function tellingLine(said: string): string {
+export function informativeLine(said: string): string {
   const drawn = drawnError(said);
   if (drawn !== undefined) return drawn;
   const lines = said

@@ -11,7 +11,7 @@ import {
 import { causeInfo, type Cause } from './causes.ts';
 import { evictions } from './evictions.ts';
 import { clearHolds, otherHolds, resources } from './holds.ts';
-import { fits, isEmpty, type CodeRow, type Said } from './row.ts';
+import { fitsTo, isEmpty, type CodeRow, type Said } from './row.ts';
 import { transfers } from './transfers.ts';
 
 /** A hold with its code. */
@@ -28,8 +28,7 @@ export const codeRows: readonly CodeRow[] = [
 
 /** The row of a hold or an eviction; undefined for what Updraft does not know. */
 export function rowOf(said: Said): CodeRow | undefined {
-  const today = asToday(said);
-  return codeRows.find((row) => fits(row, today));
+  return codeRows.find(fitsTo(asToday(said)));
 }
 
 /**
@@ -81,7 +80,7 @@ export function answerToHold(hold: Hold, failures: number): Answer {
     const kind = kindOfExit(subcode);
     return kind === undefined ? answerToSignal(subcode) : answerToKind(kind, failures);
   }
-  const row = rowsOf(code).find((one) => fits(one, hold));
+  const row = rowsOf(code).find(fitsTo(hold));
   return row?.answer === undefined || row.answer === 'requeued' ? 'never' : row.answer;
 }
 

@@ -17,7 +17,12 @@ const image = {
 /** Words for running times that a rule of the access point does not allow. */
 export const timeWords = 'wall time|walltime|run time|runtime|duration|running for';
 
-const notStarted = 'The program{program} could not be started';
+const notStarted = (by: Partial<CodeRow>, why: string): CodeRow => ({
+  codes: [6],
+  ...by,
+  cause: 'command-missing',
+  says: `The program{program} could not be started${why}.`,
+});
 const tooBig = (way: string, name: string): Pick<CodeRow, 'says' | 'more'> => ({
   says: `The ${way} that HTCondor itself is to move is over the limit of the access point or the job (${name}){sizes}.`,
   more: ['Splitting the files does not help: the limit is on their sum.'],
@@ -25,20 +30,21 @@ const tooBig = (way: string, name: string): Pick<CodeRow, 'says' | 'more'> => ({
 
 /** Holds whose code is clear, whatever their words mention. */
 export const clearHolds: readonly CodeRow[] = [
-  {
-    codes: [1],
-    cause: 'user',
-    says: 'Somebody held it by hand{words}.',
-    advice: 'Ask whoever held it what they are waiting for.',
-  },
+  ...rowsWith('user', 'never', [
+    [1, 'Somebody held it by hand{words}.', 'Ask whoever held it what they are waiting for.'],
+    [
+      15,
+      'It was submitted on hold (hold = true){words}.',
+      'Nothing is wrong: it waits until it is released.',
+    ],
+  ]),
+  ...rowsWith('job-policy', 'never', [
+    [3, 'A rule of the job itself (periodic_hold or on_exit_hold) held it{words}.'],
+    [5, 'A rule of the job could not be evaluated{words}.', 'An attribute that it names is not there.'],
+    [20, 'It missed the time at which it was to start (deferral_time){words}.'],
+    [25, 'The times at which it is to start (cron_*) cannot be understood{words}.'],
+  ]),
   ...rowsWith('access-refused', 'never', [[4, 'Its credential is bad{words}.']]),
-  {
-    codes: [5],
-    cause: 'job-policy',
-    says: 'A rule of the job could not be evaluated{words}.',
-    advice: 'Fix the expression: an attribute it names is not there.',
-    outlook: 'lasting',
-  },
   {
     codes: [6],
     subcodes: [5, 11, 12, 116],
@@ -46,43 +52,21 @@ export const clearHolds: readonly CodeRow[] = [
     answer: 'elsewhere',
     says: 'The machine could not start the program{program}: no memory, no process, or a disk that fails (error number {subcode|#}).',
   },
-  {
-    codes: [6],
-    words: 'invalid interpreter',
-    cause: 'command-missing',
-    says: `${notStarted}: its first line names {interpreter|an interpreter}, which the machine does not have.`,
-  },
-  {
-    codes: [6],
-    subcodes: [2],
-    cause: 'command-missing',
-    says: `${notStarted}: a file is missing: the program itself, or the interpreter its first line names.`,
-  },
-  {
-    codes: [6],
-    subcodes: [8],
-    cause: 'command-missing',
-    says: `${notStarted}: it is not a program for that machine: another processor, or a script without a first line such as #!/bin/sh.`,
-  },
-  {
-    codes: [6],
-    subcodes: [13],
-    cause: 'command-missing',
-    says: `${notStarted}: it is not executable, or a folder above it is closed.`,
-  },
-  { codes: [6], cause: 'command-missing', says: `${notStarted}{words}.`, outlook: 'unclear' },
-  {
-    codes: [15],
-    cause: 'user',
-    says: 'It was submitted on hold (hold = true){words}.',
-    advice: 'Nothing is wrong: it waits until it is released.',
-  },
+  notStarted(
+    { words: 'invalid interpreter' },
+    ': its first line names {interpreter|an interpreter}, which the machine does not have',
+  ),
+  notStarted(
+    { subcodes: [2] },
+    ': a file is missing: the program itself, or the interpreter its first line names',
+  ),
+  notStarted(
+    { subcodes: [8] },
+    ': it is not a program for that machine: another processor, or a script without a first line such as #!/bin/sh',
+  ),
+  notStarted({ subcodes: [13] }, ': it is not executable, or a folder above it is closed'),
+  notStarted({ outlook: 'unclear' }, '{words}'),
   ...rowsWith('staging', 'never', [[16, 'Its input is being copied to the access point{words}.']]),
-  ...rowsWith('job-policy', 'never', [
-    [3, 'A rule of the job itself (periodic_hold or on_exit_hold) held it{words}.'],
-    [20, 'It missed the time at which it was to start (deferral_time){words}.'],
-    [25, 'The times at which it is to start (cron_*) cannot be understood{words}.'],
-  ]),
   { codes: [26], words: 'memory', ...memory },
   {
     codes: [26],

@@ -28,13 +28,16 @@ export interface CodeRow {
   outlook?: Outlook;
 }
 
-/** Rows of the same cause and answer that have no more than a code and a sentence. */
+/** Rows of the same cause and answer that have little more than a code and a sentence. */
 export const rowsWith = (
   cause: PoolCause,
   answer: CodeRow['answer'] & string,
-  rows: readonly [codes: number | readonly number[], says: string][],
+  rows: readonly [codes: number | readonly number[], says: string, advice?: string][],
 ): CodeRow[] =>
-  rows.map(([codes, says]) => ({ codes: typeof codes === 'number' ? [codes] : codes, cause, answer, says }));
+  rows.map(([codes, says, advice]) => {
+    const row = { codes: typeof codes === 'number' ? [codes] : codes, cause, answer, says };
+    return advice === undefined ? row : { ...row, advice };
+  });
 
 /** A hold or an eviction as HTCondor gives it. */
 export interface Said {
@@ -66,12 +69,14 @@ function hasWords(text: string, phrases: string): boolean {
   return pattern.test(text);
 }
 
-/** Whether a row is for this; `any` rows are for every code. */
-export function fits(row: CodeRow, { code, subcode, reason }: Said): boolean {
-  if (row.codes !== undefined && (code === undefined || !row.codes.includes(code))) return false;
-  if (row.subcodes !== undefined && (subcode === undefined || !row.subcodes.includes(subcode))) return false;
-  if (row.url?.test(namedUrl(reason) ?? '') === false) return false;
-  return row.words === undefined || hasWords(wordsOf(reason), row.words);
+/** A question to rows whether they are for this; the words are made ready once. */
+export function fitsTo({ code, subcode, reason }: Said): (row: CodeRow) => boolean {
+  const [words, url = ''] = [wordsOf(reason), namedUrl(reason)];
+  return (row) =>
+    (row.codes === undefined || (code !== undefined && row.codes.includes(code))) &&
+    (row.subcodes === undefined || (subcode !== undefined && row.subcodes.includes(subcode))) &&
+    (row.words === undefined || hasWords(words, row.words)) &&
+    (row.url === undefined || row.url.test(url));
 }
 
 /** What a reason says of the trouble itself: not the place before it, nor names that may look like an answer. */

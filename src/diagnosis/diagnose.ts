@@ -19,20 +19,20 @@ export interface Diagnosis {
   submitAdvice?: string[];
 }
 
-type Told = Said & { resources: readonly Resource[] };
+type Given = Said & { resources: readonly Resource[] };
 
 /**
  * What a hold or an eviction comes from, by the table of codes, with the figures and names of this one. What the table
  * does not know is `unknown` and keeps its words: it is not guessed into a class.
  */
-export function diagnose(account: Told, seenMb = 0): Diagnosis {
+export function diagnose(account: Given, seenMb = 0): Diagnosis {
   const own = ownHoldOf(account);
   if (own?.by === 'exit') return ownEnd(account.reason, own.kind);
   if (own?.by === 'late') return byCause('time-limit', [`${safeLine(account.reason)}.`.replace(/^g/, 'G')]);
   const row = rowOf(own?.said ?? account);
-  const told = { ...account, ...own?.said };
-  const facts = factsOf(told, seenMb);
-  const sentences = row === undefined ? [unknown(told)] : [row.says, ...(row.more ?? [])];
+  const given = { ...account, ...own?.said };
+  const facts = factsOf(given, seenMb);
+  const sentences = row === undefined ? [unknown(given)] : [row.says, ...(row.more ?? [])];
   const because = row === undefined ? sentences : sentences.flatMap((one) => fill(one, facts) ?? []);
   const again = own && `It was started ${own.starts} times in vain, so the rules of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
@@ -69,7 +69,7 @@ function ownEnd(reason: string, kind: keyof typeof kinds | undefined): Diagnosis
   };
 }
 
-function unknown({ code, subcode, reason }: Told): string {
+function unknown({ code, subcode, reason }: Given): string {
   if (code !== undefined && code >= 1000)
     return `It left the slot with code ${code}, for which Updraft has no words${isEmpty(reason) ? '.' : `: ${safeLine(reason)}`}`;
   const codes = code === undefined ? 'no code' : `code ${code}, subcode ${subcode ?? 0}`;

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { errorText } from '../http/error-text.ts';
@@ -27,7 +28,7 @@ function parseDirectorAnswer(headers: Record<string, string>): DirectorAnswer | 
   return servers.length === 0 ? undefined : { servers, ...parseNamespaceHeaders(headers) };
 }
 
-/** Reads the `X-Pelican-` headers that tell about a namespace. */
+/** Reads the `X-Pelican-` headers that describe a namespace. */
 export function parseNamespaceHeaders(headers: Record<string, string>): Omit<DirectorAnswer, 'servers'> {
   const said = pairs(headers['x-pelican-namespace']);
   const namespace = said.get('namespace')?.[0];
@@ -37,8 +38,7 @@ export function parseNamespaceHeaders(headers: Record<string, string>): Omit<Dir
     requireToken: said.get('require-token')?.[0]?.toLowerCase() === 'true',
     issuers: pairs(headers['x-pelican-authorization']).get('issuer') ?? [],
     ...(namespace?.startsWith('/') === true ? { namespace: escapePath(namespace).replace(/\/+$/, '') } : {}),
-    ...(collectionsUrl === undefined ? {} : { collectionsUrl }),
-    ...(generation === undefined ? {} : { generation }),
+    ...defined({ collectionsUrl, generation }),
   };
 }
 
@@ -79,7 +79,7 @@ function tokenGeneration(header: string | undefined): DirectorAnswer['generation
   const said = pairs(header);
   const issuer = said.get('issuer')?.[0];
   const basePath = said.get('base-path')?.[0];
-  return issuer === undefined ? undefined : { issuer, ...(basePath === undefined ? {} : { basePath }) };
+  return issuer === undefined ? undefined : defined({ issuer, basePath });
 }
 
 /** `a=1, b=2, a=3`: values may hold commas, as long as no `name=` follows one. */
@@ -175,10 +175,9 @@ export function readDirectorReply(
     };
   if (reply.status >= 300 && reply.status < 400) return readRedirect(question, reply);
   const afterMs = retryAfterMs(reply.headers['retry-after'], now);
-  const wait = afterMs === undefined ? {} : { afterMs };
   if (reply.status === 429) {
     const failed = unreachable(question, `has just started and knows no servers yet: ${words(reply)}`);
-    return { failed, again: true, patienceMs: patience.starting, ...wait };
+    return { failed, again: true, patienceMs: patience.starting, afterMs };
   }
   const isPelican = (reply.headers['server'] ?? '').startsWith('pelican/');
   const isIngress = !isPelican && reply.status === 404;
@@ -190,7 +189,7 @@ export function readDirectorReply(
       failed: unreachable(question, `answers ${reply.status}${who}: ${words(reply)}`),
       again: true,
       patienceMs: patience.silent,
-      ...wait,
+      afterMs,
     };
   }
   return { failed: refusal(question, reply), again: false, patienceMs: 0 };

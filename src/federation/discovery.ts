@@ -92,7 +92,7 @@ function refused(options: DiscoveryOptions, host: string, answer: ControlAnswer)
     failed: failed(host, `it answers ${answer.status} where the description of a federation was expected`),
     again: answer.status >= 500 || answer.status === 429,
     patienceMs,
-    ...(afterMs === undefined ? {} : { afterMs }),
+    afterMs,
   };
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
@@ -33,16 +34,16 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
 }
 
 /** Deeper than any data set, and far from what would take for ever. */
-const mostDepth = 100;
+const maxDepth = 100;
 
-/** All objects below a collection, folder by folder; collections themselves are not told. */
+/** All objects below a collection, folder by folder; collections themselves are left out. */
 export async function* walkCollection(
   url: string,
   options: ObjectOptions,
   below = '',
 ): AsyncGenerator<CollectionEntry> {
-  if (below.split('/').length > mostDepth)
-    throw new Fault('data-wrong', `${url}: more than ${mostDepth} folders inside each other`, {
+  if (below.split('/').length > maxDepth)
+    throw new Fault('data-wrong', `${url}: more than ${maxDepth} folders inside each other`, {
       about: url,
       fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
     });
@@ -54,12 +55,7 @@ export async function* walkCollection(
 }
 
 function facts({ isCollection, size, etag, modified }: Resource): Omit<CollectionEntry, 'url' | 'name'> {
-  return {
-    isCollection,
-    ...(size === undefined ? {} : { size }),
-    ...(etag === undefined ? {} : { etag }),
-    ...(modified === undefined ? {} : { modified }),
-  };
+  return defined({ isCollection, size, etag, modified });
 }
 
 /** Names become file names: one that could climb out of its folder is nobody's mistake. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { Request } from '../http/request.ts';
@@ -66,14 +67,11 @@ export async function locateFederated(
 }
 
 export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
-  return {
-    ...(tokenFile === undefined ? {} : { tokenFile }),
-    ...(credential === undefined ? {} : { credential }),
-  };
+  return defined({ tokenFile, credential });
 }
 
 /**
- * Asks without a token first, since only the answer tells whether the namespace wants one, then with it: a director
+ * Asks without a token first, since only the answer says whether the namespace wants one, then with it: a director
  * that may look into the caches knows better who has the object. That second answer is a bonus, except for
  * "nobody has it".
  */
@@ -96,7 +94,7 @@ async function askDirector(
   }
 }
 
-/** A federation of one server has no director: the server itself tells about the namespace. */
+/** A federation of one server has no director: the server itself describes the namespace. */
 async function askOnlyServer(
   parts: FederationParts,
   url: string,
@@ -156,7 +154,7 @@ function tokenUse(answer: DirectorAnswer, path: string, verb: 'GET' | 'PUT'): To
     path: unescapePath(path),
     namespace: unescapePath(namespace ?? path),
     issuers: generation === undefined ? issuers : [generation.issuer],
-    ...(generation?.basePath === undefined ? {} : { basePath: generation.basePath }),
+    ...defined({ basePath: generation?.basePath }),
   };
 }
 

@@ -67,9 +67,9 @@ export function refused(
   { now, patienceMs }: { now: number; patienceMs: number },
 ): Try<never> {
   const afterMs = retryAfterMs(headers['retry-after'], now);
-  const wait = afterMs === undefined ? {} : { retryAfterSeconds: Math.ceil(afterMs / 1000) };
-  const failed = statusFault(status, { object, host, tokenFix, ...wait });
-  return { failed, again: mayPass(status), patienceMs, ...(afterMs === undefined ? {} : { afterMs }) };
+  const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000);
+  const failed = statusFault(status, { object, host, tokenFix, retryAfterSeconds });
+  return { failed, again: mayPass(status), patienceMs, afterMs };
 }
 
 /** What silence means for the next try; anything else that was thrown goes on. */
@@ -89,7 +89,7 @@ interface StatusContext {
   /** `host:port` that answered. */
   host: string;
   /** Seconds from a `Retry-After` header. */
-  retryAfterSeconds?: number;
+  retryAfterSeconds?: number | undefined;
   /** What helps where a token is refused. */
   tokenFix?: string | undefined;
 }
@@ -103,8 +103,8 @@ export function statusFault(
   const fix = kind === 'token-refused' ? (tokenFix ?? usualFix) : usualFix;
   return new Fault(kind, `${object}: ${host} ${what} (status ${status})`, {
     about: object,
-    ...(fix === undefined ? {} : { fix }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    fix,
+    retryAfterSeconds,
   });
 }
 

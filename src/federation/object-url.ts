@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { archiveKinds } from '../base/archive-kinds.ts';
+import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
 import { withoutSecrets } from '../base/printable.ts';
@@ -17,7 +18,7 @@ interface Named {
 /** An object of a federation. */
 export interface FederatedUrl extends Named, ObjectQuery {
   kind: 'federated';
-  /** `host[:port]` that tells what the federation is made of. */
+  /** `host[:port]` that says what the federation is made of. */
   discoveryHost: string;
   /** Path in the federation, escaped, from `/`, without a slash at its end. */
   path: string;
@@ -48,7 +49,7 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   const [, prefixed, rest] = /^([A-Za-z][A-Za-z0-9+._-]*):(.*)$/s.exec(text) ?? [];
   if (prefixed === undefined || rest === undefined) throw noScheme(text);
   const { scheme, credential } = splitScheme(prefixed);
-  const named = { text: withoutSecrets(text), ...(credential === undefined ? {} : { credential }) };
+  const named = { text: withoutSecrets(text), ...defined({ credential }) };
   switch (scheme) {
     case 'osdf':
     case 'stash':
@@ -142,7 +143,7 @@ function splitQuery(rest: string): [string, string] {
 
 function invalid(text: string, what: string, fix?: string): Fault {
   const about = withoutSecrets(text);
-  return new Fault('url-invalid', `${about} ${what}`, { about, ...(fix === undefined ? {} : { fix }) });
+  return new Fault('url-invalid', `${about} ${what}`, { about, fix });
 }
 
 function passwordInUrl(text: string): Fault {
@@ -201,7 +202,7 @@ function parseObjectQuery(url: string, query: string): ObjectQuery {
     recursive: values.has('recursive'),
     direct: values.has('directread'),
     directorQuery: parts.filter((part) => !ours.has(part.split('=', 1)[0] ?? '')).join('&'),
-    ...(pack === undefined ? {} : { pack }),
+    ...defined({ pack }),
   };
 }
 

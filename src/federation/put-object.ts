@@ -100,7 +100,7 @@ async function send(upload: Upload, server: ObjectServer, isGuarded: boolean): P
   return await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
 }
 
-/** Compares the origin's copy with what was sent. An origin that tells nothing proves nothing, and that is said. */
+/** Compares the origin's copy with what was sent. An origin that says nothing proves nothing, and the result says so. */
 async function verify(
   { size, located, options }: Upload,
   server: ObjectServer,

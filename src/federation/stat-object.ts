@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
@@ -32,7 +33,7 @@ export interface StatOptions extends ObjectOptions {
 const digestMs = 15 * 60_000;
 
 /**
- * Asks the servers named for an object, one after the other, until one tells about it; then, where listings are
+ * Asks the servers named for an object, one after the other, until one knows it; then, where listings are
  * allowed, the origin. Throws `object-missing` only when the origin or all of them say so.
  */
 export async function statObject(url: string, options: StatOptions): Promise<ObjectInfo> {
@@ -102,8 +103,7 @@ async function fromHead(
     ...listed,
     url: located.url,
     isCollection: headers['content-type'] === 'httpd/unix-directory',
-    ...(length === undefined ? {} : { size: Number(length) }),
-    ...(headers['etag'] === undefined ? {} : { etag: headers['etag'] }),
+    ...defined({ size: length === undefined ? undefined : Number(length), etag: headers['etag'] }),
     ...(Number.isNaN(modified) ? {} : { modified }),
     ...(Number.isNaN(age) ? {} : { age }),
     digests,
@@ -142,16 +142,13 @@ async function fromListing(located: Located, options: StatOptions): Promise<Obje
   const { isCollection, size, etag, modified } = self;
   return {
     url: located.url,
-    isCollection,
-    ...(size === undefined ? {} : { size }),
-    ...(etag === undefined ? {} : { etag }),
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ isCollection, size, etag, modified }),
     digests: {},
     server: host,
   };
 }
 
-/** The fault worth telling: a 404 that is not final says least. */
+/** The fault worth reporting: a 404 that is not final says least. */
 function worse(before: Fault | undefined, now: Fault): Fault {
   return before === undefined || before.kind === 'object-missing' ? now : before;
 }
@@ -201,8 +198,8 @@ export async function viewServer(
   if (server.url.startsWith('file:')) return { server };
   await located.headers(server);
   try {
-    const limit = headerMs === undefined ? {} : { headerMs };
-    const { status, headers } = await requestObject(located, { method: 'HEAD', server, ...limit }, how);
+    const request = { method: 'HEAD' as const, server, ...defined({ headerMs }) };
+    const { status, headers } = await requestObject(located, request, how);
     const [length, age] = [headers['content-length'], headers['age']];
     return {
       server,

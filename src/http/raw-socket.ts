@@ -184,7 +184,7 @@ export class ReadSlab {
     return this.#lent;
   }
 
-  /** A read has filled so much of what `room` gave. */
+  /** A read has filled this much of what `room` gave. */
   filled(length: number): void {
     const { buffer, byteOffset } = this.#lent;
     // Handed over between two reads: this one landed behind what was handed over.

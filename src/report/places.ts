@@ -1,4 +1,4 @@
-import type { Cause } from '../codes/causes.ts';
+import { causeInfo, type Cause } from '../codes/causes.ts';
 import type { AttemptHistory, CacheShare, Doing, JobHistory } from '../history/history.ts';
 import {
   addAmounts,
@@ -173,13 +173,20 @@ const manyInARow = 5;
 const severalJobs = 2;
 /** No machine is to blame for these. */
 const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end']);
-/** Nor for these, which are the job's or a server's, unless the same job did well elsewhere. */
-export const jobsOwn: ReadonlySet<Cause> = new Set<Cause>([
-  ...(['exit-code', 'signal', 'wrong-output', 'time-limit', 'memory-exceeded', 'disk-exceeded'] as const),
-  ...(['job-policy', 'pool-policy', 'output-missing', 'output-too-big', 'output-failed'] as const),
-  ...(['input-missing', 'input-too-big', 'command-missing', 'file-unusable', 'object-missing'] as const),
-  ...(['access-refused', 'server-failed', 'transfer-stalled', 'checkpoint-failed'] as const),
+/** A server or the access point is the same to all machines. */
+const fromElsewhere: ReadonlySet<Cause> = new Set([
+  'object-missing',
+  'access-refused',
+  'server-failed',
+  'transfer-stalled',
+  'pool-policy',
 ]);
+
+/** Whether it happens on every machine alike: then one is to blame only if the same job did well on another. */
+export function isEverywhere(cause: Cause): boolean {
+  const { change } = causeInfo(cause);
+  return fromElsewhere.has(cause) || (change !== 'retry' && change !== 'staff');
+}
 
 export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRow[]): BrokenMachine[] {
   return [...Map.groupBy(placedAttempts(jobs, rows), ({ attempt }) => hostOf(attempt.machine))]
@@ -202,7 +209,7 @@ function longestFailure(here: readonly Placed[]): Placed[] {
   for (const placed of here.toSorted((a, b) => startOf(a) - startOf(b))) {
     const { good, cause } = placed.row;
     if (good) current = [];
-    if (cause === undefined || blameless.has(cause) || (jobsOwn.has(cause) && !isHealed(placed))) continue;
+    if (cause === undefined || blameless.has(cause) || (isEverywhere(cause) && !isHealed(placed))) continue;
     current.push(placed);
     if (current.length > longest.length) longest = current;
   }
@@ -228,7 +235,7 @@ export interface CacheReport {
   setbacks: number;
 }
 
-/** What each cache gave, the ones that gave most first; empty where nobody tells. */
+/** What each cache gave, the ones that gave most first; empty where no journal says. */
 export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
   const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
   const all = sumOf(shares, ({ bytes }) => bytes);

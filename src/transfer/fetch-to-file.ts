@@ -177,10 +177,14 @@ async function compare(
   if (proof !== undefined) return (await hashFile(target, 'sha-256')) === proof ? 'digest' : undefined;
   const remote = await askAny(url, settings);
   if (remote?.size === undefined)
-    throw new Fault('file-invalid', `${target} exists, and nobody tells whether it is ${settings.shownUrl}`, {
-      about: target,
-      fix: 'Try again later, choose another name, or ask for it to be overwritten.',
-    });
+    throw new Fault(
+      'file-invalid',
+      `${target} exists, and no server says whether it is ${settings.shownUrl}`,
+      {
+        about: target,
+        fix: 'Try again later, choose another name, or ask for it to be overwritten.',
+      },
+    );
   if (remote.size !== size) return undefined;
   if (remote.digest === undefined) return 'size';
   return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;

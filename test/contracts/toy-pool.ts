@@ -10,7 +10,7 @@ import type { PoolTraits } from '../../src/job/pool-traits.ts';
 import { openJournal } from '../../src/journal/file.ts';
 import { fold } from '../../src/journal/fold.ts';
 import { JournalTail, readJournal } from '../../src/journal/tail.ts';
-import { agentCommand } from '../../src/pool/agent-command.ts';
+import { agentCommand } from '../../src/pool/packed-agent.ts';
 import { attemptEnd } from '../../src/pool/attempt-end.ts';
 import type { Pool, PoolKind, PoolRecords, PoolStart } from '../../src/pool/pool.ts';
 import { policyOf } from '../../src/recovery/policy.ts';

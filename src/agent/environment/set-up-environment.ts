@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
-import { tellingLine } from '../../base/printable.ts';
+import { informativeLine } from '../../base/printable.ts';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
 import {
@@ -253,7 +253,7 @@ async function runProgram(
 
 /** Why a program failed, in its own words, or how it ended. */
 function lastWords({ said, status }: ProgramEnd): string {
-  const line = tellingLine(said);
+  const line = informativeLine(said);
   if (line !== '') return line;
   return status === null ? 'a signal ended it' : `it ended with status ${status ?? 'unknown'}`;
 }

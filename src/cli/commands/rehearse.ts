@@ -6,9 +6,8 @@ import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { showMillis } from '../../report/show.ts';
-import { gatherEvidence } from '../../run/rehearse/gather-evidence.ts';
+import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
 import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
-import { rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
 import type { Cli } from '../cli.ts';
 import {
   jobFileArgument,

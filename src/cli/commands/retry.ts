@@ -13,7 +13,7 @@ import {
   type RetryWish,
 } from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
-import { durationOption, sizeOption } from '../submit/size-options.ts';
+import { durationOption, sizeOption } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options {

@@ -5,9 +5,8 @@ import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
-import { canaryOption } from '../submit/canary-option.ts';
-import { submitPlan } from '../submit/submit-plan.ts';
-import { newRun, tellSubmitted } from '../submit/tell-submitted.ts';
+import { canaryOption } from '../submit/options.ts';
+import { newRun, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { tellingLine } from '../../base/printable.ts';
+import { informativeLine } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { findManifest, loadWorkspace, type Workspace } from '../../environment/load-workspace.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -112,7 +112,7 @@ export async function runTool(
     return null;
   });
   if (status === 0) return out;
-  throw new Fault('environment-broken', `${path.basename(program)} failed: ${tellingLine(said)}`, {
+  throw new Fault('environment-broken', `${path.basename(program)} failed: ${informativeLine(said)}`, {
     about: program,
     cause: new Error(said),
     ...(!capture && { fix: 'see what it said above' }),

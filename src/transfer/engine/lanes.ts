@@ -17,7 +17,7 @@ export interface Lane {
   waitsForSink: boolean;
 }
 
-/** A lane silent for so long is free to be taken over. */
+/** A lane silent for this long is free to be taken over. */
 const silentMs = 1_000;
 /** Watched less often than this: something held up the event loop. */
 const standstillMs = 2_000;
@@ -42,7 +42,7 @@ export class Lanes {
     return [...this.#open.keys()].map(({ source }) => source.server.host);
   }
 
-  /** Opens a lane; `closed` is told how it ended, but not if it was stopped from here. */
+  /** Opens a lane; `closed` gets its error, but not if it was stopped from here. */
   start(
     source: Source,
     piece: Piece,

@@ -230,18 +230,19 @@ const weight: FaultKind[] = [
 ];
 
 /** The one Fault that says best why no server could deliver, naming what each of them did. */
-export function truestFault(url: string, sources: readonly Source[], progress: string): Fault {
+export function mostInformativeFault(url: string, sources: readonly Source[], progress: string): Fault {
   const setbacks = sources.flatMap(({ last }) => (last === undefined ? [] : [last]));
   const [first] = setbacks
     .map(({ fault }) => fault)
     .sort((a, b) => weight.indexOf(a.kind) - weight.indexOf(b.kind));
-  if (first === undefined) return new Fault('servers-unreachable', `${url}: nobody was named that has it`);
+  if (first === undefined)
+    return new Fault('servers-unreachable', `${url}: the director named no server for it`);
   const all = [...new Set(setbacks.map(({ fault }) => fault.message))].join('; ');
   const waits = setbacks.flatMap(({ fault }) => fault.retryAfterSeconds ?? []);
   return new Fault(first.kind, `${url}: ${progress}: ${all}`, {
     about: url,
     cause: first,
-    ...(first.fix !== undefined && { fix: first.fix }),
-    ...(waits.length > 0 && { retryAfterSeconds: Math.min(...waits) }),
+    fix: first.fix,
+    retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),
   });
 }

@@ -22,7 +22,7 @@ interface Gap extends Range {
 /** What a free server may get. */
 export interface Want {
   server: string;
-  /** At most so many bytes. */
+  /** The limit in bytes. */
   limit: number;
   /** Only bytes before this offset: what a reader in order can hold back is bounded. */
   before: number;

@@ -92,7 +92,7 @@ export interface EarlierPart {
   done: Range[];
 }
 
-/** An earlier attempt's bytes, if they can be told to be of the same object; otherwise the file begins anew. */
+/** An earlier attempt's bytes, if they are shown to be of the same object; otherwise the file starts fresh. */
 export async function earlierPart(
   target: string,
   file: PartFile,
@@ -119,9 +119,9 @@ function leaveLastByte(done: Range[], size: number | undefined): Range[] {
   return [{ start: 0, end: size - 1 }];
 }
 
-/** A killed process loses so much at most. */
+/** A killed process loses no more than this. */
 const writeMs = 1_000;
-/** A machine that dies loses so much; more often would slow down the disk. */
+/** A machine that dies loses no more than this; more often would slow down the disk. */
 const flushMs = 10_000;
 
 /** Keeps the journal of a part true while the part grows, and closes the part with it. */

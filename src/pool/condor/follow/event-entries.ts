@@ -7,7 +7,7 @@ import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
-import { retryReason } from '../tools/release-held.ts';
+import { retryReason } from '../tools/queued-jobs.ts';
 import type { Known } from './run-clusters.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */

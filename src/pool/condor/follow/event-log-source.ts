@@ -9,13 +9,11 @@ import type { Entry } from '../../../journal/entry.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
 import { willRelease } from '../../../recovery/releases.ts';
 import type { Policy } from '../../../recovery/policy.ts';
-import { attemptEnd } from '../../attempt-end.ts';
-import { withOutcomes } from '../../with-outcomes.ts';
-import { condorFiles } from '../condor-files.ts';
+import { attemptEnd, withOutcomes } from '../../attempt-end.ts';
+import { condorFiles, isAdopted } from '../condor-files.ts';
 import { EventEntries } from './event-entries.ts';
 import { eventLogTrouble } from './event-log-trouble.ts';
-import { isAdopted } from './is-adopted.ts';
-import { readPolicy } from '../submit/policy-file.ts';
+import { readPolicy } from '../submit/condor-policy.ts';
 import { RunClusters } from './run-clusters.ts';
 
 /** The entries that HTCondor's event log gives of a run. Its folder is enough: no scheduler is asked. */

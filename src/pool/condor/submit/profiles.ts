@@ -1,5 +1,8 @@
+import { type DurationClass, durationClasses, type PlanLimits } from '../../../check/facts.ts';
+import type { Plan } from '../../../job/plan.ts';
 import type { ProfileName } from '../../../job/spec.ts';
 import type { Pace } from '../../../recovery/policy.ts';
+import type { CondorTools } from '../tools/condor-tools.ts';
 
 /** Customs and limits of a pool, as data. Sizes in bytes, times in seconds. */
 export interface Profile {
@@ -89,3 +92,29 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     liveSeconds: 2,
   },
 };
+
+/** The profile the user names, or else the one that this access point's own configuration points to. */
+export async function findProfile(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+  return condorProfiles[named ?? (await guess(tools))];
+}
+
+/** The profile with this access point's own limit on what it sends, where it has one. */
+export async function findLimits(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+  const profile = await findProfile(named, tools);
+  const megabytes = Number(await tools.setting('MAX_TRANSFER_INPUT_MB'));
+  return megabytes > 0 ? { ...profile, nativeInputBytes: megabytes * 2 ** 20 } : profile;
+}
+
+async function guess(tools: CondorTools): Promise<ProfileName> {
+  if (await tools.isMini()) return 'mini';
+  const hosts = `${await tools.setting('COLLECTOR_HOST')} ${await tools.setting('FULL_HOSTNAME')}`;
+  if (/osg-htc\.org|ospool|opensciencegrid\.org|osgconnect/i.test(hosts)) return 'ospool';
+  return /chtc\.wisc\.edu/i.test(hosts) ? 'chtc' : 'htcondor';
+}
+
+/** The duration class of a plan: the shortest it fits in; undefined where the pool has none, or none is long enough. */
+export function durationClass({ spec }: Plan, profile: PlanLimits): DurationClass | undefined {
+  const { gpus, timeSeconds } = spec.resources;
+  const classes = durationClasses(profile, gpus);
+  return timeSeconds === undefined ? classes[0] : classes.find(({ seconds }) => timeSeconds <= seconds);
+}

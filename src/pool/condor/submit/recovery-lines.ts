@@ -45,7 +45,7 @@ function exitLines(policy: Policy): string[] {
   ];
 }
 
-/** That an attempt would begin before the job is given up. Whoever watches can tell the same from the log. */
+/** That an attempt would begin before the job is given up. Whoever watches can work out the same from the log. */
 const inTime = ({ giveUpSeconds }: Policy, begins: string): string =>
   giveUpSeconds === undefined ? '' : ` && (${begins} - QDate) < ${giveUpSeconds}`;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAccounts, readQueue } from './ask-queue.ts';
+import { readAccounts, readQueue } from './refresh-queue.ts';
 
 test('jobs that wait together stand in one line of the queue, and each is found', () => {
   const rows = new Map(readQueue('12|3|RUNNING|None\n12|[4-5%2]|PENDING|JobArrayTaskLimit\n'));

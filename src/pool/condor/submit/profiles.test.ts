@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { aPlan } from '../../../../test/check/facts.ts';
 import { temporaryFolder } from '../../../../test/temporary-folder.ts';
 import { CondorTools } from '../tools/condor-tools.ts';
-import { findLimits } from './find-profile.ts';
+import { condorProfiles, durationClass, findLimits } from './profiles.ts';
 
 /** An access point whose configuration has these settings. */
 async function accessPoint(t: TestContext, settings: Record<string, string>): Promise<CondorTools> {
@@ -30,4 +31,14 @@ test('no limit of its own, or -1, leaves that of the profile', async (t) => {
     assert.equal((await findLimits('ospool', tools)).nativeInputBytes, 5000 * 2 ** 20);
     assert.equal((await findLimits(undefined, tools)).nativeInputBytes, undefined);
   }
+});
+
+test('a job gets the shortest class it fits in, GPU jobs those of GPUs where there are such', () => {
+  const of = (resources: string, pool: 'ospool' | 'chtc' | 'htcondor') =>
+    durationClass(aPlan(`[resources]\n${resources}\n`), condorProfiles[pool])?.name;
+  assert.equal(of('time = "9h"', 'ospool'), 'Medium');
+  assert.equal(of('time = "11h"', 'ospool'), 'Long');
+  assert.equal(of('time = "21h"', 'ospool'), undefined);
+  assert.equal(of('gpus = 1', 'chtc'), 'short');
+  assert.equal(of('time = "1h"', 'htcondor'), undefined);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plan } from '../job/plan.ts';
-import { whatChanged } from './what-changed.ts';
+import { whatChanged } from './submit-run.ts';
 
 const plan = (spec: object, files: Record<string, string>): Plan =>
   ({ spec, files: Object.entries(files).map(([path, sha256]) => ({ path, bytes: 1, sha256 })) }) as Plan;

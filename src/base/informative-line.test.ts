@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { tellingLine } from './printable.ts';
+import { informativeLine } from './printable.ts';
 
 for (const [what, said, line] of [
   ['its last line', 'reading\nno such luck\n\n', 'no such luck'],
@@ -32,5 +32,5 @@ for (const [what, said, line] of [
   ['nothing where nothing was said', ' \n', ''],
 ] as const)
   test(`of what a failed program said, ${what} is told`, () => {
-    assert.equal(tellingLine(said), line);
+    assert.equal(informativeLine(said), line);
   });

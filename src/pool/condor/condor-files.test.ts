@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Entry, RunBody } from '../../../journal/entry.ts';
-import { jobIds } from './job-ids.ts';
+import type { Entry, RunBody } from '../../journal/entry.ts';
+import { jobIds } from './condor-files.ts';
 
 const told = (...bodies: RunBody[]): Entry[] =>
   bodies.map((body, seq) => ({ v: 1, t: '2026-01-01T00:00:00.000Z', seq, ...body }));
