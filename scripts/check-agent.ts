@@ -21,7 +21,7 @@ const allowedRooms = new Set([
   'unpack',
 ]);
 const allowedPackages = new Set(['xz-decompress']);
-const budgetBytes = 490_000;
+const budgetBytes = 486_000;
 
 const isAllowed = (input: string): boolean => {
   const [top, name = ''] = input.split('/');

@@ -235,7 +235,7 @@ export interface CacheReport {
   setbacks: number;
 }
 
-/** What each cache gave, the ones that gave most first; empty where nobody tells. */
+/** What each cache gave, the ones that gave most first; empty where no journal says. */
 export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
   const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
   const all = sumOf(shares, ({ bytes }) => bytes);

@@ -18,7 +18,7 @@ test('a time is shown by its two greatest units, and in tenths of seconds below 
   for (const [millis, text] of Object.entries(shown)) assert.equal(showMillis(Number(millis)), text);
 });
 
-test('amounts are told as people write them into submit files', () => {
+test('amounts are shown as people write them into submit files', () => {
   assert.equal(showAmount(2_097_152, 'KB'), '2 GB');
   assert.equal(showAmount(1500, 'MB'), '1.5 GB');
   assert.equal(showAmount(287, 'MB'), '287 MB');

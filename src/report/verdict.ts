@@ -40,10 +40,10 @@ interface Known {
 }
 
 /** Less than these is not worth a sentence. */
-const [leastShareOfSlots, leastMillis, leastAttempts] = [0.05, 300_000, 3];
+const [minShareOfSlots, minMillis, minAttempts] = [0.05, 300_000, 3];
 /** Fewer attempts at a place, or elsewhere, prove nothing about it. */
-const leastAtPlace = 5;
-const mostOfIt = 0.5;
+const minAtPlace = 5;
+const majority = 0.5;
 /** A place is to blame when attempts elsewhere go well, and this many times as often. */
 const [fineElsewhere, timesAsOften] = [0.25, 3];
 /** Of a site's loss: then it is the machine's and not the site's. */
@@ -54,7 +54,7 @@ export function verdictOf(known: Known): Verdict | null {
   const tried = triesOf(known);
   const lost = tried.reduce((sum, { millis }) => sum + millis, 0);
   const bad = tried.filter(({ isGood, millis }) => !isGood && millis > 0).length;
-  if (lost < Math.max(leastMillis, known.slotMillis * leastShareOfSlots) || bad < leastAttempts) return null;
+  if (lost < Math.max(minMillis, known.slotMillis * minShareOfSlots) || bad < minAttempts) return null;
   const site = worstPlace(tried, lost, ({ site: name }) => name);
   const machine = worstPlace(tried, lost, ({ host }) => host);
   const isMachine =
@@ -111,9 +111,9 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const others = tried.length - here.length;
   const shareElsewhere = others === 0 ? 0 : (allGood - good) / others;
   const isToBlame =
-    millis >= lost * mostOfIt &&
-    here.length >= leastAtPlace &&
-    others >= leastAtPlace &&
+    millis >= lost * majority &&
+    here.length >= minAtPlace &&
+    others >= minAtPlace &&
     shareElsewhere >= fineElsewhere &&
     shareElsewhere >= (good / here.length) * timesAsOften;
   if (!isToBlame) return null;
@@ -187,8 +187,8 @@ function cacheVerdict(
   const share = sumOf(stalled) / lost;
   const given = caches.reduce((sum, { setbacks }) => sum + setbacks, 0);
   const [worst] = caches.toSorted((a, b) => b.setbacks - a.setbacks);
-  if (worst === undefined || given < leastAttempts || caches.length < 2) return undefined;
-  if (share < mostOfIt || worst.setbacks < given * mostOfIt) return undefined;
+  if (worst === undefined || given < minAttempts || caches.length < 2) return undefined;
+  if (share < majority || worst.setbacks < given * majority) return undefined;
   const text = `${percent(share)} of the loss is transfers that stalled, and ${worst.name} was given up in ${worst.setbacks} of ${given} cases: its operators should know.`;
   return { kind: 'cache', name: worst.name, share, text, line: null };
 }
@@ -198,7 +198,7 @@ const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none'
 
 function causeVerdict(tried: readonly Try[], lost: number, { resources, source }: Known): Verdict | null {
   const worst = mainCause(tried.filter(({ millis }) => millis > 0));
-  if (worst === undefined || worst.millis < lost * mostOfIt || unexplained.has(worst.cause)) return null;
+  if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
   const advice = line === null ? remedyOf(cause) : 'Ask for what was used:';

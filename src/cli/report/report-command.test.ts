@@ -45,7 +45,7 @@ test('a log of one submit event is one waiting job', async (t) => {
   assert.deepEqual([jobs.total, jobs.waiting, slotTotalSeconds], [1, 1, 0]);
 });
 
-test('a log cut in the middle of an event is reported up to there, and the cut is told', async (t) => {
+test('a log cut in the middle of an event is reported up to there, and the cut is reported', async (t) => {
   const { jobs, notes } = await reportOn(t, { 'a.log': whole.slice(0, -40) });
   assert.deepEqual([jobs.total, jobs.running], [1, 1]);
   assert.match(notes.join(' '), /1 event without an end/);
@@ -71,7 +71,7 @@ test('jobs of the same number from two pools, or from before a reset, are two jo
   );
 });
 
-test('times that run backwards take no time and are told', async (t) => {
+test('times that run backwards take no time and are reported', async (t) => {
   const { slotSeconds, notes } = await reportOn(t, { 'a.log': submit(100) + execute(50) + terminate(150) });
   assert.deepEqual([slotSeconds.queued, slotSeconds.usefulCompute], [0, 50]);
   assert.match(notes.join(' '), /before the one ahead/);

@@ -93,7 +93,7 @@ export function sourceName(source: ReportSource): string {
   return more.length === 0 ? first : `${first} and ${more.length} more`;
 }
 
-/** What a run's folder tells beside its journals. A copy may lack any of it: then there is less to report. */
+/** What a run's folder has beside its journals. A copy may lack any of it: then there is less to report. */
 export async function runContext(folder: string, { pool }: RunState): Promise<RunContext> {
   const plan = await readPlan(folder).catch(() => undefined);
   const log = poolKind(pool)?.eventLog;

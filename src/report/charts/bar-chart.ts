@@ -37,8 +37,8 @@ export function stackedBars(
       const length = scale.place(seconds[column] ?? 0);
       const rect = { x: at, y, width: length, height: rowHeight - 6, fill: palette[column] };
       at += length;
-      const told = `${name}: ${showMillis((seconds[column] ?? 0) * 1000)} ${columnWords[column]}`;
-      return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(told)));
+      const words = `${name}: ${showMillis((seconds[column] ?? 0) * 1000)} ${columnWords[column]}`;
+      return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(words)));
     };
     return label(edges.left - 8, y + 12, clip(name, 16), { 'text-anchor': 'end' }) + used.map(part).join('');
   });
