@@ -1,10 +1,10 @@
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 import type { Plan } from '../job/plan.ts';
-import type { Code } from './code/code.ts';
+import type { JobCode } from './code/code.ts';
 import type { Uses } from './code/uses.ts';
 
 /** Where a key of the job file was written. */
-export type Where = (...key: string[]) => Place;
+export type Where = (...key: string[]) => SourceLine;
 
 /** What is known of a plan. Sizes that the servers told are filled in; its disk is what will be asked for. */
 export interface PlanFacts {
@@ -23,7 +23,7 @@ export interface ObjectFact {
   /** `data.train`, or the line of a submit description. */
   label: string;
   url: string;
-  place: Place | undefined;
+  place: SourceLine | undefined;
   servers: ServerFact[];
   isFolder?: boolean;
   /** What the job file, or the manifest, says that it must be. */
@@ -47,7 +47,7 @@ export interface ServerFact {
 /** The token that one object would be fetched with. It is never here itself. */
 export interface TokenFact {
   label: string;
-  place: Place | undefined;
+  place: SourceLine | undefined;
   /** Milliseconds since the epoch; undefined for one that tells no end. */
   expires?: number;
   /** Why there is none. */
@@ -58,7 +58,7 @@ export interface TokenFact {
 export interface SlotCondition {
   /** As the job file has it, like `memory = "16 GB"`. */
   words: string;
-  place: Place | undefined;
+  place: SourceLine | undefined;
 }
 
 /** One machine of the pool. */
@@ -92,7 +92,7 @@ export interface SoftwareFact {
 }
 
 export interface CodeFacts {
-  code: Code;
+  code: JobCode;
 }
 export interface ObjectFacts {
   objects: readonly ObjectFact[];

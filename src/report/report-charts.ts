@@ -23,14 +23,16 @@ const maxRows = 40;
 /** Every chart there is something to draw for. */
 export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): Chart[] {
   const wasteful = mostLost(rows);
+  const doubted = new Set(report.suspicious.map(({ job }) => job));
+  const sure = jobs.filter(({ id }) => !doubted.has(id));
   return [
     ...whole(report),
     ...completions(rows, report),
-    ...compute(jobs),
+    ...compute(sure),
     ...losses(wasteful),
     ...failures(report),
     ...timeline(jobs, wasteful),
-    ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(jobs, transferRate)),
+    ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
   ];
 }

@@ -40,10 +40,9 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
 }
 
 function doneByOthers(job: JobHistory, hold: Hold): string[] {
-  const { releases } = detailsOf(job);
   if (hold.code === 16)
     return ['The files are being copied; the job is released by itself when they are there.'];
-  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  const byRule = releasesByRule(job);
   return byRule === 0
     ? ['Nothing that the log shows: it stays held until somebody, or a rule of its submit file, releases it.']
     : [
@@ -131,5 +130,9 @@ export function doneAboutExit(
       : `Nothing: the rules of the run try again only what another try can fix (${rule}).`,
   ];
 }
+
+/** How often a rule released it: HTCondor quotes the rule, unless it is too long; a person is always named. */
+export const releasesByRule = (job: JobHistory): number =>
+  detailsOf(job).releases.filter(({ reason }) => reason.trim() === '' || /expression/i.test(reason)).length;
 
 export const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { access, chmod, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { Evidence } from '../../src/adopt/evidence.ts';
+import type { SubmitFacts } from '../../src/adopt/submit-facts.ts';
 import { parseSubmit } from '../../src/adopt/parse-submit.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { printedFile } from '../../src/cli/adopt/printed-file.ts';
@@ -101,7 +101,7 @@ test('over ssh, too, an adopted run is known as such, and what its jobs print is
     '0.out': 'epoch 1\n',
   });
   const submission = parseSubmit(description, { file: 'job.sub' });
-  const plan = adoptedPlan(path.join(folder, 'job.sub'), { submission } as Evidence);
+  const plan = adoptedPlan(path.join(folder, 'job.sub'), { submission } as SubmitFacts);
   await writeFile(path.join(folder, 'adopted/plan.json'), JSON.stringify(plan));
   await using adopted = await remote(`ap1.example:${folder}/adopted`, env);
   await using own = await remote(`ap1.example:${folder}/own`, env);

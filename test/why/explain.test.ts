@@ -259,3 +259,11 @@ test('a hold of an attempt that the log has not is not laid on the attempt befor
   const idle = only(submit + running(1) + evicted(30, 1022, 0, 'drained') + byHand);
   assert.ok(idle.because.includes('No attempt was under way; 1 had ended before.'), idle.because.join('\n'));
 });
+
+test('a release without words is by a rule that is too long to be quoted', () => {
+  const twice = (reason: string): string =>
+    submit + fetching(1) + held(2, 13, 256, 'x') + released(3, reason) + fetching(4) + held(5, 13, 256, 'x');
+  assert.match(only(twice('')).because.join(' '), /held 2 times and released once, by a rule of its own/);
+  const byHand = only(twice('via condor_release (by user alice)')).because.join(' ');
+  assert.match(byHand, /held 2 times and released once\./);
+});

@@ -1,6 +1,6 @@
 import { type Download, runTimeDownload, shownCommand } from '../../adopt/shell-commands.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import type { Code } from '../code/code.ts';
+import type { JobCode } from '../code/code.ts';
 import type { CodeFacts } from '../facts.ts';
 
 /** What a download needs in order not to be one: where the job's own settings provide for it, nothing is said. */
@@ -31,7 +31,7 @@ const shellFix: Record<Download, string> = {
   model: asData,
 };
 
-function inShell({ commands }: Code): Found[] {
+function inShell({ commands }: JobCode): Found[] {
   return commands.flatMap(({ words, place }) => {
     const what = runTimeDownload(words);
     if (what === undefined) return [];

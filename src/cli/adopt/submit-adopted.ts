@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { argumentWords } from '../../adopt/argument-words.ts';
-import { type Evidence, listOf, parseQuantity } from '../../adopt/evidence.ts';
+import { type SubmitFacts, fileList, parseQuantity } from '../../adopt/submit-facts.ts';
 import type { Submission } from '../../adopt/submission.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -39,7 +39,7 @@ export interface PlannedRun {
 export async function plannedRun(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
 ): Promise<PlannedRun> {
   assertCountable(file, evidence);
@@ -69,7 +69,7 @@ async function openRun(plan: Plan, text: string, withPlugin: boolean): Promise<s
 export async function submitAdopted(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   planned: PlannedRun,
 ): Promise<AdoptedRun> {
   const tools = await CondorTools.find(cli.env);
@@ -92,7 +92,7 @@ export async function submitAdopted(
 async function createAdopted(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   planned: PlannedRun,
 ): Promise<PlannedRun> {
   const now = planned.isNew ? planned : await plannedRun(cli, file, evidence, planned);
@@ -148,7 +148,7 @@ function assertListable(folder: string): void {
 }
 
 /** A run knows its jobs from the start. */
-function assertCountable(file: string, { submission }: Evidence): void {
+function assertCountable(file: string, { submission }: SubmitFacts): void {
   const unknown = submission.queues.find(({ total }) => total === undefined);
   if (unknown === undefined) return;
   const name = path.basename(file);
@@ -163,7 +163,7 @@ function assertCountable(file: string, { submission }: Evidence): void {
 }
 
 /** What a submit description asks for in the words of a job file, so that its run is shown like any other. */
-export function adoptedPlan(file: string, { submission }: Evidence): Plan {
+export function adoptedPlan(file: string, { submission }: SubmitFacts): Plan {
   const commands = submission.queues[0]?.jobs[0]?.commands ?? {};
   const jobs = submission.queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
   const bytes = (name: string, unit: 'k' | 'm'): number | undefined =>
@@ -178,7 +178,7 @@ export function adoptedPlan(file: string, { submission }: Evidence): Plan {
       train: {
         command: commandOf(commands),
         files: [],
-        outputs: listOf(commands['transfer_output_files']),
+        outputs: fileList(commands['transfer_output_files']),
         env: {},
       },
       data: [],

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Evidence, PoolLimits, Usage } from '../../adopt/evidence.ts';
+import type { SubmitFacts, PoolLimits, PastUsage } from '../../adopt/submit-facts.ts';
 import type { Submission } from '../../adopt/submission.ts';
 import { survey } from '../../adopt/survey.ts';
 import { scanEventLog } from '../../eventlog/read-event-log.ts';
@@ -13,8 +13,8 @@ import type { Cli } from '../cli.ts';
 export async function surveyFile(
   cli: Cli,
   file: string,
-  { pool, usage }: { pool?: ProfileName | undefined; usage?: Usage | undefined } = {},
-): Promise<Evidence> {
+  { pool, usage }: { pool?: ProfileName | undefined; usage?: PastUsage | undefined } = {},
+): Promise<SubmitFacts> {
   const tools = await CondorTools.find(cli.env).catch(() => undefined);
   const [profile, version] = await Promise.all([
     tools === undefined || pool !== undefined ? condorProfiles[pool ?? 'htcondor'] : findLimits(pool, tools),
@@ -55,7 +55,7 @@ export function limitsOf({
 }
 
 /** The most memory and disk that a job of an event log used. */
-export async function readUsage(file: string, signal: AbortSignal): Promise<Usage> {
+export async function readUsage(file: string, signal: AbortSignal): Promise<PastUsage> {
   let [memory, disk] = [0, 0];
   await scanEventLog(
     file,

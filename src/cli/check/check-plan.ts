@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
-import type { Code, SentText } from '../../check/code/code.ts';
+import type { JobCode, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
 import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
@@ -117,7 +117,7 @@ function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readC
 }
 
 /** What the code uses, what the job file declares, and what the agent needs of an image to unpack itself. */
-function neededBy({ spec, files }: Plan, code: Code, where: Where): Uses {
+function neededBy({ spec, files }: Plan, code: JobCode, where: Where): Uses {
   const { image, python } = spec.environment;
   const found = usesOf(
     code,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Evidence } from '../../adopt/evidence.ts';
+import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import type { Finding } from '../../base/finding.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -10,7 +10,7 @@ import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
 import { askCondor, type CondorAnswer, readUsage, surveyFile } from '../adopt/survey-file.ts';
-import { reportText } from '../adopt/report-text.ts';
+import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../show-fault.ts';
 import { nextCommands } from '../text/words.ts';
@@ -71,7 +71,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const findings = lintSubmission(evidence);
   const condor = await askCondor(cli, file, evidence.submission);
   if (options.json !== true)
-    cli.out(reportText(file, evidence, findings, condor, await excerpts(file, evidence)));
+    cli.out(findingsText(file, evidence, findings, condor, await excerpts(file, evidence)));
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true
@@ -91,7 +91,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
 async function submit(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   options: Options,
   isBad: boolean,
 ): Promise<AdoptedRun> {
@@ -137,7 +137,7 @@ const errorsFound = (file: string, argument: string): Fault =>
 
 function answer(
   file: string,
-  { submission }: Evidence,
+  { submission }: SubmitFacts,
   findings: Finding[],
   condor: CondorAnswer,
   adopted: AdoptedRun | undefined,
@@ -156,7 +156,7 @@ function answer(
 }
 
 /** The line that a finding is about, from the file or its script. */
-async function excerpts(file: string, { wrapper }: Evidence): Promise<(finding: Finding) => string> {
+async function excerpts(file: string, { wrapper }: SubmitFacts): Promise<(finding: Finding) => string> {
   const texts = new Map<string, string[]>();
   if (wrapper !== undefined) texts.set(wrapper.file, wrapper.text.split('\n'));
   texts.set(path.basename(file), (await readFile(file, 'utf8')).split('\n'));

@@ -14,7 +14,7 @@ import { agentExecutable } from '../../pool/packed-agent.ts';
 import type { Cli } from '../cli.ts';
 
 /** What one look at this machine found. */
-export interface Finding {
+export interface DoctorFinding {
   name: string;
   ok: boolean;
   said: string;
@@ -41,10 +41,10 @@ const looks: Record<string, Look> = {
 };
 
 /** Looks at everything side by side; what is missing is a finding, never a failure. */
-export async function examine(cli: Cli): Promise<Finding[]> {
+export async function examine(cli: Cli): Promise<DoctorFinding[]> {
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(patienceMs)]);
   const findings = await Promise.all(
-    Object.entries(looks).map(async ([name, look]): Promise<Finding> => {
+    Object.entries(looks).map(async ([name, look]): Promise<DoctorFinding> => {
       try {
         return { name, ok: true, said: await look(cli, signal) };
       } catch (error) {

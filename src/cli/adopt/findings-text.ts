@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { Evidence } from '../../adopt/evidence.ts';
+import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import type { Finding, Level } from '../../base/finding.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
@@ -12,9 +12,9 @@ const titles: [Level, string][] = [
 ];
 
 /** The findings for people: grouped by how bad they are, each with its line and its fix. */
-export function reportText(
+export function findingsText(
   file: string,
-  { submission }: Evidence,
+  { submission }: SubmitFacts,
   findings: readonly Finding[],
   condor: CondorAnswer,
   excerpt: (finding: Finding) => string,
@@ -36,7 +36,7 @@ export function reportText(
 
 function headline(
   file: string,
-  queues: Evidence['submission']['queues'],
+  queues: SubmitFacts['submission']['queues'],
   findings: readonly Finding[],
 ): string {
   const known = queues.every(({ total }) => total !== undefined);

@@ -1,4 +1,4 @@
-import type { Found, Place } from '../base/finding.ts';
+import type { Found, SourceLine } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
 
 /** What stands at a path of the access point. */
@@ -8,7 +8,7 @@ export interface FileFact {
 }
 
 /** What earlier attempts used, from an event log. */
-export interface Usage {
+export interface PastUsage {
   /** The log it comes from. */
   log: string;
   memoryMegabytes?: number;
@@ -22,7 +22,7 @@ export interface WrapperText {
 }
 
 /** All that rules may look at; gathered before, so that the rules only compute. */
-export interface Evidence {
+export interface SubmitFacts {
   submission: Submission;
   /** By the path as the submit description has it, relative to `initialdir` or to the folder of submission. */
   files: ReadonlyMap<string, FileFact>;
@@ -30,7 +30,7 @@ export interface Evidence {
   objectBytes?: ReadonlyMap<string, number>;
   wrapper?: WrapperText;
   limits: PoolLimits;
-  usage?: Usage;
+  usage?: PastUsage;
 }
 
 /** A queue statement with its first job: what most rules look at. */
@@ -39,11 +39,11 @@ export interface Batch {
   job: SubmittedJob;
 }
 
-export const batches = ({ submission }: Evidence): Batch[] =>
+export const batches = ({ submission }: SubmitFacts): Batch[] =>
   submission.queues.flatMap((queue) => (queue.jobs[0] === undefined ? [] : [{ queue, job: queue.jobs[0] }]));
 
 /** Where a command or attribute in force was set; the queue statement where it was not. */
-export function placeOf({ queue }: Batch, ...names: string[]): Place {
+export function whereSet({ queue }: Batch, ...names: string[]): SourceLine {
   for (const name of names) {
     const found = assignmentOf(queue, name);
     if (found !== undefined) return found.place;
@@ -61,13 +61,13 @@ export function valueOf({ job }: Batch, command: string): string | undefined {
 }
 
 /** The value of an attribute set by `+Name` or `MY.Name`, in any case. */
-export function attributeOf({ job }: Batch, name: string): string | undefined {
+export function attributeValue({ job }: Batch, name: string): string | undefined {
   const wanted = name.toLowerCase();
   return Object.entries(job.attributes).find(([known]) => known.toLowerCase() === wanted)?.[1];
 }
 
 /** A comma-separated list of files. */
-export const listOf = (value: string | undefined): string[] =>
+export const fileList = (value: string | undefined): string[] =>
   (value ?? '')
     .replace(/^"(.*)"$/s, '$1')
     .split(',')
@@ -78,8 +78,8 @@ export const isUrl = (name: string): boolean => /^[A-Za-z][\w.+-]*:\/\//.test(na
 
 /** A rule's check that looks at every queue statement by itself. */
 export const perBatch =
-  (check: (batch: Batch, evidence: Evidence) => Found[]) =>
-  (evidence: Evidence): Found[] =>
+  (check: (batch: Batch, evidence: SubmitFacts) => Found[]) =>
+  (evidence: SubmitFacts): Found[] =>
     batches(evidence).flatMap((batch) => check(batch, evidence));
 
 /** What a pool allows and asks for, as far as a submit description can break it. */
