@@ -1,5 +1,6 @@
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../base/defined.ts';
 import type { Clock } from '../base/clock.ts';
 import { withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
@@ -69,9 +70,7 @@ function ownFiles(files: Record<string, string>, round: number): Record<string, 
 function changed(plan: Plan, { memoryBytes, diskBytes, timeSeconds }: ResourceChange): Plan {
   const resources = {
     ...plan.spec.resources,
-    ...(memoryBytes === undefined ? {} : { memoryBytes }),
-    ...(diskBytes === undefined ? {} : { diskBytes }),
-    ...(timeSeconds === undefined ? {} : { timeSeconds }),
+    ...defined({ memoryBytes, diskBytes, timeSeconds }),
   };
   const disk = diskBytes === undefined ? plan.disk : { bytes: diskBytes, why: 'asked for at a retry' };
   return { ...plan, spec: { ...plan.spec, resources }, disk };

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -201,8 +202,7 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
   ]);
   return {
     servers,
-    ...(isFolder === undefined ? {} : { isFolder }),
-    ...(token === undefined ? {} : { token }),
+    ...defined({ isFolder, token }),
   };
 }
 
@@ -229,8 +229,7 @@ async function askServer(located: Located, server: ObjectServer, how: ObjectOpti
   return {
     host,
     kind,
-    ...(status === undefined ? {} : { status }),
-    ...(bytes === undefined ? {} : { bytes }),
+    ...defined({ status, bytes }),
     digests,
   };
 }

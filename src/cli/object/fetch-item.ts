@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
@@ -86,8 +87,7 @@ async function fetchOptions(
     clock: cli.clock,
     signal: cli.signal,
     policy: promptPolicy(cli),
-    ...(connections === undefined ? {} : { connections }),
-    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...defined({ connections, tokenFile }),
   };
   const proof = await readProof(cli, url, options, access);
   const told = new Set<string>();

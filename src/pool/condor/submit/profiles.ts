@@ -4,30 +4,14 @@ import type { ProfileName } from '../../../job/spec.ts';
 import type { Pace } from '../../../recovery/policy.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';
 
-/** Customs and limits of a pool, as data. Sizes in bytes, times in seconds. */
-export interface Profile {
+/** Limits of a pool and what its jobs must have, as data. Sizes in bytes, times in seconds. */
+export interface Profile extends PlanLimits {
   name: ProfileName;
-  /** As its users call it. */
-  title: string;
-  /** Most that HTCondor sends from the access point for one job; more is held. */
-  nativeInputBytes?: number;
-  /** From here on a file of its own belongs into the federation. */
-  nativeFileBytes?: number;
-  /** Objects up to this size are welcome in caches; beyond `mostObjectBytes` the staff wants to be asked. */
-  goodObjectBytes?: number;
-  mostObjectBytes?: number;
-  /** Classes of how long a job may take, the shortest first; the pool holds what takes longer. */
-  durations?: { name: string; seconds: number }[];
-  /** The attribute that names the class; for GPU jobs only where `gpuDurations` says so. */
+  /** The attribute that names the class of how long a job may take; for GPU jobs only where `gpuDurations` says so. */
   durationAttribute?: string;
-  gpuDurations?: { name: string; seconds: number }[];
   gpuDurationAttribute?: string;
   /** Attributes that GPU jobs must have. */
   gpuAttributes: Record<string, string>;
-  /** More GPUs than this in a job are hard to get. */
-  goodGpus?: number;
-  /** The pool accounts by project and wants its name. */
-  wantsProject: boolean;
   /** More jobs than this in the queue are materialized as room comes. */
   mostQueued: number;
   mostIdle: number;
