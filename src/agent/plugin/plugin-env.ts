@@ -41,7 +41,8 @@ export interface Place {
 export function readPlace(env: Env): Place {
   const file = env['_CONDOR_MACHINE_AD'] ?? '.machine.ad';
   const ad = readAd({ _CONDOR_MACHINE_AD: file }, '_CONDOR_MACHINE_AD');
-  const hosts = ['K8SPhysicalHostName', 'Machine'].map((name) => attributeOf(ad, name));
-  const host = hosts.find((name) => typeof name === 'string' && name !== '') ?? os.hostname();
-  return { host: String(host), ...defined({ site: siteIn(ad) }) };
+  const host = ['K8SPhysicalHostName', 'Machine']
+    .map((name) => attributeOf(ad, name))
+    .find((name) => typeof name === 'string');
+  return { host: host ?? os.hostname(), ...defined({ site: siteIn(ad) }) };
 }
