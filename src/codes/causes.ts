@@ -206,7 +206,8 @@ const causes = {
   },
   user: {
     title: 'somebody asked for it',
-    advice: 'If it is still wanted: condor_release a held job, `updraft retry` a removed one.',
+    advice:
+      'If it is still wanted: condor_release a held job; submit a removed one again (in a run of Updraft: `updraft retry`).',
     fault: 'interrupted',
     change: 'nothing',
   },
