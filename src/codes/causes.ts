@@ -205,7 +205,8 @@ const causes = {
   },
   user: {
     title: 'somebody asked for it',
-    advice: 'If it is still wanted: condor_release a held job, `updraft retry` a removed one.',
+    advice:
+      'If it is still wanted: condor_release a held job; submit a removed one again (of a run: `updraft retry`).',
     fault: 'interrupted',
     change: 'nothing',
   },
