@@ -265,7 +265,7 @@ test('an attempt that the full disk of the access point ended was not lost to an
     [41, full],
     [61, execute],
     [71, terminate(0)],
-  ])) as Record<string, unknown>;
+  ]));
   assert.deepEqual([lostToEviction, lostToFailure, usefulCompute], [undefined, 10, 10]);
 });
 
