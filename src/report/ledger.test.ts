@@ -260,12 +260,12 @@ test('an attempt that the full disk of the access point ended was not lost to an
   const full = evict
     .replace('1022', '1007')
     .replace('vacated', 'stdout: couldn’t write: Disk quota exceeded');
-  const { lostToEviction, lostToFailure, usefulCompute } = (await account([
+  const { lostToEviction, lostToFailure, usefulCompute } = await account([
     ...begun,
     [41, full],
     [61, execute],
     [71, terminate(0)],
-  ]));
+  ]);
   assert.deepEqual([lostToEviction, lostToFailure, usefulCompute], [undefined, 10, 10]);
 });
 
