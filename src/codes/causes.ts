@@ -154,7 +154,8 @@ const causes = {
   },
   'command-missing': {
     title: 'the program could not be started',
-    advice: 'Check that it is sent along (`files`), executable, and that the machine has its interpreter.',
+    advice:
+      'Check that it is sent along (`files`), executable, with Unix line ends, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {
