@@ -33,7 +33,17 @@ export interface Train {
   slowLimit?: number;
 }
 
-export const unpackModes = ['auto', 'none', 'nested', 'tar', 'tar.gz', 'tar.zst', 'tar.xz', 'zip'] as const;
+export const unpackModes = [
+  'auto',
+  'none',
+  'nested',
+  'tar',
+  'tar.gz',
+  'tar.zst',
+  'tar.xz',
+  'tar.bz2',
+  'zip',
+] as const;
 /** `auto` goes by the object's name; `nested` is a tar of tars, a folder per inner tar. */
 export type UnpackMode = (typeof unpackModes)[number];
 

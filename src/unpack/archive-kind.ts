@@ -1,6 +1,6 @@
 import { blockSize, parseTarHeader } from './tar-header.ts';
 
-export type ArchiveKind = 'tar' | 'tar.gz' | 'tar.zst' | 'tar.xz' | 'zip';
+export type ArchiveKind = 'tar' | 'tar.gz' | 'tar.zst' | 'tar.xz' | 'tar.bz2' | 'zip';
 
 const endings: readonly (readonly [ending: string, kind: ArchiveKind])[] = [
   ['.tar', 'tar'],
@@ -10,6 +10,9 @@ const endings: readonly (readonly [ending: string, kind: ArchiveKind])[] = [
   ['.tzst', 'tar.zst'],
   ['.tar.xz', 'tar.xz'],
   ['.txz', 'tar.xz'],
+  ['.tar.bz2', 'tar.bz2'],
+  ['.tbz2', 'tar.bz2'],
+  ['.tbz', 'tar.bz2'],
   ['.zip', 'zip'],
 ];
 
@@ -34,7 +37,7 @@ const magics: readonly (readonly [hex: string, seen: Seen])[] = [
   ['fd377a585a00', { kind: 'tar.xz' }],
   ['504b0304', { kind: 'zip' }],
   ['504b0506', { kind: 'zip' }],
-  ['425a68', { other: 'a bzip2 file, which Updraft does not unpack' }],
+  ['425a68', { kind: 'tar.bz2' }],
   ['377abcaf271c', { other: 'a 7-Zip archive, which Updraft does not unpack' }],
   ['526172211a07', { other: 'a RAR archive, which Updraft does not unpack' }],
   ['5d0000', { other: 'an .lzma file, which Updraft does not unpack' }],

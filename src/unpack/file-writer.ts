@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  ftruncateSync,
   futimesSync,
   linkSync,
   lstatSync,
@@ -16,18 +17,25 @@ import {
   writeSync,
 } from 'node:fs';
 import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
 import { diskFault, errorCode, statIfThere } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
-import { whatIsWrongWithLink } from './safe-link.ts';
+import { LinkCheck } from './safe-link.ts';
 import { parentOf, quoted, type SafePath } from './safe-path.ts';
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** The part of a mode that says what a file is, and what it says of a symbolic link. */
 const fileType = 0o170000;
 const linkType = 0o120000;
-const mostLinkBytes = 4096;
+const maxLinkBytes = 4096;
+/** Folders that are remembered; more are found on the disk again, and have their times set before the end. */
+const maxFolders = 50_000;
+/** Links are made last and kept until then. */
+const maxLinks = 500_000;
+/** Links and times that are set before others get their turn. */
+const inOneTurn = 500;
 /** File systems that cannot make a hard link say one of these; a copy serves as well. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
 
@@ -45,6 +53,9 @@ export class FileWriter implements EntrySink {
   readonly #folderTimes = new Map<SafePath, number>();
   readonly #links = new Map<SafePath, string>();
   #fd: number | undefined;
+  /** Where the next byte of the file goes; beyond what is written after a hole. */
+  #at = 0;
+  #written = 0;
   #mtime = 0;
   #abandoned = false;
 
@@ -62,6 +73,7 @@ export class FileWriter implements EntrySink {
       this.#makeFolder(parentOf(entry.path));
       this.#fd = this.#create(entry.path, (entry.mode & 0o777) | 0o600);
       this.#mtime = saneTime(entry.mtime);
+      this.#at = this.#written = 0;
     });
     this.#budget.addFile(entry.size);
   }
@@ -70,15 +82,25 @@ export class FileWriter implements EntrySink {
     const fd = this.#fd;
     if (fd === undefined) return;
     this.#guarded(() => {
-      for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at, piece.length - at);
+      for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at, piece.length - at, this.#at + at);
     });
+    this.#at += piece.length;
+    this.#written = this.#at;
     this.#budget.addBytes(piece.length);
+  }
+
+  hole(bytes: number): void {
+    this.#at += bytes;
+    this.#budget.addHole(bytes);
   }
 
   end(): void {
     const fd = this.#fd;
     if (fd === undefined) return;
-    this.#guarded(() => futimesSync(fd, this.#mtime, this.#mtime));
+    this.#guarded(() => {
+      if (this.#at > this.#written) ftruncateSync(fd, this.#at);
+      futimesSync(fd, this.#mtime, this.#mtime);
+    });
     this.#close();
   }
 
@@ -87,6 +109,7 @@ export class FileWriter implements EntrySink {
       switch (entry.type) {
         case 'folder':
           this.#makeFolder(entry.path, (entry.mode & 0o777) | 0o700);
+          if (this.#folderTimes.size >= maxFolders) this.#setTimes();
           this.#folderTimes.set(entry.path, saneTime(entry.mtime));
           return;
         case 'symlink': {
@@ -107,7 +130,7 @@ export class FileWriter implements EntrySink {
       const stat = statIfThere(full);
       if (!stat?.isFile()) return;
       if ((mode & fileType) === linkType) {
-        if (stat.size > mostLinkBytes)
+        if (stat.size > maxLinkBytes)
           throw this.#unsafe(`the link ${quoted(file)} has a target too long to be one`);
         this.#keepLink({ type: 'symlink', path: file, target: readFileSync(full, 'utf8') });
       } else if ((mode & 0o100) !== 0) chmodSync(full, stat.mode | ((stat.mode & 0o444) >> 2));
@@ -123,16 +146,24 @@ export class FileWriter implements EntrySink {
   }
 
   /** Makes the links and sets the folders' times: the tree is complete. */
-  finish(): void {
-    this.#guarded(() => {
-      for (const [link, target] of this.#links) {
-        const wrong = whatIsWrongWithLink(link, this.#links);
+  async finish(): Promise<void> {
+    const check = new LinkCheck(this.#links);
+    let made = 0;
+    for (const [link, target] of this.#links) {
+      this.#guarded(() => {
+        const wrong = check.whatIsWrong(link);
         if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
         this.#makeFolder(parentOf(link));
         symlinkSync(target, this.#full(link));
-      }
-      for (const [folder, mtime] of this.#folderTimes) utimesSync(this.#full(folder), mtime, mtime);
-    });
+      });
+      if (++made % inOneTurn === 0) await nextTurn();
+    }
+    this.#guarded(() => this.#setTimes());
+  }
+
+  /** The links that `finish` makes or made. */
+  get links(): ReadonlyMap<SafePath, string> {
+    return this.#links;
   }
 
   /** Closes the file being written and writes nothing any more. */
@@ -173,7 +204,7 @@ export class FileWriter implements EntrySink {
         `${quoted(file)} and another entry differ only in case, which this disk cannot hold`,
       );
     unlinkSync(full);
-    this.#budget.removeFile(stat.size);
+    this.#budget.removeFile(stat.size, stat.blocks * 512);
   }
 
   #makeFolder(folder: SafePath, mode = 0o777): void {
@@ -181,19 +212,32 @@ export class FileWriter implements EntrySink {
     if (this.#links.has(folder))
       throw this.#unsafe(`an entry would be written through the link ${quoted(folder)}`);
     this.#makeFolder(parentOf(folder));
-    this.#budget.addEntry();
     try {
       mkdirSync(this.#full(folder), mode);
+      this.#budget.addEntry();
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
       if (!lstatSync(this.#full(folder)).isDirectory())
         throw this.#unsafe(`${quoted(folder)} is a file and a folder at once`);
     }
+    if (this.#folders.size >= maxFolders) {
+      this.#folders.clear();
+      this.#folders.add('');
+    }
     this.#folders.add(folder);
+  }
+
+  #setTimes(): void {
+    for (const [folder, mtime] of this.#folderTimes) utimesSync(this.#full(folder), mtime, mtime);
+    this.#folderTimes.clear();
   }
 
   #keepLink({ path: link, target }: SymlinkEntry): void {
     this.#budget.addEntry();
+    if (this.#links.size >= maxLinks)
+      throw this.#unsafe(`holds more than ${maxLinks.toLocaleString('en-US')} symbolic links`);
+    if (target.length > maxLinkBytes)
+      throw this.#unsafe(`the link ${quoted(link)} has a target too long to be one`);
     this.#makeFolder(parentOf(link));
     this.#removeEarlier(link);
     this.#links.set(link, target);

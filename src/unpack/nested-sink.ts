@@ -1,7 +1,12 @@
+import { Fault } from '../fault/fault.ts';
 import { splitArchiveName, type ArchiveKind } from './archive-kind.ts';
 import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
+import { repackSparse } from './sparse.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
+
+/** An archive goes through its decoder byte by byte, holes and all. */
+const maxInnerHole = 2 ** 30;
 
 /** Opens a reader for an archive found inside another one. */
 export type OpenInner = (kind: ArchiveKind, name: string, sink: EntrySink) => ByteSink;
@@ -47,6 +52,17 @@ export class NestedSink implements EntrySink {
     return this.#inner === undefined ? this.#sink.data(piece) : this.#inner.write(piece);
   }
 
+  hole(bytes: number): Waiting {
+    if (this.#inner === undefined) return this.#sink.hole(bytes);
+    if (bytes > maxInnerHole)
+      throw new Fault('archive-unsafe', `${this.#archive}: an inner archive has a hole of over 1 GiB`, {
+        about: this.#archive,
+        fix: repackSparse,
+      });
+    const zeros = this.#inner.write(Buffer.alloc(Math.min(bytes, 1 << 20)));
+    return bytes <= 1 << 20 ? zeros : andThen(zeros, () => this.hole(bytes - (1 << 20)));
+  }
+
   end(): Waiting {
     const inner = this.#inner;
     this.#inner = undefined;
@@ -85,6 +101,10 @@ class FolderSink implements EntrySink {
 
   data(piece: Buffer): Waiting {
     return this.#sink.data(piece);
+  }
+
+  hole(bytes: number): Waiting {
+    return this.#sink.hole(bytes);
   }
 
   end(): Waiting {

@@ -77,7 +77,8 @@ class ArchiveUnpacker implements Unpacker {
       if (this.#failure !== undefined) throw this.#failure;
       await this.#gate.end();
       this.#stillWanted();
-      this.#writer.finish();
+      await this.#writer.finish();
+      this.#stillWanted();
       this.#budget.settle();
       this.#staging.publish();
       await this.#staging.remove();
@@ -164,6 +165,10 @@ class PartSink implements EntrySink {
 
   data(piece: Buffer): Waiting {
     return this.#sink.data(piece);
+  }
+
+  hole(bytes: number): Waiting {
+    return this.#sink.hole(bytes);
   }
 
   end(): Waiting {

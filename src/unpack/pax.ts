@@ -1,12 +1,8 @@
-import { isUtf8 } from 'node:buffer';
-
-/** Pax records by keyword; an empty value takes an earlier one back. */
-export type PaxRecords = ReadonlyMap<string, string>;
-
-/** Reads `length keyword=value\n` records; nothing if the bytes are not such records or not UTF-8. */
-export function parsePax(bytes: Buffer): PaxRecords | undefined {
-  if (!isUtf8(bytes)) return undefined;
-  const records = new Map<string, string>();
+/**
+ * Reads `length keyword=value\n` records one by one; false if the bytes are not such records. Values are bytes: some
+ * writers put file attributes there as they are.
+ */
+export function readPax(bytes: Buffer, take: (key: string, value: Buffer) => void): boolean {
   let at = 0;
   while (at < bytes.length) {
     // Some writers fill the block up with zeros.
@@ -14,12 +10,13 @@ export function parsePax(bytes: Buffer): PaxRecords | undefined {
     const space = bytes.indexOf(0x20, at);
     const length = space === -1 ? NaN : decimal(bytes.toString('latin1', at, space));
     const end = at + length;
-    const equals = bytes.indexOf(0x3d, space);
-    if (!(end <= bytes.length) || bytes[end - 1] !== 0x0a || equals === -1 || equals >= end) return undefined;
-    records.set(bytes.toString('utf8', space + 1, equals), bytes.toString('utf8', equals + 1, end - 1));
+    if (!(end <= bytes.length) || bytes[end - 1] !== 0x0a) return false;
+    const equals = bytes.subarray(0, end).indexOf(0x3d, space);
+    if (equals === -1) return false;
+    take(bytes.toString('utf8', space + 1, equals), bytes.subarray(equals + 1, end - 1));
     at = end;
   }
-  return records;
+  return true;
 }
 
 /** A pax decimal such as a size or a time; nothing if it is not one. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { whatIsWrongWithLink } from './safe-link.ts';
+import { LinkCheck } from './safe-link.ts';
 
 const wrong = (path: string, links: Record<string, string>): string | undefined =>
-  whatIsWrongWithLink(path, new Map(Object.entries(links)));
+  new LinkCheck(new Map(Object.entries(links))).whatIsWrong(path);
 
 test('links that stay inside are right, also up, to nothing and over others', () => {
   assert.equal(wrong('a', { a: 'b/c' }), undefined);

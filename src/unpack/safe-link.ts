@@ -2,38 +2,81 @@
 export type Links = ReadonlyMap<string, string>;
 
 /** Linux follows as many. */
-const mostHops = 40;
-/** More than any honest link needs; without a bound, links to links could take hours to follow. */
-const mostSteps = 1000;
+const maxHops = 40;
+/** More than any honest link needs. */
+const maxSteps = 1000;
+/** Letters of paths compared: in all, and for each link. Without a bound, links to links could take hours to follow. */
+const maxWork = { base: 20_000_000, perLink: 4000 };
+
+/** Where a link leads after all links on its way are followed, and over how many. */
+interface Followed {
+  end: string;
+  hops: number;
+}
 
 /**
- * Says what is wrong with a symbolic link, or nothing if it stays inside. Links on the way are followed, since
- * `a/..` leaves another folder than it seems to when `a` is itself a link.
+ * Says what is wrong with symbolic links. Links on the way are followed, since `a/..` leaves another folder than it
+ * seems to when `a` is itself a link; where each one leads is found out once.
  */
-export function whatIsWrongWithLink(path: string, links: Links): string | undefined {
-  const target = links.get(path);
-  if (target === undefined) return undefined;
-  if (target === '') return 'leads nowhere';
-  if (target.includes('\0')) return 'has a zero byte in its target';
-  const reached = path.split('/').slice(0, -1);
-  const ahead = target.split('/').reverse();
-  if (target.startsWith('/')) return 'leads to an absolute path';
-  let hops = 0;
-  let steps = 0;
-  for (let part = ahead.pop(); part !== undefined; part = ahead.pop()) {
-    if (++steps > mostSteps) return 'leads further than any link should';
-    if (part === '' || part === '.') continue;
-    if (part === '..') {
-      if (reached.pop() === undefined) return 'leads out of the folder';
-      continue;
-    }
-    reached.push(part);
-    const next = links.get(reached.join('/'));
-    if (next === undefined) continue;
-    if (++hops > mostHops) return 'leads in a circle';
-    if (next.startsWith('/')) return 'leads to an absolute path';
-    reached.pop();
-    ahead.push(...next.split('/').reverse());
+export class LinkCheck {
+  readonly #links: Links;
+  readonly #known = new Map<string, Followed | string>();
+  #workLeft: number;
+
+  constructor(links: Links) {
+    this.#links = links;
+    this.#workLeft = maxWork.base + maxWork.perLink * links.size;
   }
-  return undefined;
+
+  /** What is wrong with the link at this path, or nothing if it stays inside. */
+  whatIsWrong(path: string): string | undefined {
+    const target = this.#links.get(path);
+    if (target === undefined) return undefined;
+    const followed = this.#follow(path, target, 0);
+    return typeof followed === 'string' ? followed : undefined;
+  }
+
+  /** Where a link ends, or what is wrong with it. */
+  #follow(path: string, target: string, depth: number): Followed | string {
+    const known = this.#known.get(path);
+    if (known !== undefined) return known;
+    const followed = depth > maxHops ? inACircle : this.#walk(path, target, depth);
+    this.#known.set(path, followed);
+    return followed;
+  }
+
+  #walk(path: string, target: string, depth: number): Followed | string {
+    if (target === '') return 'leads nowhere';
+    if (target.includes('\0')) return 'has a zero byte in its target';
+    if (target.startsWith('/')) return 'leads to an absolute path';
+    let reached = parent(path);
+    let hops = 1;
+    let steps = 0;
+    for (const part of target.split('/')) {
+      if (part === '' || part === '.') continue;
+      if (++steps > maxSteps) return 'leads further than any link should';
+      if (part === '..') {
+        if (reached === '') return 'leads out of the folder';
+        reached = parent(reached);
+        continue;
+      }
+      reached = reached === '' ? part : `${reached}/${part}`;
+      if ((this.#workLeft -= reached.length) < 0) return 'and others lead further than any links should';
+      const next = this.#links.get(reached);
+      if (next === undefined) continue;
+      const through = this.#follow(reached, next, depth + 1);
+      if (typeof through === 'string') return through;
+      reached = through.end;
+      hops += through.hops;
+      if (hops > maxHops) return inACircle;
+    }
+    return { end: reached, hops };
+  }
+}
+
+const inACircle = 'leads in a circle';
+
+function parent(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash === -1 ? '' : path.slice(0, slash);
 }
