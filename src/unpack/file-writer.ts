@@ -22,6 +22,7 @@ import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
 import { diskFault, errorCode, statIfThere } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
+import type { Limits } from './limits.ts';
 import { LinkCheck } from './safe-link.ts';
 import { parentOf, quoted, type SafePath } from './safe-path.ts';
 
@@ -30,14 +31,21 @@ const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | co
 const fileType = 0o170000;
 const linkType = 0o120000;
 const maxLinkBytes = 4096;
-/** Folders that are remembered; more are found on the disk again, and have their times set before the end. */
-const maxFolders = 50_000;
-/** Links are made last and kept until then. */
-const maxLinks = 500_000;
 /** Links and times that are set before others get their turn. */
 const inOneTurn = 500;
 /** File systems that cannot make a hard link say one of these; a copy serves as well. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
+
+interface WriterOptions {
+  root: string;
+  archive: string;
+  budget: Budget;
+  limits: Limits;
+  /** The folder in which everything appears at the end. */
+  into: string;
+  /** Whole files are moved there before the end. */
+  isPublishing: boolean;
+}
 
 /**
  * Writes entries below one folder that nobody else uses. Symbolic links are made last, so that while files are
@@ -48,6 +56,8 @@ export class FileWriter implements EntrySink {
   readonly #root: string;
   readonly #archive: string;
   readonly #budget: Budget;
+  readonly #limits: Limits;
+  readonly #into: string;
   readonly #published: string | undefined;
   readonly #folders = new Set<string>(['']);
   readonly #folderTimes = new Map<SafePath, number>();
@@ -59,12 +69,13 @@ export class FileWriter implements EntrySink {
   #mtime = 0;
   #abandoned = false;
 
-  /** `published` is the folder to which whole files are moved before the end, where they are. */
-  constructor(root: string, archive: string, budget: Budget, published?: string) {
+  constructor({ root, archive, budget, limits, into, isPublishing }: WriterOptions) {
     this.#root = root;
     this.#archive = archive;
     this.#budget = budget;
-    this.#published = published;
+    this.#limits = limits;
+    this.#into = into;
+    this.#published = isPublishing ? into : undefined;
   }
 
   begin(entry: FileEntry): void {
@@ -109,7 +120,7 @@ export class FileWriter implements EntrySink {
       switch (entry.type) {
         case 'folder':
           this.#makeFolder(entry.path, (entry.mode & 0o777) | 0o700);
-          if (this.#folderTimes.size >= maxFolders) this.#setTimes();
+          if (this.#folderTimes.size >= this.#limits.foldersHeld) this.#setTimes();
           this.#folderTimes.set(entry.path, saneTime(entry.mtime));
           return;
         case 'symlink': {
@@ -147,23 +158,37 @@ export class FileWriter implements EntrySink {
 
   /** Makes the links and sets the folders' times: the tree is complete. */
   async finish(): Promise<void> {
-    const check = new LinkCheck(this.#links);
-    let made = 0;
-    for (const [link, target] of this.#links) {
-      this.#guarded(() => {
-        const wrong = check.whatIsWrong(link);
-        if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
-        this.#makeFolder(parentOf(link));
-        symlinkSync(target, this.#full(link));
-      });
-      if (++made % inOneTurn === 0) await nextTurn();
-    }
+    const check = new LinkCheck(this.#links, (folder) => this.#isFolder(folder));
+    await this.#forEachLink((link, target) => {
+      const wrong = check.whatIsWrong(link);
+      if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
+    });
+    await this.#forEachLink((link, target) => {
+      this.#makeFolder(parentOf(link));
+      symlinkSync(target, this.#full(link));
+    });
     this.#guarded(() => this.#setTimes());
   }
 
-  /** The links that `finish` makes or made. */
-  get links(): ReadonlyMap<SafePath, string> {
-    return this.#links;
+  /** There may be many: others get their turn in between. */
+  async #forEachLink(act: (link: SafePath, target: string) => void): Promise<void> {
+    let done = 0;
+    for (const [link, target] of this.#links) {
+      this.#guarded(() => act(link, target));
+      if (++done % inOneTurn === 0) await nextTurn();
+    }
+  }
+
+  /** Whether a folder lies there, with no link on the way to it: in this archive or where it will appear. */
+  #isFolder(relative: string): boolean {
+    return [this.#root, this.#into].some((root) => {
+      try {
+        const full = path.join(realpathSync(root), relative);
+        return realpathSync(full) === full && lstatSync(full).isDirectory();
+      } catch {
+        return false;
+      }
+    });
   }
 
   /** Closes the file being written and writes nothing any more. */
@@ -220,7 +245,7 @@ export class FileWriter implements EntrySink {
       if (!lstatSync(this.#full(folder)).isDirectory())
         throw this.#unsafe(`${quoted(folder)} is a file and a folder at once`);
     }
-    if (this.#folders.size >= maxFolders) {
+    if (this.#folders.size >= this.#limits.foldersHeld) {
       this.#folders.clear();
       this.#folders.add('');
     }
@@ -234,8 +259,8 @@ export class FileWriter implements EntrySink {
 
   #keepLink({ path: link, target }: SymlinkEntry): void {
     this.#budget.addEntry();
-    if (this.#links.size >= maxLinks)
-      throw this.#unsafe(`holds more than ${maxLinks.toLocaleString('en-US')} symbolic links`);
+    if (this.#links.size >= this.#limits.links)
+      throw this.#unsafe(`holds more than ${this.#limits.links.toLocaleString('en-US')} symbolic links`);
     if (target.length > maxLinkBytes)
       throw this.#unsafe(`the link ${quoted(link)} has a target too long to be one`);
     this.#makeFolder(parentOf(link));

@@ -52,8 +52,14 @@ class ArchiveUnpacker implements Unpacker {
     this.#arriving = arriving;
     this.#staging = new Staging(into, arriving?.stagedUnder);
     this.#budget = new Budget(name, expect, bounds, freeBytes(this.#staging.folder));
-    const published = arriving === undefined ? undefined : into;
-    this.#writer = new FileWriter(this.#staging.folder, name, this.#budget, published);
+    this.#writer = new FileWriter({
+      root: this.#staging.folder,
+      archive: name,
+      budget: this.#budget,
+      limits: bounds,
+      into,
+      isPublishing: arriving !== undefined,
+    });
     if (mode === 'nested') this.#nested = this.#openNested(bounds);
     const sink = this.#nested ?? new PartSink(this.#writer, (part) => this.#partIsWhole(part));
     const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;

@@ -1,3 +1,5 @@
+import { quoted } from './safe-path.ts';
+
 /** Where links lead, by the path they lie at. */
 export type Links = ReadonlyMap<string, string>;
 
@@ -7,6 +9,8 @@ const maxHops = 40;
 const maxSteps = 1000;
 /** Letters of paths compared: in all, and for each link. Without a bound, links to links could take hours to follow. */
 const maxWork = { base: 20_000_000, perLink: 4000 };
+/** Asking the disk for a folder counts as so many letters. */
+const folderWork = 1000;
 
 /** Where a link leads after all links on its way are followed, and over how many. */
 interface Followed {
@@ -16,15 +20,19 @@ interface Followed {
 
 /**
  * Says what is wrong with symbolic links. Links on the way are followed, since `a/..` leaves another folder than it
- * seems to when `a` is itself a link; where each one leads is found out once.
+ * seems to when `a` is itself a link; where each one leads is found out once. For the same reason `a/..` needs a folder
+ * `a` that is there: otherwise an archive that comes later could bring a link of that name.
  */
 export class LinkCheck {
   readonly #links: Links;
+  readonly #isFolder: (path: string) => boolean;
   readonly #known = new Map<string, Followed | string>();
   #workLeft: number;
 
-  constructor(links: Links) {
+  /** `isFolder` says whether a folder, and no link, lies at a path. */
+  constructor(links: Links, isFolder: (path: string) => boolean) {
     this.#links = links;
+    this.#isFolder = isFolder;
     this.#workLeft = maxWork.base + maxWork.perLink * links.size;
   }
 
@@ -52,16 +60,21 @@ export class LinkCheck {
     let reached = parent(path);
     let hops = 1;
     let steps = 0;
+    let isDown = false;
     for (const part of target.split('/')) {
       if (part === '' || part === '.') continue;
       if (++steps > maxSteps) return 'leads further than any link should';
       if (part === '..') {
         if (reached === '') return 'leads out of the folder';
+        if (isDown && (this.#workLeft -= folderWork) < 0) return tooFar;
+        if (isDown && !this.#isFolder(reached))
+          return `leads through ${quoted(reached)}, which is no folder of it`;
         reached = parent(reached);
         continue;
       }
+      isDown = true;
       reached = reached === '' ? part : `${reached}/${part}`;
-      if ((this.#workLeft -= reached.length) < 0) return 'and others lead further than any links should';
+      if ((this.#workLeft -= reached.length) < 0) return tooFar;
       const next = this.#links.get(reached);
       if (next === undefined) continue;
       const through = this.#follow(reached, next, depth + 1);
@@ -74,6 +87,7 @@ export class LinkCheck {
   }
 }
 
+const tooFar = 'and others lead further than links should';
 const inACircle = 'leads in a circle';
 
 function parent(path: string): string {

@@ -48,7 +48,16 @@ export class Staging {
 
   /** One file or folder of the tree appears in the target folder ahead of the rest. */
   publishPart(part: string): void {
+    this.#checkWay(path.dirname(part));
     this.#move(path.join(this.folder, part), path.join(this.#into, part));
+  }
+
+  /** What was there before may be a link, and a part must not appear where that leads. */
+  #checkWay(folder: string): void {
+    if (folder === '.') return;
+    this.#checkWay(path.dirname(folder));
+    const full = path.join(this.#into, folder);
+    if (statIfThere(full)?.isDirectory() === false) throw inTheWay(full);
   }
 
   #move(tree: string, target: string): void {
@@ -74,11 +83,14 @@ export class Staging {
   #plan(from: string, to: string): [from: string, to: string][] {
     const there = statIfThere(to);
     if (there === undefined) return [[from, to]];
-    if (!there.isDirectory() || !lstatSync(from).isDirectory())
-      throw new Fault('scratch-unusable', `${to} exists already and would be overwritten`, {
-        about: to,
-        fix: `Remove it, or unpack into another folder.`,
-      });
+    if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw inTheWay(to);
     return readdirSync(from).flatMap((name) => this.#plan(path.join(from, name), path.join(to, name)));
   }
+}
+
+function inTheWay(file: string): Fault {
+  return new Fault('scratch-unusable', `${file} exists already and would be overwritten`, {
+    about: file,
+    fix: `Remove it, or unpack into another folder.`,
+  });
 }

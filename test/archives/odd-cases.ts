@@ -73,6 +73,15 @@ const readable: Case[] = [
     bytes: tar({ name: 'x.tar.bz2', data: fixture('plain.tar.bz2') }),
     tree: Object.fromEntries(Object.entries(sampleTree).map(([name, data]) => [`x/${name}`, data])),
   },
+  {
+    name: 'more folders than are remembered',
+    limits: { foldersHeld: 2 },
+    bytes: tar(
+      ...['a/', 'b/', 'a/c/', 'd/'].map((name) => ({ name, type: '5' })),
+      ...['a/x', 'b/x', 'a/c/x', 'd/x', 'a/y'].map((name) => ({ name, data: name })),
+    ),
+    tree: { 'a/x': 'a/x', 'b/x': 'b/x', 'a/c/x': 'a/c/x', 'd/x': 'd/x', 'a/y': 'a/y' },
+  },
   { name: 'sparse file, GNU', bytes: fixture('sparse.tar'), tree: { hole } },
   ...['gnu', '0.0', '0.1', '1.0'].map((how): Case => ({
     name: `sparse files, ${how}`,
@@ -190,6 +199,12 @@ const refusedOnes: Case[] = [
       { name: 'x' },
     ),
     fault: ['archive-unsafe', /more than 16 MiB of global pax headers/],
+  },
+  {
+    name: 'more links than are kept',
+    limits: { links: 2 },
+    bytes: tar(...['a', 'b', 'c'].map((name) => ({ name, type: '2', link: 'x' }))),
+    fault: ['archive-unsafe', /holds more than 2 symbolic links/],
   },
   {
     name: 'bzip2 cut',
