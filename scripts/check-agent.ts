@@ -8,9 +8,12 @@ import { bundleAgent } from './agent-bundle.ts';
 const allowedRooms = new Set([
   'agent',
   'base',
+  'classad',
+  'codes',
   'environment',
   'fault',
   'federation',
+  'http',
   'job',
   'journal',
   'recovery',

@@ -1,4 +1,4 @@
-import { guide } from '../src/fault/guide.ts';
+import { found } from './fault-found.ts';
 import { kinds, type FaultKind } from '../src/fault/kinds.ts';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
@@ -6,6 +6,9 @@ import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
 import { condorProfiles } from '../src/pool/condor/submit/profiles.ts';
 import { localPolicy } from '../src/pool/local/local-policy.ts';
 import { answerToKind, type Answer } from '../src/codes/answers.ts';
+import { causeInfo } from '../src/codes/causes.ts';
+import { codeRows } from '../src/codes/codes.ts';
+import { codesOf } from './codes-table.ts';
 import { waitWords } from '../src/recovery/policy-words.ts';
 
 /** A job file that leaves everything about failures as it is. */
@@ -30,6 +33,8 @@ const places: Record<Exclude<Answer, 'never'>, string> = {
 
 /** What is done about a kind, by the code that does it. */
 function done(kind: FaultKind): string {
+  if (kind === 'pool-hold' || kind === 'memory-exceeded')
+    return 'By HTCondor’s code and subcode: see [recovery](recovery.md#htcondors-codes).';
   if (kinds[kind].exit < 90) return 'The command ends; what is in the queue stays as it is.';
   if (kind === 'evicted')
     return 'Tried again wherever there is a slot. It does not count against `attempts`, up to 20 times (10 on the local pool).';
@@ -39,13 +44,22 @@ function done(kind: FaultKind): string {
   return `${places[answer]}: ${waitWords(pool, kind)}. On the local pool: ${waitWords(alone, kind)}. Then it is given up.`;
 }
 
+/** HTCondor's codes that are of this kind. */
+function fromCodes(kind: FaultKind): string {
+  const rows = codeRows.filter(({ cause, fault }) => (fault ?? causeInfo(cause).fault) === kind);
+  const names = new Set(rows.flatMap(codesOf).sort((a, b) => parseInt(a) - parseInt(b)));
+  return names.size === 0
+    ? ''
+    : `; from [HTCondor’s codes](recovery.md#htcondors-codes) ${[...names].join(', ')}`;
+}
+
 const section = (kind: FaultKind): string => `## \`${kind}\`
 
 ${kinds[kind].what} Exit code ${kinds[kind].exit}.
 
-- **Found** ${guide[kind].found}.
+- **Found** ${found[kind]}${fromCodes(kind)}.
 - **Done:** ${done(kind)}
-- **You:** ${guide[kind].fix}.
+- **You:** ${causeInfo(kind).advice}
 `;
 
 /** The page that tells of every kind of fault, made from the tables that the code itself goes by. */

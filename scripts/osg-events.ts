@@ -49,14 +49,13 @@ export const evicted = (): string =>
 export const overTime = (): string =>
   '012|Job was held.\n\tThe job exceeded allowed execute duration of 20:00:00\n\tCode 47 Subcode 0';
 
-export function terminated(exit: number, seconds: { execute: number; slotBusy: number }): string {
-  const sent = exit === 0 ? 102_540_417 : 0;
+export function terminated(sent: number, seconds: { execute: number; slotBusy: number }): string {
   const bytes = ['Run', 'Total'].flatMap((scope) => [
     `\t${sent}  -  ${scope} Bytes Sent By Job`,
     `\t9216  -  ${scope} Bytes Received By Job`,
   ]);
   return [
-    `005|Job terminated.\n\t(1) Normal termination (return value ${exit})`,
+    `005|Job terminated.\n\t(1) Normal termination (return value 0)`,
     usages(['Run Remote', 'Run Local', 'Total Remote', 'Total Local']),
     ...bytes,
     '\tPartitionable Resources :    Usage  Request Allocated ',

@@ -5,7 +5,7 @@ import { readOsgJobs, transferParts, type OsgJob, type TransferPart } from './os
  * The event log of the 100 published jobs, from their table: what the table says is in it to the second, and where the
  * table is silent nothing is made up. A gap after a hold is all hold, a gap after an eviction is all lost execution, a
  * new try begins when the last one broke off, and when the jobs were submitted is an example. The jobs that ended
- * without a result have Updraft's exit code for that: their own wrapper said 0, which no log can tell from success.
+ * without a result have exit code 0, as their wrapper had it.
  */
 export function osgLog(): string {
   const written = readOsgJobs().flatMap((job) => new Writer(job).write());
@@ -13,8 +13,8 @@ export function osgLog(): string {
   return written.map(({ text }) => text).join('');
 }
 
+const modelBytes = 102_540_417;
 const firstSubmit = Date.UTC(2024, 5, 10, 9) / 1000;
-const wrongOutputExit = 112;
 
 interface Written {
   time: number;
@@ -83,7 +83,7 @@ class Writer {
     this.#say(events.outputStarted());
     this.#now += slotBusy - lastTransfer - execute - 1;
     this.#say(events.outputFinished());
-    this.#say(events.terminated(outcome === 'success' ? 0 : wrongOutputExit, { execute, slotBusy }));
+    this.#say(events.terminated(outcome === 'success' ? modelBytes : 0, { execute, slotBusy }));
   }
 
   #stalls(place: events.Place, seconds: number, count: number): void {
@@ -116,6 +116,14 @@ class Writer {
     }
   }
 }
+
+/** The jobs that the study found to have no result. */
+export const wrongOutputs = (): Set<string> =>
+  new Set(
+    readOsgJobs()
+      .filter(({ outcome }) => outcome === 'wrong_output')
+      .map(({ cluster, proc }) => `${cluster}.${proc}`),
+  );
 
 /** A whole number's share: what does not divide goes to the first. */
 const share = (whole: number, among: number, index: number): number =>

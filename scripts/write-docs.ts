@@ -2,9 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
 import { kinds, type Retry } from '../src/fault/kinds.ts';
+import { defaultPolicy } from '../src/transfer/policy.ts';
+import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
 
-/** Writes the pages that are made from tables; with `--check` only says whether they are up to date. */
+/** Writes what the pages take from the code; with `--check` only says whether they are up to date. */
 const retryWords: Record<Retry, string> = {
   same: 'yes, also at the same place',
   elsewhere: 'yes, at another place',
@@ -32,15 +34,38 @@ is that something is wrong (\`check\`, \`adopt\`, \`rehearse\`) say so with \`"o
 ${rows.join('\n')}
 `;
 
-const pages = { 'exit-codes.md': exitCodesPage, 'faults.md': faultsPage() };
+const docs = path.join(path.dirname(import.meta.dirname), 'docs');
+const read = (name: string): string => readFileSync(path.join(docs, name), 'utf8');
+const tidy = (page: string) => format(page, { parser: 'markdown', proseWrap: 'preserve' });
+
+/** A page of which only what stands between the marks is made. */
+const withTable = (name: string, table: string): string =>
+  read(name).replace(
+    /(<!-- prettier-ignore-start -->\n).*(<!-- prettier-ignore-end -->)/s,
+    (_, begin: string, end: string) => `${begin}\n${table}\n${end}`,
+  );
+
+/** A page of which only the figure after these words is made. */
+function withFigure(name: string, words: string, figure: number): string {
+  const [before, after] = read(name).split(words, 2);
+  if (before === undefined || after === undefined) throw new Error(`docs/${name} does not say "${words}"`);
+  return before + words + after.replace(/^[\d.]+/, String(figure));
+}
+
+const left = 'after which a server is left; default: ';
+const pages = {
+  'exit-codes.md': await tidy(exitCodesPage),
+  'faults.md': await tidy(faultsPage()),
+  'recovery.md': await tidy(withTable('recovery.md', codesTable())),
+  'plugin.md': withFigure('plugin.md', left, defaultPolicy.stallSeconds),
+  'objects.md': withFigure('objects.md', left, defaultPolicy.stallSeconds),
+};
 const isCheck = process.argv.includes('--check');
 
-for (const [name, markdown] of Object.entries(pages)) {
-  const file = path.join(path.dirname(import.meta.dirname), 'docs', name);
-  const text = await format(markdown, { parser: 'markdown', proseWrap: 'preserve' });
-  if (!isCheck) writeFileSync(file, text);
-  else if (readFileSync(file, 'utf8') !== text) {
-    console.error(`docs/${name} is not what the table of faults says; run \`npm run docs\``);
+for (const [name, text] of Object.entries(pages)) {
+  if (!isCheck) writeFileSync(path.join(docs, name), text);
+  else if (read(name) !== text) {
+    console.error(`docs/${name} is not what the code says; run \`npm run docs\``);
     process.exitCode = 1;
   }
 }

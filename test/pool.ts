@@ -7,9 +7,9 @@ import { promisify } from 'node:util';
 import { systemClock } from '../src/base/clock.ts';
 import { withLease } from '../src/base/lease.ts';
 import { identifyProcess } from '../src/base/process-identity.ts';
-import { runningPool, startPool, stopPool, type PoolState } from '../src/mini/pool/pool.ts';
+import { sites } from '../src/mini/pool/condor-config.ts';
+import { type PoolState, runningPool, startPool, stopPool } from '../src/mini/pool/pool.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
-import { sites } from '../src/mini/pool/sites.ts';
 
 const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 /** The folder of the pool that the test files of one `npm test` share; whoever sets it stops the pool. */

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { ledgerOf } from '../../src/report/event-ledger.ts';
+import { ledgerOf } from '../../src/report/ledger.ts';
 import { logReport, type LogReport } from '../../src/report/log-report.ts';
 import { noFacts } from '../../src/history/log-facts.ts';
-import type { JobHistory } from '../../src/history/history.ts';
+import { asWrongOutput } from '../../src/report/validity.ts';
 import type { Setting } from './replay.ts';
 import { numberOf, type Finished } from './seed-leg.ts';
 
@@ -30,23 +30,13 @@ export async function accountFor(setting: Setting, { jobs, model }: Finished): P
     job.outcome === 'success' && !valid.has(numberOf(job.id)) ? asWrongOutput(job) : job,
   );
   const ledger = ledgerOf(judged, noFacts);
-  const report = logReport([], judged, ledger, []);
+  const report = logReport(judged, ledger, { logs: [], notes: [] });
   // A transfer that met stalls takes longer than it must: only what it takes without them counts as needed.
   const usefulTransfer = ledger.rows.reduce((sum, { job, outcome, millis }) => {
     const needed = (setting.world.jobs[numberOf(job)]?.transferSeconds ?? 0) / setting.scale;
     return sum + (outcome === 'success' ? Math.min(needed, millis.usefulTransfer / 1000) : 0);
   }, 0);
   return { report, valid: valid.size, usefulCompute: report.slotSeconds.usefulCompute, usefulTransfer };
-}
-
-/** The exit status said success: that there is no valid model is known only now. */
-function asWrongOutput(job: JobHistory): JobHistory {
-  const attempts = job.attempts.map((attempt, index) =>
-    index === job.attempts.length - 1
-      ? ({ ...attempt, ending: 'wrong-output', cause: 'wrong-output' } as const)
-      : attempt,
-  );
-  return { ...job, attempts, outcome: 'wrongOutput', cause: 'wrong-output' };
 }
 
 /** Numbers of the jobs whose models are right; a line `NUMBER FILE` for each that may be. */

@@ -2,9 +2,9 @@ import { mkdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock } from '../../src/base/clock.ts';
-import { startPool, stopPool, type PoolState } from '../../src/mini/pool/pool.ts';
+import { sites } from '../../src/mini/pool/condor-config.ts';
+import { type PoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
 import { rootFolder } from '../../src/mini/pool/root-folder.ts';
-import { sites } from '../../src/mini/pool/sites.ts';
 
 /** Slots of each site, in the proportion of the published jobs there: enough that no job has to wait for one. */
 const slots: Record<string, number> = {

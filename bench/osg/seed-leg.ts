@@ -29,7 +29,7 @@ export async function runSeedLeg(setting: Setting): Promise<Finished> {
   try {
     for (;;) {
       await systemClock.sleep(1000, setting.signal);
-      const { jobs } = await readLogs([log], setting.signal);
+      const { jobs } = await readLogs([log], { signal: setting.signal });
       await operator.look(jobs);
       if (jobs.every((job) => isOver(job) || operator.leavesHeld(job)))
         return { jobs, model: (job) => path.join(stage.folder, 'results', String(job), 'model.json') };

@@ -1,4 +1,5 @@
-import { showShare, type Section } from '../../src/report/sections.ts';
+import type { Section } from '../../src/report/sections.ts';
+import { showShare } from '../../src/report/show.ts';
 import type { StudyView, SplitGroup } from './study-view.ts';
 
 /** Also less than an hour, as the study has it. */
@@ -11,6 +12,12 @@ const group = (what: string, { jobs: count, ...amounts }: SplitGroup) => [
   showHours(amounts.seconds),
   showHours(amounts.heldOrIdleSeconds),
   showHours(amounts.lostComputeSeconds),
+];
+
+const splitRows = ({ stalledOnly, held, evicted }: StudyView['split']) => [
+  group('only stalled', stalledOnly),
+  group('were held', held),
+  group('were evicted', evicted),
 ];
 
 /** The published study's tables. */
@@ -65,11 +72,7 @@ export function studySections({
         right('held or idle'),
         right('lost compute'),
       ],
-      rows: [
-        group('only stalled', split.stalledOnly),
-        group('were held', split.held),
-        group('were evicted', split.evicted),
-      ],
+      rows: splitRows(split),
     },
     completionSection(rest),
     siteSection(rest),

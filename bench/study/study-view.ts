@@ -1,8 +1,8 @@
 import { sumOver } from '../../src/report/columns.ts';
 import type { LogReport } from '../../src/report/log-report.ts';
-import type { EventLedger, JobRow } from '../../src/report/event-ledger.ts';
+import type { Ledger, JobRow } from '../../src/report/ledger.ts';
 import type { AttemptHistory, JobHistory } from '../../src/history/history.ts';
-import { secondsOf } from '../../src/report/site-reports.ts';
+import { secondsOf } from '../../src/report/places.ts';
 
 /**
  * The same jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer
@@ -40,7 +40,7 @@ export interface SplitGroup {
   lostComputeSeconds: number;
 }
 
-export function studyView(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): StudyView {
+export function studyView(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): StudyView {
   const good = jobs.filter(({ outcome }) => outcome === 'success');
   const wrong = jobs.filter(({ outcome }) => outcome === 'wrongOutput');
   const held = jobs.filter(({ outcome }) => outcome === 'held');
@@ -96,11 +96,13 @@ function failureShares({
 }
 
 function siteRows({ sites }: LogReport): StudyView['sites'] {
-  return sites.flatMap(({ name, success, computeMeanSeconds, computeMedianSeconds }) =>
-    computeMeanSeconds === null || computeMedianSeconds === null
-      ? []
-      : [{ name, jobs: success, computeMeanSeconds, computeMedianSeconds }],
-  );
+  return sites
+    .flatMap(({ name, success, computeMeanSeconds, computeMedianSeconds }) =>
+      computeMeanSeconds === null || computeMedianSeconds === null
+        ? []
+        : [{ name, jobs: success, computeMeanSeconds, computeMedianSeconds }],
+    )
+    .sort((a, b) => b.jobs - a.jobs);
 }
 
 const total = (jobs: readonly JobHistory[], amount: (job: JobHistory) => number): number =>

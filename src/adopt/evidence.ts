@@ -1,6 +1,4 @@
-import type { Found } from '../base/finding.ts';
-import type { PoolLimits } from './pool-limits.ts';
-import type { Place } from '../base/finding.ts';
+import type { Found, Place } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
 
 /** What stands at a path of the access point. */
@@ -83,3 +81,16 @@ export const perBatch =
   (check: (batch: Batch, evidence: Evidence) => Found[]) =>
   (evidence: Evidence): Found[] =>
     batches(evidence).flatMap((batch) => check(batch, evidence));
+
+/** What a pool allows and asks for, as far as a submit description can break it. */
+export interface PoolLimits {
+  /** As its users call it. */
+  title: string;
+  /** Input that the access point itself may send with one job; more is held with code 32. */
+  inputBytes: number;
+  /** Above this much from the access point the pool asks for its data federation instead. */
+  adviseBytes: number;
+  wantsProject: boolean;
+  /** Values of `+JobDurationCategory`; empty where there is no such custom. */
+  durationCategories: string[];
+}

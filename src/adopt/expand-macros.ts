@@ -1,5 +1,4 @@
-import type { Scope } from './macros.ts';
-import { callMacroFunction, isMacroFunction } from './macro-functions.ts';
+import { callMacroFunction, isMacroFunction, type Scope } from './macro-functions.ts';
 
 /** Expansions of one text before it counts as a circle: `a = $(b)`, `b = $(a)`. */
 const mostExpansions = 10_000;

@@ -1,5 +1,5 @@
-import type { Evidence } from './evidence.ts';
 import { findAll, type Finding, ordered, type Rule } from '../base/finding.ts';
+import type { Evidence } from './evidence.ts';
 import { containerRules } from './rules/container.ts';
 import { nameRules } from './rules/names.ts';
 import { recoveryRules } from './rules/recovery.ts';
@@ -8,7 +8,7 @@ import { scriptRules } from './rules/script.ts';
 import { statementRules } from './rules/statements.ts';
 import { transferRules } from './rules/transfer.ts';
 import { wrapperRules } from './rules/wrapper.ts';
-import { readWrapper } from './wrapper.ts';
+import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit descriptions. */
 const submitRules: readonly Rule<Evidence>[] = [

@@ -1,6 +1,38 @@
 import path from 'node:path';
-import { evaluateNumber } from './evaluate-number.ts';
-import type { Scope } from './macros.ts';
+import type { Place } from '../base/finding.ts';
+
+interface Macro {
+  /** As written. */
+  name: string;
+  value: string;
+  place: Place;
+}
+
+/** The names of a submit description with their unexpanded values; names are the same in any case. */
+export class Macros {
+  readonly #byName = new Map<string, Macro>();
+
+  set(name: string, value: string, place: Place): void {
+    this.#byName.set(name.toLowerCase(), { name, value, place });
+  }
+
+  get(name: string): Macro | undefined {
+    return this.#byName.get(name.toLowerCase());
+  }
+
+  all(): Iterable<Macro> {
+    return this.#byName.values();
+  }
+}
+
+/** What an expansion may see: macros by name, the submitter's environment and folder, and a note of what was looked up. */
+export interface Scope {
+  lookup(name: string): string | undefined;
+  env(name: string): string | undefined;
+  cwd: string;
+  /** Told once for each `$RANDOM_…()`: its value here is only one of those HTCondor may choose. */
+  chosen(): void;
+}
 
 const functions = new Set([
   'ENV',
@@ -159,4 +191,61 @@ function lastFolders(folder: string, depth: number): string {
   const names = folder.split('/').slice(0, -1);
   if (names.length === 0) return '';
   return names.length <= depth ? folder : `${names.slice(-depth).join('/')}/`;
+}
+
+/**
+ * The value of an arithmetic expression of literal numbers, as HTCondor accepts one where it wants a count:
+ * `3`, `2 * (4 + 1)`. Undefined for everything else.
+ */
+export function evaluateNumber(text: string): number | undefined {
+  const tokens = text.match(/\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[-+*/%()]|\S/g) ?? [];
+  const reader = { tokens, at: 0 };
+  const value = sum(reader);
+  return reader.at === tokens.length && Number.isFinite(value) ? value : undefined;
+}
+
+interface Reader {
+  tokens: string[];
+  at: number;
+}
+
+function take(reader: Reader, wanted: string): string | undefined {
+  const token = reader.tokens[reader.at];
+  if (token === undefined || !wanted.includes(token)) return undefined;
+  reader.at++;
+  return token;
+}
+
+function sum(reader: Reader): number {
+  let value = product(reader);
+  for (let sign = take(reader, '+-'); sign !== undefined; sign = take(reader, '+-'))
+    value += sign === '+' ? product(reader) : -product(reader);
+  return value;
+}
+
+function product(reader: Reader): number {
+  let value = factor(reader);
+  for (let sign = take(reader, '*/%'); sign !== undefined; sign = take(reader, '*/%')) {
+    const right = factor(reader);
+    if (sign === '*') value *= right;
+    else if (sign === '%') value %= right;
+    else value = divide(value, right);
+  }
+  return value;
+}
+
+/** Between integers ClassAd division drops the rest. */
+const divide = (left: number, right: number): number =>
+  Number.isInteger(left) && Number.isInteger(right) ? Math.trunc(left / right) : left / right;
+
+function factor(reader: Reader): number {
+  if (take(reader, '-') !== undefined) return -factor(reader);
+  if (take(reader, '(') !== undefined) {
+    const value = sum(reader);
+    return take(reader, ')') === undefined ? NaN : value;
+  }
+  const token = reader.tokens[reader.at];
+  if (token === undefined || !/^\d/.test(token)) return NaN;
+  reader.at++;
+  return Number(token);
 }

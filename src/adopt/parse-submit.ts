@@ -1,11 +1,10 @@
-import { BadCondition, evaluateCondition } from './conditions.ts';
-import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
-import { type LogicalLine, logicalLines } from './logical-lines.ts';
 import type { Place } from '../base/finding.ts';
-import { queueArguments } from './queue-statement.ts';
+import { type LogicalLine, logicalLines } from './argument-words.ts';
+import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
 import { readQueue } from './read-queue.ts';
+import { queueArguments } from './resolve-jobs.ts';
 import type { Submission } from './submission.ts';
-import { type ReaderWorld, SubmitReader } from './submit-reader.ts';
+import { BadCondition, evaluateCondition, type ReaderWorld, SubmitReader } from './submit-reader.ts';
 
 const deepestInclude = 20;
 

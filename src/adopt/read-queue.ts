@@ -1,10 +1,16 @@
-import { CircularMacro, expandMacros } from './expand-macros.ts';
-import type { LogicalLine } from './logical-lines.ts';
 import type { Place } from '../base/finding.ts';
-import { BadQueue, itemsOf, parseQueue, type ItemSource, type QueueStatement } from './queue-statement.ts';
-import { resolveJobs } from './resolve-jobs.ts';
-import type { SubmitReader } from './submit-reader.ts';
+import type { LogicalLine } from './argument-words.ts';
+import { CircularMacro, expandMacros } from './expand-macros.ts';
+import {
+  BadQueue,
+  itemsOf,
+  type ItemSource,
+  parseQueue,
+  type QueueStatement,
+  resolveJobs,
+} from './resolve-jobs.ts';
 import type { Assignment } from './submission.ts';
+import type { SubmitReader } from './submit-reader.ts';
 
 interface Following {
   lines: LogicalLine[];

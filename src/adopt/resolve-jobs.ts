@@ -1,6 +1,7 @@
-import { CircularMacro, expandMacros } from './expand-macros.ts';
+import { defined } from '../base/defined.ts';
 import type { Place } from '../base/finding.ts';
-import type { QueueStatement, Slice } from './queue-statement.ts';
+import { CircularMacro, expandMacros } from './expand-macros.ts';
+import { evaluateNumber } from './macro-functions.ts';
 import type { SubmittedJob } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';
 import type { SubmitReader } from './submit-reader.ts';
@@ -100,4 +101,108 @@ function splitItem(item: string, variables: readonly string[]): Record<string, s
     rest = cut < 0 ? '' : trim(rest.slice(cut + 1));
   }
   return values;
+}
+
+export interface Slice {
+  start?: number;
+  end?: number;
+  step?: number;
+}
+
+export type ItemSource =
+  | { kind: 'none' }
+  /** Literal items, one per job, still to be split into the variables. */
+  | { kind: 'items'; items: string[] }
+  /** The list goes on in the lines that follow, up to one that starts with `)`. */
+  | { kind: 'inline'; items: string[]; perLine: boolean }
+  | { kind: 'file'; name: string }
+  | { kind: 'command'; command: string }
+  | { kind: 'matching'; patterns: string[]; of: 'files' | 'dirs' | 'any' };
+
+/** `queue [count] [variables] [in|from|matching …]`, before its items are known. */
+export interface QueueStatement {
+  count: number;
+  variables: string[];
+  slice?: Slice;
+  source: ItemSource;
+}
+
+/** Thrown for a queue statement that HTCondor refuses; the message is the reason. */
+export class BadQueue extends Error {}
+
+/** The rest of a line that is a queue statement; undefined for every other line. */
+export function queueArguments(line: string): string | undefined {
+  return /^queue(?:\s+(.*))?$/is.exec(line)?.[1] ?? (/^queue$/i.test(line) ? '' : undefined);
+}
+
+/** Reads what follows the word `queue`; macros are expanded already. */
+export function parseQueue(text: string): QueueStatement {
+  const keyword = /(?:^|[\s,)])(in|from|matching)(?=[\s([]|$)/i.exec(text);
+  if (keyword === null) return { count: countOf(text), variables: [], source: { kind: 'none' } };
+  const at = keyword.index + keyword[0].length;
+  const { count, variables } = beforeKeyword(text.slice(0, at - (keyword[1] ?? '').length));
+  const { rest, slice, of } = qualifiers(text.slice(at), keyword[1]?.toLowerCase() === 'matching');
+  const source = sourceOf(keyword[1]?.toLowerCase() ?? '', rest, of);
+  return { count, variables, ...defined({ slice }), source };
+}
+
+function countOf(text: string): number {
+  if (text.trim() === '') return 1;
+  const value = evaluateNumber(text);
+  if (value === undefined) throw new BadQueue(`"${text.trim()}" is not a number of jobs`);
+  if (value < 0 || value >= 2 ** 31) throw new BadQueue(`${value} jobs are out of range`);
+  return Math.trunc(value);
+}
+
+/** The variables are the names that end the text; a count may stand before them. */
+function beforeKeyword(text: string): { count: number; variables: string[] } {
+  const names = /(?:^|[\s,)])([A-Za-z_][\w.]*(?:[\s,]+[A-Za-z_][\w.]*)*)[\s,]*$/.exec(text);
+  if (names === null) return { count: countOf(text), variables: [] };
+  const at = names.index + names[0].indexOf(names[1] ?? '');
+  return { count: countOf(text.slice(0, at)), variables: (names[1] ?? '').split(/[\s,]+/) };
+}
+
+function qualifiers(
+  text: string,
+  matching: boolean,
+): { rest: string; slice?: Slice; of: 'files' | 'dirs' | 'any' } {
+  let [rest, of]: [string, 'files' | 'dirs' | 'any'] = [text.trim(), 'any'];
+  let slice: Slice | undefined;
+  for (;;) {
+    const word = /^(files|dirs|any)(?=\s|\[|$)\s*/i.exec(rest);
+    const range = /^\[\s*(-?\d*)\s*(?::\s*(-?\d*)\s*)?(?::\s*(-?\d*)\s*)?\]\s*/.exec(rest);
+    if (word !== null && matching) of = (word[1] ?? 'any').toLowerCase() as typeof of;
+    else if (range !== null) slice = sliceOf(range);
+    else return { rest, of, ...defined({ slice }) };
+    rest = rest.slice((word ?? range)?.[0].length);
+  }
+}
+
+function sliceOf([, start = '', end, step]: RegExpExecArray): Slice {
+  const slice: Slice = {};
+  if (start !== '') slice.start = Number(start);
+  if ((end ?? '') !== '') slice.end = Number(end);
+  if ((step ?? '') !== '') slice.step = Number(step);
+  return slice;
+}
+
+function sourceOf(keyword: string, rest: string, of: 'files' | 'dirs' | 'any'): ItemSource {
+  const perLine = keyword === 'from';
+  const closed = /^\((.*)\)$/s.exec(rest);
+  if (rest.startsWith('(') && closed === null) {
+    const first = rest.slice(1).trim();
+    return { kind: 'inline', perLine, items: itemsOf(first, perLine) };
+  }
+  const list = (closed?.[1] ?? rest).trim();
+  if (keyword === 'matching') return { kind: 'matching', of, patterns: itemsOf(list, false) };
+  if (keyword === 'in' || closed !== null) return { kind: 'items', items: itemsOf(list, perLine) };
+  if (list === '') throw new BadQueue('`from` names no file');
+  if (list.endsWith('|')) return { kind: 'command', command: list.slice(0, -1).trim() };
+  return { kind: 'file', name: list };
+}
+
+/** One line of a list: an item of its own after `from`, else as many as there are words. */
+export function itemsOf(line: string, perLine: boolean): string[] {
+  if (perLine) return line === '' ? [] : [line];
+  return line.split(/[\s,]+/).filter((item) => item !== '');
 }

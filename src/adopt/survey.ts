@@ -1,12 +1,20 @@
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { errorReason } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
-import { isUrl, listOf, type Evidence, type FileFact, type Usage, type WrapperText } from './evidence.ts';
+import {
+  type Evidence,
+  type FileFact,
+  isUrl,
+  listOf,
+  type PoolLimits,
+  type Usage,
+  type WrapperText,
+} from './evidence.ts';
 import { parseSubmit } from './parse-submit.ts';
-import type { PoolLimits } from './pool-limits.ts';
 import type { Submission } from './submission.ts';
 
 export interface SurveyOptions {
@@ -42,7 +50,7 @@ export async function survey(options: SurveyOptions): Promise<Evidence> {
     now,
     include: (name) => readText(path.resolve(folder, name)),
     glob: (pattern, of) => matching(folder, pattern, of),
-    ...(version === undefined ? {} : { version }),
+    ...defined({ version }),
   });
   const files = await lookAt(folder, pathsOf(submission));
   const wrapper = await wrapperOf(folder, submission);
@@ -50,8 +58,7 @@ export async function survey(options: SurveyOptions): Promise<Evidence> {
     submission,
     files,
     limits,
-    ...(wrapper === undefined ? {} : { wrapper }),
-    ...(usage === undefined ? {} : { usage }),
+    ...defined({ wrapper, usage }),
   };
 }
 

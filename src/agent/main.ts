@@ -12,16 +12,16 @@ import { Chirp } from './notes/chirp.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
-import { liveNote } from './notes/live-notes.ts';
-import { Notes, type Note } from './notes/notes.ts';
-import { openSharedNotes } from './notes/open-shared-notes.ts';
+import { liveNote, Notes, type Note } from './notes/notes.ts';
+import { openSharedNotes } from './notes/shared-notes.ts';
 import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
+import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
 import { readSandboxOrder } from './order/sandbox-order.ts';
 import { readSharedOrder } from './order/shared-order.ts';
-import type { World } from './world.ts';
+import type { World } from './attempt.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
 
@@ -29,6 +29,8 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
   updraft-agent sandbox ORDER.json   the same in this folder, the sandbox of an HTCondor job
   updraft-agent shared ORDER.json RUN NUMBER
                                      the same as attempt NUMBER of a run whose folder RUN this node of a cluster shares
+  updraft-agent next POLICY JOURNAL FOLDER STATUS ASKED
+                                     decide on the next attempt of a job of a cluster, for the script of the job
   updraft-agent software ORDER.json  only bring up its software here, for an interactive job, and print the script that activates it
   updraft-agent -classad         as HTCondor's file-transfer plugin: what it can do
   updraft-agent -infile FILE -outfile FILE [-upload]
@@ -120,6 +122,15 @@ async function runShared(file: string, [folder = '', number = '']: string[]): Pr
   return await run(await readSharedOrder(path.resolve(file), place, ours), ours);
 }
 
+/** Once an attempt on a cluster has ended: stdout is what the job's script does next. */
+async function next(
+  policy: string,
+  [journal = '', folder = '', status = '', asked = '']: string[],
+): Promise<void> {
+  const ended = { policy, journal, folder, status: Number(status), isAsked: asked !== '' };
+  process.stdout.write(`${shellWords(await nextAttempt(ended, process.env, systemClock.now()))}\n`);
+}
+
 /** For an interactive job: stdout is the activation script, stderr is talk. */
 async function software(file: string): Promise<void> {
   const ours = world();
@@ -166,6 +177,7 @@ async function main(words: string[]): Promise<number> {
   else if (word === 'run' && file !== undefined && more.length === 0) return await runHere(file);
   else if (word === 'sandbox' && file !== undefined && more.length === 0) return await runSandbox(file);
   else if (word === 'shared' && file !== undefined && more.length === 2) return await runShared(file, more);
+  else if (word === 'next' && file !== undefined && more.length === 4) await next(file, more);
   else if (word === 'software' && file !== undefined && more.length === 0) await software(file);
   else
     throw new Fault('usage', `cannot understand: ${words.join(' ')}`, {

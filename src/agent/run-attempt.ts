@@ -1,33 +1,38 @@
+import { removeTree } from '../base/remove-tree.ts';
 import { asFault, type Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
-import { recordOf } from '../journal/record-of.ts';
-import { startArriving, type Arriving } from './data/arriving-data.ts';
-import type { Attempt } from './attempt.ts';
+import { recordOf } from '../journal/entry.ts';
+import type { Attempt, World } from './attempt.ts';
 import { CheckpointKeeper } from './checkpoint/keeper.ts';
-import { cleanUp } from './results/clean-up.ts';
-import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
-import { heedFailedJobs, tellFailedJob } from './notes/failed-jobs.ts';
-import { checkResultsFolder, giveBack } from './results/give-back.ts';
-import { holdTransfer } from './data/hold-transfer.ts';
-import { lastErrorLine } from './training/last-error-line.ts';
-import { describeMachine } from './machine/machine.ts';
-import { bringEnvironment } from './environment/bring-environment.ts';
-import type { Note } from './notes/notes.ts';
-import { checkByCommand, checkOutputs, lookBefore, type Before } from './results/outputs.ts';
-import { withPatience } from './training/patience.ts';
-import { leaveMark, takeMark, type Paused } from './results/pause.ts';
+import { startArriving, type Arriving } from './data/arriving-data.ts';
 import { releaseMemory } from './data/release-memory.ts';
+import { stageData } from './data/stage-data.ts';
+import { bringEnvironment } from './environment/bring-environment.ts';
+import { describeMachine } from './machine/machine.ts';
+import { heedFailedJobs, tellFailedJob } from './notes/brakes.ts';
+import type { Note } from './notes/notes.ts';
+import type { SharedNotes } from './notes/shared-notes.ts';
+import { stageFiles } from './results/copy-tree.ts';
+import { checkResultsFolder, giveBack } from './results/give-back.ts';
+import {
+  checkByCommand,
+  checkOutputs,
+  leaveMark,
+  lookBefore,
+  takeMark,
+  type Before,
+  type Paused,
+} from './results/outputs.ts';
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
-import type { SharedNotes } from './notes/shared-notes.ts';
+import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
+import { lastErrorLine } from './training/log-tail.ts';
+import { killProcesses } from './training/processes.ts';
 import type { Ended } from './training/shell.ts';
 import { SoftwareProof } from './training/software-proof.ts';
-import { stageData } from './data/stage-data.ts';
-import { stageFiles } from './data/stage-files.ts';
-import { limitTime } from './training/time-limit.ts';
+import { limitTime, withPatience } from './training/time-limit.ts';
 import { trainOn } from './training/train-on.ts';
-import type { World } from './world.ts';
 
 interface Ending {
   exit: number;
@@ -200,4 +205,28 @@ function explain(thrown: unknown, order: Order): Fault {
   const { code, path } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
   if (code === 'ENOSPC' || code === 'EDQUOT') return diskFull(path ?? order.scratchParent, thrown);
   return asFault(thrown);
+}
+
+/** Long enough for whoever rehearses to see it and to act; after that the attempt goes on. */
+const longestMs = 60_000;
+
+/**
+ * In a rehearsal the first attempt waits at the end of its transfer for the eviction that it is there for: a short
+ * transfer could not be met otherwise. What it has fetched lies in its scratch folder by then.
+ */
+async function holdTransfer({ order, world }: Pick<Attempt, 'order' | 'world'>): Promise<void> {
+  if (order.isRehearsal !== true || order.attempt > 1 || order.data.length === 0) return;
+  await world.clock.sleep(longestMs, world.signal);
+}
+
+const rounds = 100;
+
+/**
+ * Ends every process the attempt has left behind and removes its scratch folder; tells how many bytes that freed.
+ * Takes no heed of signals: an attempt that is asked to end is cleaned up all the same.
+ */
+async function cleanUp(scratch: string, world: World): Promise<number> {
+  // In rounds: a process may have made another one before it died, and dying takes a moment.
+  for (let round = 0; round < rounds && !killProcesses(scratch, world); round++) await world.clock.sleep(20);
+  return removeTree(scratch);
 }

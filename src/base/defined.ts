@@ -5,7 +5,7 @@ export type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]:
 
 /** These fields without those that are undefined, so that an optional field is absent and never `undefined`. */
 export function defined<T extends object>(fields: T): Defined<T> {
-  const kept: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) kept[key] = value;
-  return kept as Defined<T>;
+  const kept = {} as T;
+  for (const key in fields) if (fields[key] !== undefined) kept[key] = fields[key];
+  return kept;
 }

@@ -5,7 +5,7 @@ import { printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
-import { lookAt } from '../job/look-at.ts';
+import { lookAt } from '../job/list-files.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {

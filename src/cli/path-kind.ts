@@ -1,4 +1,4 @@
-import { lookAt } from '../job/look-at.ts';
+import { lookAt } from '../job/list-files.ts';
 
 /** What a word of the user's names: files, pipes and devices are read; a folder may be a run's. */
 export async function pathKind(file: string): Promise<'file' | 'folder' | undefined> {

@@ -1,6 +1,6 @@
 import { printableLines } from '../base/printable.ts';
 import type { Fault } from '../fault/fault.ts';
-import { SpecFault } from '../job/spec-fault.ts';
+import { SpecFault } from '../job/source-file.ts';
 import type { Cli } from './cli.ts';
 import { ToldFault } from './told-fault.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { accessPointReason } from './access-point.ts';
+import { accessPointReason } from './host.ts';
 
 const laptop = { hostname: 'laptop', hasCondor: false, hasSchedd: false };
 

@@ -8,7 +8,7 @@ import { fold } from '../journal/fold.ts';
 import { loadRun } from '../journal/load-run.ts';
 import type { AgentBody, Entry, RunEntry } from '../journal/entry.ts';
 import { lossColumns, sumOver } from '../report/columns.ts';
-import { readRun } from '../report/log/read-run.ts';
+import { readRun } from '../report/read-run.ts';
 import { boardOf } from './board.ts';
 
 const standing = { place: '', trouble: null, stop: null, retry: null };

@@ -3,7 +3,7 @@ import { printable } from '../base/printable.ts';
 import { kinds } from '../fault/kinds.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { AgentEntry } from '../journal/entry.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import { resumeWords } from '../journal/resume-words.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { showMillis } from '../report/show-millis.ts';

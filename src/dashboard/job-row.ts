@@ -1,5 +1,6 @@
 import type { JobState, RunState } from '../journal/state.ts';
-import { columns, ledger, type LedgerRow } from '../report/ledger.ts';
+import type { AttemptHistory, Doing } from '../history/history.ts';
+import { runJobs } from '../history/run-jobs.ts';
 import type { AttemptBar, JobRow, Tone } from './page-data.ts';
 
 /** How a job is told in a line, in the words of the command line. */
@@ -39,10 +40,35 @@ function toneOf({ status, outcome, held }: JobState): Tone {
 export const clip = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 
-/** The ledger's rows of one job. */
-export function ledgerRowsOf(job: JobState): LedgerRow[] {
+/** One attempt by what was done on its slot, in milliseconds; its wait is in the total. */
+export interface PhaseRow {
+  outcome: string;
+  host: string;
+  site: string;
+  millis: Partial<Record<Phase, number>>;
+  total: number;
+}
+
+export function ledgerRowsOf(job: JobState): PhaseRow[] {
   const alone: Pick<RunState, 'jobs'> = { jobs: [job] };
-  return ledger(alone as RunState).rows;
+  const [history] = runJobs(alone as RunState);
+  return (history?.attempts ?? []).map((attempt, index) => ({
+    outcome: job.attempts[index]?.outcome ?? 'running',
+    host: attempt.machine,
+    site: attempt.site,
+    millis: phaseMillis(attempt),
+    total: [...attempt.waits, ...attempt.spans].reduce((sum, { from, to }) => sum + to - from, 0),
+  }));
+}
+
+function phaseMillis({ spans, ending }: AttemptHistory): PhaseRow['millis'] {
+  const returned = ending === 'success' ? spans.findLastIndex(({ doing }) => doing === 'output') : -1;
+  const millis: PhaseRow['millis'] = {};
+  for (const [index, { doing, from, to }] of spans.entries()) {
+    const phase = index === returned ? 'returning' : phaseOf[doing];
+    millis[phase] = (millis[phase] ?? 0) + to - from;
+  }
+  return millis;
 }
 
 function attemptBars(job: JobState): AttemptBar[] {
@@ -56,7 +82,33 @@ function attemptBars(job: JobState): AttemptBar[] {
 }
 
 /** The phases of an attempt on its slot, in the order in which they come. */
-export const phases = columns.filter((column) => column !== 'queued');
+export const phases = [
+  'fetching',
+  'stalled',
+  'unpacking',
+  'training',
+  'saving',
+  'returning',
+  'overhead',
+  'unknown',
+] as const;
+type Phase = (typeof phases)[number];
 
-export const partsOf = ({ millis }: LedgerRow): AttemptBar['parts'] =>
-  phases.filter((phase) => millis[phase] > 0).map((phase) => [phase, millis[phase]]);
+const phaseOf: Record<Doing, Phase> = {
+  queue: 'overhead',
+  starting: 'overhead',
+  suspended: 'overhead',
+  input: 'fetching',
+  stalled: 'stalled',
+  unpacking: 'unpacking',
+  executing: 'training',
+  output: 'saving',
+  'cut-off': 'unknown',
+  silent: 'unknown',
+};
+
+export const partsOf = ({ millis }: PhaseRow): AttemptBar['parts'] =>
+  phases.flatMap((phase): AttemptBar['parts'] => {
+    const spent = millis[phase] ?? 0;
+    return spent > 0 ? [[phase, spent]] : [];
+  });

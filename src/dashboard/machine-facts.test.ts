@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { machineFacts } from './machine-facts.ts';
+import { machineFacts } from './host.ts';
 
 test("a schedd of another user counts, the user's own and other programs do not", async (t) => {
   const { uid } = os.userInfo();

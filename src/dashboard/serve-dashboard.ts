@@ -2,11 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
-import { keepAlive } from './event-stream.ts';
 import { Gatekeeper, isLoopback } from './gatekeeper.ts';
 import type { TellJob } from './job-row.ts';
 import { pageMaker, plainPage } from './page.ts';
-import { answer, sendHtml, sendText, type Site } from './routes.ts';
+import { answer, keepAlive, sendHtml, sendText, type Site } from './routes.ts';
 import { RunHub } from './run-hub.ts';
 import type { RunSource } from './run-source.ts';
 

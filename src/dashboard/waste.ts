@@ -1,9 +1,9 @@
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import type { AttemptState, RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
-import { ledgerOf, type AttemptRow } from '../report/event-ledger.ts';
+import { ledgerOf, type AttemptRow } from '../report/ledger.ts';
 import { lossColumns, slotColumns, sumOver, usefulColumns } from '../report/columns.ts';
-import { runJobs } from '../report/log/run-jobs.ts';
+import { runJobs } from '../history/run-jobs.ts';
 import type { Waste } from './page-data.ts';
 
 const outcomeWords: Record<string, string> = {

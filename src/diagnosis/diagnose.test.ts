@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cause } from '../codes/causes.ts';
 import { diagnose } from './diagnose.ts';
-import type { Account } from './job-story.ts';
+import type { Account } from './account.ts';
 
 const said = (code: number | undefined, subcode: number | undefined, reason: string): Account => ({
   code,
@@ -132,7 +132,13 @@ const cases: [
     'output-failed',
     /access point could not write \/home\/a\/results\/0000\/o \(Permission denied\)/,
   ],
-  [12, 28, `${back}. Details: No space left on device`, 'disk-full', /disk or your quota is full/],
+  [
+    12,
+    28,
+    `${back}. Details: No space left on device`,
+    'access-point-full',
+    /disk or your quota there is full/,
+  ],
   [
     12,
     256,
@@ -193,7 +199,7 @@ const cases: [
     'command-missing',
     /not executable/,
   ],
-  [6, 116, '', 'command-missing', /error number 116/],
+  [6, 116, '', 'machine-broken', /error number 116/],
   [
     45,
     -1000,

@@ -1,4 +1,4 @@
-import type { Cause } from '../codes/causes.ts';
+import type { Cause, Outlook } from '../codes/causes.ts';
 
 /** What an account of an end comes from. */
 export interface Diagnosis {
@@ -6,7 +6,7 @@ export interface Diagnosis {
   /** In sentences, with figures; the first says why. */
   because: string[];
   /** Whether the same thing tried again will end the same way. */
-  outlook: 'passing' | 'lasting' | 'unclear';
+  outlook: Outlook;
   /** What anybody could do. */
   advice: string[];
   /** What the author of a submit file could do there. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { describeLocked, loadWorkspace, type Workspace } from './load-workspace.ts';
-import { readLock } from './read-lock.ts';
+import { readLock } from './pixi-lock.ts';
 
 const folder = path.resolve(import.meta.dirname, '../../test/environment/workspaces');
 const workspace = (name: string, manifest = 'pixi.toml'): Promise<Workspace> =>

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type EnvironmentNeeds, gpuNeeds } from './gpu-needs.ts';
+import { defined } from '../base/defined.ts';
+import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';
-import type { LockedSet } from './pixi-lock.ts';
-import { torchBuild, type TorchBuild } from './torch-build.ts';
+import { type LockedSet, lockedVirtual } from './pixi-lock.ts';
 
 /** What is in one environment on one platform, and what it asks of the machine. */
 export interface EnvironmentFacts {
@@ -37,9 +37,7 @@ export function describeEnvironment(set: LockedSet, declaredCuda?: string): Envi
     subdir: set.platform.subdir,
     hash: environmentHash(set),
     packages: set.packages.length,
-    ...(python !== undefined && { python }),
-    ...(torch !== undefined && { torch }),
-    ...(cuda !== undefined && { cuda }),
+    ...defined({ python, torch, cuda }),
     needs: gpuNeeds(set, torch, cuda, declaredCuda),
     bytes: set.packages.reduce((sum, one) => sum + (one.bytes ?? guess(one)), 0),
     guessed: set.packages.filter(({ bytes }) => bytes === undefined).length,
@@ -61,4 +59,157 @@ function environmentHash({ platform, packages }: LockedSet): string {
   return createHash('sha256')
     .update(['updraft environment 1', platform.subdir, ...lines.sort()].join('\n'))
     .digest('hex');
+}
+
+/** The PyTorch of an environment. */
+interface TorchBuild {
+  version: string;
+  from: 'conda' | 'pypi';
+  build: 'gpu' | 'cpu';
+  /** CUDA it was built with, like `12.9`; only of a GPU build. */
+  cuda?: string;
+}
+
+/** Finds PyTorch among the packages, and tells by its build string, its version or its companions what it can run on. */
+function torchBuild(packages: LockedPackage[]): TorchBuild | undefined {
+  const conda = packages.find(({ kind, name }) => kind !== 'pypi' && name === 'pytorch');
+  if (conda !== undefined) return { version: conda.version, from: 'conda', ...condaBuild(conda.build) };
+  const wheel = packages.find(({ kind, name }) => kind === 'pypi' && name === 'torch');
+  if (wheel === undefined) return undefined;
+  const [version = '', local] = wheel.version.split('+');
+  return { version, from: 'pypi', ...wheelBuild(local, packages) };
+}
+
+/** conda-forge writes `cuda129_mkl_py313_…` and `cpu_mkl_…`, PyTorch's own channel `py3.10_cuda11.8_cudnn8.7.0_0`. */
+function condaBuild(build: string): Pick<TorchBuild, 'build' | 'cuda'> {
+  const [, major, minor] = /(?:^|_)cuda(\d{2})\.?(\d+)/.exec(build) ?? [];
+  if (major !== undefined) return { build: 'gpu', cuda: `${major}.${minor ?? '0'}` };
+  return { build: /(?:^|_)cuda/.test(build) ? 'gpu' : 'cpu' };
+}
+
+/** A wheel says `+cu124` or `+cpu`; one from PyPI itself says nothing and comes with NVIDIA's libraries, or without. */
+function wheelBuild(
+  local: string | undefined,
+  packages: LockedPackage[],
+): Pick<TorchBuild, 'build' | 'cuda'> {
+  const [, major, minor] = /^cu(\d{2})(\d+)/.exec(local ?? '') ?? [];
+  if (major !== undefined) return { build: 'gpu', cuda: `${major}.${minor ?? '0'}` };
+  if (local === 'cpu') return { build: 'cpu' };
+  const runtime = packages.find(({ name }) => /^nvidia-cuda-runtime(-cu\d+)?$/.test(name));
+  const cuda = /^\d+\.\d+/.exec(runtime?.version ?? '')?.[0];
+  if (cuda !== undefined) return { build: 'gpu', cuda };
+  return { build: packages.some(({ name }) => name.startsWith('nvidia-')) ? 'gpu' : 'cpu' };
+}
+
+/** What a GPU and its driver must be at least, and why. */
+interface EnvironmentNeeds {
+  /** Version of CUDA the driver must support, like `12.0`. */
+  cuda?: string;
+  /** Compute capability, like 7.5. */
+  capability?: number;
+  why: string[];
+}
+
+interface Rule {
+  capability: number;
+  /** What the environment has that asks for it; undefined where it does not apply. */
+  because: (torch: TorchBuild, cuda: string, cudnn: string | undefined) => string | undefined;
+}
+
+const atLeast = (version: string | undefined, least: string): boolean =>
+  version !== undefined && compareVersions(version, least) >= 0;
+
+/** The oldest cards that still run it; of several rules that apply, the strictest counts. */
+const rules: Rule[] = [
+  { capability: 7.5, because: (_, cuda) => (atLeast(cuda, '13') ? `CUDA ${cuda}` : undefined) },
+  {
+    capability: 7.5,
+    because: ({ from, version }, cuda) =>
+      from === 'pypi' && atLeast(version, '2.11') && atLeast(cuda, '12.8')
+        ? `the wheel of PyTorch ${version} for CUDA ${cuda}`
+        : undefined,
+  },
+  {
+    capability: 7,
+    because: ({ from, version }, cuda) =>
+      from === 'pypi' && atLeast(version, '2.8') && atLeast(cuda, '12.8')
+        ? `the wheel of PyTorch ${version} for CUDA ${cuda}`
+        : undefined,
+  },
+  {
+    capability: 7,
+    because: (_, __, cudnn) => (atLeast(cudnn, '9.11') ? `cuDNN ${cudnn ?? ''}` : undefined),
+  },
+  { capability: 5, because: (_, cuda) => (atLeast(cuda, '12') ? `CUDA ${cuda}` : undefined) },
+  { capability: 3.7, because: (_, cuda) => (atLeast(cuda, '11') ? `CUDA ${cuda}` : undefined) },
+];
+
+/** What the GPU software in an environment needs; nothing for a CPU build. `declared` is what its manifest asks for. */
+function gpuNeeds(
+  set: LockedSet,
+  torch: TorchBuild | undefined,
+  cuda: string | undefined,
+  declared: string | undefined,
+): EnvironmentNeeds {
+  if (torch?.build === 'cpu') return { why: [] };
+  const driver = driverNeed(set, cuda, declared);
+  const card = cardNeed(set, torch, cuda);
+  return {
+    ...(driver !== undefined && { cuda: driver.version }),
+    ...(card !== undefined && { capability: Number(card.version) }),
+    why: [
+      ...(driver === undefined ? [] : [`driver for CUDA ${driver.version}: ${driver.because}`]),
+      ...(card === undefined ? [] : [`capability ${card.version}: ${card.because}`]),
+    ],
+  };
+}
+
+interface Need {
+  version: string;
+  because: string;
+}
+
+/** What the packages ask of a virtual package, and what the platform was locked for. */
+function askedOf(virtual: string, { packages, platform }: LockedSet): Need[] {
+  const pattern = new RegExp(`^${virtual}\\s+>=?\\s*(\\d+(?:\\.\\d+)?)`);
+  const asked = packages.flatMap(({ name, depends, constrains }) =>
+    [...depends, ...constrains].flatMap((spec) => {
+      const version = pattern.exec(spec)?.[1];
+      return version === undefined ? [] : [{ version, because: `${name} asks for ${spec}` }];
+    }),
+  );
+  const version = lockedVirtual(platform, virtual);
+  return version === undefined
+    ? asked
+    : [...asked, { version, because: `locked for the platform ${platform.name}` }];
+}
+
+function mostOf(asked: Need[]): Need | undefined {
+  const [most] = asked.sort((a, b) => compareVersions(b.version, a.version));
+  return most && { ...most, version: most.version.includes('.') ? most.version : `${most.version}.0` };
+}
+
+/** The newest of all that is asked for; where nobody asks, the libraries run on any driver of their major version. */
+function driverNeed(
+  set: LockedSet,
+  cuda: string | undefined,
+  declared: string | undefined,
+): Need | undefined {
+  const asked = askedOf('__cuda', set);
+  if (declared !== undefined) asked.push({ version: declared, because: 'the manifest declares it' });
+  if (asked.length === 0 && cuda !== undefined)
+    asked.push({ version: cuda.split('.')[0] ?? cuda, because: `its libraries are of CUDA ${cuda}` });
+  return mostOf(asked);
+}
+
+function cardNeed(set: LockedSet, torch: TorchBuild | undefined, cuda: string | undefined): Need | undefined {
+  const asked = askedOf('__cuda_arch', set);
+  const cudnn = set.packages.find(({ name }) =>
+    /^(cudnn|libcudnn|nvidia-cudnn(-cu\d+)?)$/.test(name),
+  )?.version;
+  for (const { capability, because } of rules) {
+    const reason = torch && cuda !== undefined ? because(torch, cuda, cudnn) : undefined;
+    if (reason !== undefined) asked.push({ version: capability.toFixed(1), because: reason });
+  }
+  return mostOf(asked);
 }

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hashName } from './hash-name.ts';
 import { apptainerDefinition, dockerfile } from './image-recipe.ts';
-import { packWords } from './pixi-tools.ts';
+import { hashName, packWords } from './pixi-tools.ts';
 
 const input = { manifest: 'pixi.toml', environment: 'gpu', cuda: '12', hash: 'ab'.repeat(32) };
 

@@ -2,11 +2,9 @@ import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import { describeEnvironment, type EnvironmentFacts } from './describe-environment.ts';
-import { lockMismatches } from './lock-mismatches.ts';
-import { namePlatforms } from './name-platforms.ts';
-import { selectLocked, type PixiLock } from './pixi-lock.ts';
+import { lockMismatches, namePlatforms } from './lock-mismatches.ts';
+import { type PixiLock, readLock, selectLocked } from './pixi-lock.ts';
 import { declaredCuda, type PixiManifest } from './pixi-manifest.ts';
-import { readLock } from './read-lock.ts';
 import { readManifest } from './read-manifest.ts';
 
 /** A Pixi workspace on this machine. */

@@ -1,3 +1,5 @@
+import { defined } from '../base/defined.ts';
+
 /** One package that a lock file names. */
 export interface LockedPackage {
   kind: 'conda' | 'pypi' | 'source';
@@ -34,9 +36,7 @@ export function lockedPackage(kind: LockedPackage['kind'], url: string, fields: 
     name: plainName(kind, text('name') ?? named.name),
     version: text('version') ?? named.version,
     build: text('build') ?? named.build,
-    ...(subdir !== undefined && { subdir }),
-    ...(sha256 !== undefined && { sha256: sha256.toLowerCase() }),
-    ...(md5 !== undefined && { md5: md5.toLowerCase() }),
+    ...defined({ subdir, sha256: sha256?.toLowerCase(), md5: md5?.toLowerCase() }),
     ...(typeof size === 'number' && { bytes: size }),
     depends: texts(fields['depends'] ?? fields['requires_dist']),
     constrains: texts(fields['constrains']),
@@ -69,7 +69,7 @@ function condaName(url: string): Named {
     .replace(/\.(conda|tar\.bz2)$/, '')
     .split('-');
   const [build = '', version = ''] = [parts.pop(), parts.pop()];
-  return { name: parts.join('-'), version, build, ...(subdir !== undefined && { subdir }) };
+  return { name: parts.join('-'), version, build, ...defined({ subdir }) };
 }
 
 /** `…/torch-2.4.1%2Bcu124-cp312-cp312-linux_x86_64.whl`, `…/thing-1.0.tar.gz`, or a folder. */

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lockMismatches } from './lock-mismatches.ts';
-import { namePlatforms } from './name-platforms.ts';
-import { selectLocked } from './pixi-lock.ts';
-import { readLock } from './read-lock.ts';
+import { lockMismatches, namePlatforms } from './lock-mismatches.ts';
+import { readLock, selectLocked } from './pixi-lock.ts';
 import { readManifest } from './read-manifest.ts';
 
 const url = (name: string): string => `https://conda.example.org/noarch/${name}-1.5-0.conda`;

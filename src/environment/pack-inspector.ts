@@ -1,10 +1,19 @@
 import { createHash, type Hash } from 'node:crypto';
-import { lockedPackage, type LockedPackage } from './locked-package.ts';
-import { brokenPack, metadataName, readPackMetadata, wrongPack, type PackMetadata } from './pack-metadata.ts';
+import { createReadStream } from 'node:fs';
+import { Fault } from '../fault/fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from '../unpack/entry.ts';
 import { usualLimits } from '../unpack/limits.ts';
 import { quoted } from '../unpack/safe-path.ts';
 import { TarReader } from '../unpack/tar-reader.ts';
+import { lockedPackage, type LockedPackage } from './locked-package.ts';
+import {
+  brokenPack,
+  metadataName,
+  type PackMetadata,
+  PackSplitter,
+  readPackMetadata,
+  wrongPack,
+} from './pack-splitter.ts';
 
 const mostText = 64 << 20;
 
@@ -103,5 +112,44 @@ function indexedPackages(text: string, name: string): LockedPackage[] {
     );
   } catch {
     throw brokenPack(name, 'the index of its packages is damaged');
+  }
+}
+
+/** An archive of pixi-pack that was read through and found whole. */
+export interface InspectedPack {
+  metadata: PackMetadata;
+  /** Its packages, as its indexes and the names of its wheels tell; their URLs are the names of their files. */
+  packages: LockedPackage[];
+  form: 'executable' | 'tar';
+  bytes: number;
+  sha256: string;
+}
+
+/** Reads an archive of this machine as the agent will, and says all it can; throws where the agent would refuse it. */
+export async function inspectPack(file: string, signal?: AbortSignal): Promise<InspectedPack> {
+  const inspector = new PackInspector(file);
+  const splitter = new PackSplitter(file, {
+    tar: (piece) => inspector.write(piece),
+    program: () => undefined,
+  });
+  const hash = createHash('sha256');
+  let bytes = 0;
+  try {
+    for await (const piece of createReadStream(file, { highWaterMark: 1 << 20, ...(signal && { signal }) })) {
+      const chunk = piece as Buffer;
+      bytes += chunk.length;
+      hash.update(chunk);
+      await splitter.write(chunk);
+    }
+    splitter.end();
+    const form = splitter.program === undefined ? 'tar' : 'executable';
+    return { ...inspector.finish(), form, bytes, sha256: hash.digest('hex') };
+  } catch (thrown) {
+    if (thrown instanceof Fault)
+      throw ['archive-damaged', 'archive-unsafe'].includes(thrown.kind)
+        ? brokenPack(file, thrown.message)
+        : thrown;
+    signal?.throwIfAborted();
+    throw new Fault('file-invalid', `${file} cannot be read: ${(thrown as Error).message}`, { about: file });
   }
 }

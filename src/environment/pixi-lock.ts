@@ -1,6 +1,7 @@
+import { parse, YAMLParseError } from 'yaml';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
-import type { LockedPackage } from './locked-package.ts';
+import { type LockedPackage, lockedPackage } from './locked-package.ts';
 
 /** A platform as a lock names it: since version 7 one subdir can be there more than once, with and without CUDA. */
 export interface LockedPlatform {
@@ -21,7 +22,7 @@ export const lockedVirtual = ({ virtual }: LockedPlatform, name: string): string
     ?.slice(name === '__archspec' ? 2 : 1)
     .find((part) => part !== '');
 
-export interface LockedEnvironment {
+interface LockedEnvironment {
   channels: string[];
   platforms: (LockedPlatform & { packages: Record<string, unknown>[] })[];
 }
@@ -76,5 +77,140 @@ function absent(file: string, what: string, name: string, known: string[]): Faul
       known.length === 0
         ? 'write the lock again: updraft env lock'
         : `the lock has ${known.join(', ')}; add it to the manifest and run: updraft env lock`,
+  });
+}
+
+/** Versions of the format that are understood. */
+const versions = [6, 7];
+
+type Table = Record<string, unknown>;
+const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const listOf = (value: unknown): Table[] => (Array.isArray(value) ? value.filter(isTable) : []);
+
+/** Reads a `pixi.lock`; `file` is its name for messages. */
+export function readLock(text: string, file: string): PixiLock {
+  refuseConflict(text, file);
+  const { head, packages } = divide(text);
+  const value = parseYaml(head, file, 0);
+  if (!isTable(value) || !('version' in value)) throw broken(file, 'it has no `version`');
+  const version = Number(value['version']);
+  if (!versions.includes(version)) throw otherVersion(file, version);
+  if (!isTable(value['environments'])) throw broken(file, 'it has no `environments`');
+  const platforms = listOf(value['platforms']).map(platformOf);
+  const environments = Object.entries(value['environments']).map(
+    ([name, one]): [string, LockedEnvironment] => [name, environmentOf(isTable(one) ? one : {}, platforms)],
+  );
+  return {
+    file,
+    version,
+    environments: new Map(environments),
+    packagesOf: (wanted) => lookUp(wanted, packages, listOf(value['packages']), file),
+  };
+}
+
+/**
+ * The list of packages is most of a lock and mostly of no interest, and YAML is slow to read: it is cut into its
+ * items by the lines they begin with, and only those that are asked for are read.
+ */
+function divide(text: string): { head: string; packages: Map<string, { text: string; line: number }> } {
+  const start = /^packages:[ \t]*\r?\n(?=- )/m.exec(text);
+  const packages = new Map<string, { text: string; line: number }>();
+  if (start === null) return { head: text, packages };
+  const from = start.index + start[0].length;
+  const head = text.slice(0, start.index);
+  let line = text.slice(0, from).split('\n').length - 1;
+  for (const item of text.slice(from).split(/^(?=- )/m)) {
+    const key = /^- (\w+: .*?)\s*$/m.exec(item)?.[1];
+    if (key !== undefined) packages.set(key.replaceAll(/['"]/g, ''), { text: item, line });
+    line += item.split('\n').length - 1;
+  }
+  return { head, packages };
+}
+
+/** Of a lock with the marks of a merge, half would be read. */
+function refuseConflict(text: string, file: string): void {
+  const mark = /^(?:<{7}|>{7}) .*$/m.exec(text);
+  if (mark === null) return;
+  const line = text.slice(0, mark.index).split('\n').length;
+  throw new Fault('file-invalid', `${file}:${line}: a merge left its marks here: ${mark[0].slice(0, 60)}`, {
+    about: file,
+    fix: 'take the lock of either side (git checkout --ours, --theirs), then write it again with: updraft env lock',
+  });
+}
+
+function parseYaml(text: string, file: string, line: number): unknown {
+  try {
+    return parse(text, { logLevel: 'error', maxAliasCount: 0 });
+  } catch (error) {
+    const at = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
+    const where = at === undefined ? file : `${file}:${at + line}`;
+    const [reason = ''] = (error as Error).message.split('\n');
+    throw new Fault('file-invalid', `${where}: this is not valid YAML: ${reason}`, {
+      about: file,
+      fix: mend,
+      cause: error,
+    });
+  }
+}
+
+const mend = 'do not edit a lock by hand; write it again with: updraft env lock';
+
+const broken = (file: string, what: string): Fault =>
+  new Fault('file-invalid', `${file}: this is no pixi.lock: ${what}`, { about: file, fix: mend });
+
+function otherVersion(file: string, version: number): Fault {
+  const newer = version > Math.max(...versions);
+  return new Fault(
+    'file-invalid',
+    `${file}: version ${version} of the format is ${newer ? 'newer' : 'older'} than what is understood (${versions.join(', ')})`,
+    {
+      about: file,
+      fix: newer
+        ? 'write it with an older pixi, or use a newer updraft'
+        : 'write it again with a newer pixi: updraft env lock',
+    },
+  );
+}
+
+function platformOf(table: Table): LockedPlatform {
+  const name = String(table['name']);
+  const virtual = table['virtual-packages'];
+  return {
+    name,
+    subdir: typeof table['subdir'] === 'string' ? table['subdir'] : name,
+    virtual: Array.isArray(virtual) ? virtual.map(String) : [],
+  };
+}
+
+function environmentOf(table: Table, platforms: LockedPlatform[]): LockedEnvironment {
+  const packages = isTable(table['packages']) ? table['packages'] : {};
+  return {
+    channels: listOf(table['channels']).map(({ url }) => String(url)),
+    platforms: Object.entries(packages).map(([name, list]) => ({
+      ...(platforms.find((one) => one.name === name) ?? { name, subdir: name, virtual: [] }),
+      packages: listOf(list),
+    })),
+  };
+}
+
+const kinds = { conda: 'conda', pypi: 'pypi', conda_source: 'source' } as const;
+
+function lookUp(
+  wanted: Table[],
+  packages: Map<string, { text: string; line: number }>,
+  listed: Table[],
+  file: string,
+): LockedPackage[] {
+  return wanted.map((item) => {
+    const [key, kind] = Object.entries(kinds).find(([one]) => one in item) ?? [];
+    if (key === undefined || kind === undefined)
+      throw broken(file, `a package is of no known kind: ${JSON.stringify(item).slice(0, 80)}`);
+    const url = String(item[key]);
+    const block = packages.get(`${key}: ${url}`.replaceAll(/['"]/g, ''));
+    const [read] = block === undefined ? [] : listOf(parseYaml(block.text, file, block.line));
+    const found = read ?? listed.find((one) => one[key] === item[key]);
+    if (found === undefined) throw broken(file, `${url} is used and not described`);
+    return lockedPackage(kind, url, { ...found, ...item });
   });
 }

@@ -1,7 +1,11 @@
-import { findProgram } from '../base/find-program.ts';
+import path from 'node:path';
+import { parse, stringify } from 'yaml';
 import type { Env } from '../base/env.ts';
+import { findProgram } from '../base/find-program.ts';
 import { Fault } from '../fault/fault.ts';
 import { compareVersions } from './conda-version.ts';
+import type { LockedPackage } from './locked-package.ts';
+import type { LockedPlatform, LockedSet } from './pixi-lock.ts';
 
 /** How to get a program that is not there. */
 const sources = {
@@ -49,4 +53,68 @@ export function packWords(version: string, request: PackRequest): string[] {
     ...(request.executable && request.unpackSource !== undefined ? [source, request.unpackSource] : []),
     request.manifest,
   ];
+}
+
+/**
+ * A lock with one environment on one platform of it and nothing else: pixi-pack knows platforms by their subdir, and
+ * takes any of several that share one.
+ */
+export function onePlatformLock(
+  text: string,
+  environment: string,
+  { name, inLock = name }: LockedPlatform,
+): string {
+  const lock = parse(text, { logLevel: 'error', maxAliasCount: 0 }) as WholeLock;
+  const { packages = {}, ...rest } = lock.environments[environment] ?? {};
+  return stringify({
+    ...lock,
+    ...(lock.platforms && { platforms: lock.platforms.filter((one) => one.name === inLock) }),
+    environments: { [environment]: { ...rest, packages: { [inLock]: packages[inLock] } } },
+  });
+}
+
+interface WholeLock {
+  platforms?: { name: string }[];
+  environments: Record<string, { packages?: Record<string, unknown> } | undefined>;
+}
+
+const isWheel = (url: string): boolean => /\.whl(?:[?#].*)?$/i.test(url);
+/** Of a conda package that is built, the place comes after its name. */
+const placeOf = ({ url }: LockedPackage): string => url.replace(/^\S+ @ /, '');
+const isLocal = (one: LockedPackage): boolean => !/^[a-z][a-z0-9+.-]*:/i.test(placeOf(one));
+
+/** What each way to the worker cannot bring. */
+const refused = {
+  pack: {
+    is: (one: LockedPackage): boolean => one.kind === 'source' || (one.kind === 'pypi' && !isWheel(one.url)),
+    why: 'is built from its source, and an archive holds only packages and wheels',
+  },
+  container: {
+    is: (one: LockedPackage): boolean => one.kind !== 'conda' && isLocal(one),
+    why: 'comes from a folder of this machine, and the recipe of an image copies none',
+  },
+};
+
+/** Refuses an environment with packages that cannot get to the worker in this way. */
+export function refuseSources(
+  { environment, packages }: LockedSet,
+  delivery: keyof typeof refused,
+  file: string,
+): void {
+  const { is, why } = refused[delivery];
+  const found = packages.find(is);
+  if (found === undefined) return;
+  throw new Fault('file-invalid', `${file}: ${found.name} (${placeOf(found)}) of "${environment}" ${why}`, {
+    about: file,
+    fix: 'use an environment without it: code of your own travels with each job, in `files` of [train]',
+  });
+}
+
+/** `name-1a2b3c4d.sh`: caches hand out what they first saw under a name, so the name holds a part of the content's hash. */
+export function hashName(file: string, sha256: string): string {
+  const base = path.basename(file);
+  const ending = /(?:\.tar)?\.[A-Za-z][A-Za-z0-9]*$/.exec(base)?.[0] ?? '';
+  const mark = `-${sha256.slice(0, 8)}`;
+  const stem = base.slice(0, base.length - ending.length);
+  return stem.endsWith(mark) ? base : `${stem}${mark}${ending}`;
 }

@@ -1,4 +1,5 @@
 import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { plainName } from './locked-package.ts';
 import type { Dependency, Feature, ManifestEnvironment, PixiManifest } from './pixi-manifest.ts';
@@ -38,7 +39,7 @@ export function readManifest(text: string, file: string): PixiManifest {
   const declared = new Map([['default', featureOf({ ...root, platforms: undefined }, lineOf)], ...features]);
   return {
     file,
-    ...(name !== undefined && { name }),
+    ...defined({ name }),
     channels: listAt(workspace, 'channels').flatMap((channel) =>
       typeof channel === 'string' ? channel : (textOf(tableAt({ channel }, 'channel')['channel']) ?? []),
     ),
@@ -82,7 +83,7 @@ function featureOf(table: Table, lineOf: LineOf): Feature {
     ...(Array.isArray(table['platforms']) && {
       platforms: listAt(table, 'platforms').map(String),
     }),
-    ...(cuda !== undefined && { cuda }),
+    ...defined({ cuda }),
     dependencies: [
       ...dependenciesIn(table, lineOf),
       ...Object.keys(targets).flatMap((target) =>
@@ -109,8 +110,7 @@ function dependenciesIn(table: Table, lineOf: LineOf, target?: string): Dependen
         kind,
         name: plainName(kind, name),
         spec: textOf(value) ?? textOf(said['version']) ?? '*',
-        ...(line !== undefined && { line }),
-        ...(target !== undefined && { target }),
+        ...defined({ line, target }),
         ...(('when' in said || 'env-markers' in said) && { conditional: true }),
       };
     });

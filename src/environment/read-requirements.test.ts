@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { lockMismatches } from './lock-mismatches.ts';
-import { readLock } from './read-lock.ts';
+import { readLock } from './pixi-lock.ts';
 import { readManifest } from './read-manifest.ts';
 
 const lock = readLock(

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { plainName } from './locked-package.ts';
 import type { Dependency } from './pixi-manifest.ts';
 
@@ -31,9 +32,7 @@ const tableOf = (value: unknown): Table =>
 function python(project: Table, lines: Lines): Dependency[] {
   const spec = project['requires-python'];
   const line = lines.get(JSON.stringify(['project', 'requires-python']));
-  return typeof spec === 'string'
-    ? [{ kind: 'conda', name: 'python', spec, ...(line !== undefined && { line }) }]
-    : [];
+  return typeof spec === 'string' ? [{ kind: 'conda', name: 'python', spec, ...defined({ line }) }] : [];
 }
 
 /** `torch[extra] >=2.4,<3 ; marker`, or a name and where it is. */
@@ -47,7 +46,7 @@ function requirement(text: string, line: number | undefined): Dependency[] {
       kind: 'pypi',
       name: plainName('pypi', name),
       spec: version === '' || version.startsWith('@') ? '*' : version,
-      ...(line !== undefined && { line }),
+      ...defined({ line }),
       ...(marker !== undefined && { conditional: true }),
     },
   ];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { only } from '../../test/eventlogs/plain.ts';
-import type { Ad } from './classad.ts';
+import { Expression, type Ad } from '../classad/ad.ts';
 import { eventNumbers, type EventKind } from './kinds.ts';
 
 const usage = 'Usr 1 02:03:04, Sys 0 00:00:05';
@@ -221,7 +221,7 @@ test('job ad information keeps every attribute, and what is no literal as an exp
   );
   assert.ok(json.kind === 'job-ad-information');
   assert.equal(json.details.trigger, 1);
-  assert.deepEqual(json.details.attributes.A, { expression: 'time() + 1' });
+  assert.deepEqual(json.details.attributes.A, new Expression('time() + 1'));
   assert.deepEqual(json.details.attributes.L, [1, undefined]);
   assert.ok(Object.hasOwn(json.details.attributes, '__proto__'));
   const xml = only(
@@ -230,7 +230,7 @@ test('job ad information keeps every attribute, and what is no literal as an exp
   assert.ok(xml.kind === 'job-ad-information');
   assert.deepEqual(xml.details.attributes, {
     EventTypeNumber: 28,
-    A: { expression: 'time() + 1' },
+    A: new Expression('time() + 1'),
     L: [1, undefined],
     S: 'é<A&nope;',
   });

@@ -1,4 +1,5 @@
-import { isAd, type Ad, type AdValue } from './classad.ts';
+import { defined } from '../base/defined.ts';
+import { isAd, type Ad, type AdValue } from '../classad/ad.ts';
 import type {
   DataReuseDetails,
   DetailsByKind,
@@ -13,7 +14,6 @@ import type {
   Usages,
 } from './details.ts';
 import type { EventKind } from './kinds.ts';
-import { present } from './present.ts';
 import { usageOf } from './text-body.ts';
 
 /** The details of an event of the JSON or XML form, from its attributes; `text` is the event as written. */
@@ -24,10 +24,10 @@ export function adDetails(kind: EventKind, ad: Ad, text: string): DetailsByKind[
 const decoders: { [K in EventKind]: (ad: Ad, text: string) => DetailsByKind[K] } = {
   submit,
   execute,
-  'executable-error': (ad) => present({ errorType: number(ad.ExecuteErrorType), text: '' }),
-  checkpointed: (ad) => present({ usages: usages(ad), sentBytes: number(ad.SentBytes) }),
+  'executable-error': (ad) => defined({ errorType: number(ad.ExecuteErrorType), text: '' }),
+  checkpointed: (ad) => defined({ usages: usages(ad), sentBytes: number(ad.SentBytes) }),
   evicted: (ad) =>
-    present({
+    defined({
       checkpointed: ad.Checkpointed === true,
       requeued: ad.TerminatedAndRequeued === true,
       termination: ad.TerminatedAndRequeued === true ? termination(ad) : undefined,
@@ -40,7 +40,7 @@ const decoders: { [K in EventKind]: (ad: Ad, text: string) => DetailsByKind[K] }
     }),
   terminated,
   'image-size': (ad) =>
-    present({
+    defined({
       imageSizeKb: number(ad.Size),
       memoryUsageMb: number(ad.MemoryUsage),
       residentSetSizeKb: number(ad.ResidentSetSize),
@@ -49,25 +49,25 @@ const decoders: { [K in EventKind]: (ad: Ad, text: string) => DetailsByKind[K] }
   'shadow-exception': (ad) => ({ message: string(ad.Message) ?? '', bytes: bytes(ad) }),
   generic: (ad) => ({ text: (string(ad.Info) ?? '').trimEnd() }),
   aborted: reason,
-  suspended: (ad) => present({ processes: number(ad.NumberOfPIDs) }),
+  suspended: (ad) => defined({ processes: number(ad.NumberOfPIDs) }),
   unsuspended: nothing,
   held: (ad) =>
-    present({
+    defined({
       reason: string(ad.HoldReason),
       code: number(ad.HoldReasonCode),
       subcode: number(ad.HoldReasonSubCode),
     }),
   released: reason,
-  'node-execute': (ad) => present({ ...execute(ad), node: number(ad.Node) }),
-  'node-terminated': (ad) => present({ ...terminated(ad), node: number(ad.Node) }),
+  'node-execute': (ad) => defined({ ...execute(ad), node: number(ad.Node) }),
+  'node-terminated': (ad) => defined({ ...terminated(ad), node: number(ad.Node) }),
   'post-script-terminated': (ad) =>
-    present({ termination: termination(ad), dagNode: string(ad.DAGNodeName) }),
+    defined({ termination: termination(ad), dagNode: string(ad.DAGNodeName) }),
   'globus-submit': grid,
   'globus-submit-failed': grid,
   'globus-resource-up': grid,
   'globus-resource-down': grid,
   'remote-error': (ad) =>
-    present({
+    defined({
       daemon: string(ad.Daemon),
       host: string(ad.ExecuteHost),
       critical: ad.CriticalError !== 0 && ad.CriticalError !== false,
@@ -76,29 +76,29 @@ const decoders: { [K in EventKind]: (ad: Ad, text: string) => DetailsByKind[K] }
       subcode: number(ad.HoldReasonSubCode),
     }),
   disconnected: (ad) =>
-    present({
+    defined({
       reason: string(ad.DisconnectReason),
       slot: string(ad.StartdName),
       host: string(ad.StartdAddr),
     }),
   reconnected: (ad) =>
-    present({ slot: string(ad.StartdName), host: string(ad.StartdAddr), starter: string(ad.StarterAddr) }),
-  'reconnect-failed': (ad) => present({ reason: string(ad.Reason), slot: string(ad.StartdName) }),
+    defined({ slot: string(ad.StartdName), host: string(ad.StartdAddr), starter: string(ad.StarterAddr) }),
+  'reconnect-failed': (ad) => defined({ reason: string(ad.Reason), slot: string(ad.StartdName) }),
   'grid-resource-up': grid,
   'grid-resource-down': grid,
   'grid-submit': grid,
-  'job-ad-information': (ad) => present({ trigger: number(ad.TriggerEventTypeNumber), attributes: ad }),
+  'job-ad-information': (ad) => defined({ trigger: number(ad.TriggerEventTypeNumber), attributes: ad }),
   'job-status-unknown': nothing,
   'job-status-known': nothing,
   'stage-in': nothing,
   'stage-out': nothing,
   'attribute-update': (ad) =>
-    present({ name: string(ad.Attribute), from: written(ad.OldValue), to: written(ad.Value) }),
-  'pre-skip': (ad) => present({ dagNode: string(ad.SkipEventLogNotes)?.replace(/^DAG Node: /, '') }),
+    defined({ name: string(ad.Attribute), from: written(ad.OldValue), to: written(ad.Value) }),
+  'pre-skip': (ad) => defined({ dagNode: string(ad.SkipEventLogNotes)?.replace(/^DAG Node: /, '') }),
   'cluster-submit': submit,
   'cluster-remove': clusterRemove,
   'factory-paused': (ad) =>
-    present({ reason: string(ad.Reason), pauseCode: number(ad.PauseCode), holdCode: number(ad.HoldCode) }),
+    defined({ reason: string(ad.Reason), pauseCode: number(ad.PauseCode), holdCode: number(ad.HoldCode) }),
   'factory-resumed': reason,
   'file-transfer': fileTransfer,
   'reserve-space': dataReuse,
@@ -107,7 +107,7 @@ const decoders: { [K in EventKind]: (ad: Ad, text: string) => DetailsByKind[K] }
   'file-used': dataReuse,
   'file-removed': dataReuse,
   'dataflow-job-skipped': reason,
-  'common-files': (ad) => present({ type: string(ad.Type), text: '' }),
+  'common-files': (ad) => defined({ type: string(ad.Type), text: '' }),
   unknown: (_ad, text) => ({ text }),
 };
 
@@ -115,7 +115,7 @@ function submit(ad: Ad): SubmitDetails {
   const notes = [string(ad.LogNotes), string(ad.UserNotes)].filter((note) => note !== undefined);
   const dagNote = notes.find((note) => note.startsWith('DAG Node: '));
   const structured = isAd(ad.StructuredNotes) ? ad.StructuredNotes : {};
-  return present({
+  return defined({
     host: string(ad.SubmitHost),
     batchName: string(structured.JobBatchName),
     dagNode: string(structured.DAGNodeName) ?? dagNote?.slice(10),
@@ -126,7 +126,7 @@ function submit(ad: Ad): SubmitDetails {
 
 function execute(ad: Ad): ExecuteDetails {
   const properties = ad.ExecuteProps;
-  return present({
+  return defined({
     host: string(ad.ExecuteHost),
     slot: string(ad.SlotName),
     attributes: isAd(properties) ? properties : {},
@@ -134,7 +134,7 @@ function execute(ad: Ad): ExecuteDetails {
 }
 
 function terminated(ad: Ad): TerminatedDetails {
-  return present({
+  return defined({
     termination: termination(ad),
     usages: usages(ad),
     bytes: bytes(ad),
@@ -147,12 +147,12 @@ function termination(ad: Ad): Termination | undefined {
   const signal = number(ad.TerminatedBySignal);
   if (ad.TerminatedNormally === true && returnValue !== undefined) return { normal: true, returnValue };
   if (ad.TerminatedNormally !== false || signal === undefined) return undefined;
-  return { normal: false, signal, ...present({ coreFile: string(ad.CoreFile) }) };
+  return { normal: false, signal, ...defined({ coreFile: string(ad.CoreFile) }) };
 }
 
 function usages(ad: Ad): Usages {
   const usage = (value: AdValue) => (typeof value === 'string' ? usageOf(value) : undefined);
-  return present({
+  return defined({
     runRemote: usage(ad.RunRemoteUsage),
     runLocal: usage(ad.RunLocalUsage),
     totalRemote: usage(ad.TotalRemoteUsage),
@@ -161,7 +161,7 @@ function usages(ad: Ad): Usages {
 }
 
 function bytes(ad: Ad): TransferredBytes {
-  return present({
+  return defined({
     runSent: number(ad.SentBytes),
     runReceived: number(ad.ReceivedBytes),
     totalSent: number(ad.TotalSentBytes),
@@ -188,7 +188,7 @@ function resources(ad: Ad): Resource[] {
     else if (`Assigned${attribute}` in ad || attribute === 'GPUs') names.add(attribute);
   }
   return [...names].sort().map((name) =>
-    present({
+    defined({
       name,
       unit: units[name],
       usage: number(ad[`${name}Usage`]) ?? number(ad[`${name}AverageUsage`]),
@@ -202,7 +202,7 @@ function resources(ad: Ad): Resource[] {
 function clusterRemove(ad: Ad): DetailsByKind['cluster-remove'] {
   const completion = number(ad.Completion);
   const word = completion === undefined ? undefined : completionWord(completion);
-  return present({
+  return defined({
     jobs: number(ad.NextProcId),
     items: number(ad.NextRow),
     completion: word,
@@ -219,7 +219,7 @@ function completionWord(completion: number): 'complete' | 'incomplete' | 'paused
 function fileTransfer(ad: Ad): DetailsByKind['file-transfer'] {
   const type = number(ad.Type) ?? 0;
   const known = type >= 1 && type <= 6;
-  return present({
+  return defined({
     direction: known ? (['input', 'output'] as const)[Math.floor((type - 1) / 3)] : undefined,
     step: known ? (['queued', 'started', 'finished'] as const)[(type - 1) % 3] : undefined,
     queueSeconds: number(ad.QueueingDelay),
@@ -228,7 +228,7 @@ function fileTransfer(ad: Ad): DetailsByKind['file-transfer'] {
 }
 
 function grid(ad: Ad): GridDetails {
-  return present({
+  return defined({
     resource: string(ad.GridResource) ?? string(ad.RMContact),
     jobId: string(ad.GridJobId) ?? string(ad.JMContact),
     reason: string(ad.Reason),
@@ -237,7 +237,7 @@ function grid(ad: Ad): GridDetails {
 
 function dataReuse(ad: Ad): DataReuseDetails {
   const expires = number(ad.ExpirationTime);
-  return present({
+  return defined({
     bytes: number(ad.ReservedSpace) ?? number(ad.Size),
     expires: expires === undefined ? undefined : expires * 1000,
     uuid: string(ad.UUID),
@@ -248,7 +248,7 @@ function dataReuse(ad: Ad): DataReuseDetails {
 }
 
 function reason(ad: Ad): { reason?: string } {
-  return present({ reason: string(ad.Reason) });
+  return defined({ reason: string(ad.Reason) });
 }
 
 function nothing(): NoDetails {

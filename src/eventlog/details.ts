@@ -1,4 +1,4 @@
-import type { Ad } from './classad.ts';
+import type { Ad } from '../classad/ad.ts';
 
 /** Processor time. */
 export interface Usage {

@@ -1,13 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { adDetails } from './ad-details.ts';
-import type { Ad } from './classad.ts';
+import type { Ad } from '../classad/ad.ts';
+import { datingOf } from './dating.ts';
 import type { DetailsByKind } from './details.ts';
 import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer } from './framer.ts';
 import { type Header, HeaderReader } from './header.ts';
 import { type EventKind, kindOf } from './kinds.ts';
-import { momentWithin } from './moment-within.ts';
-import { parseJsonAd, parseXmlAd } from './parse-ad.ts';
+import { parseJsonAd, parseXmlAd } from '../classad/parse-json-xml.ts';
 import { type StampOptions, StampReader } from './stamp.ts';
 import { textDetails } from './text-details.ts';
 
@@ -73,7 +73,7 @@ export function parseEventLog(
   const events: LogEvent[] = [];
   const garbled: Garbled[] = [];
   const parser = createParser({
-    within: momentWithin(log.subarray(0, beginningSize)),
+    within: datingOf(log.subarray(0, beginningSize)).moment,
     ...options,
     onEvent: (event) => events.push(event),
     onGarbled: (part) => garbled.push(part),

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
+import { datingOf, type Dating } from './dating.ts';
 import type { Garbled, LogEvent } from './events.ts';
-import { momentWithin } from './moment-within.ts';
 import { OneByOne } from './one-by-one.ts';
 import { createParser, type Parser } from './parse.ts';
 
@@ -9,8 +9,17 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
   /** Minutes east of UTC for times that name no zone; without it, this machine's local time. */
   offsetMinutes?: number | undefined;
+  /** A moment at or soon after the first date without a year, for a log that gives none itself. */
+  within?: number | undefined;
   /** Gets every part that is no event. */
   onGarbled?: ((part: Garbled) => void) | undefined;
+}
+
+/** The beginning of a log: the time of its first event, and what is known of its year. */
+export interface LogBeginning extends Dating {
+  first: number | undefined;
+  /** When the file was last written to. */
+  writtenAt: number;
 }
 
 const pieceSize = 1024 * 1024;
@@ -25,7 +34,7 @@ async function* eventsByPiece(path: string, options: ReadOptions): AsyncGenerato
   let events: LogEvent[] = [];
   await using file = await openLog(path);
   let piece = await readPiece(file, options.signal);
-  const parser = await parserFor(file, piece, (event) => events.push(event), options);
+  const { parser } = await parserFor(file, piece, (event) => events.push(event), options);
   for (let more = true; more;) {
     more = feed(parser, piece);
     yield events;
@@ -34,27 +43,45 @@ async function* eventsByPiece(path: string, options: ReadOptions): AsyncGenerato
   }
 }
 
-/** Calls `onEvent` for every event of a log, in order: the fastest way through a log of millions of events. */
+/** How a log begins; reads no more of it than that. */
+export async function beginningOf(path: string, options: ReadOptions = {}): Promise<LogBeginning> {
+  await using file = await openLog(path);
+  const piece = await readPiece(file, options.signal);
+  let first: number | undefined;
+  const { parser, dating } = await parserFor(file, piece, ({ time }) => void (first ??= time), options);
+  feed(parser, piece);
+  return { ...dating, first, writtenAt: (await file.stat()).mtimeMs };
+}
+
+/**
+ * Calls `onEvent` for every event of a log, in order: the fastest way through a log of millions of events. Gives what
+ * is known of its year.
+ */
 export async function scanEventLog(
   path: string,
   onEvent: (event: LogEvent) => void,
   options: ReadOptions = {},
-): Promise<void> {
+): Promise<Dating> {
   await using file = await openLog(path);
   let piece = await readPiece(file, options.signal);
-  const parser = await parserFor(file, piece, onEvent, options);
+  const { parser, dating } = await parserFor(file, piece, onEvent, options);
   while (feed(parser, piece)) piece = await readPiece(file, options.signal);
+  return dating;
 }
 
 async function parserFor(
   file: FileHandle,
   beginning: Buffer,
   onEvent: (event: LogEvent) => void,
-  { offsetMinutes, onGarbled }: ReadOptions,
-): Promise<Parser> {
+  { offsetMinutes, onGarbled, within }: ReadOptions,
+): Promise<{ parser: Parser; dating: Dating }> {
   const { mtimeMs } = await file.stat();
-  const within = momentWithin(beginning.subarray(headroom));
-  return createParser({ reference: mtimeMs, within, offsetMinutes, onGarbled, onEvent });
+  const dating = datingOf(beginning.subarray(headroom));
+  const parser = createParser({
+    ...{ reference: mtimeMs, within: dating.moment ?? within },
+    ...{ offsetMinutes, onGarbled, onEvent },
+  });
+  return { parser, dating };
 }
 
 /** The next piece behind free room; nothing but the room at the end. Read in order alone, as a pipe must be. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { only } from '../../test/eventlogs/plain.ts';
+import { Expression } from '../classad/ad.ts';
 import type { EventKind } from './kinds.ts';
 
 const usage = 'Usr 1 02:03:04, Sys 0 00:00:05';
@@ -255,7 +256,7 @@ const bodies: [number: string, kind: EventKind, body: string, details: object][]
       attributes: {
         Proc: 0,
         Owner: 'alice',
-        CurrentTime: { expression: 'time()' },
+        CurrentTime: new Expression('time()'),
         TriggerEventTypeNumber: 1,
       },
     },

@@ -1,4 +1,6 @@
-import { parseAdLines, parseAdValue, isAd } from './classad.ts';
+import { defined } from '../base/defined.ts';
+import { isAd } from '../classad/ad.ts';
+import { parseAdLines, parseAdValue } from '../classad/parse.ts';
 import type {
   DataReuseDetails,
   DetailsByKind,
@@ -9,7 +11,6 @@ import type {
   SubmitDetails,
   TerminatedDetails,
 } from './details.ts';
-import { present } from './present.ts';
 import type { EventKind } from './kinds.ts';
 import {
   bodyOf,
@@ -36,16 +37,16 @@ const decoders: { [K in EventKind]: (body: TextBody) => DetailsByKind[K] } = {
   submit,
   execute,
   'executable-error': ({ title }) =>
-    present({ errorType: findNumber([title], /^\((-?\d+)\)/), text: title.replace(/^\(-?\d+\)\s*/, '') }),
+    defined({ errorType: findNumber([title], /^\((-?\d+)\)/), text: title.replace(/^\(-?\d+\)\s*/, '') }),
   checkpointed: ({ lines }) =>
-    present({
+    defined({
       usages: usagesOf(lines),
       sentBytes: findNumber(lines, /^\s*(\d+) {2}- {2}Run Bytes Sent By Job For Checkpoint/),
     }),
   evicted,
   terminated,
   'image-size': ({ title, lines }) =>
-    present({
+    defined({
       imageSizeKb: findNumber([title], /: (-?\d+)/),
       memoryUsageMb: findNumber(lines, /^\s*(\d+) {2}- {2}MemoryUsage/),
       residentSetSizeKb: findNumber(lines, /^\s*(\d+) {2}- {2}ResidentSetSize/),
@@ -57,46 +58,46 @@ const decoders: { [K in EventKind]: (body: TextBody) => DetailsByKind[K] } = {
   }),
   generic: whole,
   aborted: ({ lines }) =>
-    present({
+    defined({
       reason: paragraph(lines.filter((line) => !/^\s*Job terminated (?:of its own|by itself)/.test(line))),
       ended: endedByItself(lines),
     }),
-  suspended: ({ lines }) => present({ processes: findNumber(lines, /suspended: (\d+)/) }),
+  suspended: ({ lines }) => defined({ processes: findNumber(lines, /suspended: (\d+)/) }),
   unsuspended: nothing,
   held: ({ lines }) => {
     const reason = paragraph(lines.filter((line) => !codeLine.test(line)));
-    return present({ reason: reason === 'Reason unspecified' ? undefined : reason, ...codes(lines) });
+    return defined({ reason: reason === 'Reason unspecified' ? undefined : reason, ...codes(lines) });
   },
   released: reason,
-  'node-execute': (body) => present({ ...execute(body), node: nodeOf(body) }),
-  'node-terminated': (body) => present({ ...terminated(body), node: nodeOf(body) }),
+  'node-execute': (body) => defined({ ...execute(body), node: nodeOf(body) }),
+  'node-terminated': (body) => defined({ ...terminated(body), node: nodeOf(body) }),
   'post-script-terminated': ({ lines }) =>
-    present({ termination: terminationOf(lines), dagNode: find(lines, /DAG Node: (.*\S)/) }),
+    defined({ termination: terminationOf(lines), dagNode: find(lines, /DAG Node: (.*\S)/) }),
   'globus-submit': grid,
   'globus-submit-failed': grid,
   'globus-resource-up': grid,
   'globus-resource-down': grid,
   'remote-error': remoteError,
   disconnected: ({ lines }) =>
-    present({
+    defined({
       reason: firstLine(lines),
       ...reconnectTarget(lines, /Trying to reconnect to (\S+)(?: (\S+))?/),
     }),
   reconnected: ({ title, lines }) =>
-    present({
+    defined({
       slot: find([title], /reconnected to (.*\S)/),
       host: find(lines, /startd address: (.*\S)/),
       starter: find(lines, /starter address: (.*\S)/),
     }),
   'reconnect-failed': ({ lines }) =>
-    present({ reason: firstLine(lines), ...reconnectTarget(lines, /Can not reconnect to ([^\s,]+)/) }),
+    defined({ reason: firstLine(lines), ...reconnectTarget(lines, /Can not reconnect to ([^\s,]+)/) }),
   'grid-resource-up': grid,
   'grid-resource-down': grid,
   'grid-submit': grid,
   'job-ad-information': ({ lines }) => {
     const attributes = parseAdLines(lines);
     const trigger = attributes.TriggerEventTypeNumber;
-    return present({ trigger: typeof trigger === 'number' ? trigger : undefined, attributes });
+    return defined({ trigger: typeof trigger === 'number' ? trigger : undefined, attributes });
   },
   'job-status-unknown': nothing,
   'job-status-known': nothing,
@@ -104,13 +105,13 @@ const decoders: { [K in EventKind]: (body: TextBody) => DetailsByKind[K] } = {
   'stage-out': nothing,
   'attribute-update': ({ title }) => {
     const match = /^(?:Changing|Setting) job attribute (\S+)(?: from (.*?))? to (.*)$/s.exec(title);
-    return present({ name: match?.[1], from: match?.[2], to: match?.[3] });
+    return defined({ name: match?.[1], from: match?.[2], to: match?.[3] });
   },
-  'pre-skip': ({ lines }) => present({ dagNode: find(lines, /DAG Node: (.*\S)/) }),
+  'pre-skip': ({ lines }) => defined({ dagNode: find(lines, /DAG Node: (.*\S)/) }),
   'cluster-submit': submit,
   'cluster-remove': clusterRemove,
   'factory-paused': ({ lines }) =>
-    present({
+    defined({
       reason: paragraph(lines.filter((line) => !/^\s*(?:Pause|Hold)Code /.test(line))),
       pauseCode: findNumber(lines, /^\s*PauseCode (-?\d+)/),
       holdCode: findNumber(lines, /^\s*HoldCode (-?\d+)/),
@@ -119,7 +120,7 @@ const decoders: { [K in EventKind]: (body: TextBody) => DetailsByKind[K] } = {
   'file-transfer': ({ title, lines }) => {
     const match = /^(Entered queue|Started|Finished)\b.* (input|output) files/.exec(title);
     const steps = { 'Entered queue': 'queued', Started: 'started', Finished: 'finished' } as const;
-    return present({
+    return defined({
       direction: match?.[2] as 'input' | 'output' | undefined,
       step: match ? steps[match[1] as keyof typeof steps] : undefined,
       queueSeconds: findNumber(lines, /Seconds spent in queue: (\d+)/),
@@ -133,12 +134,12 @@ const decoders: { [K in EventKind]: (body: TextBody) => DetailsByKind[K] } = {
   'file-removed': dataReuse,
   'dataflow-job-skipped': reason,
   'common-files': ({ title, lines }) =>
-    present({ type: find([title], /Common files event: (.*\S)/), text: paragraph(lines) ?? '' }),
+    defined({ type: find([title], /Common files event: (.*\S)/), text: paragraph(lines) ?? '' }),
   unknown: whole,
 };
 
 function submit({ title, lines }: TextBody): SubmitDetails {
-  const details: SubmitDetails = present({ host: find([title], /from host: (.*\S)/), notes: [] });
+  const details: SubmitDetails = defined({ host: find([title], /from host: (.*\S)/), notes: [] });
   for (const line of lines.map((each) => each.trim())) {
     const structured = /^\[.*\]$/.test(line) ? parseAdValue(line) : undefined;
     if (structured !== undefined && isAd(structured)) {
@@ -153,7 +154,7 @@ function submit({ title, lines }: TextBody): SubmitDetails {
 }
 
 function execute({ title, lines }: TextBody): ExecuteDetails {
-  return present({
+  return defined({
     host: find([title], /on host: (.*\S)/),
     slot: find(lines, /^\s*SlotName: (.*\S)/),
     attributes: parseAdLines(lines),
@@ -163,7 +164,7 @@ function execute({ title, lines }: TextBody): ExecuteDetails {
 function evicted({ title, lines }: TextBody): EvictedDetails {
   const requeued = lines.some((line) => /\(0\) Job terminated and was requeued/.test(line));
   const [, code, subcode] = /Code (-?\d+) Subcode (-?\d+)/.exec(title) ?? [];
-  return present({
+  return defined({
     checkpointed: lines.some((line) => /\(1\) Job was checkpointed/.test(line)),
     requeued,
     termination: requeued ? terminationOf(lines) : undefined,
@@ -187,7 +188,7 @@ function evictionReason(lines: readonly string[], requeued: boolean): string | u
 }
 
 function terminated({ lines }: TextBody): TerminatedDetails {
-  return present({
+  return defined({
     termination: terminationOf(lines),
     usages: usagesOf(lines),
     bytes: bytesOf(lines),
@@ -198,7 +199,7 @@ function terminated({ lines }: TextBody): TerminatedDetails {
 
 function remoteError({ title, lines }: TextBody): DetailsByKind['remote-error'] {
   const match = /^(Error|Message) from (\S+) on (.*?):?$/.exec(title);
-  return present({
+  return defined({
     daemon: match?.[2],
     host: match?.[3],
     critical: match?.[1] !== 'Message',
@@ -210,7 +211,7 @@ function remoteError({ title, lines }: TextBody): DetailsByKind['remote-error'] 
 function clusterRemove({ lines }: TextBody): DetailsByKind['cluster-remove'] {
   const [progress = '', ...notes] = lines;
   const word = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/.exec(progress);
-  return present({
+  return defined({
     jobs: findNumber([progress], /Materialized (\d+) jobs/),
     items: findNumber([progress], /from (\d+) items/),
     completion: word?.[1]?.toLowerCase() as 'complete' | undefined,
@@ -220,7 +221,7 @@ function clusterRemove({ lines }: TextBody): DetailsByKind['cluster-remove'] {
 }
 
 function grid({ lines }: TextBody): GridDetails {
-  return present({
+  return defined({
     resource: find(lines, /^\s*(?:GridResource|RM-Contact): (.*\S)/),
     jobId: find(lines, /^\s*(?:GridJobId|JM-Contact): (.*\S)/),
     reason: find(lines, /^\s*Reason: (.*\S)/),
@@ -229,7 +230,7 @@ function grid({ lines }: TextBody): GridDetails {
 
 function dataReuse({ lines }: TextBody): DataReuseDetails {
   const expires = findNumber(lines, /^\s*Reservation Expiration: (\d+)/);
-  return present({
+  return defined({
     bytes: findNumber(lines, /^\s*Bytes(?: reserved)?: (\d+)/),
     expires: expires === undefined ? undefined : expires * 1000,
     uuid: find(lines, /^\s*(?:Reservation )?UUID: (.*\S)/),
@@ -242,7 +243,7 @@ function dataReuse({ lines }: TextBody): DataReuseDetails {
 function reconnectTarget(lines: readonly string[], pattern: RegExp): { slot?: string; host?: string } {
   for (const line of lines) {
     const match = pattern.exec(line);
-    if (match) return present({ slot: match[1], host: match[2] });
+    if (match) return defined({ slot: match[1], host: match[2] });
   }
   return {};
 }
@@ -261,7 +262,7 @@ function nodeOf({ title }: TextBody): number | undefined {
 }
 
 function reason({ lines }: TextBody): { reason?: string } {
-  return present({ reason: paragraph(lines) });
+  return defined({ reason: paragraph(lines) });
 }
 
 function whole({ title, lines }: TextBody): { text: string } {

@@ -11,7 +11,7 @@ export interface KindInfo {
 
 /**
  * Everything that can go wrong. Codes 90 to 119 are ours alone, so that a training's own exit status can pass
- * through the agent unchanged; 1 to 5 are the CLI's.
+ * through the agent unchanged; 1 to 5 are the CLI's, 6 and 7 are said of holds alone.
  */
 export const kinds = {
   'jobs-failed': { exit: 1, retry: 'never', what: 'Some jobs of the run have no valid result.' },
@@ -23,6 +23,12 @@ export const kinds = {
     what: 'The pool does not answer, or this machine lacks what it needs.',
   },
   interrupted: { exit: 5, retry: 'same', what: 'The user stopped it.' },
+  'pool-hold': {
+    exit: 6,
+    retry: 'never',
+    what: 'The pool holds the job by a rule, or for a reason that Updraft does not know.',
+  },
+  'memory-exceeded': { exit: 7, retry: 'never', what: 'The job used more memory than it asked for.' },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'The federation cannot be found at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },
   'servers-unreachable': {

@@ -1,6 +1,7 @@
+import { archiveKinds } from '../base/archive-kinds.ts';
 import { Fault } from '../fault/fault.ts';
 
-const packKinds = ['auto', 'tar', 'tar.gz', 'tar.xz', 'zip'] as const;
+const packKinds = ['auto', ...archiveKinds] as const;
 export type PackKind = (typeof packKinds)[number];
 
 /** What the query of a federation URL asks for. */

@@ -1,14 +1,13 @@
-import { once } from './once.ts';
-import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../eventlog/details.ts';
-import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import type { Cause } from '../codes/causes.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
-import type { AttemptHistory } from './history.ts';
-import type { JobFold } from './job-fold.ts';
-import { gpuOf, machineOf, siteOf } from './place.ts';
+import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../eventlog/details.ts';
+import type { EventOf, LogEvent } from '../eventlog/events.ts';
+import type { AttemptEnd, AttemptHistory } from './history.ts';
+import { longestWords, type JobFold, type Said } from './job-fold.ts';
+import { gpuOf, machineOf, once, siteOf } from './place.ts';
 
-/** Text that is looked at of a reason, whatever a container printed into it. */
-const longestReason = 4000;
+/** HTCondor's code for an attempt that ended because its job was removed; the event that follows says by whom. */
+const removed = 1023;
 
 /** Takes an event into the account of its job. */
 export function applyEvent(job: JobFold, event: LogEvent): void {
@@ -23,32 +22,41 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
       if (job.attempt?.site === '' && event.text.includes('GLIDEIN'))
         job.attempt.site = siteOf(event.details.attributes);
       return;
-    case 'terminated':
-    case 'evicted':
-    case 'shadow-exception':
-    case 'aborted':
-    case 'held':
-    case 'released':
-    case 'reconnect-failed':
-      endings(job, event);
+    case 'image-size': {
+      const details = job.attempt?.details;
+      if (details) details.memoryMb = Math.max(details.memoryMb, event.details.memoryUsageMb ?? 0);
       return;
+    }
     case 'remote-error':
-      remoteError(job, event);
+      complain(job, event);
+      return;
+    case 'submit':
       return;
     default:
-      interlude(job, event);
+      if (!endings(job, event)) interlude(job, event);
   }
 }
 
-function remoteError(job: JobFold, { details }: EventOf<'remote-error'>): void {
-  if (job.attempt === undefined) return;
-  if (job.attempt.machine === '') job.attempt.machine = machineOf(details.host, undefined);
-  job.complaint = details.text.slice(0, longestReason);
+/** The attempt an event is of; the log may have missed its beginning. */
+function underWay(job: JobFold): AttemptHistory | undefined {
+  if (job.attempt === undefined && job.job.attempts.length === 0 && job.ended === undefined)
+    job.beginUnseen();
+  return job.attempt;
+}
+
+function complain(job: JobFold, { details }: EventOf<'remote-error'>): void {
+  const attempt = underWay(job);
+  if (attempt === undefined) return;
+  if (attempt.machine === '') attempt.machine = machineOf(details.host, undefined);
+  job.complaint = details.text.slice(0, longestWords);
+  if (attempt.details !== undefined && job.evidence !== undefined)
+    attempt.details.complaint = { text: job.complaint, evidence: job.evidence };
 }
 
 /** What happens in the middle of an attempt. */
 function interlude(job: JobFold, event: LogEvent): void {
-  if (!job.inAttempt) return;
+  const attempt = interludes.has(event.kind) ? underWay(job) : undefined;
+  if (attempt === undefined) return;
   if (event.kind === 'suspended') job.enter('suspended');
   else if (event.kind === 'unsuspended') job.enter('executing');
   else if (event.kind === 'disconnected') job.enter('cut-off');
@@ -58,7 +66,18 @@ function interlude(job: JobFold, event: LogEvent): void {
     job.enter('output');
     job.enter('executing');
   }
+  if (event.kind === 'reconnected' && attempt.details !== undefined) attempt.details.reconnects += 1;
+  if (event.kind === 'reconnected' || event.kind === 'disconnected')
+    attempt.machine ||= machineOf(event.details.slot, event.details.host);
 }
+
+const interludes = new Set<LogEvent['kind']>([
+  'suspended',
+  'unsuspended',
+  'disconnected',
+  'reconnected',
+  'checkpointed',
+]);
 
 function execute(job: JobFold, { details }: EventOf<'execute'>): void {
   const expected = job.doing === 'queue' || job.doing === 'input' || job.doing === 'starting';
@@ -69,76 +88,96 @@ function execute(job: JobFold, { details }: EventOf<'execute'>): void {
   attempt.site = siteOf(details.attributes) || attempt.site;
   attempt.machine = machineOf(details.slot, details.host) || attempt.machine;
   attempt.gpu = gpuOf(details.attributes) || attempt.gpu;
+  job.announce();
 }
 
 function fileTransfer(job: JobFold, { direction, step, host }: FileTransferDetails): void {
   if (direction === 'output') {
-    if (!job.inAttempt) return;
-    if (step === 'finished') job.enter(job.executed ? 'executing' : 'starting');
-    else job.enter('output');
+    if (job.attempt === undefined) return;
+    if (step === 'finished') {
+      if (job.attempt.details && job.executed) job.attempt.details.saves += 1;
+      job.enter(job.executed ? 'executing' : 'starting');
+    } else job.enter('output');
   } else if (step === 'queued') job.begin('queue');
   else if (step === 'started') {
     if (job.doing === 'queue') job.enter('input');
     else job.begin('input');
   } else if (job.doing === 'input') job.enter('starting');
+  else return;
   if (host !== undefined && job.attempt?.machine === '') job.attempt.machine = machineOf(undefined, host);
+  job.announce();
 }
 
-type EndingKind =
-  'terminated' | 'evicted' | 'shadow-exception' | 'aborted' | 'held' | 'released' | 'reconnect-failed';
-
-function endings(job: JobFold, event: EventOf<EndingKind> & LogEvent): void {
+/** Whether the event was an end, or has to do with one. */
+function endings(job: JobFold, event: LogEvent): boolean {
   switch (event.kind) {
     case 'terminated':
       terminated(job, event);
-      return;
+      return true;
     case 'evicted':
       evicted(job, event.details);
-      return;
-    case 'shadow-exception':
-      job.end(takenAway(job), accountCause(job, { reason: event.details.message }));
-      return;
+      return true;
+    case 'shadow-exception': {
+      const said = { reason: event.details.message };
+      // An attempt that fails before it begins leaves this event alone.
+      if (job.attempt === undefined) job.begin('starting');
+      job.end(takenAway(job), accountCause(job, said), endOf('exception', said));
+      return true;
+    }
     case 'aborted': {
-      const { reason } = event.details;
-      job.remove(removalCause(reason ?? '')[0], reason);
-      return;
+      const { reason = '' } = event.details;
+      job.remove(removalCause(reason)[0], endOf('removed', { reason }));
+      return true;
     }
     case 'held':
-      job.hold(accountCause(job, event.details), event.details.reason);
-      return;
+      job.hold(accountCause(job, event.details), endOf('vacated', event.details));
+      return true;
     case 'released':
-      job.release();
-      return;
-    case 'reconnect-failed':
-      job.end('evicted', causeOf(1008, undefined, event.details.reason));
+      job.release(event.details.reason ?? '');
+      return true;
+    case 'reconnect-failed': {
+      const said = { code: 1008, reason: event.details.reason };
+      if (underWay(job)) job.end('evicted', causeOf(1008, undefined, said.reason), endOf('vacated', said));
+      return true;
+    }
+    case 'post-script-terminated': {
+      const { termination } = event.details;
+      if (job.ended === 'success' && termination !== undefined && exitCause(termination, false) !== 'none')
+        job.finish('failed', 'exit-code', `the POST script of its node ${describe(termination)}`);
+      return true;
+    }
+    default:
+      return false;
   }
 }
 
 const takenAway = ({ executed }: JobFold): 'evicted' | 'transfer-failed' =>
   executed ? 'evicted' : 'transfer-failed';
 
-interface Said {
-  code?: number;
-  subcode?: number;
-  reason?: string;
-}
+const endOf = (
+  how: AttemptEnd['how'],
+  { code, subcode, reason = '' }: Said,
+  termination?: Termination,
+  resources: readonly Resource[] = [],
+): AttemptEnd => ({ how, code, subcode, reason: reason.slice(0, longestWords), termination, resources });
 
 function accountCause({ complaint }: JobFold, { code, subcode, reason = '' }: Said): Cause {
   const words = reason.trim() === '' ? complaint : reason;
-  return causeOf(code, subcode, words.slice(0, longestReason));
+  return causeOf(code, subcode, words.slice(0, longestWords));
 }
 
 function terminated(job: JobFold, { details }: EventOf<'terminated'>): void {
+  const { termination, resources } = details;
   // An event that was cut off before it said how: nothing is known yet.
-  if (details.termination === undefined) return;
-  if (!job.inAttempt) job.beginUnseen();
+  if (termination === undefined) return;
+  if (job.attempt === undefined) job.beginUnseen();
   if (job.attempt !== undefined) keepFigures(job.attempt, details);
-  const found = exitCause(details.termination, true);
+  const found = exitCause(termination, job.ours);
   const cause = found === 'none' ? undefined : found;
   const ending = cause === undefined ? 'success' : cause === 'wrong-output' ? 'wrong-output' : 'failed';
-  job.end(ending, cause);
+  job.end(ending, cause, endOf('exited', {}, termination, resources));
   const outcome = ending === 'wrong-output' ? 'wrongOutput' : ending;
-  job.finish(outcome, cause, cause && describe(details.termination));
+  job.finish(outcome, cause, cause === undefined ? '' : describe(termination));
 }
 
 function describe(termination: Termination): string {
@@ -148,17 +187,21 @@ function describe(termination: Termination): string {
 }
 
 function evicted(job: JobFold, details: EvictedDetails): void {
-  const { attempt } = job;
+  const attempt = underWay(job);
   if (attempt === undefined) return;
+  const { requeued, termination, resources, code } = details;
   keepFigures(attempt, details);
   attempt.checkpointed = details.checkpointed;
-  if (details.requeued) {
-    const cause = exitCause(details.termination, true);
-    job.end('requeued', cause === 'none' ? 'job-policy' : cause);
+  if (requeued) {
+    const cause = exitCause(termination, job.ours);
+    const end = endOf('exited', {}, termination, resources);
+    job.end('requeued', cause === 'none' ? 'job-policy' : cause, end);
     return;
   }
-  const isBare = details.code === undefined && (details.reason ?? '').trim() === '' && job.complaint === '';
-  job.end(takenAway(job), isBare ? 'evicted' : accountCause(job, details));
+  if (code === removed) return;
+  const isBare = code === undefined && (details.reason ?? '').trim() === '' && job.complaint === '';
+  const cause = isBare ? 'evicted' : accountCause(job, details);
+  job.end(takenAway(job), cause, endOf('vacated', details, undefined, resources));
 }
 
 interface Figures {

@@ -1,4 +1,7 @@
 import type { Cause } from '../codes/causes.ts';
+import type { Account } from '../diagnosis/account.ts';
+import type { Evidence } from '../diagnosis/explanation.ts';
+import type { Resource, Termination } from '../eventlog/details.ts';
 
 /** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;
  * `stalled` is input that stood still until a server was given up, where a run's own journal tells. */
@@ -44,6 +47,8 @@ export type Ending =
 
 /** One try at a job on one slot. Its waits and spans follow each other without a gap or an overlap. */
 export interface AttemptHistory {
+  /** Its own `cluster.proc`, where its job is a node of a DAG that may have had several. */
+  id?: string;
   /** From 1. */
   number: number;
   /** What the job waited for before this attempt. */
@@ -65,6 +70,38 @@ export interface AttemptHistory {
   /** Which cache gave how much, in fetches of how long; only a run's own journal tells. */
   caches?: CacheShare[];
   resources: readonly UsedResource[];
+  /** What only an explanation needs, where it was asked for. */
+  details?: AttemptDetails;
+}
+
+/** How an attempt ended, in the words of the event. `silent`: another began and no event says what became of it. */
+export interface AttemptEnd {
+  how: 'exited' | 'vacated' | 'exception' | 'removed' | 'silent';
+  code: number | undefined;
+  subcode: number | undefined;
+  reason: string;
+  termination: Termination | undefined;
+  /** What was used and asked for, where the log has the table. */
+  resources: readonly Resource[];
+}
+
+/** What an explanation needs of an attempt beyond its account: kept only where evidence was asked for. */
+export interface AttemptDetails {
+  /** In milliseconds since the epoch; undefined where the log has lost its beginning. */
+  from: number | undefined;
+  to: number;
+  began: Evidence;
+  /** What it was last seen doing. */
+  doing: Doing;
+  /** The most memory it was seen to use, in MB. */
+  memoryMb: number;
+  /** What the execution point complained of last. */
+  complaint?: { text: string; evidence: Evidence };
+  /** How often its output, or its state, was brought back while it ran. */
+  saves: number;
+  /** How often the connection was lost and found again. */
+  reconnects: number;
+  end?: AttemptEnd & { evidence: Evidence };
 }
 
 /** What a cache gave of an object. */
@@ -99,11 +136,30 @@ export interface JobHistory {
   /** What it waited for after its last attempt. */
   after: Span<Wait>[];
   outcome: JobOutcome;
-  /** The name of its node, where a DAG submitted it; clusters of one node are its attempts. */
+  /** The name of its node, where a DAG submitted it; clusters of one node are its attempts, and `id` is the latest. */
   node?: string;
+  /** The ids of its earlier clusters. */
+  earlierIds?: string[];
   /** Who submitted it, where the log says. */
   owner?: string;
   cause?: Cause;
   /** The pool's own words for it, cut to a few lines. */
   reason?: string;
+  /** What only an explanation needs, where it was asked for. */
+  details?: JobDetails;
+}
+
+/** A hold, and the number of the attempt that it ended, if it ended one. */
+export interface Hold extends Account {
+  attempt?: number;
+}
+
+/** What an explanation needs of a job beyond its account: kept only where evidence was asked for. */
+export interface JobDetails {
+  /** Its first event, and its last. */
+  first: Evidence;
+  last: Evidence;
+  holds: Hold[];
+  releases: { reason: string; evidence: Evidence }[];
+  removal?: { reason: string; evidence: Evidence; wasHeld: boolean };
 }

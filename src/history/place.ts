@@ -1,11 +1,12 @@
-import { isAd, type Ad } from '../eventlog/classad.ts';
-import { once } from './once.ts';
+import { isAd, type Ad } from '../classad/ad.ts';
 
 /** Names a pool gives a site under, the surest first. */
 const siteAttributes = [
   'GLIDEIN_ResourceName',
   'JOBGLIDEIN_ResourceName',
   'MachineAttrGLIDEIN_ResourceName0',
+  'GLIDEIN_Site',
+  'MachineAttrGLIDEIN_Site0',
 ];
 
 /** The site an event's attributes name, or an empty text. */
@@ -17,7 +18,10 @@ export function siteOf(attributes: Ad): string {
   return '';
 }
 
-/** The models of the GPUs an event's attributes tell of (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty text. */
+/** Where an attempt ran, in one word: its site, or its machine where no site is named. */
+export const placeOf = ({ site, machine }: { site: string; machine: string }): string => site || machine;
+
+/** The models of the GPUs an event's attributes name (`GPUs_GPU_1a2b = [ DeviceName = …; ]`), or an empty text. */
 export function gpuOf(attributes: Ad): string {
   const models = new Set<string>();
   for (const [name, value] of Object.entries(attributes)) {
@@ -33,4 +37,19 @@ export function machineOf(slot: string | undefined, address: string | undefined)
   const at = slot?.indexOf('@') ?? -1;
   if (slot !== undefined && at !== -1) return once(slot.slice(at + 1));
   return once(/[?&]alias=([^&>]+)/.exec(address ?? '')?.[1] ?? /^<?([^:?>]+)/.exec(address ?? '')?.[1] ?? '');
+}
+
+/** The machine that the words of a hold or an eviction come from, where they name its slot. */
+export const machineIn = (reason: string): string =>
+  machineOf(/(?:error from|execution point) (\S+@[^\s:]*[^\s:.])/i.exec(reason)?.[1], undefined);
+
+const known = new Map<string, string>();
+const maxKnown = 100_000;
+
+/** The same text, kept in memory once however many jobs have it: the names of sites, machines and resources. */
+export function once(text: string): string {
+  const same = known.get(text);
+  if (same !== undefined) return same;
+  if (known.size < maxKnown) known.set(text, text);
+  return text;
 }

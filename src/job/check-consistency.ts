@@ -1,21 +1,21 @@
 import { nearest } from '../base/nearest.ts';
-import { checkCheckpoint } from './check-checkpoint.ts';
-import { checkRecovery } from './check-recovery.ts';
-import { fillText } from './fill-template.ts';
+import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
+import { dataMethods } from './choices.ts';
+import { combinations } from './expand.ts';
+import { builtinNames, fillText, isBuiltin, parseTemplate, shellContexts } from './fill-template.ts';
 import { isInside, overlap, plainPath } from './inside.ts';
-import { combinations } from './matrix.ts';
-import { entriesAt, textsAt, valueAt } from './raw-value.ts';
-import { shellContexts } from './shell-context.ts';
 import {
+  entriesAt,
   type KeyPath,
   problemAt,
   problemAtKey,
   showKey,
   type SourceFile,
   type SpecProblem,
+  textsAt,
+  valueAt,
 } from './source-file.ts';
-import { dataMethods, type Scalar } from './spec.ts';
-import { builtinNames, isBuiltin, parseTemplate } from './template.ts';
+import type { Scalar } from './spec.ts';
 
 const mostJobs = 100_000;
 

@@ -1,3 +1,4 @@
+import { archiveKind, archiveKinds } from '../base/archive-kinds.ts';
 import type { EnvironmentSize } from '../environment/size-environment.ts';
 import { poolTraits } from './pool-traits.ts';
 import type { DataSource, Spec } from './spec.ts';
@@ -52,7 +53,8 @@ function onDisk(
   if (packed === undefined)
     return { bytes: unknownObject, why: 'assumed; say its size with expect.bytes, or set resources.disk' };
   if (unpack === 'none') return { bytes: packed, why: 'as it is' };
-  const growth = /\.(tgz|gz|zst|xz|zip)$/i.test(url) || /gz|zst|xz|zip/.test(unpack) ? 3 : 1;
+  const kind = archiveKinds.find((each) => each === unpack) ?? archiveKind(url) ?? 'tar';
+  const growth = kind === 'tar' ? 1 : 3;
   // A stream never lies on the disk as an archive; the plugin's file does until it is unpacked.
   const archive = method === 'osdf' || method === 'native' ? packed : 0;
   const unpacked = growth === 1 ? 'unpacked' : `unpacked, taken as ${growth} times ${formatSize(packed)}`;

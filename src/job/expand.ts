@@ -2,7 +2,6 @@ import { fillShell, fillText } from './fill-template.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
 import { jobId } from './layout.ts';
-import { combinations } from './matrix.ts';
 import type { Scalar, Spec } from './spec.ts';
 
 /**
@@ -39,4 +38,12 @@ function ownVariables(id: string, index: number, parameters: Record<string, Scal
   for (const [name, value] of Object.entries(parameters))
     own[`UPDRAFT_PARAM_${name.toUpperCase()}`] = String(value);
   return own;
+}
+
+/** Every combination of the matrix's values, the last parameter changing fastest; of an empty matrix, one. */
+export function combinations(matrix: Record<string, Scalar[]>): Record<string, Scalar>[] {
+  return Object.entries(matrix).reduce<Record<string, Scalar>[]>(
+    (made, [name, values]) => made.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
+    [{}],
+  );
 }

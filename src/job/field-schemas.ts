@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { defined, type Defined } from '../base/defined.ts';
 import { nearest } from '../base/nearest.ts';
-import { isInside } from './inside.ts';
+import { isInside, plainPath } from './inside.ts';
 import { durationPattern, parseDuration, parseSize, sizePattern } from './units.ts';
 
 type ErrorMap = (issue: { input?: unknown }) => string;
@@ -33,10 +34,12 @@ export const urlOrPath = (what: string) =>
   text(what).refine((value) => URL.canParse(value) || isInside(value), entry(what));
 
 export const path = (what: string) =>
-  text(what).refine(isInside, {
-    error: ({ input }) =>
-      `is ${show(input)}; expected a relative path without ".." or line breaks: nothing outside the job's folder is touched`,
-  });
+  text(what)
+    .refine(isInside, {
+      error: ({ input }) =>
+        `is ${show(input)}; expected a relative path without ".." or line breaks: nothing outside the job's folder is touched`,
+    })
+    .overwrite(plainPath);
 
 export const paths = (what: string) => z.array(path('the path of a file or folder'), entry(what));
 
@@ -122,3 +125,38 @@ export const url = () =>
       complain('holds a credential; put the token into a file and name it in token_file');
     else if (parsed.pathname.length < 2) complain('names no object; expected a path after the host');
   });
+
+/** Keys that have another name in the spec than their own in camel case: most of them name their unit there. */
+const specNames = {
+  memory: 'memoryBytes',
+  memory_max: 'memoryMaxBytes',
+  disk: 'diskBytes',
+  disk_max: 'diskMaxBytes',
+  time: 'timeSeconds',
+  quiet_limit: 'quietLimitSeconds',
+  checkpoint_every: 'checkpointEverySeconds',
+  give_up_after: 'giveUpSeconds',
+  pixi_unpack: 'unpacker',
+} as const;
+
+type CamelCase<Key> = Key extends `${infer Head}_${infer Rest}`
+  ? `${Head}${Capitalize<CamelCase<Rest>>}`
+  : Key;
+type SpecName<Key> = Key extends keyof typeof specNames ? (typeof specNames)[Key] : CamelCase<Key>;
+type SpecTable<Fields> = Defined<{ [Key in keyof Fields as SpecName<Key> & string]: Fields[Key] }>;
+
+/** A table of the file, with no other keys; it is read as the spec names them, and without those left out. */
+export const table = <Shape extends z.ZodRawShape>(what: string, shape: Shape) =>
+  z
+    .strictObject(shape, entry(what))
+    .transform(
+      (fields) =>
+        defined(
+          Object.fromEntries(Object.entries(fields).map(([key, value]) => [specName(key), value])),
+        ) as SpecTable<typeof fields>,
+    );
+
+const specName = (key: string): string =>
+  key in specNames
+    ? specNames[key as keyof typeof specNames]
+    : key.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

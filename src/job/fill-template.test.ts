@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fillShell, fillText } from './fill-template.ts';
-import { shellContexts } from './shell-context.ts';
-import { parseTemplate } from './template.ts';
+import { fillShell, fillText, parseTemplate, shellContexts } from './fill-template.ts';
 
 const value = fc.oneof(
   fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\0', '')),

@@ -62,3 +62,9 @@ export const roundFolder = (runFolder: string, round: number): string =>
 
 export const resultsFolder = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.results, job);
+
+/** The name under which HTCondor stores what it fetched: the last part of the path, without the query. */
+export function deliveredName(url: string): string {
+  const plain = url.replace(/[?#].*$/, '');
+  return plain.slice(plain.lastIndexOf('/') + 1);
+}

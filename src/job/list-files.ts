@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { errorReason } from '../base/error-reason.ts';
+import { isGone } from '../base/is-gone.ts';
+import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
 
 /** Why an entry of `train.files` cannot be sent. */
@@ -50,4 +53,18 @@ function explain(root: string, entry: string, error: unknown): string {
   if (code !== 'ENOENT' && code !== 'ENOTDIR') return `"${entry}" cannot be read (${code ?? String(error)})`;
   const wildcard = /[*?[]/.test(entry) ? '; wildcards are not expanded, name the files or their folder' : '';
   return `"${entry}" is not there: ${path.join(root, entry)} does not exist${wildcard}`;
+}
+
+/** What stands at a path that the user named; undefined for nothing. What may not be looked at is told as such. */
+export async function lookAt(file: string): Promise<Stats | undefined> {
+  try {
+    return await stat(file);
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw new Fault('file-invalid', `${file} cannot be read: ${errorReason(error)}`, {
+      about: file,
+      fix: 'ask its owner to let you read it and the folders above it, or name another',
+      cause: error,
+    });
+  }
 }

@@ -4,16 +4,19 @@ import { Fault } from '../fault/fault.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
-import { FileProblem, listFiles } from './list-files.ts';
-import { lookAt } from './look-at.ts';
+import { FileProblem, listFiles, lookAt } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile } from './plan.ts';
 import { withEnvironment } from './planned-environment.ts';
-import { valueAt } from './raw-value.ts';
 import { checkSpec } from './read-spec.ts';
-import { bytesHere, fileBytes, resolveData } from './resolve-data.ts';
-import { resolveEnvironment } from './resolve-environment.ts';
-import { type KeyPath, problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
-import { SpecFault } from './spec-fault.ts';
+import { bytesHere, fileBytes, resolveData, resolveEnvironment } from './resolve-environment.ts';
+import {
+  type KeyPath,
+  problemAt,
+  type SourceFile,
+  SpecFault,
+  type SpecProblem,
+  valueAt,
+} from './source-file.ts';
 import type { Spec } from './spec.ts';
 
 export interface LoadOptions {

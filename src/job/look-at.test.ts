@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
-import { lookAt } from './look-at.ts';
+import { lookAt } from './list-files.ts';
 
 test('nothing there is told from what the system does not let one see', async () => {
   assert.equal(await lookAt('/nowhere/at/all'), undefined);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { defined } from '../base/defined.ts';
 import { stableJson } from '../base/stable-json.ts';
 import { chooseMethod } from './choose-method.ts';
 import { estimateDisk, imageRoom } from './estimate-disk.ts';
@@ -74,7 +75,7 @@ export function makePlan(input: PlanInput): Plan {
     jobs: expandJobs(spec),
     files,
     data: planned,
-    ...(environment !== undefined && { environment }),
+    ...defined({ environment }),
     disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, bytesHere),
   };
 }
@@ -84,8 +85,6 @@ function planHash(spec: Spec, files: PlannedFile[], software: string | undefined
   // The order of the parameters decides which job gets which number, so it counts.
   const order = Object.keys(spec.run.matrix);
   return createHash('sha256')
-    .update(
-      stableJson({ spec: { ...spec, data }, order, files, ...(software !== undefined && { software }) }),
-    )
+    .update(stableJson({ spec: { ...spec, data }, order, files, ...defined({ software }) }))
     .digest('hex');
 }

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { sizeEnvironment, type Delivery, type EnvironmentSize } from '../environment/size-environment.ts';
 import type { OrderedData, OrderedEnvironment } from './job.ts';
@@ -42,8 +43,7 @@ export function withEnvironment(
   const { facts, size } = environment;
   const { cuda, capability } = facts?.needs ?? {};
   const gpu = {
-    ...(cuda !== undefined && { cuda }),
-    ...(capability !== undefined && { capability }),
+    ...defined({ cuda, capability }),
     ...resources.gpu,
   };
   const memoryBytes = saysMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
@@ -61,9 +61,9 @@ export function orderEnvironment<Source extends DataSource>(
   place: (pack: Source) => OrderedData,
 ): OrderedEnvironment {
   return {
-    ...(image !== undefined && { image }),
+    ...defined({ image }),
     python,
     ...(pack !== undefined && { pack: place(pack) }),
-    ...(unpacker !== undefined && { unpacker }),
+    ...defined({ unpacker }),
   };
 }

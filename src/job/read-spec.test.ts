@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkSpec, readSpec } from './read-spec.ts';
-import { SpecFault } from './spec-fault.ts';
+import { SpecFault } from './source-file.ts';
 
 const good = `name = "x"\n[train]\ncommand = "train"\noutputs = ["m.pt"]\n`;
 

@@ -4,9 +4,7 @@ import { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { checkConsistency } from './check-consistency.ts';
-import { toEnvironment } from './environment-schema.ts';
-import { type FileContent, fileSchema } from './file-schema.ts';
-import { plainPath } from './inside.ts';
+import { fileSchema } from './file-schema.ts';
 import { type Layer, layOver } from './layers.ts';
 import { readToml } from './read-toml.ts';
 import {
@@ -17,10 +15,10 @@ import {
   problemAtKey,
   showKey,
   type SourceFile,
+  SpecFault,
   type SpecProblem,
 } from './source-file.ts';
-import { SpecFault } from './spec-fault.ts';
-import type { GpuNeeds, Recovery, RunOptions, Spec } from './spec.ts';
+import type { Spec } from './spec.ts';
 
 /** The user's file as data, or every problem it has. `source` answers where each value was written. */
 export type SpecReading =
@@ -46,7 +44,7 @@ export function checkSpec(text: string, file: string, layers: Layer[] = []): Spe
     ...checkConsistency(source),
   ];
   if (problems.length > 0 || !parsed.success) return failed(source, problems);
-  return { spec: toSpec(parsed.data), source };
+  return { spec: parsed.data, source };
 }
 
 const readLayer = ({ text, file }: Layer): SourceFile =>
@@ -74,85 +72,6 @@ function readSource(text: string, file: string): SourceFile {
 function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
   const [first, ...rest] = problems.toSorted((a, b) => a.line - b.line || a.column - b.column);
   return { problems: [first ?? problemAt(source, [], 'cannot be read'), ...rest], source };
-}
-
-function toSpec(file: FileContent): Spec {
-  const { train, environment, resources, run } = file;
-  return {
-    name: file.name,
-    train: {
-      command: train.command,
-      files: train.files.map(plainPath),
-      outputs: train.outputs.map(plainPath),
-      ...(train.check !== undefined && { check: train.check }),
-      ...(train.checkpoint !== undefined && { checkpoint: plainPath(train.checkpoint) }),
-      ...(train.checkpoint_keep !== undefined && { checkpointKeep: train.checkpoint_keep }),
-      ...(train.checkpoint_every !== undefined && { checkpointEverySeconds: train.checkpoint_every }),
-      env: Object.fromEntries(Object.entries(train.env).map(([name, value]) => [name, String(value)])),
-      ...(train.quiet_limit !== undefined && { quietLimitSeconds: train.quiet_limit }),
-      ...(train.slow_limit !== undefined && { slowLimit: train.slow_limit }),
-    },
-    data: Object.entries(file.data).map(([name, data]) => toDataSource(name, data)),
-    environment: toEnvironment(environment),
-    resources: {
-      cpus: resources.cpus,
-      gpus: resources.gpus,
-      ...(resources.gpu !== undefined && { gpu: toGpuNeeds(resources.gpu) }),
-      memoryBytes: resources.memory,
-      diskBytes: resources.disk,
-      ...(resources.time !== undefined && { timeSeconds: resources.time }),
-    },
-    run: toRunOptions(run),
-    recovery: toRecovery(file.recovery),
-  };
-}
-
-function toGpuNeeds(gpu: NonNullable<FileContent['resources']['gpu']>): GpuNeeds {
-  const { capability, memory, cuda } = gpu;
-  return {
-    ...(capability !== undefined && { capability }),
-    ...(memory !== undefined && { memoryBytes: memory }),
-    ...(cuda !== undefined && { cuda }),
-  };
-}
-
-function toRunOptions(options: FileContent['run']): RunOptions {
-  const { profile, project, requirements, partition, qos, ...run } = options;
-  return {
-    ...run,
-    ...(profile !== undefined && { profile }),
-    ...(project !== undefined && { project }),
-    ...(requirements !== undefined && { requirements }),
-    ...(partition !== undefined && { partition }),
-    ...(qos !== undefined && { qos }),
-  };
-}
-
-function toRecovery(recovery: FileContent['recovery']): Recovery {
-  const { avoid, memory_max, disk_max, give_up_after, failed_jobs } = recovery;
-  return {
-    avoid,
-    ...(memory_max !== undefined && { memoryMaxBytes: memory_max }),
-    ...(disk_max !== undefined && { diskMaxBytes: disk_max }),
-    ...(give_up_after !== undefined && { giveUpSeconds: give_up_after }),
-    ...(failed_jobs !== undefined && { failedJobs: failed_jobs }),
-  };
-}
-
-function toDataSource(name: string, data: FileContent['data'][string]): Spec['data'][number] {
-  const { files, bytes } = data.expect;
-  return {
-    name,
-    url: data.url,
-    into: plainPath(data.into),
-    ...(data.arriving && { arriving: true }),
-    unpack: data.unpack,
-    method: data.method,
-    expect: { ...(files !== undefined && { files }), ...(bytes !== undefined && { bytes }) },
-    ...(data.sha256 !== undefined && { sha256: data.sha256.toLowerCase() }),
-    ...(data.manifest !== undefined && { manifest: data.manifest }),
-    ...(data.token_file !== undefined && { tokenFile: data.token_file }),
-  };
 }
 
 /** Reads YAML into values and their places; what is not YAML becomes located problems. */

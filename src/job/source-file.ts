@@ -1,3 +1,6 @@
+import { shellQuote } from '../base/shell-quote.ts';
+import { Fault } from '../fault/fault.ts';
+
 /** A place in the user's file, both from 1. */
 export interface Place {
   line: number;
@@ -59,4 +62,54 @@ function valuePlace(source: SourceFile, path: KeyPath): Place {
     if (table !== undefined) return table.key;
   }
   return { line: 1, column: 1 };
+}
+
+/** Everything that is wrong with a job file, in one fault. */
+export class SpecFault extends Fault {
+  readonly problems: readonly SpecProblem[];
+
+  constructor(problems: readonly SpecProblem[]) {
+    const file = problems[0]?.file ?? '';
+    const lines = problems.map(showProblem).join('\n');
+    super(
+      'file-invalid',
+      problems.length === 1 ? lines : `${problems.length} problems in ${file}\n${lines}`,
+      {
+        about: file,
+        fix: file.startsWith('--') ? 'correct it' : `correct it, then run: updraft check ${shellQuote(file)}`,
+      },
+    );
+    this.problems = problems;
+  }
+}
+
+function showProblem(problem: SpecProblem): string {
+  const key = problem.key === '' ? '' : `${problem.key}: `;
+  return `${problem.file}:${problem.line}:${problem.column}: ${key}${problem.message}`;
+}
+
+type Table = Record<string, unknown>;
+
+const isTable = (value: unknown): value is Table =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** What stands at a path of values that nobody has checked yet. */
+export const valueAt = (value: unknown, path: KeyPath): unknown =>
+  path.reduce<unknown>((inner, key) => {
+    if (Array.isArray(inner)) return inner[Number(key)] as unknown;
+    return isTable(inner) && Object.hasOwn(inner, key) ? inner[String(key)] : undefined;
+  }, value);
+
+/** The entries of the table at a path; none when it is no table. */
+export function entriesAt(value: unknown, path: KeyPath): [string, unknown][] {
+  const table = valueAt(value, path);
+  return isTable(table) ? Object.entries(table) : [];
+}
+
+/** The texts in the list at a path, each with its own path. */
+export function textsAt(value: unknown, path: KeyPath): [KeyPath, string][] {
+  const list = valueAt(value, path);
+  return (Array.isArray(list) ? (list as unknown[]) : []).flatMap((item, index): [KeyPath, string][] =>
+    typeof item === 'string' ? [[[...path, index], item]] : [],
+  );
 }

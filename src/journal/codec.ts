@@ -1,57 +1,37 @@
-import { kinds } from '../fault/kinds.ts';
-import { outcomes, phases, type AgentBody, type AgentEntry, type Entry, type RunBody } from './entry.ts';
-
-/** A field's value as the fold may rely on it, or `bad`. */
-type Field = (value: unknown) => unknown;
-
-const bad = Symbol('bad');
-const faultKinds = Object.keys(kinds);
-
-const text: Field = (value) => (typeof value === 'string' ? value : bad);
-const flag: Field = (value) => (typeof value === 'boolean' ? value : bad);
-const texts: Field = (value) =>
-  Array.isArray(value) && value.every((item) => typeof item === 'string') ? value : bad;
-const oneOf =
-  (names: readonly string[]): Field =>
-  (value) =>
-    names.includes(value as string) ? value : bad;
-const orNull =
-  (field: Field): Field =>
-  (value) =>
-    value === null ? null : field(value);
-const maybe =
-  (field: Field): Field =>
-  (value) =>
-    value === undefined ? undefined : field(value);
+import {
+  field,
+  flag,
+  listOf,
+  maybe,
+  oneOf,
+  orNull,
+  shape,
+  text,
+  Wrong,
+  type Field,
+  type Fields,
+} from '../base/shape.ts';
+import { kinds, type FaultKind } from '../fault/kinds.ts';
+import {
+  outcomes,
+  phases,
+  type AgentBody,
+  type AgentEntry,
+  type Entry,
+  type FaultRecord,
+  type RunBody,
+} from './entry.ts';
 
 // JSON has no NaN, and a loss that became NaN is just what the researcher must see.
 const notFinite = ['NaN', 'Infinity', '-Infinity'];
-const number: Field = (value) => {
+const number: Field<number> = (value) => {
   if (typeof value === 'number') return value;
-  return notFinite.includes(value as string) ? Number(value) : bad;
+  return notFinite.includes(value as string) ? Number(value) : new Wrong('a number', value);
 };
 
-function record(shape: Record<string, Field>): Field {
-  const fields = Object.entries(shape);
-  return (value) => {
-    if (typeof value !== 'object' || value === null) return bad;
-    const copy: Record<string, unknown> = { ...value };
-    for (const [name, field] of fields) {
-      const read = field(copy[name]);
-      if (read === bad) return bad;
-      if (read !== undefined) copy[name] = read;
-    }
-    return copy;
-  };
-}
-
-const list =
-  (item: Field): Field =>
-  (value) =>
-    Array.isArray(value) && value.every((one) => item(one) !== bad) ? value : bad;
-
-const fault = record({
-  kind: oneOf(faultKinds),
+const texts = listOf(text);
+const fault: Field<FaultRecord> = shape<Omit<FaultRecord, 'cause'>>({
+  kind: oneOf(Object.keys(kinds) as FaultKind[]),
   message: text,
   fix: maybe(text),
   about: maybe(text),
@@ -59,7 +39,7 @@ const fault = record({
 
 /** Every kind names every field it has, so that a new field cannot be forgotten here. */
 type Shapes<Body extends { kind: string }> = {
-  [Kind in Body['kind']]: Record<Exclude<keyof Extract<Body, { kind: Kind }>, 'kind'>, Field>;
+  [Kind in Body['kind']]: Fields<Omit<Extract<Body, { kind: Kind }>, 'kind'>>;
 };
 
 const runShapes: Shapes<RunBody> = {
@@ -71,9 +51,9 @@ const runShapes: Shapes<RunBody> = {
     planHash: text,
     version: text,
   },
-  'canary-set': { rungs: list(number) },
+  'canary-set': { rungs: listOf(number) },
   'round-started': { round: number, jobs: texts, why: text },
-  submitting: { by: record({ pid: number, start: text, host: text }), round: maybe(number) },
+  submitting: { by: shape({ pid: number, start: text, host: text }), round: maybe(number) },
   submitted: { cluster: number, round: maybe(number) },
   'attempt-started': { job: text, attempt: number, why: text },
   'attempt-phase': { job: text, attempt: number, phase: oneOf(phases), host: maybe(text), site: maybe(text) },
@@ -87,7 +67,7 @@ const runShapes: Shapes<RunBody> = {
   },
   'job-held': { job: text, fault },
   'job-released': { job: text, why: text },
-  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text) },
+  'job-ended': { job: text, outcome: oneOf(outcomes), results: maybe(text), fault: maybe(fault) },
   'stop-requested': { jobs: (value) => (value === 'all' ? value : texts(value)), why: maybe(text) },
   'run-ended': { succeeded: number, failed: number },
 };
@@ -101,7 +81,7 @@ const agentShapes: Shapes<AgentBody> = {
     gpus: texts,
   },
   phase: { phase: oneOf(phases) },
-  'self-test': { checks: list(record({ name: text, ok: flag, said: text })) },
+  'self-test': { checks: listOf(shape({ name: text, ok: flag, said: text })) },
   'fetch-progress': { object: text, bytes: number, total: maybe(number), rate: number, server: text },
   'fetch-setback': { object: text, server: text, fault },
   fetched: {
@@ -109,7 +89,7 @@ const agentShapes: Shapes<AgentBody> = {
     bytes: number,
     seconds: number,
     verified: oneOf(['manifest', 'digest', 'size', 'none']),
-    servers: list(record({ server: text, bytes: number })),
+    servers: listOf(shape({ server: text, bytes: number })),
   },
   unpacked: { object: text, files: number, bytes: number, proven: flag },
   'environment-ready': { how: text, seconds: number, bytes: number },
@@ -148,16 +128,19 @@ const agentShapes: Shapes<AgentBody> = {
   'agent-ended': { outcome: oneOf(outcomes), exit: number },
 };
 
-const time: Field = (value) => (typeof value === 'string' && !Number.isNaN(Date.parse(value)) ? value : bad);
-const envelope = { v: (value: unknown) => (value === 1 ? value : bad), t: time, seq: number };
+const envelope = {
+  v: oneOf([1]),
+  t: field<string>('a time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))),
+  seq: number,
+};
 
-const readers = new Map<string, Field>([
+const readers = new Map<string, Field<unknown>>([
   ...Object.entries(runShapes).map(
-    ([kind, shape]) => [kind, record({ ...envelope, ...shape })] as [string, Field],
+    ([kind, own]) => [kind, shape<Record<string, unknown>>({ ...envelope, ...own })] as const,
   ),
   ...Object.entries(agentShapes).map(
-    ([kind, shape]) =>
-      [kind, record({ ...envelope, job: text, attempt: number, ...shape })] as [string, Field],
+    ([kind, own]) =>
+      [kind, shape<Record<string, unknown>>({ ...envelope, job: text, attempt: number, ...own })] as const,
   ),
 ]);
 
@@ -185,7 +168,7 @@ export function decode(line: string): Entry | 'garbled' | 'unknown' {
   const read = readers.get(kind);
   if (v !== 1 || read === undefined) return 'unknown';
   const entry = read(value);
-  return entry === bad ? 'garbled' : (entry as Entry);
+  return entry instanceof Wrong ? 'garbled' : (entry as Entry);
 }
 
 /** Whether the entry is of the execution point; otherwise it is of the access point. */

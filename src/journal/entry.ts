@@ -1,4 +1,6 @@
 import type { ProcessIdentity } from '../base/process-identity.ts';
+import type { Cause } from '../codes/causes.ts';
+import type { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 
 /** What an attempt is doing. `queued` is between attempts, before an agent speaks. */
@@ -23,6 +25,8 @@ export interface FaultRecord {
   message: string;
   fix?: string;
   about?: string;
+  /** What HTCondor's account of it comes from, which says more than the kind; no journal has it. */
+  cause?: Cause;
 }
 
 /** How far the bytes were proven. */
@@ -64,7 +68,8 @@ export type RunBody =
   /** The scheduler keeps the job back until somebody, or a rule, releases it. */
   | { kind: 'job-held'; job: string; fault: FaultRecord }
   | { kind: 'job-released'; job: string; why: string }
-  | { kind: 'job-ended'; job: string; outcome: Outcome; results?: string }
+  /** `fault`: why, where no attempt says it, as of a job that was removed while it waited. */
+  | { kind: 'job-ended'; job: string; outcome: Outcome; results?: string; fault?: FaultRecord }
   /** `why` where the rules of the run ask for it, and nobody else. */
   | { kind: 'stop-requested'; jobs: string[] | 'all'; why?: string }
   | { kind: 'run-ended'; succeeded: number; failed: number };
@@ -148,3 +153,14 @@ interface Envelope {
 export type RunEntry = Envelope & RunBody;
 export type AgentEntry = Envelope & { job: string; attempt: number } & AgentBody;
 export type Entry = RunEntry | AgentEntry;
+
+/** A fault as the journal keeps it. */
+export function recordOf(fault: Fault): FaultRecord {
+  const { kind, message, fix, about } = fault;
+  return {
+    kind,
+    message,
+    ...(fix === undefined ? {} : { fix }),
+    ...(about === undefined ? {} : { about }),
+  };
+}

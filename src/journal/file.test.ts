@@ -12,7 +12,7 @@ import { Fault } from '../fault/fault.ts';
 import { encode } from './codec.ts';
 import type { Entry, RunBody } from './entry.ts';
 import { openAgentJournal, openJournal } from './file.ts';
-import { readJournal } from './read-journal.ts';
+import { readJournal } from './tail.ts';
 
 const start = (attempt: number): RunBody => ({ kind: 'attempt-started', job: '0000', attempt, why: 'tried' });
 const line = (seq: number): string =>

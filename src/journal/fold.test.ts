@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
 import { fold, RunFold } from './fold.ts';
-import { merge } from './merge.ts';
+import { merge } from './load-run.ts';
 
 const time = (seconds: number): string => new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString();
 const run = (...bodies: [number, RunBody][]): RunEntry[] =>

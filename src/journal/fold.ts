@@ -1,15 +1,15 @@
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
-import { runEndedAt } from './run-ended-at.ts';
-import type {
-  AccountTrouble,
-  AgentState,
-  AttemptState,
-  JobState,
-  PoolAccount,
-  RunState,
-  Tally,
+import {
+  runEndedAt,
+  type AccountTrouble,
+  type AgentState,
+  type AttemptState,
+  type JobState,
+  type PoolAccount,
+  type RunState,
+  type Tally,
 } from './state.ts';
 
 /** The state of a run from all its entries, in the order of `merge`. Pure. */
@@ -118,13 +118,15 @@ export class RunFold {
         this.#endAttempt(entry);
         return;
       case 'job-ended': {
-        const { job, outcome, results, t } = entry;
+        const { job, outcome, results, fault, t } = entry;
         this.#changeJob(job, (old) => ({
-          ...old,
+          // Who is removed is held no more.
+          ...(outcome === 'stopped' ? without(old, ['held']) : old),
           status: 'ended',
           outcome,
           endedAt: t,
           ...(results === undefined ? {} : { results }),
+          ...(fault === undefined ? {} : { fault }),
         }));
         return;
       }
@@ -225,13 +227,13 @@ const untold = (job: JobState): JobState =>
 
 /** A job that waits anew. */
 const again = (job: JobState): JobState => ({
-  ...without(job, ['outcome', 'endedAt', 'results', 'held', 'isKeptBack']),
+  ...without(job, ['outcome', 'endedAt', 'results', 'fault', 'held', 'isKeptBack']),
   status: 'waiting',
 });
 
 function without(
   job: JobState,
-  names: readonly ('outcome' | 'endedAt' | 'results' | 'held' | 'isKeptBack')[],
+  names: readonly ('outcome' | 'endedAt' | 'results' | 'fault' | 'held' | 'isKeptBack')[],
 ): JobState {
   const next = { ...job };
   for (const name of names) Reflect.deleteProperty(next, name);

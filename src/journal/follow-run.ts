@@ -4,11 +4,9 @@ import { mapLimited } from '../base/map-limited.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
-import type { EntrySource } from './entry-source.ts';
 import type { Entry } from './entry.ts';
 import { RunFold } from './fold.ts';
-import { agentJournals, assertRunFolder } from './load-run.ts';
-import { attemptKey } from './merge.ts';
+import { agentJournals, assertRunFolder, attemptKey, type EntrySource } from './load-run.ts';
 import type { AccountTrouble, RunState } from './state.ts';
 import { JournalTail } from './tail.ts';
 

@@ -4,12 +4,26 @@ import { mapLimited } from '../base/map-limited.ts';
 import { Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
 import { isAgentEntry } from './codec.ts';
-import type { EntrySource } from './entry-source.ts';
-import type { RunEntry } from './entry.ts';
+import type { AgentEntry, Entry, RunEntry } from './entry.ts';
 import { RunFold } from './fold.ts';
-import { attemptKey, merge } from './merge.ts';
-import { readJournal } from './read-journal.ts';
-import type { RunState } from './state.ts';
+import type { AccountTrouble, RunState } from './state.ts';
+import { readJournal } from './tail.ts';
+
+/** Entries of a run that stand in none of its journals, such as those a scheduler's log tells. */
+export interface EntrySource {
+  /** Files whose change tells of news. */
+  readonly paths: readonly string[];
+  read(): Promise<News>;
+}
+
+/** What a source has to tell since it was last read. */
+export interface News {
+  /** Of the access point, and what agents said on another way than their journals, which count more. */
+  entries: Entry[];
+  garbled: number;
+  /** What is wrong with the source itself, as long as it is. */
+  trouble?: AccountTrouble | undefined;
+}
 
 /** Journals read at once: runs can have more attempts than a process may have files open. */
 const readAtOnce = 64;
@@ -69,4 +83,47 @@ export async function agentJournals(
 async function namesIn(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   return names.sort();
+}
+
+/**
+ * The run's journal and the journals of its attempts as one list in the order in which things must have happened:
+ * the access point's entries in their own order, an attempt's entries in theirs, and each attempt's between the
+ * access point's entries that start and end it. Clocks are not looked at: those of two machines may be hours apart.
+ */
+export function merge(run: readonly RunEntry[], agents: readonly (readonly AgentEntry[])[]): Entry[] {
+  const waiting = byAttempt(agents.flat());
+  const merged: Entry[] = [];
+  /** The attempt under way, per job. */
+  const open = new Map<string, string>();
+  const emit = (attempt: string | undefined) => {
+    if (attempt === undefined) return;
+    for (const entry of waiting.get(attempt) ?? []) merged.push(entry);
+    waiting.delete(attempt);
+  };
+  for (const entry of run) {
+    // A job has one attempt at a time: the next start, too, is proof that the one before is over.
+    if ('job' in entry) emit(open.get(entry.job));
+    if (entry.kind === 'attempt-ended') emit(attemptKey(entry));
+    if (entry.kind === 'attempt-started') open.set(entry.job, attemptKey(entry));
+    if (entry.kind === 'run-ended') for (const attempt of open.values()) emit(attempt);
+    merged.push(entry);
+  }
+  for (const attempt of [...waiting.keys()].sort(numerically)) emit(attempt);
+  return merged;
+}
+
+/** Names an attempt among those of a run. */
+export const attemptKey = ({ job, attempt }: { job: string; attempt: number }): string => `${job}/${attempt}`;
+
+const numerically = new Intl.Collator('en', { numeric: true }).compare;
+
+function byAttempt(entries: readonly AgentEntry[]): Map<string, AgentEntry[]> {
+  const attempts = new Map<string, AgentEntry[]>();
+  for (const entry of entries) {
+    const same = attempts.get(attemptKey(entry));
+    if (same === undefined) attempts.set(attemptKey(entry), [entry]);
+    else same.push(entry);
+  }
+  for (const same of attempts.values()) same.sort((a, b) => a.seq - b.seq);
+  return attempts;
 }

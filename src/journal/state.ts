@@ -48,6 +48,8 @@ export interface JobState {
   endedAt?: string;
   /** Why the scheduler keeps the job back, while it does. */
   held?: FaultRecord;
+  /** Why it ended, where none of its attempts says it. */
+  fault?: FaultRecord;
   stopRequested: boolean;
   /** Whether it waits for the jobs that went ahead of it as canaries. */
   isKeptBack?: true;
@@ -176,4 +178,16 @@ export interface TrainingState extends Progress {
   /** Exit status; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
+}
+
+/**
+ * When a run ended; undefined while it has not. It has when every job has, and also when all that went ahead have
+ * and one of them failed: then those that are kept back stay so. Pure.
+ */
+export function runEndedAt(jobs: readonly JobState[]): string | undefined {
+  const ended = jobs.filter(({ status }) => status === 'ended');
+  const left = jobs.filter(({ status }) => status !== 'ended');
+  if (ended.length === 0 || !left.every(({ isKeptBack }) => isKeptBack)) return undefined;
+  if (left.length > 0 && ended.every(({ outcome }) => outcome === 'success')) return undefined;
+  return ended.map(({ endedAt }) => endedAt ?? '').reduce((a, b) => (a > b ? a : b));
 }

@@ -6,8 +6,9 @@ import { attemptFiles } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
+import { hasMovedOn } from '../recovery/decide.ts';
 import type { Exit } from './local/agent-process.ts';
 
 /** How an attempt ended, as far as anybody can tell. */
@@ -34,7 +35,7 @@ export async function attemptEnd(
       outcome: agent.outcome,
       exit: agent.exit ?? null,
       ...(fault === undefined ? {} : { fault }),
-      ...(movedOn(agent) ? { movedOn: true } : {}),
+      ...(agent.faults.at(-1)?.kind === 'time-limit' && hasMovedOn(agent) ? { movedOn: true } : {}),
     };
   }
   const claim = await readClaim(folder);
@@ -48,12 +49,6 @@ export async function attemptEnd(
   const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;
   return { outcome: 'failed', exit: exit.code, fault: { kind: kindOf(exit.code), message } };
 }
-
-/** Whether only time was lacking: it saved something, and went past what it was given. */
-const movedOn = ({ faults, checkpoint, resumed }: AgentState): boolean =>
-  faults.at(-1)?.kind === 'time-limit' &&
-  checkpoint !== undefined &&
-  (resumed === undefined || resumed.movedOn === true);
 
 async function lastWords(folder: string): Promise<AgentState | undefined> {
   const { entries } = await readJournal(path.join(folder, attemptFiles.journal));

@@ -2,11 +2,12 @@ import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import type { SlotFacts, Where } from '../check/facts.ts';
 import type { PlanLimits } from '../check/plan-limits.ts';
+import type { JobHistory } from '../history/history.ts';
 import type { LivePage } from '../job/live-page.ts';
 import type { Plan } from '../job/plan.ts';
 import type { PoolTraits } from '../job/pool-traits.ts';
 import type { Resources } from '../job/spec.ts';
-import type { EntrySource } from '../journal/entry-source.ts';
+import type { EntrySource } from '../journal/load-run.ts';
 import type { Policy } from '../recovery/policy.ts';
 import type { SupervisorState } from './supervisor-state.ts';
 
@@ -44,6 +45,16 @@ export interface PoolStart {
   kill: Kill;
 }
 
+/** What explains the jobs of a run beside its journal and those of its attempts. */
+export interface RunAccount {
+  /** What the scheduler does about failures, where that is ours, and the file in which it is written. */
+  rules?: { policy: Policy; file: string } | undefined;
+  /** The jobs as the scheduler's own log has them, by their ids, where there is one that explains them. */
+  histories?: Map<string, JobHistory>;
+  /** Puts the user's names of files into what the scheduler says. */
+  named?: (said: string) => string;
+}
+
 /** What is known of a pool's runs from their folders alone: no scheduler is asked, nothing is started. */
 export interface PoolRecords {
   readonly traits: PoolTraits;
@@ -55,6 +66,12 @@ export interface PoolRecords {
   supervisor?(runFolder: string): Promise<SupervisorState>;
   /** What the scheduler's or the jobs' own files add to the run's journal; undefined where that has everything. */
   source(runFolder: string): Promise<EntrySource | undefined>;
+  /** For `why`. */
+  account(runFolder: string): Promise<RunAccount>;
+  /** A journal that each job has beside those of its attempts, by its path in the run's folder. */
+  jobJournal?(job: string): string;
+  /** By which the supervisor of a run decides on the next attempt: of pools that supervise. */
+  supervisedBy?(plan: Plan): Policy;
 }
 
 /** Where attempts run. First it renders, then it acts. */

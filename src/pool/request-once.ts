@@ -8,7 +8,7 @@ import { Fault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
 import type { RunBody } from '../journal/entry.ts';
 import { openJournal, type Journal } from '../journal/file.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import type { SchedulerTools } from './scheduler-tools.ts';
 
 export interface Submitter<Tools extends SchedulerTools = SchedulerTools> {

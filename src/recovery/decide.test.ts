@@ -4,6 +4,7 @@ import type { FaultKind } from '../fault/kinds.ts';
 import type { Outcome } from '../journal/entry.ts';
 import { decide, type Decision, type EndedAttempt } from './decide.ts';
 import type { Policy } from './policy.ts';
+import { endOfHold } from './releases.ts';
 
 const second = 1_000;
 const hour = 3600 * second;
@@ -35,7 +36,7 @@ const failed = (kind: FaultKind, endedAt = 0): EndedAttempt => ({
 });
 const held = (code: number, subcode = 0): EndedAttempt => ({
   outcome: 'failed',
-  hold: { code, subcode },
+  ...endOfHold({ code, subcode, reason: '' }),
   endedAt: 0,
 });
 const ended = (outcome: Outcome, endedAt = 0): EndedAttempt => ({ outcome, endedAt });

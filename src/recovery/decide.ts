@@ -1,14 +1,14 @@
-import type { FaultRecord, Outcome } from '../journal/entry.ts';
-import { answerByPolicy } from './answer-by-policy.ts';
 import { answerToKind, type Answer } from '../codes/answers.ts';
-import { waitAfter, type Policy } from './policy.ts';
+import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import type { AgentState, AttemptState } from '../journal/state.ts';
+import { growthSteps, waitAfter, type Policy } from './policy.ts';
 
 /** How one attempt at a job ended, and when (milliseconds since the epoch). */
 export interface EndedAttempt {
   outcome: Outcome;
   fault?: FaultRecord | undefined;
-  /** HTCondor's codes, where it holds the job for this end. */
-  hold?: { code: number; subcode: number } | undefined;
+  /** What helps, where a hold of the scheduler says it and no fault of ours does. */
+  answer?: Answer | undefined;
   endedAt: number;
   /** Its time was up, and it left a checkpoint further on than the one it began with. */
   movedOn?: boolean | undefined;
@@ -80,12 +80,83 @@ function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, poli
 const isTaken = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
 
 /** A wrong result or an unexplained failure of the training would come out the same again. */
-function answerTo({ fault, hold }: EndedAttempt, failures: number, policy: Policy): Answer {
-  if (hold !== undefined) return answerByPolicy(policy, hold.code, hold.subcode, failures);
+function answerTo({ fault, answer }: EndedAttempt, failures: number, policy: Policy): Answer {
+  if (answer !== undefined) return allowed(policy, answer);
   return fault === undefined ? 'never' : answerToKind(fault.kind, failures);
+}
+
+/**
+ * An answer as far as a policy allows it: more of what ran out can only be asked for where there may be more, and where
+ * the scheduler has not asked for all of it already.
+ */
+export function allowed({ memory, disk, growsItself }: Policy, answer: Answer): Answer {
+  if (answer !== 'more-memory' && answer !== 'more-disk') return answer;
+  const isMemory = answer === 'more-memory';
+  const isAll = (isMemory && growsItself) || growthSteps(isMemory ? memory : disk).length === 0;
+  return isAll ? 'never' : answer;
 }
 
 function told({ outcome, fault }: EndedAttempt): string {
   if (fault !== undefined) return `ended with ${fault.kind}: ${fault.message}`;
   return outcome === 'lost' ? 'was lost: its agent went away without a word' : `ended as ${outcome}`;
+}
+
+/** Whether an attempt whose time was up saved something, and went past what it began with: only time was lacking. */
+export const hasMovedOn = (agent: AgentState | undefined): boolean =>
+  agent?.checkpoint !== undefined && (agent.resumed === undefined || agent.resumed.movedOn === true);
+
+/** What became of a job, from its attempts as the journals tell them. */
+export const historyOf = (attempts: readonly AttemptState[]): History => {
+  const queuedAt = Date.parse(attempts[0]?.waitingSince ?? '');
+  return {
+    ...(Number.isNaN(queuedAt) ? {} : { queuedAt }),
+    attempts: attempts.map((attempt) => ({
+      outcome: attempt.outcome ?? 'lost',
+      fault: attempt.fault,
+      movedOn: attempt.movedOn,
+      endedAt: Date.parse(attempt.endedAt ?? ''),
+    })),
+  };
+};
+
+/** What will happen to a job by the rules of its run. */
+export interface Outlook {
+  /** Attempts that failed so far, and how many may. */
+  failures: number;
+  attempts: number;
+  next: Decision;
+  /** If each further attempt fails like the last one: the seconds of waiting before each of them. */
+  waits: number[];
+}
+
+/** Tells what happens next, and what happens if the trouble goes on. Pure. */
+export function simulate(policy: Policy, history: History, now: number): Outlook {
+  const last = history.attempts.at(-1);
+  const failures = history.attempts.filter(({ outcome }) => isFailure(outcome)).length;
+  const next = decide(history, policy, now);
+  return {
+    failures,
+    attempts: policy.attempts,
+    next,
+    waits: last === undefined ? [] : waitsOf(policy, history, last),
+  };
+}
+
+const isFailure = (outcome: EndedAttempt['outcome']): boolean =>
+  outcome === 'failed' || outcome === 'wrong-output';
+
+function waitsOf(policy: Policy, history: History, last: EndedAttempt): number[] {
+  const waits: number[] = [];
+  const attempts = [...history.attempts];
+  let at = last.endedAt;
+  // Every policy ends: by its number of attempts, or of those that were taken away.
+  for (;;) {
+    const decision = decide({ ...history, attempts }, policy, at);
+    if (decision.do === 'end') return waits;
+    const until = decision.do === 'wait' ? decision.until : at;
+    waits.push((until - at) / 1000);
+    at = until;
+    // One that moved on may go on for ever: what counts is that the next fails.
+    attempts.push({ ...last, movedOn: false, endedAt: at });
+  }
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readSpec } from '../job/read-spec.ts';
 import { policyOf, type Policy } from './policy.ts';
 import { policyWords } from './policy-words.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from './decide.ts';
 
 const many = { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 1800 };
 
@@ -44,7 +44,7 @@ test('one attempt is one attempt', () => {
 });
 
 test('a simulation tells what happens next and what happens if the trouble goes on', () => {
-  const held = { outcome: 'failed' as const, hold: { code: 13, subcode: 256 }, endedAt: 60_000 };
+  const held = { outcome: 'failed' as const, answer: 'later' as const, endedAt: 60_000 };
   const outlook = simulate(policy(''), { attempts: [held, held] }, 60_000);
   assert.deepEqual([outlook.failures, outlook.attempts, outlook.waits], [2, 5, [600, 1200, 2400]]);
   assert.deepEqual(outlook.next.do === 'wait' && outlook.next.until, 660_000);

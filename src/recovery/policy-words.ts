@@ -1,7 +1,7 @@
 import type { FaultKind } from '../fault/kinds.ts';
 import { formatDuration, formatSize } from '../job/units.ts';
 import { growthSteps, type Growth, type Policy } from './policy.ts';
-import { simulate } from './simulate.ts';
+import { simulate } from './decide.ts';
 
 /** What a policy does about failures, in sentences for people who look at a plan. */
 export function policyWords(policy: Policy): string[] {

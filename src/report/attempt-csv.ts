@@ -1,31 +1,24 @@
-import { columns } from './columns.ts';
-import type { EventLedger } from './event-ledger.ts';
+import { columns, type Amounts } from './columns.ts';
+import type { Ledger } from './ledger.ts';
 
 /** A row per attempt, its wait before it included, and one per job for what came after; every second is in it once. */
-export function* attemptCsv({ rows }: EventLedger): Generator<string> {
-  yield csvLine(['job', 'outcome', 'attempt', 'ending', 'cause', 'site', 'machine', 'gpu', ...columns]);
-  for (const { job, outcome, attempts, millis } of rows) {
+export function* attemptCsv({ rows }: Ledger): Generator<string> {
+  yield csvLine([...facts, ...columns]);
+  for (const { job, node = '', outcome, attempts, millis } of rows) {
     const rest = { ...millis };
+    const seconds = (amounts: Amounts) => columns.map((column) => String(amounts[column] / 1000));
     for (const row of attempts) {
       for (const column of columns) rest[column] -= row.millis[column];
-      const { attempt, ending, cause = '', site, machine, gpu } = row;
-      const seconds = columns.map((column) => String(row.millis[column] / 1000));
-      yield csvLine([job, outcome, String(attempt), ending, cause, site, machine, gpu, ...seconds]);
+      const { attempt, id, ending, cause = '', site, machine, gpu } = row;
+      const known = [job, node, outcome, String(attempt), id, ending, cause, site, machine, gpu];
+      yield csvLine([...known, ...seconds(row.millis)]);
     }
     if (attempts.length === 0 || columns.some((column) => rest[column] !== 0))
-      yield csvLine([
-        job,
-        outcome,
-        '',
-        '',
-        '',
-        '',
-        '',
-        '',
-        ...columns.map((column) => String(rest[column] / 1000)),
-      ]);
+      yield csvLine([job, node, outcome, ...facts.slice(3).map(() => ''), ...seconds(rest)]);
   }
 }
+
+const facts = ['job', 'node', 'outcome', 'attempt', 'id', 'ending', 'cause', 'site', 'machine', 'gpu'];
 
 const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
 

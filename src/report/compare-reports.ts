@@ -1,6 +1,7 @@
 import { columnWords, slotColumns } from './columns.ts';
 import type { LogReport } from './log-report.ts';
-import { showHours, showSeconds, showShare, type Section } from './sections.ts';
+import type { Section } from './sections.ts';
+import { showHours, showSeconds, showShare } from './show.ts';
 
 /** Two reports side by side, and what changed from the first to the second. */
 export function compareReports(a: LogReport, b: LogReport, names: [string, string]): Section[] {

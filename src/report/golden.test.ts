@@ -4,8 +4,9 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../journal/load-run.ts';
-import { runReport } from './log/read-run.ts';
-import { runText } from './run-text.ts';
+import { runReport } from './read-run.ts';
+import { runText } from './report-text.ts';
+import { sections } from './sections.ts';
 
 const cases = path.join(import.meta.dirname, '../../test/journals');
 
@@ -16,9 +17,11 @@ for (const name of readdirSync(cases))
     const state = await loadRun(folder);
     // When a file was last changed is a property of the checkout.
     for (const attempt of state.jobs.flatMap(({ attempts }) => attempts)) delete attempt.heardAt;
+    const report = runReport(folder, state);
+    const page = { width: 100, glyphs: { done: '█', running: '▒', failed: '×', idle: '·' } };
     const got = {
       'expected-state.json': `${JSON.stringify(state, null, 2)}\n`,
-      'expected-report.txt': `${runText(runReport(folder, state), { width: 100, bar: '█' })}\n`,
+      'expected-report.txt': `${runText(report, sections(report), page)}\n`,
     };
     for (const [file, text] of Object.entries(got)) {
       const expected = path.join(folder, file);

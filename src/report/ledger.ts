@@ -1,90 +1,108 @@
-import type { Outcome, Phase } from '../journal/entry.ts';
-import type { AgentState, AttemptState, RunState } from '../journal/state.ts';
+import type { Cause } from '../codes/causes.ts';
+import type { LogEvent } from '../eventlog/events.ts';
+import type { Ending, JobHistory, JobOutcome } from '../history/history.ts';
+import type { LogFacts } from '../history/log-facts.ts';
+import { LogFold } from '../history/log-fold.ts';
+import { amountsOf, countJob } from './account.ts';
+import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Amounts } from './columns.ts';
 
-/**
- * Where a second of an attempt can go. `queued` is the wait before the attempt; the phases are the agent's own
- * account, and what the pool moved before and after it; `stalled` is fetching that stood still until a server was
- * given up; `overhead` is starting the agent and noticing its end; `unknown` is time for which nobody spoke.
- */
-export const columns = [
-  'queued',
-  'preparing',
-  'fetching',
-  'stalled',
-  'unpacking',
-  'training',
-  'saving',
-  'returning',
-  'cleaning',
-  'overhead',
-  'unknown',
-] as const satisfies (Phase | 'stalled' | 'overhead' | 'unknown')[];
-export type Column = (typeof columns)[number];
-export type Millis = Record<Column, number>;
-
-/** One attempt in time. Whole milliseconds, so that the columns add up to `total` exactly. */
-export interface LedgerRow {
-  job: string;
+/** One attempt in time, its wait included. */
+export interface AttemptRow {
   attempt: number;
-  /** `running`: not over yet, accounted for up to the last word heard. */
-  outcome: Outcome | 'running';
-  host: string;
+  /** `cluster.proc`. */
+  id: string;
+  ending: Ending;
+  /** Whether it ended well, with a result that nothing speaks against. */
+  good: boolean;
+  cause: Cause | undefined;
   site: string;
-  millis: Millis;
-  total: number;
+  machine: string;
+  gpu: string;
+  /** Milliseconds per column. */
+  millis: Amounts;
 }
 
+/** `suspicious`: it ended well by its exit code, but may have no result. */
+export type RowOutcome = JobOutcome | 'suspicious';
+
+/** One job in time: its attempts and what came after them. */
+export interface JobRow {
+  job: string;
+  /** The name of its node, where a DAG submitted it. */
+  node: string | undefined;
+  outcome: RowOutcome;
+  cause: Cause | undefined;
+  attempts: AttemptRow[];
+  /** Milliseconds per column; they add up to the time between the job's first and last event. */
+  millis: Amounts;
+  totalMillis: number;
+  /** From its first match to its good end. */
+  completionMillis: number | undefined;
+}
+
+/** Where the time of jobs went. Whole milliseconds, so that every sum is exact. */
 export interface Ledger {
-  rows: LedgerRow[];
-  sum: Millis;
+  rows: JobRow[];
+  sum: Amounts;
+  totalMillis: number;
+  /** Time on slots: neither queued nor idle nor held. */
+  slotMillis: number;
+  facts: LogFacts;
 }
 
-/** Where the time of a run went. Pure; every millisecond of an attempt is in exactly one column. */
-export function ledger(state: RunState): Ledger {
-  const rows = state.jobs.flatMap((job) => job.attempts.map(ledgerRow));
-  const sum = noTime();
-  for (const row of rows) for (const column of columns) sum[column] += row.millis[column];
-  return { rows, sum };
+/** Where the time of the jobs of a log went; `events` as `readEventLog` gives them, or any other list of events. */
+export async function ledger(events: AsyncIterable<LogEvent> | Iterable<LogEvent>): Promise<Ledger> {
+  const fold = new LogFold();
+  for await (const event of events) fold.add(event);
+  return ledgerOf(fold.finish(), fold.facts);
 }
 
-function ledgerRow(attempt: AttemptState): LedgerRow {
-  const { agent } = attempt;
-  const millis = { ...noTime(), ...agent?.millis };
-  millis.queued = between(attempt.waitingSince, attempt.startedAt) + (agent?.millis.queued ?? 0);
-  // The two machines' clocks are never compared: only how long each says it took.
-  const { fetching, training, returning } = attempt.pool?.millis ?? nothingMoved;
-  millis.stalled = stalledMillis(agent);
-  millis.fetching += fetching - millis.stalled;
-  millis.training += training;
-  millis.returning += returning;
-  const spoken = fetching + training + returning + (agent === undefined ? 0 : sumOf(agent.millis));
-  const silence = Math.max(0, between(attempt.startedAt, attempt.endedAt) - spoken);
-  millis[agent?.outcome === undefined ? 'unknown' : 'overhead'] += silence;
+/** `doubted` are the numbers of jobs that ended well by their exit code and may have no result. */
+export function ledgerOf(
+  jobs: readonly JobHistory[],
+  facts: LogFacts,
+  doubted: ReadonlySet<string> = new Set(),
+): Ledger {
+  const rows = jobs.map((job) => jobRow(job, doubted.has(job.id)));
+  const sum = noAmounts();
+  for (const { millis } of rows) addAmounts(sum, millis);
+  return { rows, sum, totalMillis: sumOver(sum, columns), slotMillis: sumOver(sum, slotColumns), facts };
+}
+
+function jobRow(job: JobHistory, doubt: boolean): JobRow {
+  const counted = countJob(job, doubt);
+  const attempts = job.attempts.map((attempt, index): AttemptRow => {
+    const { number, id = job.id, ending, cause, site, machine, gpu } = attempt;
+    return {
+      attempt: number,
+      id,
+      ending,
+      good: ending === 'success' && !doubt,
+      cause,
+      site,
+      machine,
+      gpu,
+      millis: amountsOf(counted.attempts[index] ?? []),
+    };
+  });
+  const [only] = attempts;
+  // Most jobs have one attempt and nothing after it: its amounts are theirs, which saves a tenth of the memory.
+  const isAll = only !== undefined && attempts.length === 1 && counted.after.length === 0;
+  const millis = isAll ? only.millis : amountsOf(counted.after);
+  if (!isAll) for (const attempt of attempts) addAmounts(millis, attempt.millis);
   return {
-    job: attempt.job,
-    attempt: attempt.attempt,
-    outcome: attempt.outcome ?? 'running',
-    host: agent?.host ?? attempt.pool?.host ?? '',
-    site: agent?.site ?? attempt.pool?.site ?? '',
+    job: job.id,
+    node: job.node,
+    outcome: doubt ? 'suspicious' : job.outcome,
+    cause: job.cause,
+    attempts,
     millis,
-    total: totalOf(millis),
+    totalMillis: sumOver(millis, columns),
+    completionMillis: doubt ? undefined : completionOf(job),
   };
 }
 
-const nothingMoved = { fetching: 0, training: 0, returning: 0 };
-
-/** Fetching that stood still until a server was given up. */
-export const stalledMillis = (agent: AgentState | undefined): number =>
-  Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
-
-const noTime = (): Millis => Object.fromEntries(columns.map((column) => [column, 0])) as Millis;
-
-const sumOf = (millis: Record<Phase | 'unknown', number>): number =>
-  Object.values(millis).reduce((all, part) => all + part, 0);
-
-const totalOf = (millis: Millis): number => columns.reduce((all, column) => all + millis[column], 0);
-
-function between(from: string | undefined, to: string | undefined): number {
-  if (from === undefined || to === undefined) return 0;
-  return Math.max(0, Date.parse(to) - Date.parse(from));
+function completionOf({ outcome, attempts, from: born, to }: JobHistory): number | undefined {
+  const from = attempts[0]?.spans[0]?.from;
+  return outcome === 'success' && from !== undefined ? to - born - from : undefined;
 }

@@ -1,13 +1,14 @@
-import { ascending, mean, quantile } from './statistics.ts';
-import type { Cause } from '../codes/causes.ts';
+import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
+import type { JobHistory } from '../history/history.ts';
 import { cacheReports, type CacheReport } from './cache-reports.ts';
-import { columns, lossColumns, sumOver, type Amounts, type Column } from './columns.ts';
-import type { EventLedger, JobRow } from './event-ledger.ts';
-import { failureReports, type FailureReport } from './failure-reports.ts';
-import { groupReports, type GroupReport } from './group-reports.ts';
-import type { JobOutcome, JobHistory } from '../history/history.ts';
+import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
+import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
+import { brokenMachines, groupReports, hostOf, lostMillis, siteReports } from './places.ts';
+import type { BrokenMachine, GroupReport, SiteReport } from './places.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
-import { siteReports, type SiteReport } from './site-reports.ts';
+import { ascending, mean, quantile } from './statistics.ts';
+import type { Suspect } from './validity.ts';
+import { verdictOf, type Verdict } from './verdict.ts';
 
 /**
  * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.
@@ -19,18 +20,26 @@ export interface LogReport {
   logs: string[];
   firstEventAt: string | null;
   lastEventAt: string | null;
+  /** The log's own clock: its zone, minutes east of UTC, and whether its year is a guess. */
+  clock: { zone: string | null; offsetMinutes: number | null; guessedYear: boolean };
   events: number;
+  /** The one fact that explains most of the loss, or null. */
+  verdict: Verdict | null;
   /** The parts add up to `total`. `held`: held when the log ends. `running`: on a slot then. `waiting`: on none. */
-  jobs: { total: number } & Record<JobOutcome, number>;
+  jobs: { total: number } & Record<RowOutcome, number>;
+  /** Whether the jobs are nodes of a DAG, whose clusters are their attempts. */
+  nodes: boolean;
   attempts: number;
   /** Seconds per column of the ledger; of these, `queued`, `idle` and `held` are on no slot. */
   slotSeconds: Record<Column, number>;
   /** All that was on slots. */
   slotTotalSeconds: number;
-  /** Compute that led to a good end, of all time on slots. */
+  /** Compute that led to a result, or to a checkpoint that was used, of all time on slots. */
   usefulShare: number | null;
   /** From a job's first match to its good end. */
   completion: { meanSeconds: number | null; medianSeconds: number | null; p95Seconds: number | null };
+  /** Jobs that ended well by their exit code and may have no result. */
+  suspicious: Suspect[];
   /** Jobs that are over or held without a good end, by cause; the shares add up to 1. */
   failures: FailureReport[];
   /** Attempts that did not go well, also of jobs that did in the end, by cause. */
@@ -38,45 +47,77 @@ export interface LogReport {
   sites: SiteReport[];
   /** The time on slots by machine, and by the models of its GPUs; the ones that lost most first. */
   machines: GroupReport[];
+  brokenMachines: BrokenMachine[];
   gpus: GroupReport[];
-  /** What each cache gave to a run; no event of a log tells, so it is empty there. */
+  /** What each cache gave to a run; no event of a log says so, so it is empty there. */
   caches: CacheReport[];
   resources: ResourceReport[];
-  slowest: { job: string; seconds: number }[];
-  mostWasteful: { job: string; outcome: JobOutcome; attempts: number; lostSeconds: number; mostly: Column }[];
+  slowest: ({ seconds: number } & JobName)[];
+  mostWasteful: ({ outcome: RowOutcome; attempts: number; lostSeconds: number; mostly: Column } & JobName)[];
   /** What a reader of the figures should know about the logs. */
   notes: string[];
 }
 
+/** A job and the node of a DAG that it is, if it is one. */
+export interface JobName {
+  job: string;
+  node: string | null;
+}
+
+/** Jobs that failed of the same cause. */
+export interface FailureReport {
+  cause: Cause;
+  jobs: number;
+  share: number;
+  what: string;
+  remedy: string;
+  /** The pool's words for one of them. */
+  example: ({ reason: string } & JobName) | null;
+}
+
+/** What a report says beyond what the ledger has. */
+interface Extras {
+  logs: string[];
+  notes: string[];
+  suspects?: Suspect[];
+  resources?: ResourceReport[];
+}
+
 const listed = 10;
 
-export function logReport(
-  logs: string[],
-  jobs: readonly JobHistory[],
-  ledger: EventLedger,
-  notes: string[],
-): LogReport {
+export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: Extras): LogReport {
   const { facts, sum, rows, slotMillis } = ledger;
+  const { logs, notes, suspects = [], resources = resourceReports(jobs) } = extras;
   const when = (time: number | undefined) => (time === undefined ? null : new Date(time).toISOString());
+  const [broken, caches] = [brokenMachines(jobs, rows), cacheReports(jobs)];
   return {
     format: 1,
     logs,
     firstEventAt: when(facts.firstTime),
     lastEventAt: when(facts.lastTime),
+    clock: {
+      zone: facts.zone ?? null,
+      offsetMinutes: facts.offsetMinutes ?? null,
+      guessedYear: facts.guessedYear,
+    },
     events: facts.events,
+    verdict: verdictOf({ jobs, rows, slotMillis, broken, caches, resources }),
     jobs: tally(rows),
+    nodes: jobs.some(({ node }) => node !== undefined),
     attempts: rows.reduce((count, row) => count + row.attempts.length, 0),
     slotSeconds: inSeconds(sum),
     slotTotalSeconds: slotMillis / 1000,
     usefulShare: slotMillis === 0 ? null : sum.usefulCompute / slotMillis,
     completion: completion(rows),
+    suspicious: suspects,
     failures: failureReports(jobs),
     setbacks: setbacks(rows),
-    sites: siteReports(jobs),
-    machines: groupReports(rows, ({ machine }) => machine),
+    sites: siteReports(jobs, rows, facts.hasTransfers),
+    machines: groupReports(rows, ({ machine }) => hostOf(machine)),
+    brokenMachines: broken,
     gpus: groupReports(rows, ({ gpu }) => gpu),
-    caches: cacheReports(jobs),
-    resources: resourceReports(jobs),
+    caches,
+    resources,
     slowest: slowest(rows),
     mostWasteful: mostWasteful(rows),
     notes,
@@ -84,22 +125,11 @@ export function logReport(
 }
 
 function tally(rows: readonly JobRow[]): LogReport['jobs'] {
-  const counts = {
-    total: rows.length,
-    success: 0,
-    wrongOutput: 0,
-    failed: 0,
-    held: 0,
-    removed: 0,
-    running: 0,
-    waiting: 0,
-  };
+  const outcomes = { success: 0, suspicious: 0, wrongOutput: 0, failed: 0, held: 0, removed: 0 };
+  const counts = { total: rows.length, ...outcomes, running: 0, waiting: 0 };
   for (const { outcome } of rows) counts[outcome] += 1;
   return counts;
 }
-
-const inSeconds = (millis: Amounts): Amounts =>
-  Object.fromEntries(columns.map((column) => [column, millis[column] / 1000])) as Amounts;
 
 function completion(rows: readonly JobRow[]): LogReport['completion'] {
   const spans = ascending(rows.flatMap(({ completionMillis }) => completionMillis ?? [])).map(
@@ -113,16 +143,38 @@ function completion(rows: readonly JobRow[]): LogReport['completion'] {
   };
 }
 
+function failureReports(jobs: readonly JobHistory[]): FailureReport[] {
+  const failed = jobs.filter(isFailed);
+  return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
+    .map(([cause, same]): FailureReport => {
+      const [example] = same.flatMap(({ id, node = null, reason }) =>
+        reason === undefined ? [] : [{ job: id, node, reason }],
+      );
+      return {
+        cause,
+        jobs: same.length,
+        share: same.length / failed.length,
+        what: causeTitle(cause),
+        remedy: remedyOf(cause),
+        example: example ?? null,
+      };
+    })
+    .sort((a, b) => b.jobs - a.jobs || a.cause.localeCompare(b.cause));
+}
+
+const isFailed = ({ outcome }: JobHistory): boolean =>
+  outcome === 'wrongOutput' || outcome === 'failed' || outcome === 'held' || outcome === 'removed';
+
 function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
   const byCause = new Map<Cause, { cause: Cause; attempts: number; lostSeconds: number }>();
-  for (const { attempts } of rows)
-    for (const { cause, millis } of attempts) {
-      if (cause === undefined) continue;
-      const setback = byCause.get(cause) ?? { cause, attempts: 0, lostSeconds: 0 };
-      byCause.set(cause, setback);
-      setback.attempts += 1;
-      setback.lostSeconds += sumOver(millis, lossColumns) / 1000;
-    }
+  for (const attempt of rows.flatMap(({ attempts }) => attempts)) {
+    const { cause } = attempt;
+    if (cause === undefined) continue;
+    const setback = byCause.get(cause) ?? { cause, attempts: 0, lostSeconds: 0 };
+    byCause.set(cause, setback);
+    setback.attempts += 1;
+    setback.lostSeconds += lostMillis(attempt) / 1000;
+  }
   return [...byCause.values()].sort(
     (a, b) => b.lostSeconds - a.lostSeconds || a.cause.localeCompare(b.cause),
   );
@@ -130,8 +182,8 @@ function setbacks(rows: readonly JobRow[]): LogReport['setbacks'] {
 
 function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
   return rows
-    .flatMap(({ job, completionMillis }) =>
-      completionMillis === undefined ? [] : [{ job, seconds: completionMillis / 1000 }],
+    .flatMap(({ job, node = null, completionMillis }) =>
+      completionMillis === undefined ? [] : [{ job, node, seconds: completionMillis / 1000 }],
     )
     .sort((a, b) => b.seconds - a.seconds)
     .slice(0, listed);
@@ -139,14 +191,18 @@ function slowest(rows: readonly JobRow[]): LogReport['slowest'] {
 
 function mostWasteful(rows: readonly JobRow[]): LogReport['mostWasteful'] {
   return rows
-    .map(({ job, outcome, attempts, millis }) => ({
+    .map(({ job, node = null, outcome, attempts, millis }) => ({
       job,
+      node,
       outcome,
       attempts: attempts.length,
-      lostSeconds: sumOver(millis, lossColumns) / 1000,
-      mostly: lossColumns.reduce((most, column) => (millis[column] > millis[most] ? column : most)),
+      lostSeconds: lostMillis({ millis }) / 1000,
+      mostly: mostOf(millis),
     }))
     .filter(({ lostSeconds }) => lostSeconds > 0)
     .sort((a, b) => b.lostSeconds - a.lostSeconds)
     .slice(0, listed);
 }
+
+const mostOf = (millis: Amounts): Column =>
+  lossColumns.reduce((most, column) => (millis[column] > millis[most] ? column : most));

@@ -1,32 +1,28 @@
-import { stat } from 'node:fs/promises';
-import type { LogEvent } from '../eventlog/events.ts';
-import { readEventLog, scanEventLog } from '../eventlog/read-event-log.ts';
 import { Fault } from '../fault/fault.ts';
-import { ledgerOf, type EventLedger } from './event-ledger.ts';
+import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
-import { LogFold } from '../history/log-fold.ts';
+import { readHistory } from '../history/read-history.ts';
 import { logReport, type LogReport } from './log-report.ts';
+import { judge, type Validity } from './validity.ts';
 
 /** Event logs, read and accounted for. */
 export interface ReadLogs {
   jobs: JobHistory[];
-  ledger: EventLedger;
+  ledger: Ledger;
   report: LogReport;
 }
 
 /** Reads logs of the same or of different jobs, in any order; memory goes with the jobs and not with the logs. */
-export async function readLogs(paths: readonly string[], signal?: AbortSignal): Promise<ReadLogs> {
-  const fold = new LogFold();
-  let garbledBytes = 0;
-  const onGarbled = ({ bytes }: { bytes: Uint8Array }) => void (garbledBytes += bytes.length);
-  for (const path of await oldestFirst(paths, signal)) {
-    fold.nextLog();
-    await scanEventLog(path, (event) => fold.add(event), { signal, onGarbled });
-  }
-  if (fold.facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
-  const jobs = fold.finish();
-  const ledger = ledgerOf(jobs, fold.facts);
-  return { jobs, ledger, report: logReport([...paths], jobs, ledger, notesOn(ledger, garbledBytes)) };
+export async function readLogs(
+  paths: readonly string[],
+  { signal, ...validity }: Validity & { signal?: AbortSignal | undefined } = {},
+): Promise<ReadLogs> {
+  const { jobs: read, facts, garbledBytes } = await readHistory(paths, { signal });
+  if (facts.events === 0 && garbledBytes > 0) throw noEvents(paths);
+  const { jobs, suspects } = judge(read, validity);
+  const ledger = ledgerOf(jobs, facts, new Set(suspects.map(({ job }) => job)));
+  const notes = notesOn(ledger, garbledBytes);
+  return { jobs, ledger, report: logReport(jobs, ledger, { logs: [...paths], notes, suspects }) };
 }
 
 function noEvents(paths: readonly string[]): Fault {
@@ -39,45 +35,32 @@ function noEvents(paths: readonly string[]): Fault {
   });
 }
 
-/** Logs that follow each other, as rotated ones do, must be read in their order. */
-async function oldestFirst(paths: readonly string[], signal: AbortSignal | undefined): Promise<string[]> {
-  if (paths.length < 2) return [...paths];
-  const starts = new Map<string, number>();
-  for (const path of paths) {
-    const facts = await stat(path).catch(() => undefined);
-    if (facts?.isFIFO() === true)
-      throw new Fault('usage', `${path} is a pipe, which can be read only once.`, {
-        fix: 'Name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`.',
-      });
-    starts.set(path, (await firstEvent(path, signal))?.time ?? Infinity);
-  }
-  return [...starts].sort(([, a], [, b]) => (a === b ? 0 : a - b)).map(([path]) => path);
-}
-
-async function firstEvent(path: string, signal: AbortSignal | undefined): Promise<LogEvent | undefined> {
-  for await (const event of readEventLog(path, { signal })) return event;
-  return undefined;
-}
-
-function notesOn({ facts, sum }: EventLedger, garbledBytes: number): string[] {
-  const { events, cut, backwards, repeated } = facts;
+function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): string[] {
+  const { events, cut, backwards, repeated, hasTransfers, guessedYear } = facts;
   const notes: [unless: boolean, text: string][] = [
     [events > 0, 'The log has no events: no job of it has been submitted yet.'],
     [garbledBytes === 0, `${garbledBytes} bytes are no events and are left out.`],
-    [cut === 0, `${cut} event(s) break off: the log was cut, or is being written.`],
+    [cut === 0, `${many(cut)} without an end: the log was cut, or is being written.`],
     [
       backwards === 0,
-      `${backwards} event(s) carry a time before the one ahead; they count as of the same moment.`,
+      `${many(backwards)} with a time before the one ahead; such count as of the same moment.`,
     ],
-    [repeated === 0, `${repeated} event(s) stand in more than one log and count once.`],
+    [repeated === 0, `${many(repeated)} in more than one log; such count once.`],
+    [!guessedYear, 'The dates have no year, and nothing in the log says which: this one is a guess.'],
+    [
+      hasTransfers || slotMillis === 0,
+      'The log has no events of transfers (a DAG’s .nodes.log has none): how long they took is unknown, and what came before the job started counts as queued.',
+    ],
     [
       sum.unknown === 0,
-      'Time in "unknown": a connection was lost, or no event tells how an attempt began or ended.',
+      'Time in "unknown": a connection was lost, or no event says how an attempt began or ended.',
     ],
     [
       sum.underWay === 0,
-      'Jobs still on a slot are accounted for up to their last event; it is not decided yet if that is useful.',
+      'Not decided yet: jobs still on a slot up to their last event, checkpoints that no attempt has used yet, and suspicious results.',
     ],
   ];
   return notes.flatMap(([unless, text]) => (unless ? [] : [text]));
 }
+
+const many = (events: number): string => `${events} event${events === 1 ? '' : 's'}`;

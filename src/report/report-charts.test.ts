@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseText } from '../../test/eventlogs/plain.ts';
 import { scaleTo, timeUnit } from './charts/axis.ts';
-import { ledgerOf } from './event-ledger.ts';
+import { ledgerOf } from './ledger.ts';
 import { LogFold } from '../history/log-fold.ts';
 import { logReport } from './log-report.ts';
 import { reportCharts, type Chart } from './report-charts.ts';
@@ -24,11 +24,11 @@ function drawn(jobs: number, site: string): { charts: Chart[]; page: string } {
   for (const event of parseText(`${log}\n...\n`)) fold.add(event);
   const logged = fold.finish();
   const ledger = ledgerOf(logged, fold.facts);
-  const report = logReport(['x'], logged, ledger, []);
+  const report = logReport(logged, ledger, { logs: ['x'], notes: [] });
   const charts = reportCharts(logged, ledger, report);
   return {
     charts,
-    page: reportHtml({ title: 'x', sections: sections(report), charts, notes: [] }),
+    page: reportHtml({ title: 'x', sections: sections(report), charts, report }),
   };
 }
 

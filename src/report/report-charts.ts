@@ -3,14 +3,16 @@ import { rateUnit, timeUnit } from './charts/axis.ts';
 import { countBars, stackedBars } from './charts/bar-chart.ts';
 import { completionChart } from './charts/completion-chart.ts';
 import { stripChart, type Strip } from './charts/strip-chart.ts';
-import { lossColumns, sumOver } from './columns.ts';
-import type { EventLedger, JobRow } from './event-ledger.ts';
+import { lossColumns, slotColumns } from './columns.ts';
+import type { JobRow, Ledger } from './ledger.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import type { LogReport } from './log-report.ts';
-import { showSeconds } from './sections.ts';
-import { secondsOf, siteNames, transferRate } from './site-reports.ts';
+import { lostMillis, secondsOf, siteNames, transferRate } from './places.ts';
+import { showSeconds } from './show.ts';
 
 export interface Chart {
+  /** The part of the report that it belongs to; `top` stands before them all. */
+  section: string;
   title: string;
   /** SVG markup. */
   svg: string;
@@ -19,24 +21,31 @@ export interface Chart {
 const mostRows = 40;
 
 /** Every chart there is something to draw for. */
-export function reportCharts(jobs: readonly JobHistory[], { rows }: EventLedger, report: LogReport): Chart[] {
+export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): Chart[] {
   const wasteful = mostLost(rows);
   return [
+    ...whole(report),
     ...completions(rows, report),
     ...compute(jobs),
     ...losses(wasteful),
     ...failures(report),
     ...timeline(jobs, wasteful),
-    ...rateChart('rates', 'Input transfer rate per site', strips(jobs, transferRate)),
+    ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(jobs, transferRate)),
     ...cacheRates(jobs),
   ];
 }
 
+function whole({ slotSeconds, slotTotalSeconds }: LogReport): Chart[] {
+  const title = 'Where the time on slots went';
+  const seconds = Object.fromEntries(slotColumns.map((column) => [column, slotSeconds[column]]));
+  if (slotTotalSeconds === 0) return [];
+  const svg = stackedBars([{ name: 'all jobs', seconds }], { id: 'whole', title, axis: 'on slots' });
+  return [{ section: 'top', title, svg }];
+}
+
 /** The jobs that lost most; what is too little to be seen beside the worst is left out. */
 function mostLost(rows: readonly JobRow[]): JobRow[] {
-  const lost = rows
-    .map((row) => ({ row, millis: sumOver(row.millis, lossColumns) }))
-    .sort((a, b) => b.millis - a.millis);
+  const lost = rows.map((row) => ({ row, millis: lostMillis(row) })).sort((a, b) => b.millis - a.millis);
   const visible = (lost[0]?.millis ?? 0) / 200;
   return lost
     .filter(({ millis }) => millis > visible)
@@ -49,7 +58,13 @@ function completions(rows: readonly JobRow[], { completion }: LogReport): Chart[
     completionMillis === undefined ? [] : [{ job, seconds: completionMillis / 1000 }],
   );
   if (completion.medianSeconds === null) return [];
-  return [{ title: 'Completion time per job', svg: completionChart(done, completion.medianSeconds) }];
+  return [
+    {
+      section: 'summary',
+      title: 'Completion time per job',
+      svg: completionChart(done, completion.medianSeconds),
+    },
+  ];
 }
 
 /** A strip per site of what each job's last attempt gives. */
@@ -71,16 +86,17 @@ function compute(jobs: readonly JobHistory[]): Chart[] {
   if (found.length === 0) return [];
   return [
     {
+      section: 'sites',
       title,
       svg: stripChart(found, { id: 'compute', title, axis: 'compute', unit: timeUnit, show: showSeconds }),
     },
   ];
 }
 
-function rateChart(id: string, title: string, found: readonly Strip[]): Chart[] {
+function rateChart(section: string, id: string, title: string, found: readonly Strip[]): Chart[] {
   if (found.length === 0) return [];
   const show = (value: number) => `${(value / 1e6).toFixed(1)} MB/s`;
-  return [{ title, svg: stripChart(found, { id, title, axis: 'rate', unit: rateUnit, show }) }];
+  return [{ section, title, svg: stripChart(found, { id, title, axis: 'rate', unit: rateUnit, show }) }];
 }
 
 function cacheRates(jobs: readonly JobHistory[]): Chart[] {
@@ -93,24 +109,24 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
     name,
     values: values.map(({ job, bytes, seconds }) => ({ name: job, value: bytes / seconds })),
   }));
-  return rateChart('cache-rates', 'Transfer rate per cache', found);
+  return rateChart('caches', 'cache-rates', 'Transfer rate per cache', found);
 }
 
 function losses(wasteful: readonly JobRow[]): Chart[] {
   if (wasteful.length === 0) return [];
   const title = `Slot time lost per job, by cause${wasteful.length < mostRows ? '' : ` (the ${mostRows} worst)`}`;
-  const bars = wasteful.map(({ job, millis }) => ({
-    name: job,
+  const bars = wasteful.map(({ job, node, millis }) => ({
+    name: node ?? job,
     seconds: Object.fromEntries(lossColumns.map((column) => [column, millis[column] / 1000])),
   }));
-  return [{ title, svg: stackedBars(bars, { id: 'losses', title, axis: 'lost' }) }];
+  return [{ section: 'waste', title, svg: stackedBars(bars, { id: 'losses', title, axis: 'lost' }) }];
 }
 
 function failures({ failures: found }: LogReport): Chart[] {
   if (found.length === 0) return [];
   const title = 'Jobs without a good end, by cause';
   const bars = found.map(({ what, jobs, share }) => ({ name: what, count: jobs, share }));
-  return [{ title, svg: countBars(bars, { id: 'causes', title, axis: 'how many' }) }];
+  return [{ section: 'failures', title, svg: countBars(bars, { id: 'causes', title, axis: 'how many' }) }];
 }
 
 function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
@@ -120,5 +136,5 @@ function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Cha
   if (shown.length === 0) return [];
   const title =
     jobs.length <= mostRows ? 'Attempts over time' : 'Attempts over time, of the most wasteful jobs';
-  return [{ title, svg: attemptTimeline(shown) }];
+  return [{ section: 'waste', title, svg: attemptTimeline(shown) }];
 }

@@ -1,6 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
-import { ascending, quantile } from './statistics.ts';
 import type { JobHistory } from '../history/history.ts';
+import { ascending, quantile } from './statistics.ts';
 
 /** What jobs asked for and what they used, over the attempts that ended well and those that ended for want of it. */
 export interface ResourceReport {
@@ -18,8 +18,12 @@ export interface ResourceReport {
 const margin = 1.2;
 /** Below this part of the request, asking for less finds slots sooner. */
 const muchTooMuch = 0.5;
-/** So much, in the units of HTCondor's tables (MB, KB), is free on any machine: nobody gains by asking for less. */
-const free: Record<string, number> = { Memory: 512, Disk: 1_000_000 };
+/**
+ * The resources that a job asks for by amount, and how much of each, in the units of HTCondor's tables (MB, KB), is free
+ * on any machine: nobody gains by asking for less. Other rows, such as `Gpus (Average)` or a pool's own, are left out:
+ * what they count is not what was asked for.
+ */
+const free: Record<string, number> = { Cpus: 1, Memory: 512, Disk: 1_000_000 };
 
 /** Causes by which an attempt proves that its request was too small, whatever the others used. */
 const wanting: Partial<Record<Cause, string>> = { 'memory-exceeded': 'Memory', 'disk-exceeded': 'Disk' };
@@ -38,7 +42,7 @@ export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
       const wanted = cause === undefined ? undefined : wanting[cause];
       if (wanted !== undefined) exceeded.set(wanted, (exceeded.get(wanted) ?? 0) + 1);
       for (const { name, unit, usage, request } of resources) {
-        if (ending !== 'success' && name !== wanted) continue;
+        if (!Object.hasOwn(free, name) || (ending !== 'success' && name !== wanted)) continue;
         const entry = seen.get(name) ?? { unit, used: [], requested: 0 };
         seen.set(name, entry);
         entry.used.push(usage);

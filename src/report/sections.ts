@@ -1,10 +1,12 @@
+import { causeTitle, remedyOf } from '../codes/causes.ts';
 import { formatSize } from '../job/units.ts';
+import { logTime } from '../history/log-facts.ts';
+import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
+import type { JobName, LogReport } from './log-report.ts';
+import type { GroupReport } from './places.ts';
+import { showAmount, showHours, showSeconds, showShare } from './show.ts';
 import { showMillis } from './show-millis.ts';
-import { describeCause } from './log/causes.ts';
-import { columnWords, lossColumns, slotColumns, sumOver } from './columns.ts';
-import type { GroupReport } from './group-reports.ts';
-import type { LogReport } from './log-report.ts';
-import { showAmount } from './show-amount.ts';
+import { avoidLine } from './verdict.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
 export interface Section {
@@ -15,70 +17,108 @@ export interface Section {
   rows: string[][];
   /** A share per row, to be drawn as a bar. */
   bars?: number[];
-  /** Sentences below the table. */
+  /** Sentences below the table; those that begin with a space are quotations. */
   after?: string[];
 }
 
-export const showSeconds = (seconds: number | null): string =>
-  seconds === null ? '-' : showMillis(seconds * 1000);
-/** Less than an hour says more in minutes and seconds. */
-export const showHours = (seconds: number): string =>
-  seconds < 3600 ? showSeconds(seconds) : `${(seconds / 3600).toFixed(1)} h`;
-export const showShare = (share: number | null): string =>
-  share === null ? '-' : `${(share * 100).toFixed(1)} %`;
+/** `head` has the titles between bars; those of columns on the right end in `>`. */
+function table(
+  id: string,
+  title: string,
+  head: string,
+  rows: readonly (readonly (string | number)[])[],
+  more: Pick<Section, 'bars' | 'after'> = {},
+): Section {
+  const heads = head.split('|').map((text) => {
+    const words = text.trim();
+    return words.endsWith('>') ? { title: words.slice(0, -1), align: 'right' as const } : { title: words };
+  });
+  return { id, title, head: heads, rows: rows.map((row) => row.map(String)), ...more };
+}
 
-const right = (title: string) => ({ title, align: 'right' as const });
-const mostSites = 20;
+const showRate = (bytesPerSecond: number | null): string =>
+  bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
 
-/** A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. */
-export function sections(report: LogReport): Section[] {
+const maxSites = 20;
+const maxMachines = 10;
+
+/** One picture of where the time on slots went: shares that add up to 1. */
+export function timePicture({
+  slotSeconds,
+  slotTotalSeconds,
+}: LogReport): { words: string; share: number }[] {
+  if (slotTotalSeconds === 0) return [];
+  const useful = slotSeconds.usefulCompute;
+  const moving = sumOver(slotSeconds, usefulColumns) - useful;
+  const lost = sumOver(slotSeconds, lossColumns);
+  const parts = { 'useful compute': useful, 'moving data': moving, lost };
+  const other = slotTotalSeconds - useful - moving - lost;
+  return Object.entries({ ...parts, other }).map(([words, seconds]) => ({
+    words,
+    share: Math.max(0, seconds) / slotTotalSeconds,
+  }));
+}
+
+/**
+ * A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. `all` adds
+ * what few readers need: the slowest jobs, and machines that were met once.
+ */
+export function sections(report: LogReport, all = false): Section[] {
+  const { jobs, sites, machines } = report;
+  const often = machines.filter(({ attempts }) => all || attempts > 1);
+  // Without sites the machines are told by already.
+  const isNew = all || sites.some(({ name }) => !machines.some((machine) => machine.name === name));
   return [
     summarySection(report),
     timeSection(report),
+    suspectSection(report),
     failureSection(report),
     setbackSection(report),
-    siteSection(report),
+    siteSection(report, all),
     groupSection('gpus', 'GPUs', 'model', report.gpus),
-    // One job has told all of this already.
-    ...(report.jobs.total < 2
-      ? []
-      : [
-          groupSection('machines', 'Machines that lost most', 'machine', worst(report.machines)),
-          wasteSection(report),
-          slowestSection(report),
-        ]),
+    ...(isNew && jobs.total > 1
+      ? [groupSection('machines', 'Machines that lost most', 'machine', worst(often, all))]
+      : []),
+    brokenSection(report),
+    // One job has said all of this already.
+    ...(jobs.total > 1 ? [wasteSection(report)] : []),
+    ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
   ].filter(({ rows }) => rows.length > 0);
 }
 
+/** A node by its name, with the number that the pool knows it by. */
+const labelOf = ({ job, node }: JobName): string => (node === null ? job : `${node} (${job})`);
+
 function summarySection(report: LogReport): Section {
-  const { jobs, attempts, slotTotalSeconds, usefulShare, completion } = report;
+  const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
   const { total, success, ...others } = jobs;
   const rest = Object.entries(others).filter(([, count]) => count > 0);
   const words = rest.map(([name, count]) => `${count} ${outcomeWords[name] ?? name}`).join(', ');
-  return {
-    id: 'summary',
-    title: 'Summary',
-    head: [{ title: '' }, { title: '' }],
-    rows: [
-      ...whenRow(report),
-      ['jobs', `${total}${words === '' ? '' : ` (${words})`}`],
-      ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
-      ['attempts', String(attempts)],
-      ['time on slots', showHours(slotTotalSeconds)],
-      ['useful compute', usefulShare === null ? '-' : `${showShare(usefulShare)} of it`],
-      ...lostRows(report),
-      ['first match to completion', completionWords(completion)],
-    ],
-  };
+  return table('summary', 'Summary', '|', [
+    ...whenRow(report),
+    [nodes ? 'nodes' : 'jobs', `${total}${words === '' ? '' : ` (${words})`}`],
+    ['success', total === 0 ? '-' : `${success} (${showShare(success / total)})`],
+    ['attempts', attempts],
+    ['time on slots', showHours(slotTotalSeconds)],
+    ['useful compute', usefulShare === null ? '-' : `${showShare(usefulShare)} of it`],
+    ...lostRows(report),
+    ['first match to completion', completionWords(completion)],
+  ]);
 }
 
-function whenRow({ firstEventAt, lastEventAt }: LogReport): string[][] {
+/** By the log's own clock. */
+function whenRow({ firstEventAt, lastEventAt, clock, events }: LogReport): string[][] {
   if (firstEventAt === null || lastEventAt === null) return [];
-  const [from, to] = [firstEventAt.slice(0, 10), lastEventAt.slice(0, 10)];
+  const { zone, offsetMinutes, guessedYear } = clock;
+  const dayOf = (time: string) =>
+    logTime(Date.parse(time), { zone: undefined, offsetMinutes: offsetMinutes ?? undefined }).slice(0, 10);
+  const [from, to] = [dayOf(firstEventAt), dayOf(lastEventAt)];
   const took = showMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
-  return [['when', `${from === to ? from : `${from} to ${to}`}, ${took}`]];
+  const where = zone ?? (events === 0 ? 'UTC' : 'no zone given');
+  const days = `${from === to ? from : `${from} to ${to}`}${guessedYear ? ' (year guessed)' : ''}`;
+  return [['when', `${days}, ${took}, ${where}`]];
 }
 
 /** What led to nothing, and why most of it did. */
@@ -86,11 +126,10 @@ function lostRows({ slotSeconds, slotTotalSeconds, setbacks }: LogReport): strin
   const lost = sumOver(slotSeconds, lossColumns);
   const [worst] = setbacks;
   if (lost === 0) return [];
+  const isKnown = worst !== undefined && worst.lostSeconds > 0;
   return [
     ['lost', `${showShare(lost / slotTotalSeconds)} of it, ${showHours(lost)}`],
-    ...(worst === undefined || worst.lostSeconds === 0
-      ? []
-      : [['lost mostly because', describeCause(worst.cause).what]]),
+    ...(isKnown ? [['lost mostly because', causeTitle(worst.cause)]] : []),
   ];
 }
 
@@ -106,185 +145,123 @@ function timeSection({ slotSeconds, slotTotalSeconds }: LogReport): Section {
     .filter((column) => slotSeconds[column] > 0)
     .sort((a, b) => slotSeconds[b] - slotSeconds[a]);
   const off = (['queued', 'idle', 'held'] as const).filter((column) => slotSeconds[column] > 0);
-  const shares = used.map((column) => slotSeconds[column] / slotTotalSeconds);
-  return {
-    id: 'time',
-    title: 'Where the time on slots went',
-    head: [{ title: 'what' }, right('time'), right('share')],
-    rows: used.map((column, index) => [
-      columnWords[column],
-      showHours(slotSeconds[column]),
-      showShare(shares[index] ?? 0),
-    ]),
-    bars: shares,
-    after:
-      off.length === 0
-        ? []
-        : [
-            `On no slot: ${off.map((column) => `${showHours(slotSeconds[column])} ${columnWords[column]}`).join(', ')}.`,
-          ],
-  };
+  const waits = off.map((column) => `${showHours(slotSeconds[column])} ${columnWords[column]}`).join(', ');
+  const bars = used.map((column) => slotSeconds[column] / slotTotalSeconds);
+  const rows = used.map((column, index) => [
+    columnWords[column],
+    showHours(slotSeconds[column]),
+    showShare(bars[index] ?? 0),
+  ]);
+  const after = waits === '' ? [] : [`On no slot: ${waits}.`];
+  return table('time', 'Where the time on slots went', 'what | time> | share>', rows, { bars, after });
+}
+
+function suspectSection({ suspicious }: LogReport): Section {
+  const title = 'Suspicious: ended with exit code 0, but unlike the others';
+  const rows = suspicious.map((suspect) => [labelOf(suspect), suspect.why]);
+  const ids = suspicious.map(({ job }) => job).join(',');
+  const after = `They count neither as success nor as failure. If their results are wrong: \`--invalid ${ids}\`. If a rule decides: \`--valid 'bytes>1M && seconds>600'\`.`;
+  return table('suspicious', title, 'job | why', rows, { after: [after] });
 }
 
 function failureSection({ failures }: LogReport): Section {
-  return {
-    id: 'failures',
-    title: 'Jobs without a good end, by cause',
-    head: [{ title: 'cause' }, right('jobs'), right('share'), { title: 'what' }],
-    rows: failures.map(({ cause, jobs, share, what }) => [cause, String(jobs), showShare(share), what]),
-    after: failures.flatMap(({ cause, remedy, example }) => [
-      `${cause}: ${remedy}`,
-      ...(example === null ? [] : [`  job ${example.job}: ${example.reason}`]),
-    ]),
-  };
+  const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, showShare(share), what]);
+  const after = failures.flatMap(({ cause, remedy, example }) => [
+    `${cause}: ${remedy}`,
+    ...(example === null ? [] : [`  job ${labelOf(example)}: ${example.reason}`]),
+  ]);
+  const head = 'cause | jobs> | share> | what';
+  return table('failures', 'Jobs without a good end, by cause', head, rows, { after });
 }
 
 function setbackSection({ setbacks, failures }: LogReport): Section {
-  const told = new Set(failures.map(({ cause }) => cause));
-  const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !told.has(cause));
-  return {
-    id: 'setbacks',
-    title: 'Attempts that did not go well, by cause',
-    head: [{ title: 'cause' }, right('attempts'), right('slot time lost'), { title: 'what' }],
-    rows: setbacks.map(({ cause, attempts, lostSeconds }) => [
-      cause,
-      String(attempts),
-      showHours(lostSeconds),
-      describeCause(cause).what,
-    ]),
-    after: costly.map(({ cause }) => `${cause}: ${describeCause(cause).remedy}`),
-  };
+  const known = new Set(failures.map(({ cause }) => cause));
+  const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !known.has(cause));
+  const head = 'cause | attempts> | slot time lost> | what';
+  const rows = setbacks.map(({ cause, attempts, lostSeconds }) => [
+    cause,
+    attempts,
+    showHours(lostSeconds),
+    causeTitle(cause),
+  ]);
+  const after = costly.map(({ cause }) => `${cause}: ${remedyOf(cause)}`);
+  return table('setbacks', 'Attempts that did not go well, by cause', head, rows, { after });
 }
 
-function siteSection({ sites }: LogReport): Section {
-  const left = sites.length - mostSites;
-  return {
-    id: 'sites',
-    title: 'Sites',
-    head: [
-      { title: 'site' },
-      right('jobs'),
-      right('success'),
-      right('compute mean'),
-      right('median'),
-      right('deviation'),
-      right('transfer median'),
-      right('rate'),
-    ],
-    rows: sites
-      .slice(0, mostSites)
-      .map((site) => [
-        site.name,
-        String(site.jobs),
-        String(site.success),
-        showSeconds(site.computeMeanSeconds),
-        showSeconds(site.computeMedianSeconds),
-        showSeconds(site.computeDeviationSeconds),
-        showSeconds(site.transferMedianSeconds),
-        site.transferBytesPerSecond === null ? '-' : `${formatSize(site.transferBytesPerSecond)}/s`,
-      ]),
-    ...(left > 0 ? { after: [`${left} more sites or machines with fewer jobs are left out here.`] } : {}),
-  };
+function siteSection({ sites }: LogReport, all: boolean): Section {
+  const shown = all ? sites : sites.slice(0, maxSites);
+  const left = sites.length - shown.length;
+  const head = 'site | attempts> | good> | lost> | mostly | compute median> | transfer median> | rate>';
+  const rows = shown.map((site) => [
+    site.name,
+    site.attempts,
+    site.success,
+    showHours(site.lostSeconds),
+    site.cause ?? '',
+    showSeconds(site.computeMedianSeconds),
+    showSeconds(site.transferMedianSeconds),
+    showRate(site.transferBytesPerSecond),
+  ]);
+  const after = left > 0 ? [`${left} more that lost less are shown with --all.`] : [];
+  return table('sites', 'Sites, by attempts', head, rows, { after });
 }
 
 function groupSection(id: string, title: string, what: string, groups: readonly GroupReport[]): Section {
-  return {
-    id,
-    title,
-    head: [
-      { title: what },
-      right('attempts'),
-      right('success'),
-      right('time on slots'),
-      right('useful compute'),
-      right('slot time lost'),
-    ],
-    rows: groups.map((group) => [
-      group.name,
-      String(group.attempts),
-      String(group.success),
-      showHours(group.slotTotalSeconds),
-      showShare(group.usefulShare),
-      showHours(group.lostSeconds),
-    ]),
-  };
+  const head = `${what} | attempts> | good> | time on slots> | useful compute> | slot time lost>`;
+  const rows = groups.map((group) => [
+    group.name,
+    group.attempts,
+    group.success,
+    showHours(group.slotTotalSeconds),
+    showShare(group.usefulShare),
+    showHours(group.lostSeconds),
+  ]);
+  return table(id, title, head, rows);
 }
 
-const mostMachines = 10;
+const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
+  machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, all ? undefined : maxMachines);
 
-const worst = (machines: readonly GroupReport[]): GroupReport[] =>
-  machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, mostMachines);
+function brokenSection({ brokenMachines }: LogReport): Section {
+  const shown = brokenMachines.slice(0, maxMachines);
+  const rows = shown.map(({ name, attempts, inARow, cause }) => [name, attempts, inARow, cause]);
+  const after = shown.slice(0, 1).map(({ name }) => `To avoid it: \`${avoidLine('Machine', name)}\``);
+  const head = 'machine | attempts> | failed in a row> | mostly';
+  return table('broken', 'Machines that seem broken', head, rows, { after });
+}
 
 function wasteSection({ mostWasteful }: LogReport): Section {
-  return {
-    id: 'waste',
-    title: 'Most wasteful jobs',
-    head: [
-      { title: 'job' },
-      { title: 'outcome' },
-      right('attempts'),
-      right('slot time lost'),
-      { title: 'mostly' },
-    ],
-    rows: mostWasteful.map(({ job, outcome, attempts, lostSeconds, mostly }) => [
-      job,
-      outcomeWords[outcome] ?? outcome,
-      String(attempts),
-      showSeconds(lostSeconds),
-      columnWords[mostly],
-    ]),
-  };
+  const rows = mostWasteful.map(({ outcome, attempts, lostSeconds, mostly, ...name }) => [
+    labelOf(name),
+    outcomeWords[outcome] ?? outcome,
+    attempts,
+    showSeconds(lostSeconds),
+    columnWords[mostly],
+  ]);
+  const head = 'job | outcome | attempts> | slot time lost> | mostly';
+  return table('waste', 'Most wasteful jobs', head, rows);
 }
 
 function slowestSection({ slowest }: LogReport): Section {
-  return {
-    id: 'slowest',
-    title: 'Slowest jobs that ended well',
-    head: [{ title: 'job' }, right('first match to completion')],
-    rows: slowest.map(({ job, seconds }) => [job, showSeconds(seconds)]),
-  };
+  const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]);
+  return table('slowest', 'Slowest jobs that ended well', 'job | first match to completion>', rows);
 }
 
 /** Which cache or origin gave how much. */
-function cacheSection({ caches }: Pick<LogReport, 'caches'>): Section {
-  return {
-    id: 'caches',
-    title: 'Caches and origins',
-    head: [
-      { title: 'server' },
-      right('fetches'),
-      right('given'),
-      right('share'),
-      right('rate'),
-      right('given up'),
-    ],
-    rows: caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => [
-      name,
-      String(fetches),
-      formatSize(bytes),
-      showShare(share),
-      bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`,
-      String(setbacks),
-    ]),
-  };
+function cacheSection({ caches }: LogReport): Section {
+  const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => {
+    return [name, fetches, formatSize(bytes), showShare(share), showRate(bytesPerSecond), setbacks];
+  });
+  const head = 'server | fetches> | given> | share> | rate> | given up>';
+  return table('caches', 'Caches and origins', head, rows);
 }
 
 /** What was asked for and used, and what to ask for. */
-function resourceSection({ resources }: Pick<LogReport, 'resources'>): Section {
-  return {
-    id: 'resources',
-    title: 'Resources asked for and used',
-    head: [
-      { title: 'resource' },
-      right('asked'),
-      right('used, median'),
-      right('used, most'),
-      right('better ask for'),
-      { title: '' },
-    ],
-    rows: resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
-      const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));
-      return [name, ...amounts, suggested === null ? '' : showAmount(suggested, unit), advice];
-    }),
-  };
+function resourceSection({ resources }: LogReport): Section {
+  const rows = resources.map(({ name, unit, requestedMax, usedMedian, usedMax, suggested, advice }) => {
+    const amounts = [requestedMax, usedMedian, usedMax].map((value) => showAmount(value, unit));
+    return [name, ...amounts, suggested === null ? '' : showAmount(suggested, unit), advice];
+  });
+  const head = 'resource | asked> | used, median> | used, max> | better ask for> |';
+  return table('resources', 'Resources asked for and used', head, rows);
 }

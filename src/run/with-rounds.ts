@@ -4,7 +4,7 @@ import { withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles } from '../job/layout.ts';
-import { readJournal } from '../journal/read-journal.ts';
+import { readJournal } from '../journal/tail.ts';
 import type { RunState } from '../journal/state.ts';
 import type { Pool } from '../pool/pool.ts';
 import { readRunState } from './run-states.ts';

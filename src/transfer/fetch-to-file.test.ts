@@ -12,7 +12,7 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
-import { fastClock } from '../../test/transfer/fast-clock.ts';
+import { fastClock } from '../../test/fast-clock.ts';
 import { systemClock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
@@ -24,6 +24,7 @@ import type { Policy } from './policy.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
+const clock = fastClock(10);
 /** Patience for tests, in seconds of the fast clock. */
 const hurried: Partial<Policy> = { stallSeconds: 3, headSeconds: 5, digestSeconds: 10, laps: 2 };
 
@@ -56,7 +57,7 @@ async function scene(
     fetch: (options) =>
       fetchToFile(url, target, {
         locator,
-        clock: fastClock,
+        clock,
         onEvent: (event) => events.push(event),
         ...options,
         policy: { ...hurried, ...options?.policy },
@@ -246,7 +247,7 @@ test('a refused token is a fault of its own, after every server was asked', asyn
 
 test('a server that asks us to come back later is asked again after that time', async (t) => {
   const bytes = objectBytes(mebibyte);
-  const inTwoSeconds = (): string => new Date(fastClock.now() + 2000).toUTCString();
+  const inTwoSeconds = (): string => new Date(clock.now() + 2000).toUTCString();
   for (const later of [() => '1', inTwoSeconds]) {
     const busy: ServerOptions = {
       bytes,

@@ -46,7 +46,7 @@ class StreamFetch {
   constructor(url: string, write: Write, settings: Settings) {
     this.#settings = settings;
     this.#write = write;
-    const { manifest, sha256, clock, policy, signal } = settings;
+    const { manifest, sha256, policy, signal } = settings;
     if (sha256 !== undefined) this.#hashWith('sha-256');
     this.transfer = new Transfer({
       url,

@@ -1,9 +1,11 @@
+import type { Env } from '../base/env.ts';
+
 /** How patient a transfer is. */
 export interface Policy {
   connectSeconds: number;
   /** Until the head of an answer. */
   headSeconds: number;
-  /** Without a byte for so long a server has stalled; a quarter of it while another one delivers. */
+  /** Without a byte for this long a server has stalled; sooner while another one delivers. */
   stallSeconds: number;
   /** A server below this is too slow whatever the object; big objects and budgets raise it. */
   floorBytesPerSecond: number;
@@ -42,3 +44,13 @@ export const defaultPolicy: Policy = {
   digestSeconds: 60,
   windowBytes: 64 << 20,
 };
+
+/** The limit that counts: while another server delivers, a silent one is left after a quarter of it. */
+export const stallSeconds = (policy: Policy, anotherDelivers: boolean): number =>
+  anotherDelivers ? policy.stallSeconds / 4 : policy.stallSeconds;
+
+/** What the user's environment says: `UPDRAFT_STALL_SECONDS`, for every program that fetches. */
+export function policyFrom(env: Env): Partial<Policy> {
+  const seconds = Number(env['UPDRAFT_STALL_SECONDS']);
+  return seconds > 0 ? { stallSeconds: seconds } : {};
+}

@@ -1,6 +1,6 @@
 import type { Gunzip, InflateRaw, ZstdDecompress } from 'node:zlib';
 import { asFault, Fault } from '../fault/fault.ts';
-import type { ByteSink } from './byte-sink.ts';
+import type { ByteSink } from './entry.ts';
 import { checkRatio, type Limits } from './limits.ts';
 
 /** Piece size of what comes out. */

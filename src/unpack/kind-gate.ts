@@ -1,6 +1,7 @@
+import { archiveKinds, type ArchiveKind } from '../base/archive-kinds.ts';
 import { Fault } from '../fault/fault.ts';
-import { headBytes, seeArchive, type ArchiveKind, type Seen } from './archive-kind.ts';
-import type { ByteSink, Waiting } from './byte-sink.ts';
+import type { ByteSink, Waiting } from './entry.ts';
+import { blockSize, parseTarHeader } from './tar-header.ts';
 
 /** What is no archive is mostly an error page: its size is told if it is no bigger than this. */
 const mostCounted = 1 << 20;
@@ -79,4 +80,60 @@ export class KindGate implements ByteSink {
       },
     );
   }
+}
+
+/** What bytes are: an archive, or something else in words; text is what servers send instead of data. */
+type Seen = { kind: ArchiveKind } | { other: string; text?: true };
+
+/** How archives begin, in hex; a tar is known by its first header. */
+const magics: Readonly<Record<ArchiveKind, readonly string[]>> = {
+  tar: [],
+  'tar.gz': ['1f8b'],
+  'tar.zst': ['28b52ffd'],
+  'tar.xz': ['fd377a585a00'],
+  'tar.bz2': ['425a68'],
+  zip: ['504b0304', '504b0506'],
+};
+
+const others: readonly (readonly [hex: string, other: string])[] = [
+  ['377abcaf271c', 'a 7-Zip archive, which Updraft does not unpack'],
+  ['526172211a07', 'a RAR archive, which Updraft does not unpack'],
+  ['5d0000', 'an .lzma file, which Updraft does not unpack'],
+  ['1f9d', 'a file packed by compress, which Updraft does not unpack'],
+  ['894844460d0a1a0a', 'an HDF5 file'],
+  ['25504446', 'a PDF document'],
+];
+
+/** Bytes `seeArchive` wants to see, if the file has as many. */
+const headBytes = blockSize;
+
+/** Recognizes a file by its first bytes. */
+function seeArchive(head: Buffer): Seen {
+  if (head.length >= blockSize && typeof parseTarHeader(head, 0) === 'object') return { kind: 'tar' };
+  const hex = head.toString('hex', 0, 16);
+  const kind = archiveKinds.find((kind) => magics[kind].some((start) => hex.startsWith(start)));
+  if (kind !== undefined) return { kind };
+  const other = others.find(([start]) => hex.startsWith(start))?.[1];
+  if (other !== undefined) return { other };
+  // A skippable frame may come first in a zstd file.
+  if (/^5[0-9a-f]2a4d18/.test(hex)) return { kind: 'tar.zst' };
+  if (head.toString('latin1', 257, 262) === 'ustar' || head.every((byte) => byte === 0))
+    return { kind: 'tar' };
+  return seeText(head);
+}
+
+function seeText(head: Buffer): Seen {
+  const text = head
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .trimStart()
+    .toLowerCase();
+  if (/^(?:<!doctype html|<html|<head|<body|<title)/.test(text)) return { other: 'an HTML page', text: true };
+  if (text.startsWith('<?xml'))
+    return { other: text.includes('<html') ? 'an HTML page' : 'an XML document', text: true };
+  if (/^[{[]\s*["{[\]}]/.test(text)) return { other: 'JSON text', text: true };
+
+  if (!/[\x00-\x08\x0e-\x1f\ufffd]/.test(text))
+    return { other: `text that begins with ${JSON.stringify(text.slice(0, 40))}`, text: true };
+  return { other: `a file that begins with the bytes ${head.toString('hex', 0, 8)}, which no archive does` };
 }

@@ -1,7 +1,15 @@
+import { splitArchiveName, type ArchiveKind } from '../base/archive-kinds.ts';
 import { Fault } from '../fault/fault.ts';
-import { splitArchiveName, type ArchiveKind } from './archive-kind.ts';
-import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
-import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
+import {
+  andThen,
+  type ByteSink,
+  type EntrySink,
+  type FileEntry,
+  type FolderEntry,
+  type HardlinkEntry,
+  type SymlinkEntry,
+  type Waiting,
+} from './entry.ts';
 import { repackSparse } from './sparse.ts';
 import { joinSafe, safePath, type SafePath } from './safe-path.ts';
 

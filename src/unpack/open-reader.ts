@@ -1,9 +1,8 @@
 import { createGunzip, createZstdDecompress } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
-import type { ArchiveKind } from './archive-kind.ts';
-import type { ByteSink } from './byte-sink.ts';
+import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
-import type { EntrySink } from './entry.ts';
+import type { ByteSink, EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
 import { PullStage } from './pull-stage.ts';
 import { TarReader } from './tar-reader.ts';

@@ -16,8 +16,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { endBlocks, pax, tar, tarEntry } from '../../test/archives/make-tar.ts';
-import { openUnpacker } from './open-unpacker.ts';
-import type { Unpacker } from './unpacker.ts';
+import { openUnpacker, type Unpacker } from './open-unpacker.ts';
 
 const data = tar({ name: 'd/x', data: 'new' }, { name: 'd/sub/y', data: 'y' });
 

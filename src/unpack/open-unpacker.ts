@@ -1,17 +1,52 @@
+import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { asFault, Fault } from '../fault/fault.ts';
-import type { ArchiveKind } from './archive-kind.ts';
 import { Budget, type Expected } from './budget.ts';
-import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
 import { freeBytes } from './disk-fault.ts';
-import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
+import {
+  andThen,
+  type ByteSink,
+  type EntrySink,
+  type FileEntry,
+  type FolderEntry,
+  type HardlinkEntry,
+  type SymlinkEntry,
+  type Waiting,
+} from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';
-import { type Limits, usualLimits } from './limits.ts';
+import { usualLimits, type Limits } from './limits.ts';
 import { NestedSink } from './nested-sink.ts';
 import { openReader, type Reader } from './open-reader.ts';
 import type { SafePath } from './safe-path.ts';
 import { Staging } from './staging.ts';
-import type { Unpacked, Unpacker } from './unpacker.ts';
+
+/** What came out of an archive. */
+export interface Unpacked {
+  /** Regular files, each hard link counted as one; folders and symbolic links are not counted. */
+  files: number;
+  /** Bytes in those files. */
+  bytes: number;
+  /** What the archive turned out to be, whatever its name says. */
+  kind: ArchiveKind;
+  /**
+   * Whether the archive said that it was over. A tar cut exactly between two entries looks like one whose
+   * writer left the end blocks out, and a zeroed tail looks like the end blocks: only a digest or a manifest
+   * can tell.
+   */
+  ended: 'end-blocks' | 'no-end-blocks';
+}
+
+/**
+ * Bytes in, files out, while they arrive. A chunk belongs to the caller again as soon as `write` returns (or
+ * its promise resolves), so it may be a reused buffer.
+ */
+export interface Unpacker {
+  write(chunk: Buffer): void | Promise<void>;
+  /** The archive is complete: everything appears under the target folder, or a Fault says what is wrong. */
+  finish(): Promise<Unpacked>;
+  /** Removes all that was written so far. Safe to call at any moment, also twice. */
+  abort(): Promise<void>;
+}
 
 export interface UnpackerOptions {
   /** The object's name, for messages. */
@@ -45,6 +80,7 @@ class ArchiveUnpacker implements Unpacker {
   readonly #arriving: UnpackerOptions['arriving'];
   #opened: { kind: ArchiveKind; reader: Reader } | undefined;
   #failure: Fault | undefined;
+  #publishing: Promise<void> | undefined;
 
   constructor({ name, mode, into, expect = {}, limits, arriving }: UnpackerOptions) {
     const bounds = { ...usualLimits, ...limits };
@@ -86,7 +122,8 @@ class ArchiveUnpacker implements Unpacker {
       await this.#writer.finish();
       this.#stillWanted();
       this.#budget.settle();
-      this.#staging.publish();
+      this.#publishing = this.#staging.publish(() => this.#stillWanted());
+      await this.#publishing;
       await this.#staging.remove();
     } catch (error) {
       const fault = this.#fail(error);
@@ -103,6 +140,8 @@ class ArchiveUnpacker implements Unpacker {
     this.#gate.destroy();
     this.#nested?.destroy();
     this.#writer.abandon();
+    // It is taken back by itself, and needs the folder for it.
+    await this.#publishing?.catch(() => undefined);
     await this.#staging.remove();
   }
 

@@ -1,6 +1,5 @@
 import { Fault } from '../fault/fault.ts';
-import type { Waiting } from './byte-sink.ts';
-import type { EntrySink } from './entry.ts';
+import type { EntrySink, Waiting } from './entry.ts';
 import { quoted } from './safe-path.ts';
 import { blockSize, tarNumber } from './tar-header.ts';
 

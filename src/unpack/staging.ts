@@ -4,14 +4,18 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { identifySelf, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { diskFault, statIfThere } from './disk-fault.ts';
-import { markOwner, removeLeftOver, stagingPrefix } from './staging-owner.ts';
 
 /**
  * The hidden folder in which an archive is unpacked. It lies in the nearest existing folder on the way to the
@@ -41,15 +45,28 @@ export class Staging {
     }
   }
 
-  /** Everything appears in the target folder; what is there already stays, and is never overwritten. */
-  publish(): void {
-    this.#move(this.folder, this.#into);
+  /**
+   * Everything appears in the target folder; what is there already stays, and is never overwritten. Others get their
+   * turns while many names are moved; once `check` throws, all is as it was.
+   */
+  async publish(check: () => void): Promise<void> {
+    const moves = this.#move(this.folder, this.#into);
+    for (let step = 1; !moves.next().done; step++)
+      if (step % inOneTurn === 0) {
+        await nextTurn();
+        try {
+          check();
+        } catch (error) {
+          moves.throw(error);
+        }
+      }
   }
 
   /** One file or folder of the tree appears in the target folder ahead of the rest. */
   publishPart(part: string): void {
     this.#checkWay(path.dirname(part));
-    this.#move(path.join(this.folder, part), path.join(this.#into, part));
+    const moves = this.#move(path.join(this.folder, part), path.join(this.#into, part));
+    while (!moves.next().done);
   }
 
   /** What was there before may be a link, and a part must not appear where that leads. */
@@ -60,17 +77,19 @@ export class Staging {
     if (statIfThere(full)?.isDirectory() === false) throw inTheWay(full);
   }
 
-  #move(tree: string, target: string): void {
-    const moved: [from: string, to: string][] = [];
+  /** Takes one name at each step. Nothing is moved before every name is known to be free. */
+  *#move(tree: string, target: string): Generator<string> {
+    const moved: string[] = [];
     try {
       mkdirSync(path.dirname(target), { recursive: true });
-      const moves = this.#plan(tree, target);
-      for (const [from, to] of moves) {
-        renameSync(from, to);
-        moved.push([from, to]);
+      yield* free(tree, target, '');
+      for (const name of free(tree, target, '')) {
+        renameSync(path.join(tree, name), path.join(target, name));
+        moved.push(name);
+        yield name;
       }
     } catch (error) {
-      for (const [from, to] of moved.reverse()) renameSync(to, from);
+      for (const name of moved.reverse()) renameSync(path.join(target, name), path.join(tree, name));
       throw diskFault(error, this.#into, 0);
     }
   }
@@ -78,14 +97,21 @@ export class Staging {
   async remove(): Promise<void> {
     await rm(this.#hidden, { recursive: true, force: true });
   }
+}
 
-  /** Folders that exist on both sides are merged; nothing is moved before every name is known to be free. */
-  #plan(from: string, to: string): [from: string, to: string][] {
-    const there = statIfThere(to);
-    if (there === undefined) return [[from, to]];
-    if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw inTheWay(to);
-    return readdirSync(from).flatMap((name) => this.#plan(path.join(from, name), path.join(to, name)));
+/** Names and folders that leave the loop to others after so many. */
+const inOneTurn = 500;
+
+/** The names of a tree that can be moved whole; folders that exist on both sides are merged. */
+function* free(tree: string, target: string, name: string): Generator<string> {
+  const [from, to] = [path.join(tree, name), path.join(target, name)];
+  const there = statIfThere(to);
+  if (there === undefined) {
+    yield name;
+    return;
   }
+  if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw inTheWay(to);
+  for (const inner of readdirSync(from)) yield* free(tree, target, path.join(name, inner));
 }
 
 function inTheWay(file: string): Fault {
@@ -93,4 +119,42 @@ function inTheWay(file: string): Fault {
     about: file,
     fix: `Remove it, or unpack into another folder.`,
   });
+}
+
+const stagingPrefix = '.updraft-unpack-';
+const ownerFile = 'owner.json';
+
+/** Says in a hidden folder which process unpacks there. */
+function markOwner(hidden: string): void {
+  writeFileSync(path.join(hidden, ownerFile), JSON.stringify(identifySelf() ?? {}));
+}
+
+/** Removes the hidden folders that processes of the same user left in `folder` when they were killed. */
+function removeLeftOver(folder: string, mine: string): void {
+  const { uid } = lstatSync(mine);
+  const others = readdirSync(folder).filter((name) => name.startsWith(stagingPrefix));
+  for (const hidden of others.map((name) => path.join(folder, name)))
+    if (hidden !== mine && isLeftOver(hidden, uid)) rmSync(hidden, { recursive: true, force: true });
+}
+
+/** A folder is left alone unless it says whose it is, and that one is known to have ended. */
+function isLeftOver(hidden: string, uid: number): boolean {
+  try {
+    const stat = lstatSync(hidden);
+    if (!stat.isDirectory() || stat.uid !== uid) return false;
+    const owner = JSON.parse(readFileSync(path.join(hidden, ownerFile), 'utf8')) as Partial<ProcessIdentity>;
+    const { pid, start, host } = owner;
+    if (pid === undefined || start === undefined || host === undefined) return false;
+    return !inContainer(start) && livenessOf({ pid, start, host }) === 'dead';
+  } catch {
+    // Made or removed by another process just now.
+    return false;
+  }
+}
+
+/** Containers of one machine may share its name and this folder, and cannot see each other's processes. */
+function inContainer(start: string): boolean {
+  const [boot, space] = start.split('/');
+  const [ourBoot, ourSpace] = (identifySelf()?.start ?? '').split('/');
+  return boot === ourBoot && space !== ourSpace;
 }

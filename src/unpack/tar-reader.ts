@@ -1,6 +1,5 @@
 import { Fault } from '../fault/fault.ts';
-import { andThen, type ByteSink, type Waiting } from './byte-sink.ts';
-import type { EntrySink } from './entry.ts';
+import { andThen, type ByteSink, type EntrySink, type Waiting } from './entry.ts';
 import type { Limits } from './limits.ts';
 import { quoted } from './safe-path.ts';
 import type { SparseFile } from './sparse.ts';

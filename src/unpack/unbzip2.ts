@@ -1,10 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import bzip2 from '@openpgp/unbzip2-stream/lib/bzip2.js';
 import { Fault } from '../fault/fault.ts';
-import { ByteQueue } from './byte-queue.ts';
-import type { ByteSink } from './byte-sink.ts';
 import { chunkSize } from './decompressor.ts';
+import type { ByteSink } from './entry.ts';
 import { checkRatio, type Limits } from './limits.ts';
+import { ByteQueue } from './pull-stage.ts';
 
 /** More than the longest code makes of the biggest block. */
 const maxBlockBytes = 4 << 20;

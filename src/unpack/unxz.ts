@@ -1,6 +1,6 @@
 import xz from 'xz-decompress';
 import { asFault, Fault } from '../fault/fault.ts';
-import type { ByteSink } from './byte-sink.ts';
+import type { ByteSink } from './entry.ts';
 import { checkRatio, type Limits } from './limits.ts';
 
 /** Enough to read the stream header and the filters of the first block. */

@@ -1,11 +1,9 @@
 import { crc32, createInflateRaw } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
-import type { ByteQueue } from './byte-queue.ts';
-import type { ByteSink, Waiting } from './byte-sink.ts';
 import { chunkSize, Decompressor } from './decompressor.ts';
-import type { EntrySink } from './entry.ts';
+import type { ByteSink, EntrySink, Waiting } from './entry.ts';
 import type { Limits } from './limits.ts';
-import type { Pull } from './pull-stage.ts';
+import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted } from './safe-path.ts';
 import { big, signatures, type ZipEntry } from './zip-records.ts';
 

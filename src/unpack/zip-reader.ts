@@ -1,9 +1,8 @@
 import { crc32 } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
-import type { ByteQueue } from './byte-queue.ts';
 import type { EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
-import type { Pull } from './pull-stage.ts';
+import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';
 import { readZipData, type ZipData } from './zip-data.ts';
 import {
@@ -26,9 +25,8 @@ export class ZipReader {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #limits: Limits;
-  /** A fingerprint of each entry by its offset: small, as there may be millions. */
-  readonly #seen = new Map<number, number>();
-  #held = 0;
+  /** A fingerprint of each entry that is not listed yet, by its offset: small, as there may be millions. */
+  readonly #unlisted = new Map<number, number>();
   #listed = 0;
   /** Where the directory begins. */
   #directoryAt = 0;
@@ -80,8 +78,7 @@ export class ZipReader {
       const waiting = this.#sink.end();
       if (waiting !== undefined) yield waiting;
     }
-    this.#held++;
-    this.#seen.set(offset, fingerprint(entry, data));
+    this.#unlisted.set(offset, fingerprint(entry, data));
   }
 
   #path(entry: ZipEntry): SafePath {
@@ -123,10 +120,10 @@ export class ZipReader {
     if (this.#listed === 0) this.#directoryAt = at;
     const fixed = Buffer.from(yield* this.#take(fixedSizes.central));
     const entry = parseCentral(fixed, yield* this.#take(centralRest(fixed)));
-    if (this.#seen.get(entry.offset) !== fingerprint(entry, entry))
+    if (this.#unlisted.get(entry.offset) !== fingerprint(entry, entry))
       throw this.#damaged(`lists the entry ${quoted(entry.name ?? '?')} otherwise than it holds it`);
     // An entry that is listed twice would stand for one that is not listed at all.
-    this.#seen.delete(entry.offset);
+    this.#unlisted.delete(entry.offset);
     this.#listed++;
     this.#amend(entry);
   }
@@ -149,10 +146,10 @@ export class ZipReader {
     const end = Buffer.from(yield* this.#take(fixedSizes.end));
     const stated = end.readUInt16LE(6);
     const comment = end.readUInt16LE(16);
-    const fits = stated === 0xffff || stated === this.#listed;
-    if (this.#seen.size > 0 || !fits)
+    const held = this.#listed + this.#unlisted.size;
+    if (held !== this.#listed || (stated !== 0xffff && stated !== held))
       throw this.#damaged(
-        `lists ${this.#listed.toLocaleString('en-US')} entries and holds ${this.#held.toLocaleString('en-US')}`,
+        `lists ${this.#listed.toLocaleString('en-US')} entries, states ${stated.toLocaleString('en-US')} and holds ${held.toLocaleString('en-US')}`,
       );
     if (this.#listed === 0) throw this.#damaged('holds no entries');
     const [size, offset] = [end.readUInt32LE(8), end.readUInt32LE(12)];

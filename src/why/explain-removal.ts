@@ -3,23 +3,23 @@ import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import { diagnose } from '../diagnosis/diagnose.ts';
 import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
-import type { JobStory } from '../diagnosis/job-story.ts';
-import { streaksOf, tellStreaks } from './past-attempts.ts';
+import type { Doing, JobDetails, JobHistory } from '../history/history.ts';
+import { detailsOf, streaksOf, tellStreaks } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { showSpan } from './show-span.ts';
 import type { RunRules } from './what-is-done.ts';
 
-type Removal = Extract<NonNullable<JobStory['ended']>, { by: 'removal' }>;
+type Removal = NonNullable<JobDetails['removal']>;
 
 /** Why a job was removed, and what had become of it before: that is often the true cause. */
 export function explainRemoval(
-  story: JobStory,
-  { reason, evidence }: Removal,
+  story: JobHistory,
+  { reason, evidence, wasHeld }: Removal,
   rules: RunRules | undefined,
 ): Explanation {
   const [removal, because] = removalCause(reason);
-  const before = beforeRemoval(story);
-  const cause = causeOfRemoved(removal, story.isHeld ? before.diagnosis?.cause : undefined);
+  const before = beforeRemoval(story, wasHeld);
+  const cause = causeOfRemoved(removal, wasHeld ? before.diagnosis?.cause : undefined);
   return {
     job: story.id,
     standing: 'removed',
@@ -54,16 +54,30 @@ const removalTitles: Partial<Record<Cause, string>> = {
   unknown: 'it was removed, for a reason that Updraft does not know',
 };
 
+const whileDoing: Record<Doing, string> = {
+  queue: 'queueing',
+  input: 'fetching',
+  stalled: 'fetching',
+  unpacking: 'unpacking',
+  starting: 'starting',
+  executing: 'executing',
+  silent: 'executing',
+  output: 'returning',
+  suspended: 'suspended',
+  'cut-off': 'cut off',
+};
+
 interface Before {
   because: string[];
   evidence: Evidence[];
   diagnosis?: Diagnosis;
 }
 
-function beforeRemoval(story: JobStory): Before {
-  const hold = story.isHeld ? story.holds.at(-1) : undefined;
+function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
+  const { first, last: latest, holds } = detailsOf(story);
+  const hold = wasHeld ? holds.at(-1) : undefined;
   if (hold !== undefined) {
-    const diagnosis = diagnose(hold, story.attempts.at(-1)?.memoryMb);
+    const diagnosis = diagnose(hold, story.attempts.at(-1)?.details?.memoryMb);
     const because = [
       `Before that it was held: ${diagnosis.because[0] ?? ''}`,
       ...diagnosis.because.slice(1),
@@ -74,17 +88,19 @@ function beforeRemoval(story: JobStory): Before {
   }
   const last = story.attempts.at(-1);
   const waited = showSpan(story.from, story.to);
-  if (last === undefined && story.first === story.last)
+  if (last === undefined && first === latest)
     return { because: ['The log has nothing of it but its removal.'], evidence: [] };
   if (last === undefined)
     return {
       because: [`No slot had taken it${waited === '' ? '' : ` in ${waited}`}.`],
-      evidence: [story.first],
+      evidence: [first],
     };
   const streaks = streaksOf(story.attempts);
   const past = tellStreaks(streaks);
   const diagnosis = streaks.at(-1)?.diagnosis;
   const running =
-    last.end === undefined ? [`It was ${last.doing} at the time (attempt ${story.attempts.length}).`] : [];
+    last.ending === 'removed' && last.details?.end?.how === 'removed'
+      ? [`It was ${whileDoing[last.details.doing]} at the time (attempt ${story.attempts.length}).`]
+      : [];
   return { because: [...running, ...past.because], evidence: past.evidence, ...(diagnosis && { diagnosis }) };
 }

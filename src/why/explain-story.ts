@@ -1,56 +1,51 @@
 import type { Termination } from '../eventlog/details.ts';
-import { attemptDiagnosis } from '../diagnosis/attempt-diagnosis.ts';
+import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { causeTitle, type Cause } from '../codes/causes.ts';
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import { diagnose } from '../diagnosis/diagnose.ts';
+import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
 import { adviceOf, explained, holdCount, nothingWrong, reconnects } from './explained.ts';
-import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
-import type { JobStory, StoryAttempt } from '../diagnosis/job-story.ts';
-import { placeOf, streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
+import type { Explanation } from '../diagnosis/explanation.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { placeOf } from '../history/place.ts';
+import { detailsOf, streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
 
 /** Why a job stands as it does, from its events alone; `rules` where the job is one of a run of ours. Pure. */
-export function explainStory(story: JobStory, rules?: RunRules): Explanation {
-  if (story.ended?.by === 'removal') return explainRemoval(story, story.ended, rules);
-  if (story.ended !== undefined) return explainExit(story, rules);
-  if (story.isHeld) return explainHold(story, rules);
-  const streaks = streaksOf(story.attempts);
+export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
+  const { outcome, attempts } = job;
+  const { removal } = detailsOf(job);
+  if (removal !== undefined) return explainRemoval(job, removal, rules);
+  const last = attempts.at(-1);
+  if (outcome === 'held') return explainHold(job, rules);
+  if (outcome !== 'running' && outcome !== 'waiting' && last !== undefined)
+    return explainExit(job, last, rules);
+  const streaks = streaksOf(attempts);
   const loop = loopOf(streaks);
-  if (loop !== undefined) return explainLoop(story, loop, streaks, rules);
-  const last = story.attempts.at(-1);
-  return last?.end === undefined && last !== undefined
-    ? explainRunning(story, last, streaks)
-    : explainWaiting(story, streaks, rules);
+  if (loop !== undefined) return explainLoop(job, loop, streaks, rules);
+  return outcome === 'running' && last !== undefined
+    ? explainRunning(job, last, streaks)
+    : explainWaiting(job, streaks, rules);
 }
 
-function explainExit(story: JobStory, rules: RunRules | undefined): Explanation {
-  const last = story.attempts.at(-1);
-  const ended = story.ended?.by === 'itself' ? story.ended : undefined;
-  const end = {
-    how: 'exited' as const,
-    termination: ended?.termination,
-    evidence: story.last,
-    resources: ended?.resources ?? [],
-  };
-  const bare: StoryAttempt = last ?? unseen(story.first);
-  const diagnosis = attemptDiagnosis({ ...bare, end }) ?? nothingWrong;
+function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | undefined): Explanation {
+  const diagnosis = lastDiagnosis(job, last);
   const isGood = diagnosis.cause === 'none';
-  const streaks = streaksOf(story.attempts.slice(0, -1));
+  const streaks = streaksOf(job.attempts.slice(0, -1));
   const past = tellStreaks(streaks);
-  const count = story.attempts.length;
-  const doing = isGood ? ['Nothing is left to do.'] : doneAboutExit(count, exitOf(ended?.termination), rules);
-  const title = isGood ? goodTitle(count) : causeTitle(diagnosis.cause);
+  const count = job.attempts.length;
+  const { end } = last.details ?? {};
   return {
-    job: story.id,
+    job: job.id,
     standing: isGood ? 'succeeded' : 'failed',
     cause: diagnosis.cause,
-    title,
-    because: [...diagnosis.because, ...past.because, ...reconnects(story)],
-    evidence: [...past.evidence, ended?.evidence ?? story.last],
-    doing,
+    title: isGood ? goodTitle(count) : causeTitle(diagnosis.cause),
+    because: [...diagnosis.because, ...past.because, ...reconnects(job)],
+    evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
+    doing: isGood ? ['Nothing is left to do.'] : doneAboutExit(count, exitOf(end?.termination), rules),
     advice: [
       ...adviceOf(diagnosis, rules),
       ...(isGood ? adviceOnLosses(streaks) : []),
@@ -61,25 +56,24 @@ function explainExit(story: JobStory, rules: RunRules | undefined): Explanation 
   };
 }
 
+/** How the program ended; what a DAG's own script makes of a good end comes after it. */
+function lastDiagnosis({ outcome, reason }: JobHistory, last: AttemptHistory): Diagnosis {
+  const diagnosis = attemptDiagnosis(last) ?? nothingWrong;
+  if (outcome !== 'failed' || diagnosis.cause !== 'none') return diagnosis;
+  const script = `But ${safeLine(reason ?? 'the POST script of its node failed')}.`;
+  return {
+    cause: 'exit-code',
+    because: [...diagnosis.because, script],
+    outlook: 'lasting',
+    advice: ['Read what the POST script of the node checks.'],
+  };
+}
+
 const goodTitle = (count: number): string =>
   count > 1 ? 'it ended well, though not at its first attempt' : 'it ended well';
 
 const exitOf = (termination: Termination | undefined): number | undefined =>
   termination?.normal === true ? termination.returnValue : undefined;
-
-/** An attempt whose beginning the log does not have. */
-const unseen = (began: Evidence): StoryAttempt => ({
-  from: undefined,
-  to: undefined,
-  began,
-  doing: 'executing',
-  executed: true,
-  slot: '',
-  site: '',
-  memoryMb: 0,
-  saves: 0,
-  reconnects: 0,
-});
 
 /** Of these the next job can do something about. */
 const avoidable = new Set<Cause>([
@@ -96,40 +90,39 @@ function adviceOnLosses(streaks: readonly Streak[]): string[] {
   return last !== undefined && avoidable.has(last.cause) ? last.advice.slice(0, 1) : [];
 }
 
-function explainHold(story: JobStory, rules: RunRules | undefined): Explanation {
-  const last = story.attempts.at(-1);
-  const hold = story.holds.at(-1);
-  if (hold === undefined) return explainWaiting(story, [], rules);
-  const fallback = hold.reason.trim() === '' ? (last?.complaint?.text ?? '') : hold.reason;
-  const diagnosis = diagnose({ ...hold, reason: fallback }, last?.memoryMb);
+function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation {
+  const { id, attempts } = job;
+  const hold = detailsOf(job).holds.at(-1);
+  if (hold === undefined) return explainWaiting(job, [], rules);
+  const last = attempts.at(-1);
   // The last attempt's end is this hold itself, unless the hold came while the job waited.
-  const isOfAttempt = last?.end !== undefined && 'reason' in last.end && last.end.reason === hold.reason;
-  const past = tellStreaks(streaksOf(isOfAttempt ? story.attempts.slice(0, -1) : story.attempts));
-  const { id } = story;
-  const mend =
-    diagnosis.outlook === 'lasting'
-      ? `When that is mended: condor_release ${id}`
-      : `To try again: condor_release ${id}`;
-  return explained(story, 'held', diagnosis, {
-    because: [...diagnosis.because, ...attemptLine(story, last), ...holdCount(story), ...past.because],
+  const held = hold.attempt === undefined ? undefined : last;
+  const { complaint, memoryMb } = last?.details ?? {};
+  const isBare = hold.reason.trim() === '';
+  const diagnosis = diagnose({ ...hold, reason: isBare ? (complaint?.text ?? '') : hold.reason }, memoryMb);
+  const past = tellStreaks(streaksOf(held === undefined ? attempts : attempts.slice(0, -1)));
+  const then = diagnosis.outlook === 'lasting' ? 'When that is fixed' : 'To try again';
+  return explained(job, 'held', diagnosis, {
+    because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],
     evidence: [
       ...past.evidence,
-      ...(hold.reason.trim() === '' && last?.complaint !== undefined ? [last.complaint.evidence] : []),
+      ...(isBare && complaint !== undefined ? [complaint.evidence] : []),
       ...(isAboutResources(diagnosis) && hold.table !== undefined ? [hold.table] : []),
       hold.evidence,
     ],
-    doing: doneAboutHold(story, hold, rules),
-    advice: [...adviceOf(diagnosis, rules), `${mend} (to give it up: condor_rm ${id})`],
+    doing: doneAboutHold(job, hold, rules),
+    advice: [...adviceOf(diagnosis, rules), `${then}: condor_release ${id} (to give it up: condor_rm ${id})`],
   });
 }
 
 const isAboutResources = ({ cause }: Diagnosis): boolean =>
   cause === 'memory-exceeded' || cause === 'disk-exceeded';
 
-function attemptLine({ attempts }: JobStory, last: StoryAttempt | undefined): string[] {
-  if (last === undefined) return ['No attempt had been made.'];
-  const place = placeOf(last);
+function attemptLine(count: number, held: AttemptHistory | undefined): string {
+  if (held === undefined)
+    return count === 0 ? 'No attempt had been made.' : `No attempt was under way; ${count} had ended before.`;
+  const place = placeOf(held);
+  const took = showSpan(held.details?.from, held.details?.to);
   const where = place === '' ? '' : ` at ${place}`;
-  const took = showSpan(last.from, last.to);
-  return [`It was attempt ${attempts.length}${where}${took === '' ? '' : `, which had lasted ${took}`}.`];
+  return `It was attempt ${held.number}${where}${took === '' ? '' : `, which had lasted ${took}`}.`;
 }

@@ -1,8 +1,9 @@
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
-import type { JobStory, StoryAttempt } from '../diagnosis/job-story.ts';
-import { placeOf, tellStreaks, type Streak } from './past-attempts.ts';
+import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
+import { placeOf } from '../history/place.ts';
+import { detailsOf, tellStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
 
@@ -12,7 +13,7 @@ const passingCauses: ReadonlySet<Diagnosis['cause']> = new Set(['evicted', 'disc
 
 export function loopOf(streaks: readonly Streak[]): Streak | undefined {
   const last = streaks.at(-1);
-  const end = last?.last.end;
+  const end = last?.last.details?.end;
   if (last === undefined || end?.how === 'exited' || passingCauses.has(last.diagnosis.cause))
     return undefined;
   // A subcode of -1000 and below tells HTCondor to put the job back and never to hold it.
@@ -22,59 +23,72 @@ export function loopOf(streaks: readonly Streak[]): Streak | undefined {
 
 /** A job that starts over and over. */
 export function explainLoop(
-  story: JobStory,
+  job: JobHistory,
   loop: Streak,
   streaks: readonly Streak[],
   rules: RunRules | undefined,
 ): Explanation {
   const { diagnosis, from, to, first, last } = loop;
   const count = to - from + 1;
-  const span = showSpan(first.from, last.to);
+  const span = showSpan(first.details?.from, last.details?.to);
   const past = tellStreaks(streaks.slice(0, -1));
-  return explained(story, 'looping', diagnosis, {
+  return explained(job, 'looping', diagnosis, {
     because: [
       ...diagnosis.because,
       `It has ended so ${count} times in a row${span === '' ? '' : ` within ${span}`}, the last time at ${placeOf(last) || 'an unnamed machine'}.`,
       ...past.because,
     ],
-    evidence: [first, last].flatMap(({ end }) => (end === undefined ? [] : [end.evidence])),
+    evidence: [first, last].flatMap(({ details }) => details?.end?.evidence ?? []),
     doing: doneAboutLoop(count, rules),
-    advice: [...adviceOf(diagnosis, rules), `Stop it until that is mended: condor_hold ${story.id}`],
+    advice: [...adviceOf(diagnosis, rules), `Stop it until that is mended: condor_hold ${job.id}`],
   });
 }
 
-const whileDoing: Record<StoryAttempt['doing'], string> = {
-  queueing: 'waits for its turn to receive its input',
-  fetching: 'receives its input',
+const whileDoing: Record<Doing, string> = {
+  queue: 'waits for its turn to receive its input',
+  input: 'receives its input',
+  stalled: 'receives its input, which stands still',
+  unpacking: 'unpacks its input',
   starting: 'has its input and starts',
   executing: 'runs its program',
-  returning: 'brings its output back',
+  silent: 'runs its program',
+  output: 'brings its output back',
   suspended: 'is suspended on its machine',
-  'cut off': 'has lost the connection to its machine, and HTCondor tries to find it again',
+  'cut-off': 'has lost the connection to its machine, and HTCondor tries to find it again',
 };
 
 /** A job on a slot, as far as the log goes. */
-export function explainRunning(story: JobStory, last: StoryAttempt, streaks: readonly Streak[]): Explanation {
+export function explainRunning(
+  job: JobHistory,
+  last: AttemptHistory,
+  streaks: readonly Streak[],
+): Explanation {
+  const { doing = 'executing', began } = last.details ?? {};
+  const details = detailsOf(job);
   const past = tellStreaks(streaks);
   const place = placeOf(last);
-  const cause = last.doing === 'cut off' ? 'disconnected' : 'none';
+  const cause = doing === 'cut-off' ? 'disconnected' : 'none';
   const explanation = explained(
-    story,
+    job,
     'running',
     { ...nothingWrong, cause },
     {
       because: [
-        `Attempt ${story.attempts.length}${place === '' ? '' : ` at ${place}`} ${whileDoing[last.doing]}, as far as the log goes (${story.last.at}).`,
+        `Attempt ${job.attempts.length}${place === '' ? '' : ` at ${place}`} ${whileDoing[doing]}, as far as the log goes (${details.last.at}).`,
         ...past.because,
-        ...reconnects(story),
+        ...reconnects(job),
       ],
-      evidence: [...past.evidence, last.began, ...(story.last === last.began ? [] : [story.last])],
+      evidence: [
+        ...past.evidence,
+        ...(began === undefined || began === details.last ? [] : [began]),
+        details.last,
+      ],
       doing: [
-        last.doing === 'cut off'
+        doing === 'cut-off'
           ? 'HTCondor looks for it; if it does not find it in time, the job goes back into the queue.'
           : 'The attempt is under way.',
       ],
-      advice: last.doing === 'executing' ? [`See the latest that it printed: condor_tail ${story.id}`] : [],
+      advice: doing === 'executing' ? [`See the latest that it printed: condor_tail ${job.id}`] : [],
     },
   );
   return cause === 'none' ? { ...explanation, title: 'an attempt is under way' } : explanation;
@@ -82,24 +96,25 @@ export function explainRunning(story: JobStory, last: StoryAttempt, streaks: rea
 
 /** A job without a slot. */
 export function explainWaiting(
-  story: JobStory,
+  job: JobHistory,
   streaks: readonly Streak[],
   rules: RunRules | undefined,
 ): Explanation {
   const past = tellStreaks(streaks);
   const last = streaks.at(-1);
-  const release = story.releases.at(-1);
-  const analyze = `Ask the scheduler what it waits for: condor_q -better-analyze ${story.id}`;
+  const { first, releases } = detailsOf(job);
+  const release = releases.at(-1);
+  const analyze = `Ask the scheduler what it waits for: condor_q -better-analyze ${job.id}`;
   if (last === undefined)
     return explained(
-      story,
+      job,
       'waiting',
       { ...nothingWrong, cause: 'waits-for-slot' },
       {
         because: [
           'No slot has taken it yet. The log tells no more: why no machine matches, only the scheduler knows.',
         ],
-        evidence: [story.first, ...(release === undefined ? [] : [release.evidence])],
+        evidence: [first, ...(release === undefined ? [] : [release.evidence])],
         doing: ['HTCondor looks for a slot by itself.'],
         advice: [
           analyze,
@@ -107,10 +122,10 @@ export function explainWaiting(
         ],
       },
     );
-  return explained(story, 'waiting', last.diagnosis, {
+  return explained(job, 'waiting', last.diagnosis, {
     because: ['It waits for a slot again.', ...past.because],
     evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
-    doing: doneAboutWaiting(story, rules),
+    doing: doneAboutWaiting(job, rules),
     advice: [...adviceOf(last.diagnosis, rules), analyze],
   });
 }

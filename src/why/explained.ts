@@ -1,7 +1,8 @@
 import { causeTitle } from '../codes/causes.ts';
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
-import type { JobStory } from '../diagnosis/job-story.ts';
+import type { JobHistory } from '../history/history.ts';
+import { detailsOf } from './past-attempts.ts';
 import { times, type RunRules } from './what-is-done.ts';
 
 /** What an explanation says beyond how the job stands. */
@@ -13,7 +14,7 @@ interface Parts {
 }
 
 export const explained = (
-  { id }: JobStory,
+  { id }: JobHistory,
   standing: Standing,
   { cause }: Diagnosis,
   parts: Parts,
@@ -32,7 +33,8 @@ export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRul
 export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
 
 /** How often it was held, if more than once. */
-export function holdCount({ holds, releases }: JobStory): string[] {
+export function holdCount(job: JobHistory): string[] {
+  const { holds, releases } = detailsOf(job);
   if (holds.length < 2) return [];
   const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
   const some = byRule === releases.length ? '' : ` ${byRule} of them`;
@@ -41,8 +43,8 @@ export function holdCount({ holds, releases }: JobStory): string[] {
 }
 
 /** Lost connections that did no harm. */
-export function reconnects({ attempts }: JobStory): string[] {
-  const count = attempts.reduce((sum, attempt) => sum + attempt.reconnects, 0);
+export function reconnects({ attempts }: JobHistory): string[] {
+  const count = attempts.reduce((sum, { details }) => sum + (details?.reconnects ?? 0), 0);
   const lost = `The connection to its machine was lost and found again ${times(count)}, without harm.`;
   return count === 0 ? [] : [lost];
 }

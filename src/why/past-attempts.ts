@@ -1,21 +1,28 @@
-import { attemptDiagnosis } from '../diagnosis/attempt-diagnosis.ts';
+import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import type { Diagnosis } from '../diagnosis/diagnosis.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
-import type { StoryAttempt } from '../diagnosis/job-story.ts';
+import type { AttemptHistory, JobDetails, JobHistory } from '../history/history.ts';
+import { placeOf } from '../history/place.ts';
 
 /** Attempts in a row that ended for the same cause. */
 export interface Streak {
   from: number;
   to: number;
   diagnosis: Diagnosis;
-  first: StoryAttempt;
-  last: StoryAttempt;
+  first: AttemptHistory;
+  last: AttemptHistory;
 }
 
-const mostStreaks = 4;
+const maxStreaks = 4;
+
+const nowhere: Evidence = { file: '', at: '', lines: [] };
+
+/** What the log was asked to keep of a job. */
+export const detailsOf = ({ details }: JobHistory): JobDetails =>
+  details ?? { first: nowhere, last: nowhere, holds: [], releases: [] };
 
 /** The ended attempts of a job, those in a row with the same cause together. */
-export function streaksOf(attempts: readonly StoryAttempt[]): Streak[] {
+export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
   const streaks: Streak[] = [];
   for (const [index, attempt] of attempts.entries()) {
     const diagnosis = attemptDiagnosis(attempt);
@@ -36,8 +43,8 @@ function isSame(a: Diagnosis, b: Diagnosis): boolean {
 
 /** What became of earlier attempts, in sentences with their evidence: the latest few causes. */
 export function tellStreaks(streaks: readonly Streak[]): { because: string[]; evidence: Evidence[] } {
-  const told = streaks.slice(-mostStreaks);
-  const left = streaks.slice(0, -mostStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
+  const told = streaks.slice(-maxStreaks);
+  const left = streaks.slice(0, -maxStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
   return {
     because: [
       ...(left === 0 ? [] : [`The first ${left} attempts ended for other reasons.`]),
@@ -48,8 +55,9 @@ export function tellStreaks(streaks: readonly Streak[]): { because: string[]; ev
 }
 
 /** Of an end nobody wrote down, the two beginnings tell. */
-function evidenceOfEnd({ began, end }: StoryAttempt): Evidence[] {
-  if (end === undefined) return [];
+function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
+  if (details?.end === undefined) return [];
+  const { began, end } = details;
   return end.how === 'silent' ? [began, end.evidence] : [end.evidence];
 }
 
@@ -60,7 +68,3 @@ function sentence({ from, to, diagnosis, last }: Streak): string {
   const at = place === '' ? '' : ` at ${place}`;
   return `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to} ended for the same cause, the last${at}: ${because}`;
 }
-
-/** Where an attempt ran, as a person names it. */
-export const placeOf = ({ site, slot }: StoryAttempt): string =>
-  site === '' ? slot.replace(/^[^@]*@/, '') : site;

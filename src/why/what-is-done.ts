@@ -1,11 +1,11 @@
 import { formatDuration } from '../job/units.ts';
 import { answerToKind, kindOfExit, ownHold } from '../codes/answers.ts';
-import { willRelease } from '../recovery/answer-by-policy.ts';
-import type { EndedAttempt } from '../recovery/decide.ts';
-import type { Account, JobStory } from '../diagnosis/job-story.ts';
-import { placeOf } from './past-attempts.ts';
+import { endOfHold, willRelease } from '../recovery/releases.ts';
+import type { AttemptHistory, Hold, JobHistory } from '../history/history.ts';
+import { placeOf } from '../history/place.ts';
+import { detailsOf } from './past-attempts.ts';
 import type { Policy } from '../recovery/policy.ts';
-import { simulate, type Outlook } from '../recovery/simulate.ts';
+import { simulate, type EndedAttempt, type Outlook } from '../recovery/decide.ts';
 
 /** The rules of a run that the access point follows for its jobs. */
 export interface RunRules {
@@ -18,27 +18,29 @@ export interface RunRules {
 const userHold = 1;
 
 /** What is done about a hold. */
-export function doneAboutHold(story: JobStory, hold: Account, rules: RunRules | undefined): string[] {
-  if (rules === undefined) return doneByOthers(story, hold);
+export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | undefined): string[] {
+  if (rules === undefined) return doneByOthers(job, hold);
   const { policy, file } = rules;
-  const { code = 0, subcode = 0 } = hold;
+  const { code = 0, subcode = 0, reason } = hold;
   if (code === userHold)
     return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
-  const outlook = simulate(policy, historyOf(story), story.to ?? 0);
+  const outlook = simulate(policy, historyOf(job), job.to);
   const rule = `periodic_release in ${file}`;
-  if (outlook.next.do !== 'end') return releaseWords(outlook, story.to, rule);
-  if (willRelease(policy, code, subcode, 0) && outlook.failures >= policy.attempts)
+  const held = { code, subcode, reason };
+  if (outlook.next.do !== 'end') return releaseWords(outlook, rule);
+  if (willRelease(policy, held, 0) && outlook.failures >= policy.attempts)
     return [
       `Nothing more: ${outlook.failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
     ];
-  if (willRelease(policy, code, subcode, outlook.failures))
+  if (willRelease(policy, held, outlook.failures))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
     `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (${rule}).`,
   ];
 }
 
-function doneByOthers({ releases }: JobStory, hold: Account): string[] {
+function doneByOthers(job: JobHistory, hold: Hold): string[] {
+  const { releases } = detailsOf(job);
   if (hold.code === 16)
     return ['The files are being copied; the job is released by itself when they are there.'];
   const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
@@ -49,13 +51,9 @@ function doneByOthers({ releases }: JobStory, hold: Account): string[] {
       ];
 }
 
-function releaseWords(
-  { failures, attempts, next, waits }: Outlook,
-  heldAt: number | undefined,
-  rule: string,
-): string[] {
+function releaseWords({ failures, attempts, next, waits }: Outlook, rule: string): string[] {
   const [wait = 0, ...further] = waits;
-  const at = next.do === 'wait' && heldAt !== undefined ? ` at ${clock(next.until)}` : '';
+  const at = next.do === 'wait' ? ` at ${clock(next.until)}` : '';
   const waited =
     wait === 0 ? 'as soon as the schedd looks at it' : `${formatDuration(wait)} after it was held`;
   const rest = further.map((seconds) => (seconds === 0 ? 'at once' : `after ${formatDuration(seconds)}`));
@@ -71,34 +69,36 @@ function releaseWords(
 const clock = (time: number): string => `${new Date(time).toISOString().slice(11, 19)} UTC`;
 
 /** The failures of a job as its log tells them: attempts that ended by themselves and were put back, and holds. */
-function historyOf(story: JobStory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
-  const failed = (hold?: EndedAttempt['hold']): EndedAttempt => ({
+function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
+  const failed = (how: Partial<EndedAttempt> = {}): EndedAttempt => ({
     outcome: 'failed',
-    endedAt: story.to ?? 0,
-    hold,
+    endedAt: job.to,
+    ...how,
   });
-  const exits = story.attempts.filter(({ end }) => end?.how === 'exited').map(() => failed());
-  const holds = story.holds
-    .filter(({ code }) => code !== userHold)
-    .map(({ code = 0, subcode = 0 }) => failed({ code, subcode }));
-  return { queuedAt: story.from, attempts: [...exits, ...holds] };
+  const exits = job.attempts.filter(exitedByItself).map(() => failed());
+  const holds = detailsOf(job)
+    .holds.filter(({ code }) => code !== userHold)
+    .map(({ code = 0, subcode = 0, reason }) => failed(endOfHold({ code, subcode, reason })));
+  return { queuedAt: job.from, attempts: [...exits, ...holds] };
 }
 
 /** What is done about a job that waits for a slot again: it is kept away from where it failed, while there are others. */
-export function doneAboutWaiting(story: JobStory, rules: RunRules | undefined): string[] {
+export function doneAboutWaiting(job: JobHistory, rules: RunRules | undefined): string[] {
   const plain = 'HTCondor looks for another slot by itself.';
-  if (rules === undefined || rules.policy.avoid === 'none' || !hasBlame(story)) return [plain];
-  const places = [...new Set(story.attempts.map(placeOf))].filter((place) => place !== '');
+  if (rules === undefined || rules.policy.avoid === 'none' || !hasBlame(job)) return [plain];
+  const places = [...new Set(job.attempts.map(placeOf))].filter((place) => place !== '');
   const { avoid, pace } = rules.policy;
   return [
     `HTCondor looks for a slot at another ${avoid} than ${places.join(', ')}; if it finds none for ${formatDuration(pace.letGo)}, it takes one of them again (requirements in ${rules.file}).`,
   ];
 }
 
+const exitedByItself = ({ details }: AttemptHistory): boolean => details?.end?.how === 'exited';
+
 /** Whether an attempt failed of what another place can heal. */
-const hasBlame = ({ attempts, holds }: JobStory): boolean =>
-  attempts.some(({ end }) => end?.how === 'exited') ||
-  holds.some(({ code }) => code !== userHold && code !== ownHold);
+const hasBlame = (job: JobHistory): boolean =>
+  job.attempts.some(exitedByItself) ||
+  detailsOf(job).holds.some(({ code }) => code !== userHold && code !== ownHold);
 
 /** What is done about a job that starts over and over. */
 export function doneAboutLoop(count: number, rules: RunRules | undefined): string[] {

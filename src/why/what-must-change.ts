@@ -1,5 +1,5 @@
 import { firstFew } from '../base/first-few.ts';
-import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { causeInfo } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 
 /** What a retry brings along. */
@@ -18,31 +18,28 @@ export interface Need {
   isMet: boolean | undefined;
 }
 
-const ofFiles = new Set([
-  'training-failed',
-  'wrong-output',
-  'exit-code',
-  'signal',
-  'output-missing',
-  'command-missing',
-]);
-const ofMemory = new Set(['memory-exceeded']);
-const ofDisk = new Set(['disk-exceeded', 'disk-full']);
-const ofTime = new Set(['time-limit']);
-const ofNobody = new Set(['none', 'user', 'interrupted']);
-
 /** What must change before a job that stands so is tried again. Pure. */
 export function whatMustChange({ cause, because, advice }: Explanation, changes: Changes): Need {
-  // An attempt that outgrew its memory is killed, and may tell no more than that.
-  if (ofMemory.has(cause) || (isOutOfMemory(because) && !isOfGpu(because)))
-    return resource('memory', '--memory', changes.memory);
-  if (ofDisk.has(cause)) return resource('disk', '--disk', changes.disk);
-  if (ofTime.has(cause)) return resource('time, or a checkpoint,', '--time', changes.time);
-  if (ofFiles.has(cause)) return fileNeed(changes.files, isOutOfMemory(because));
-  if (ofNobody.has(cause)) return { what: 'Nothing: nothing was wrong with it.', isMet: true };
-  const [first] = advice;
-  if (isLasting(cause) && first !== undefined) return { what: first, isMet: undefined };
-  return { what: 'Nothing: such trouble passes, or is not met on another machine.', isMet: true };
+  const { change, advice: usual } = causeInfo(cause);
+  // An attempt that outgrew its memory is killed, and may say no more than that.
+  if (isOutOfMemory(because) && !isOfGpu(because)) return resource('memory', '--memory', changes.memory);
+  switch (change) {
+    case 'memory':
+      return resource('memory', '--memory', changes.memory);
+    case 'disk':
+      return resource('disk', '--disk', changes.disk);
+    case 'time':
+      return resource('time, or a checkpoint,', '--time', changes.time);
+    case 'files':
+      return fileNeed(changes.files, isOutOfMemory(because));
+    case 'nothing':
+      return { what: 'Nothing: nothing was wrong with it.', isMet: true };
+    case 'retry':
+      return { what: 'Nothing: such trouble passes, or is not met on another machine.', isMet: true };
+    case 'you':
+    case 'staff':
+      return { what: advice[0] ?? usual, isMet: undefined };
+  }
 }
 
 const isOutOfMemory = (because: readonly string[]): boolean =>
@@ -74,9 +71,4 @@ function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boo
     : 'it is the command of the job file that must change, and that makes a new run (updraft run)';
   const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) is for a new run' : '';
   return { what: `${failed}: ${then}${gpu}.`, isMet: false };
-}
-
-function isLasting(cause: Explanation['cause']): boolean {
-  if (cause in kinds) return kinds[cause as FaultKind].retry === 'never';
-  return !['evicted', 'disconnected', 'silent-end', 'server-failed', 'machine-broken'].includes(cause);
 }

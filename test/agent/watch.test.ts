@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { FolderNotes } from '../../src/agent/notes/open-shared-notes.ts';
+import { FolderNotes } from '../../src/agent/notes/shared-notes.ts';
 import { RunNorms } from '../../src/agent/slow-slot/slow-slot.ts';
 import type { Order } from '../../src/job/job.ts';
 import { AgentBench } from './agent-bench.ts';

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { test } from 'node:test';
+import { archiveKinds } from '../../src/base/archive-kinds.ts';
 import { cases, type Case } from './cases.ts';
 import { replay, type Outcome } from './replay.ts';
 
@@ -12,6 +15,17 @@ for (const one of cases) {
       check(one, await replay(one.bytes, options(one), pieceSize), `pieces of ${pieceSize}`);
   });
 }
+
+test('every kind of archive has a case that is unpacked, and stands in the guide', () => {
+  const guide = readFileSync(path.join(import.meta.dirname, '../../docs/plugin.md'), 'utf8');
+  for (const kind of archiveKinds) {
+    assert.ok(
+      cases.some((one) => one.fault === undefined && (one.kind ?? 'tar') === kind),
+      `no case for ${kind}`,
+    );
+    assert.ok(guide.includes(`\`${kind}\``), `docs/plugin.md does not name ${kind}`);
+  }
+});
 
 function options({ mode = 'auto', expect, limits }: Case): Parameters<typeof replay>[1] {
   return { mode, ...(expect && { expect }), ...(limits && { limits }) };

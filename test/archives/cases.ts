@@ -454,6 +454,38 @@ const bad: Case[] = [
     /goes on after its end/,
     Buffer.concat([fixture('deflated.zip'), Buffer.from('text')]),
   ),
+  damaged(
+    'zip whose directory has another name',
+    /lists the entry "a\/b\/jello.txt" otherwise/,
+    withCentral((records) => records.map((record) => replaced(record, 'hello.txt', 'jello.txt'))),
+  ),
+  damaged(
+    'zip whose directory has another checksum',
+    /lists the entry "a\/numbers.txt" otherwise/,
+    withCentral((records) =>
+      records.map((record) => (record.includes('numbers') ? flip(record, 16) : record)),
+    ),
+  ),
+  damaged(
+    'zip whose directory lacks an entry',
+    /lists (\d+) entries, states \1 and holds \d+/,
+    withCentral((records) => records.slice(1)),
+  ),
+  damaged(
+    'zip whose directory lacks an entry that it counts',
+    /lists \d+ entries, states (\d+) and holds \1/,
+    withCentral((records) => records.slice(1), 1),
+  ),
+  damaged(
+    'zip whose directory lists an entry twice instead of another',
+    /otherwise than it holds it/,
+    withCentral(([first, , ...rest]) => [first as Buffer, first as Buffer, ...rest]),
+  ),
+  damaged(
+    'zip that states more entries than it lists',
+    /lists \d+ entries, states \d+ and holds/,
+    withCentral((records) => records, 1),
+  ),
   { name: 'zip, encrypted', bytes: fixture('encrypted.zip'), fault: ['archive-kind', /encrypted/] },
   {
     name: 'xz in xz',
@@ -519,6 +551,23 @@ function flip(bytes: Buffer, at: number): Buffer {
   const copy = Buffer.from(bytes);
   copy[at] = (copy[at] ?? 0) ^ 1;
   return copy;
+}
+
+/** A zip with its central directory changed, and `more` entries stated than it lists. */
+function withCentral(change: (records: Buffer[]) => Buffer[], more = 0): Buffer {
+  const zip = fixture('stored.zip');
+  const [central, last] = [Buffer.from('PK\x01\x02'), Buffer.from('PK\x05\x06')];
+  const starts: number[] = [];
+  for (let at = zip.indexOf(central); at >= 0; at = zip.indexOf(central, at + 1)) starts.push(at);
+  const endAt = zip.indexOf(last);
+  const records = change(starts.map((at, i) => zip.subarray(at, starts[i + 1] ?? endAt)));
+  const end = Buffer.from(zip.subarray(endAt));
+  for (const at of [8, 10]) end.writeUInt16LE(records.length + more, at);
+  return Buffer.concat([zip.subarray(0, starts[0]), ...records, end]);
+}
+
+function replaced(bytes: Buffer, text: string, other: string): Buffer {
+  return Buffer.from(bytes.toString('latin1').replace(text, other), 'latin1');
 }
 
 function below(folder: string, tree: Record<string, string>): Record<string, string> {

@@ -10,8 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { asFault, Fault } from '../../src/fault/fault.ts';
-import { openUnpacker, type UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
-import type { Unpacked } from '../../src/unpack/unpacker.ts';
+import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
 
 /** What came of unpacking, in a form that can be compared and printed. */
 export interface Outcome {

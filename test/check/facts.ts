@@ -1,11 +1,10 @@
-import { makePlan, type Plan } from '../../src/job/plan.ts';
-import { checkSpec } from '../../src/job/read-spec.ts';
-import { problemAt } from '../../src/job/source-file.ts';
-import { SpecFault } from '../../src/job/spec-fault.ts';
+import type { Code } from '../../src/check/code/code.ts';
 import { readCode } from '../../src/check/code/read-code.ts';
 import { usesOf } from '../../src/check/code/uses.ts';
-import type { Code } from '../../src/check/code/code.ts';
 import type { Facts, Where } from '../../src/check/facts.ts';
+import { makePlan, type Plan } from '../../src/job/plan.ts';
+import { checkSpec } from '../../src/job/read-spec.ts';
+import { problemAt, SpecFault } from '../../src/job/source-file.ts';
 
 /** What every job file has; tests write the rest below it. */
 const head = 'name = "x"\n[train]\ncommand = "python3 train.py"\noutputs = ["model.pt"]\n';

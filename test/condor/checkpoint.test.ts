@@ -6,7 +6,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { AgentEntry } from '../../src/journal/entry.ts';
 import { isAgentEntry } from '../../src/journal/codec.ts';
-import { readJournal } from '../../src/journal/read-journal.ts';
+import { readJournal } from '../../src/journal/tail.ts';
 import { condorBench, onlyJob, result } from './condor-bench.ts';
 
 /** Data on a web server, which counts how often it was asked for it. */

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
+import { sites } from '../../src/mini/pool/condor-config.ts';
 import { startPool, stopPool } from '../../src/mini/pool/pool.ts';
-import { sites } from '../../src/mini/pool/sites.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);

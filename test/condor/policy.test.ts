@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { kindOfExit } from '../../src/codes/answers.ts';
 import { decide, type EndedAttempt } from '../../src/recovery/decide.ts';
 import type { Policy } from '../../src/recovery/policy.ts';
+import { endOfHold } from '../../src/recovery/releases.ts';
 import { recoveryLines } from '../../src/pool/condor/submit/recovery-lines.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -52,13 +53,13 @@ print(json.dumps([value(one) for one in json.load(open("asked.json"))]))
   return JSON.parse(stdout) as unknown[];
 }
 
-const history = (last: Pick<EndedAttempt, 'fault' | 'hold'>, failures: number): EndedAttempt[] =>
+const history = (last: Pick<EndedAttempt, 'fault' | 'answer'>, failures: number): EndedAttempt[] =>
   Array.from({ length: failures }, () => ({ outcome: 'failed' as const, endedAt: 0, ...last }));
 
 /** Seconds before the next attempt by the policy; undefined where there is none. */
 function waitBy(
   one: Policy,
-  last: Pick<EndedAttempt, 'fault' | 'hold'>,
+  last: Pick<EndedAttempt, 'fault' | 'answer'>,
   failures: number,
 ): number | undefined {
   const decision = decide({ attempts: history(last, failures) }, one, 0);
@@ -108,7 +109,7 @@ for (const growsItself of [true, false])
     const isReal = (each: (typeof all)[number]): boolean =>
       each.code !== 3 || kindOfExit(each.subcode) === undefined || waitOf(each) !== 0;
     const waitOf = ({ code, subcode, failures }: (typeof all)[number]): number | undefined =>
-      waitBy(one, { hold: { code, subcode } }, failures);
+      waitBy(one, endOfHold({ code, subcode, reason: '' }), failures);
     const cases = all.filter(isReal);
     const adAt = (held: number, { code, subcode, failures }: (typeof cases)[number]): string =>
       `${rulesAd(one)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;

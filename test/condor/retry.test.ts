@@ -7,7 +7,7 @@ import * as logs from '../../src/cli/commands/logs.ts';
 import * as report from '../../src/cli/commands/report.ts';
 import * as retry from '../../src/cli/commands/retry.ts';
 import * as why from '../../src/cli/commands/why.ts';
-import { readJournal } from '../../src/journal/read-journal.ts';
+import { readJournal } from '../../src/journal/tail.ts';
 import { retryRun } from '../../src/run/retry-run.ts';
 import { readRunState } from '../../src/run/run-states.ts';
 import { runCommand } from '../cli/run-command.ts';

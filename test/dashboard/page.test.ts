@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Change } from '../../src/dashboard/page-data.ts';
-import { staticPage } from '../../src/dashboard/static-page.ts';
+import { staticPage } from '../../src/dashboard/page.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import { openChromium, type Tab } from '../browser/chromium.ts';
 import { temporaryFolder } from '../temporary-folder.ts';

@@ -1,14 +1,13 @@
-import type { TestContext } from 'node:test';
 import path from 'node:path';
+import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
+import { latestAttempt, placeOf } from '../../src/cli/run-view/job-progress.ts';
+import { jobFigures, jobNotes, jobWord } from '../../src/cli/run-view/job-words.ts';
 import type { JobWords } from '../../src/dashboard/job-row.ts';
-import { readEnd } from '../../src/dashboard/read-end.ts';
-import type { RunSource } from '../../src/dashboard/run-source.ts';
-import { serveDashboard, type Dashboard } from '../../src/dashboard/serve-dashboard.ts';
+import { readEnd, type RunSource } from '../../src/dashboard/run-source.ts';
+import { type Dashboard, serveDashboard } from '../../src/dashboard/serve-dashboard.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
-import { jobFigures, jobNotes, jobWord } from '../../src/cli/run-view/job-words.ts';
-import { latestAttempt, placeOf } from '../../src/cli/run-view/job-progress.ts';
 
 /** A job in the words of the command line. */
 export const tell = (job: JobState, now: number): JobWords => ({

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { condaPlatform } from '../../src/environment/pack-metadata.ts';
+import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { CondaPackage } from './make-conda.ts';
 
 /** A conda channel in a folder; answers its URL. */

@@ -1,8 +1,8 @@
 import os from 'node:os';
 import path from 'node:path';
-import { condaPlatform } from '../../src/environment/pack-metadata.ts';
+import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import { tarEntry } from '../archives/make-tar.ts';
-import { makeConda, placeholder, type CondaPackage } from './make-conda.ts';
+import { type CondaPackage, makeConda, placeholder } from './make-conda.ts';
 
 interface PackOptions {
   packages?: CondaPackage[];

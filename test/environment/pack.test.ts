@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
 import * as env from '../../src/cli/commands/env.ts';
-import { condaPlatform } from '../../src/environment/pack-metadata.ts';
+import { condaPlatform } from '../../src/environment/pack-splitter.ts';
 import type { OrderedData } from '../../src/job/job.ts';
 import { AgentBench } from '../agent/agent-bench.ts';
 import { runCommand } from '../cli/run-command.ts';

@@ -1,6 +1,6 @@
 import os from 'node:os';
-import { condaPlatform } from '../../src/environment/pack-metadata.ts';
-import { makeConda, placeholder, type CondaPackage } from './make-conda.ts';
+import { condaPlatform } from '../../src/environment/pack-splitter.ts';
+import { type CondaPackage, makeConda, placeholder } from './make-conda.ts';
 
 /** What conda calls this machine. */
 export const here = condaPlatform(os.arch());

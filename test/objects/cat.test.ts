@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { fastClock } from './fast-clock.ts';
+import { fastClock } from '../fast-clock.ts';
 import { ended, ObjectBench } from './object-bench.ts';
 
 test('objects come one after the other, and nothing else is on stdout', async (t) => {

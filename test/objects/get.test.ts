@@ -9,7 +9,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { makeTarGz } from '../agent/tar.ts';
-import { fastClock } from './fast-clock.ts';
+import { fastClock } from '../fast-clock.ts';
 import { ended, ObjectBench } from './object-bench.ts';
 
 test('an object becomes a file, is proven, and is not fetched twice', async (t) => {

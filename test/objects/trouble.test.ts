@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { fastClock } from './fast-clock.ts';
+import { fastClock } from '../fast-clock.ts';
 import { ObjectBench } from './object-bench.ts';
 
 interface Case {
@@ -160,6 +160,20 @@ for (const { what, rules, exit, says, faster, caches = 2, manifest } of cases)
       assert.match(ended.out, manifest ? /verified: every chunk by the manifest/ : /verified: digest/);
     } else assert.ok(!(await readdir(bench.cwd)).includes('got'));
   });
+
+test('get leaves a silent server after the seconds that UPDRAFT_STALL_SECONDS says', async (t) => {
+  const bench = await ObjectBench.open(t, { caches: 1 });
+  await bench.publish('demo/x', bytes);
+  await bench.trouble('caches: stall on x', 'origin: stall on x');
+  const silence = async (seconds: string): Promise<number> => {
+    const world = { clock: fastClock(50), env: { UPDRAFT_STALL_SECONDS: seconds } };
+    const { err } = await bench.updraft(['get', 'osdf:///demo/x', 'got'], world);
+    return Number(/then nothing for ([\d.]+) s/.exec(err)?.[1]);
+  };
+  const [short, long] = [await silence('7'), await silence('31')];
+  assert.ok(short >= 7 && short < 20, `${short} s`);
+  assert.ok(long >= 31, `${long} s`);
+});
 
 function manifestOf(object: Buffer): string {
   const sha256 = (part: Buffer): string => createHash('sha256').update(part).digest('hex');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { osgLog } from '../../scripts/osg-log.ts';
+import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
 import { studyView } from '../../bench/study/study-view.ts';
@@ -16,12 +16,29 @@ const read = (t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> => (r
 
 async function readOnce(t: Parameters<typeof temporaryFolder>[0]): Promise<ReadLogs> {
   const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
-  return readLogs([path.join(folder, 'osg.log')]);
+  return readLogs([path.join(folder, 'osg.log')], { invalid: wrongOutputs() });
 }
 
 test('the log of the 100 published jobs is the same every time and has no garbled part', async (t) => {
   assert.equal(osgLog(), osgLog());
   assert.deepEqual((await read(t)).report.notes, []);
+});
+
+test('the three wrong outputs, whose exit code was 0, are found and nothing else is suspected', async (t) => {
+  const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
+  const { report } = await readLogs([path.join(folder, 'osg.log')]);
+  assert.deepEqual(new Set(report.suspicious.map(({ job }) => job)), wrongOutputs());
+  const { total, success, suspicious, held } = report.jobs;
+  assert.deepEqual([total, success, suspicious, held], [100, 79, 3, 18]);
+  assert.equal(report.slotSeconds.underWay, 1988 + 7808 + 8);
+});
+
+test('the verdict of the published jobs is that transfers stalled', async (t) => {
+  const { verdict } = (await read(t)).report;
+  assert.deepEqual(
+    [verdict?.kind, verdict?.name, percent(verdict?.share)],
+    ['cause', 'transfer-stalled', '81.7'],
+  );
 });
 
 test('79 of 100 succeed; 16, 3 and 2 do not, in the published shares', async (t) => {
@@ -52,17 +69,17 @@ test('first match to completion: mean 31,006 s and median 17,845 s', async (t) =
 
 test('compute per site has the published counts, means and medians', async (t) => {
   const { sites } = (await read(t)).report;
-  const told = sites.filter(({ success }) => success > 0);
+  const good = sites.filter(({ success }) => success > 0);
   assert.deepEqual(
-    told.map(({ name, success, computeMeanSeconds, computeMedianSeconds }) => [
+    good.map(({ name, success, computeMeanSeconds, computeMedianSeconds }) => [
       name,
       success,
       Math.round(computeMeanSeconds ?? 0),
       computeMedianSeconds,
     ]),
     [
-      ['PDX-Coeus-CE1', 42, 14_824, 14_846],
       ['CHTC-Spark-CE1', 24, 11_222, 11_237],
+      ['PDX-Coeus-CE1', 42, 14_824, 14_846],
       ['GP-ARGO-ksu-backfill', 13, 23_400, 17_608],
     ],
   );

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import {
   copyFileSync,
   existsSync,
+  type FSWatcher,
   globSync,
   readFileSync,
   rmSync,
   watch,
   writeFileSync,
-  type FSWatcher,
 } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import os from 'node:os';
@@ -16,8 +16,8 @@ import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/base/clock.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
-import { startPool, stopPool, type PoolState } from '../../src/mini/pool/pool.ts';
-import { sites } from '../../src/mini/pool/sites.ts';
+import { sites } from '../../src/mini/pool/condor-config.ts';
+import { type PoolState, startPool, stopPool } from '../../src/mini/pool/pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const run = promisify(execFile);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { Ad, attributeOf } from '../../src/agent/plugin/classad.ts';
+import { attributeOf, type Ad } from '../../src/classad/ad.ts';
 import { makeTarGz } from '../agent/tar.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
@@ -24,7 +24,7 @@ test('several files are brought at once, also with settings of others among the 
   const { federation, objects } = await demoFederation(t);
   const folder = await temporaryFolder(t);
   const file = (name: string): string => path.join(folder, name);
-  const more = { PluginData: new Ad({ Url: 'osdf:///not/me', list: [1, new Ad({ a: '][' })] }) };
+  const more = { PluginData: { Url: 'osdf:///not/me', list: [1, { a: '][' }] } };
   const { exit, ads, stderr } = await callPlugin({
     folder,
     federation,
@@ -128,7 +128,7 @@ test('requests that cannot be read are answered with an ad that says so', async 
   const folder = await temporaryFolder(t, { '.updraft_plugin.in': '[ Url = "osdf:///a"; ' });
   const { exit, ads } = await callPlugin({ folder });
   assert.equal(exit, 1);
-  assert.equal(attributeOf(ads[0] ?? new Ad(), 'TransferSuccess'), false);
+  assert.equal(attributeOf(ads[0] ?? {}, 'TransferSuccess'), false);
   assert.match(textAt(ads[0], 'TransferError'), /updraft_plugin\.in cannot be read: no ClassAds/);
 });
 

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { attributeOf } from '../../src/agent/plugin/classad.ts';
+import { attributeOf } from '../../src/classad/ad.ts';
 import { demoFederation } from '../mini/demo-federation.ts';
 import { callPlugin, textAt } from './plugin-bench.ts';
 

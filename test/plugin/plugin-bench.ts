@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { Ad, attributeOf, showAd, type AdValue } from '../../src/agent/plugin/classad.ts';
-import { readAds } from '../../src/agent/plugin/read-ads.ts';
+import { attributeOf, showAd, type Ad, type AdValue } from '../../src/classad/ad.ts';
+import { parseAds } from '../../src/classad/parse.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
@@ -44,7 +44,7 @@ export async function callPlugin({
     string,
   ];
   if (requests !== undefined) {
-    const ads = requests.map(({ url, file, more }) => new Ad({ LocalFileName: file, ...more, Url: url }));
+    const ads = requests.map(({ url, file, more }) => ({ LocalFileName: file, ...more, Url: url }));
     writeFileSync(infile, ads.map(showAd).join(''));
   }
   if (!existsSync(outfile)) writeFileSync(outfile, ' '.repeat(19264));
@@ -55,7 +55,7 @@ export async function callPlugin({
       ? {}
       : { UPDRAFT_OSDF_HOST: federation.discoveryHost, UPDRAFT_SSL_CERT_FILE: federation.caFile };
   const done = await runAgent(words, { cwd: folder, env: { ...there, ...env }, ...hooks });
-  return { ...done, ads: readAds(readFileSync(outfile)) };
+  return { ...done, ads: parseAds(readFileSync(outfile, 'utf8')) };
 }
 
 interface Run {

@@ -11,7 +11,7 @@ import { identifyProcess, livenessOf } from '../../src/base/process-identity.ts'
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import type { RunState } from '../../src/journal/state.ts';
-import { readJournal } from '../../src/journal/read-journal.ts';
+import { readJournal } from '../../src/journal/tail.ts';
 import type { Entry } from '../../src/journal/entry.ts';
 import { startAgent } from '../../src/pool/local/agent-process.ts';
 import type { SuperviseOptions } from '../../src/pool/local/supervise.ts';

@@ -4,7 +4,7 @@ import { explanationText } from '../../src/cli/why/explanation-text.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
-import { StoryFold } from '../../src/history/story-fold.ts';
+import { LogFold } from '../../src/history/log-fold.ts';
 import type { RunRules } from '../../src/why/what-is-done.ts';
 import { stamps } from '../eventlogs/plain.ts';
 
@@ -12,15 +12,15 @@ export const eventLogs = path.join(import.meta.dirname, '../eventlogs');
 
 /** The explanations of all jobs of a log given as text. */
 export function explainText(text: string, rules?: RunRules): Explanation[] {
-  const fold = new StoryFold('job.log');
+  const fold = new LogFold({ evidence: 'job.log' });
   for (const event of parseEventLog(Buffer.from(text), stamps).events) fold.add(event);
-  return fold.stories().map((story) => explainStory(story, rules));
+  return fold.finish().map((story) => explainStory(story, rules));
 }
 
 /** What `updraft why` says of every job of one of the real logs, one after the other. */
 export function renderLog(name: string): string {
-  const fold = new StoryFold(name);
+  const fold = new LogFold({ evidence: name });
   for (const event of parseEventLog(readFileSync(path.join(eventLogs, name)), stamps).events) fold.add(event);
-  const texts = fold.stories().map((story) => explanationText(explainStory(story), 100));
+  const texts = fold.finish().map((story) => explanationText(explainStory(story), 100));
   return `${texts.join('\n\n')}\n`;
 }

@@ -1,9 +1,8 @@
 import path from 'node:path';
+import { findAll, type Found, type Rule } from '../../base/finding.ts';
 import { argumentWords, BadQuoting } from '../argument-words.ts';
-import { isUrl, listOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
-import type { Found, Rule } from '../../base/finding.ts';
-import { findAll } from '../../base/finding.ts';
-import { readWrapper, type Wrapper } from '../wrapper.ts';
+import { type Batch, type Evidence, isUrl, listOf, perBatch, placeOf, valueOf } from '../evidence.ts';
+import { readWrapper, type Wrapper } from '../shell-commands.ts';
 import { wrapperRules } from './wrapper.ts';
 
 /** Rules that need the submit description and the script together. */

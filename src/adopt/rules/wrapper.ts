@@ -1,7 +1,13 @@
 import type { Found, Rule } from '../../base/finding.ts';
-import { runTimeDownload, shownCommand, type Download } from '../run-time-download.ts';
-import type { ShellCommand } from '../shell-commands.ts';
-import { isCleanUp, mainCommand, type Wrapper } from '../wrapper.ts';
+import {
+  type Download,
+  isCleanUp,
+  mainCommand,
+  runTimeDownload,
+  type ShellCommand,
+  shownCommand,
+  type Wrapper,
+} from '../shell-commands.ts';
 
 /** Rules about the shell script that a job runs. */
 export const wrapperRules: Rule<Wrapper>[] = [

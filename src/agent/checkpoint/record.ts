@@ -1,9 +1,31 @@
 import { createHash } from 'node:crypto';
-import { open, readFile } from 'node:fs/promises';
+import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { isInside } from '../../job/inside.ts';
-import type { Position } from './position.ts';
+
+/** How far a training is, as it tells it itself. */
+export interface Position {
+  epoch?: number;
+  step?: number;
+}
+
+/** Below 0 when `a` is behind `b`, above when it is ahead; undefined when they tell nothing that can be compared. */
+export function comparePositions(a: Position, b: Position): number | undefined {
+  const epochs = difference(a.epoch, b.epoch);
+  const steps = difference(a.step, b.step);
+  // Many trainings count their steps anew in each epoch.
+  return epochs === undefined || epochs === 0 ? (steps ?? epochs) : epochs;
+}
+
+const difference = (a: number | undefined, b: number | undefined): number | undefined =>
+  a === undefined || b === undefined ? undefined : a - b;
+
+/** The part of something that is a position. */
+export function positionIn({ epoch, step }: Position): Position {
+  return { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
+}
 
 /** One file of a checkpoint. It is kept under its number in the list: names that change must not pile up. */
 export interface KeptFile {
@@ -86,3 +108,35 @@ function parsed(text: string): CheckpointRecord | undefined {
     return undefined;
   }
 }
+
+/** A kept checkpoint, or a folder that should hold one and does not. */
+export type Generation = { folder: string } & ({ record: CheckpointRecord } | { damage: string });
+export type Whole = Extract<Generation, { record: unknown }>;
+
+/** What a store holds, the latest first; what is damaged before all, because nobody knows when it was made. */
+export async function findGenerations(store: string): Promise<Generation[]> {
+  const names = await readdir(store).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
+  const folders = names.filter((name) => /^\d+$/.test(name)).map((name) => path.join(store, name));
+  const generations = await Promise.all(folders.map(readGeneration));
+  return generations.sort((a, b) => numberOf(b) - numberOf(a));
+}
+
+export const isWhole = (generation: Generation): generation is Whole => 'record' in generation;
+
+export const bytesOf = ({ files }: CheckpointRecord): number =>
+  files.reduce((sum, { bytes }) => sum + bytes, 0);
+
+async function readGeneration(folder: string): Promise<Generation> {
+  try {
+    return { folder, record: await readRecord(folder) };
+  } catch (error) {
+    return { folder, damage: (error as Error).message };
+  }
+}
+
+/** Finite, so that two damaged ones can be compared. */
+const numberOf = (generation: Generation): number =>
+  isWhole(generation) ? generation.record.number : Number.MAX_SAFE_INTEGER;

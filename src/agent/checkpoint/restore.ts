@@ -1,9 +1,8 @@
 import { mkdir, stat, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { removeTree } from '../../base/remove-tree.ts';
-import type { Whole } from './generation.ts';
-import { copyKept } from './keep-file.ts';
-import { keptName } from './record.ts';
+import { copyKept } from './store.ts';
+import { keptName, type Whole } from './record.ts';
 
 /**
  * Copies a kept checkpoint into the training's folder, which is empty before and, when something is wrong with it,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Position } from './position.ts';
+import type { Position } from './record.ts';
 import { ResumeCheck } from './resume-check.ts';
 
 /** The first verdict on what a training tells after it was given a checkpoint. */

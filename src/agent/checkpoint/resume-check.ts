@@ -1,4 +1,4 @@
-import { comparePositions, positionIn, type Position } from './position.ts';
+import { comparePositions, positionIn, type Position } from './record.ts';
 
 /**
  * Finds out whether a training that was given a checkpoint goes on from it. It does when it tells a position past the

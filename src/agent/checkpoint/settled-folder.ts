@@ -1,4 +1,8 @@
-import { lookAt, type FolderLook } from './folder-look.ts';
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
+import { Fault } from '../../fault/fault.ts';
+import { isInside } from '../../job/inside.ts';
 
 /** A folder may never stand still. What is only ever replaced as a whole is then taken after this time … */
 const replacedMs = 5000;
@@ -91,4 +95,97 @@ function changes(before: FolderLook, after: FolderLook): Set<string> {
   const at = ({ files, links }: FolderLook, name: string): string | undefined =>
     files.get(name)?.print ?? links.get(name);
   return new Set([...names].filter((name) => at(before, name) !== at(after, name)));
+}
+
+/** The files in a folder that one of the processes has open for writing, by their path in it. */
+export function openForWriting(pids: readonly number[], folder: string): Set<string> {
+  const found = new Set<string>();
+  for (const pid of pids)
+    for (const descriptor of quietly(() => readdirSync(`/proc/${pid}/fd`)) ?? []) {
+      const file = quietly(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`));
+      if (file?.startsWith(folder + path.sep) === true && writes(pid, descriptor))
+        found.add(path.relative(folder, file));
+    }
+  return found;
+}
+
+function writes(pid: number, descriptor: string): boolean {
+  const info = quietly(() => readFileSync(`/proc/${pid}/fdinfo/${descriptor}`, 'utf8')) ?? '';
+  const flags = Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? '0', 8);
+  // The lowest two bits: 0 reads, 1 writes, 2 does both.
+  return (flags & 3) !== 0;
+}
+
+/** A process may end while it is looked at, or be another user's. */
+function quietly<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+interface SeenFile {
+  bytes: number;
+  inode: bigint;
+  /** Changes whenever the file is written to, replaced or renamed. */
+  print: string;
+}
+
+/** What a folder holds at one moment: its files and its links, by path. */
+export interface FolderLook {
+  files: Map<string, SeenFile>;
+  links: Map<string, string>;
+}
+
+/** Looks at a folder; what vanishes meanwhile is not in it, and a folder that is not there is empty. */
+export function lookAt(folder: string): FolderLook {
+  const look: FolderLook = { files: new Map(), links: new Map() };
+  enter(folder, '', look);
+  return look;
+}
+
+function enter(root: string, inside: string, look: FolderLook): void {
+  for (const entry of entriesOf(path.join(root, inside))) {
+    const name = path.join(inside, entry.name);
+    if (entry.isDirectory()) enter(root, name, look);
+    else if (entry.isFile()) seeFile(root, name, look);
+    else if (entry.isSymbolicLink()) seeLink(root, name, look);
+  }
+}
+
+function seeFile(root: string, name: string, { files }: FolderLook): void {
+  const info = statSync(path.join(root, name), { bigint: true, throwIfNoEntry: false });
+  if (info === undefined) return;
+  const { dev, ino, size, mtimeNs, ctimeNs } = info;
+  files.set(name, { bytes: Number(size), inode: ino, print: [dev, ino, size, mtimeNs, ctimeNs].join(' ') });
+}
+
+function seeLink(root: string, name: string, { links }: FolderLook): void {
+  const target = unlessGone(() => readlinkSync(path.join(root, name)));
+  if (target === undefined) return;
+  if (path.isAbsolute(target) || !isInside(path.normalize(path.join(path.dirname(name), target))))
+    throw new Fault(
+      'wrong-output',
+      `${name} in the checkpoint folder is a link to ${target}, outside of it`,
+      {
+        fix: 'put the file itself there: what lies elsewhere is not kept',
+        about: name,
+      },
+    );
+  links.set(name, target);
+}
+
+const entriesOf = (folder: string) =>
+  unlessGone(() => readdirSync(folder, { withFileTypes: true }))?.sort((a, b) =>
+    a.name < b.name ? -1 : 1,
+  ) ?? [];
+
+function unlessGone<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
 }

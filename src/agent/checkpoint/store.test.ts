@@ -3,9 +3,8 @@ import { cpSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { lookAt } from './folder-look.ts';
-import { isWhole } from './generation.ts';
-import type { CheckpointRecord } from './record.ts';
+import { lookAt } from './settled-folder.ts';
+import { isWhole, type CheckpointRecord } from './record.ts';
 import { CheckpointStore, type Keep } from './store.ts';
 
 const about = { attempt: 1, savedAt: '2026-01-01T00:00:00.000Z', code: 'c', position: {} };

@@ -1,20 +1,24 @@
-import { mkdir, rename, stat, statfs } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { link, mkdir, open, rename, stat, statfs, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../../base/is-gone.ts';
 import { removeTree } from '../../base/remove-tree.ts';
-import { syncFolder } from '../../base/sync-folder.ts';
+import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
-import type { FolderLook } from './folder-look.ts';
-import { bytesOf, findGenerations, type Generation, isWhole, type Whole } from './generation.ts';
-import { copyKept, hashKept, linkKept } from './keep-file.ts';
+import type { FolderLook } from './settled-folder.ts';
 import {
-  type About,
-  type CheckpointRecord,
-  type KeptFile,
+  bytesOf,
+  findGenerations,
+  isWhole,
   keptName,
   makeRecord,
   writeRecord,
+  type About,
+  type CheckpointRecord,
+  type Generation,
+  type KeptFile,
+  type Whole,
 } from './record.ts';
 
 /** How much is kept. */
@@ -189,4 +193,48 @@ function noRoom(store: string, need: number, free: number): Fault {
 async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
+}
+
+const chunkBytes = 1 << 20;
+
+/** Copies a file, in pieces so that it can be stopped, and tells the SHA-256 of the very bytes that are on the disk then. */
+export async function copyKept(source: string, target: string, signal: AbortSignal): Promise<string> {
+  await using input = await open(source, 'r');
+  await using output = await open(target, 'wx', 0o600);
+  const hash = createHash('sha256');
+  for await (const chunk of pieces(input, signal)) {
+    hash.update(chunk);
+    await output.writeFile(chunk);
+  }
+  await output.sync().catch(ignoreUnsyncable);
+  return hash.digest('hex');
+}
+
+/** A second name for a file nobody will write to any more; false where the file system cannot. */
+async function linkKept(source: string, target: string): Promise<boolean> {
+  try {
+    await link(source, target);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The SHA-256 of a file, which is on the disk when it is told. */
+async function hashKept(file: string, signal: AbortSignal): Promise<string> {
+  await using input = await open(file, 'r');
+  const hash = createHash('sha256');
+  for await (const chunk of pieces(input, signal)) hash.update(chunk);
+  await input.sync().catch(ignoreUnsyncable);
+  return hash.digest('hex');
+}
+
+async function* pieces(input: FileHandle, signal: AbortSignal): AsyncGenerator<Buffer> {
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  for (;;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await input.read(chunk, 0, chunkBytes);
+    if (bytesRead === 0) return;
+    yield chunk.subarray(0, bytesRead);
+  }
 }

@@ -7,17 +7,17 @@ import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { DataSource } from '../../job/spec.ts';
-import { recordOf } from '../../journal/record-of.ts';
+import { recordOf } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import { policyFrom } from '../../transfer/policy.ts';
 import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
-import { archiveKind } from '../../unpack/archive-kind.ts';
+import { archiveKind } from '../../base/archive-kinds.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Attempt } from '../attempt.ts';
 import { readLocal } from './read-local.ts';
 import { releaseMemory } from './release-memory.ts';
-import { stallPolicy } from './stall-policy.ts';
 
 const progressEveryMs = 1000;
 /** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
@@ -191,7 +191,7 @@ async function fetchOptions(
   const manifest = await readManifest(source, attempt.order.filesFrom, access);
   return {
     ...access,
-    policy: { windowBytes, ...stallPolicy(env) },
+    policy: { windowBytes, ...policyFrom(env) },
     onEvent: tellEvents(object, attempt),
     ...(manifest === undefined ? {} : { manifest }),
     ...(sha256 === undefined ? {} : { sha256 }),

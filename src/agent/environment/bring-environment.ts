@@ -7,22 +7,14 @@ import type { Env } from '../../base/env.ts';
 import { tellingLine } from '../../base/telling-line.ts';
 import { imageEntry } from '../../environment/image-recipe.ts';
 import { PackInspector } from '../../environment/pack-inspector.ts';
-import {
-  brokenPack,
-  checkPlatform,
-  condaPlatform,
-  type PackMetadata,
-  wrongPack,
-} from '../../environment/pack-metadata.ts';
-import { PackSplitter } from '../../environment/pack-splitter.ts';
+import { brokenPack, checkPlatform, condaPlatform, type PackMetadata, PackSplitter, wrongPack } from '../../environment/pack-splitter.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { OrderedData } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import { freeBytes } from '../../unpack/disk-fault.ts';
-import type { Attempt } from '../attempt.ts';
+import type { Attempt, World } from '../attempt.ts';
 import { fetchBytes, isProven } from '../data/stage-data.ts';
-import type { World } from '../world.ts';
 
 /**
  * Brings up the software that the order names as an archive of pixi-pack, before any data moves, or activates the

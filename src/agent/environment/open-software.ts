@@ -2,9 +2,9 @@ import path from 'node:path';
 import { formatDuration } from '../../job/units.ts';
 import type { Order } from '../../job/job.ts';
 import type { Note } from '../notes/notes.ts';
-import { openSharedNotes } from '../notes/open-shared-notes.ts';
+import { openSharedNotes } from '../notes/shared-notes.ts';
 import { makeScratch } from '../scratch.ts';
-import type { World } from '../world.ts';
+import type { World } from '../attempt.ts';
 import { bringEnvironment } from './bring-environment.ts';
 
 /** Brings up the software of an order for somebody who works by hand, and leaves it; answers the script that activates it. */

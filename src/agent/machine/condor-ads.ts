@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { Env } from '../../base/env.ts';
+import { attributeOf, Expression, type Ad } from '../../classad/ad.ts';
+import { parseAdLines } from '../../classad/parse.ts';
 
 /** What is left to bring the files home when the training has had this share of the time, and its saving another. */
 const shareOfVacateTime = 0.4;
 
 /** How often HTCondor tried to start the job, with this start counted; undefined outside of it. */
 export function startsOf(env: Env): number | undefined {
-  return numberIn(adText(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
+  return numberIn(readAd(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
 }
 
 /**
@@ -14,7 +16,7 @@ export function startsOf(env: Env): number | undefined {
  * one begins anew with every checkpoint, the other does not. `now` is in milliseconds since the epoch.
  */
 export function allowedSeconds(env: Env, now: number): number | undefined {
-  const ad = adText(env, '_CONDOR_JOB_AD');
+  const ad = readAd(env, '_CONDOR_JOB_AD');
   const [whole, began] = [numberIn(ad, 'AllowedJobDuration'), numberIn(ad, 'JobCurrentStartDate')];
   return least([numberIn(ad, 'AllowedExecuteDuration'), whole && whole - passed(began, now / 1000, whole)]);
 }
@@ -28,8 +30,8 @@ function passed(began: number | undefined, now: number, whole: number): number {
 /** How long the training, and then its saving, may take when HTCondor wants the slot back; undefined outside of it. */
 export function vacateGraceMs(env: Env): number | undefined {
   const seconds = least([
-    numberIn(adText(env, '_CONDOR_MACHINE_AD'), 'MachineMaxVacateTime'),
-    numberIn(adText(env, '_CONDOR_JOB_AD'), 'JobMaxVacateTime'),
+    numberIn(readAd(env, '_CONDOR_MACHINE_AD'), 'MachineMaxVacateTime'),
+    numberIn(readAd(env, '_CONDOR_JOB_AD'), 'JobMaxVacateTime'),
   ]);
   return seconds === undefined ? undefined : seconds * shareOfVacateTime * 1000;
 }
@@ -40,15 +42,18 @@ function least(numbers: (number | undefined)[]): number | undefined {
 }
 
 /** A number, or a product of numbers such as `10 * 60`. */
-function numberIn(ad: string, name: string): number | undefined {
-  const value = new RegExp(String.raw`^${name}\s*=\s*([\d.]+(?:\s*\*\s*[\d.]+)*)\s*$`, 'im').exec(ad)?.[1];
-  return value?.split('*').reduce((product, factor) => product * Number(factor), 1);
+function numberIn(ad: Ad, name: string): number | undefined {
+  const value = attributeOf(ad, name);
+  if (typeof value === 'number') return value >= 0 ? value : undefined;
+  if (!(value instanceof Expression) || !/^[\d.]+(?:\s*\*\s*[\d.]+)*$/.test(value.expression))
+    return undefined;
+  return value.expression.split('*').reduce((product, factor) => product * Number(factor), 1);
 }
 
-function adText(env: Env, variable: string): string {
+function readAd(env: Env, variable: string): Ad {
   try {
-    return readFileSync(env[variable] ?? '', 'latin1');
+    return parseAdLines(readFileSync(env[variable] ?? '', 'utf8').split('\n'));
   } catch {
-    return '';
+    return {};
   }
 }

@@ -7,8 +7,7 @@ import { test, type TestContext } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import type { Order } from '../../job/job.ts';
 import { Chirp, ChirpAnswers } from './chirp.ts';
-import { openSharedNotes } from './open-shared-notes.ts';
-import type { SharedNotes } from './shared-notes.ts';
+import { openSharedNotes, type SharedNotes } from './shared-notes.ts';
 
 async function temporaryFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-notes-'));

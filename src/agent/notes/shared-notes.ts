@@ -1,3 +1,10 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Order } from '../../job/job.ts';
+import { runFiles } from '../../job/layout.ts';
+import type { Chirp } from './chirp.ts';
+
 /**
  * Small files in the run's folder on the access point that all attempts of a run share, also while they run: what one
  * has learnt, the others can read. They are `notes/<folder>/<name>` there, whatever the pool; folders are named in
@@ -19,3 +26,126 @@ export interface SharedNotes {
   /** The text of the note `folder/name`, if there is one. */
   read(note: string): Promise<string | undefined>;
 }
+
+/** The way from here to the run's notes: the sandbox's line to the access point, or the folder that the order names. */
+export function openSharedNotes({ notesFolder }: Order, chirp: Chirp | undefined): SharedNotes {
+  if (chirp !== undefined) return new ChirpNotes(chirp);
+  return notesFolder === undefined ? noNotes : new FolderNotes(notesFolder);
+}
+
+const noNotes: SharedNotes = {
+  put: () => Promise.resolve(false),
+  list: () => Promise.resolve([]),
+  read: () => Promise.resolve(undefined),
+};
+
+/** Notes of a run whose folder is on this machine's disk. */
+export class FolderNotes implements SharedNotes {
+  readonly #root: string;
+
+  constructor(root: string) {
+    this.#root = root;
+  }
+
+  async put(note: string, text: string): Promise<boolean> {
+    const place = splitNoteName(note);
+    if (place === undefined || !isNoteText(text)) return false;
+    const folder = path.join(this.#root, place.folder);
+    const draft = path.join(folder, `.${place.name}.${randomBytes(4).toString('hex')}`);
+    try {
+      await mkdir(folder, { recursive: true });
+      await writeFile(draft, text);
+      await rename(draft, path.join(folder, place.name));
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  async list(folder: string): Promise<string[]> {
+    if (!isFolderName(folder)) return [];
+    const names = await readdir(path.join(this.#root, folder)).catch(() => []);
+    return names.filter(isFolderName).sort();
+  }
+
+  async read(note: string): Promise<string | undefined> {
+    if (splitNoteName(note) === undefined) return undefined;
+    return await readFile(path.join(this.#root, note), 'utf8').catch(() => undefined);
+  }
+}
+
+/** Permissions as chirp writes them, in decimal. */
+const folderMode = String(0o755);
+const fileMode = String(0o644);
+/** Chirp's answer that the name is taken. */
+const alreadyThere = -4;
+
+/**
+ * Notes over chirp, by paths in the folder the job was submitted from. Files are opened, written and closed: chirp's
+ * `putfile` into a place that cannot be written cuts the job off from its shadow, and the attempt is lost.
+ */
+class ChirpNotes implements SharedNotes {
+  readonly #chirp: Chirp;
+  readonly #made = new Set<string>();
+
+  constructor(chirp: Chirp) {
+    this.#chirp = chirp;
+  }
+
+  async put(note: string, text: string): Promise<boolean> {
+    const place = splitNoteName(note);
+    if (place === undefined || !isNoteText(text) || !(await this.#make(place.folder))) return false;
+    const folder = `${runFiles.notes}/${place.folder}`;
+    const draft = `${folder}/.${place.name}.${randomBytes(4).toString('hex')}`;
+    const opened = await this.#chirp.ask(['open', draft, 'wct', fileMode], 'line');
+    if (opened === undefined || opened.code < 0) return false;
+    const file = String(opened.code);
+    const bytes = Buffer.byteLength(text);
+    const written = await this.#chirp.ask(['write', file, String(bytes)], 'nothing', text);
+    const closed = await this.#chirp.ask(['close', file]);
+    if (written?.code !== bytes || closed?.code !== 0) {
+      await this.#chirp.ask(['unlink', draft]);
+      return false;
+    }
+    return (await this.#chirp.ask(['rename', draft, `${folder}/${place.name}`]))?.code === 0;
+  }
+
+  async list(folder: string): Promise<string[]> {
+    if (!isFolderName(folder)) return [];
+    const answer = await this.#chirp.ask(['getdir', `${runFiles.notes}/${folder}`], 'bytes');
+    return (answer?.text ?? '').split('\n').filter(isFolderName).sort();
+  }
+
+  async read(note: string): Promise<string | undefined> {
+    if (splitNoteName(note) === undefined) return undefined;
+    const answer = await this.#chirp.ask(['getfile', `${runFiles.notes}/${note}`], 'bytes');
+    return answer === undefined || answer.code < 0 ? undefined : answer.text;
+  }
+
+  async #make(folder: string): Promise<boolean> {
+    if (this.#made.has(folder)) return true;
+    for (const path of [runFiles.notes, `${runFiles.notes}/${folder}`]) {
+      const code = (await this.#chirp.ask(['mkdir', path, folderMode]))?.code;
+      if (code !== 0 && code !== alreadyThere) return false;
+    }
+    this.#made.add(folder);
+    return true;
+  }
+}
+
+/** Longer notes are refused: they pass through the access point, which has better things to do. */
+const longestNote = 4000;
+
+const part = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
+
+/** Whether it can name a folder of notes, or a note in it: no way leads out, and nothing needs quoting. */
+const isFolderName = (text: string): boolean => new RegExp(`^${part}$`).test(text);
+
+/** The folder and the name of a note, or undefined when they are not safe. */
+function splitNoteName(note: string): { folder: string; name: string } | undefined {
+  const [folder = '', name = '', ...more] = note.split('/');
+  return isFolderName(folder) && isFolderName(name) && more.length === 0 ? { folder, name } : undefined;
+}
+
+/** Whether the note can be kept at all. An empty one could not be told from one that is being written. */
+const isNoteText = (text: string): boolean => text !== '' && Buffer.byteLength(text) <= longestNote;

@@ -1,21 +1,31 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import {
+  field,
+  flag,
+  listOf,
+  maybe,
+  oneOf,
+  shape,
+  tableOf,
+  text,
+  Wrong,
+  type Field,
+} from '../../base/shape.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
-import type { Order } from '../../job/job.ts';
-import { unpackModes } from '../../job/spec.ts';
-
-type Check = (value: unknown, field: string) => void;
+import { unpackModes } from '../../job/choices.ts';
+import type { Order, OrderedData, OrderedRecovery } from '../../job/job.ts';
+import type { Resources, Scalar, Train } from '../../job/spec.ts';
 
 /**
- * Reads what the attempt is told to do; `complete` adds what only this machine knows. By hand, so that the executable
- * carries no schema library.
+ * Reads what the attempt has to do; `complete` adds what only this machine knows.
  */
 export async function readOrder(
   file: string,
   complete: (value: unknown) => unknown = (value) => value,
 ): Promise<Order> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+  const json = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new Fault('order-invalid', `the order ${file} cannot be read: ${(error as Error).message}`, {
       fix: 'name a file that the access point wrote: updraft-agent run ORDER.json',
       cause: error,
@@ -23,7 +33,7 @@ export async function readOrder(
   });
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(json);
   } catch (error) {
     throw new Fault('order-invalid', `the order ${file} is not JSON: ${(error as Error).message}`, {
       fix: 'submit the job again',
@@ -37,121 +47,88 @@ const isTable = (value: unknown): boolean => typeof value === 'object' && value 
 
 /** The value as an Order, or a Fault that names the first field that is wrong. */
 export function parseOrder(value: unknown, file: string): Order {
-  try {
-    order(value, '');
-  } catch (error) {
-    throw new Fault('order-invalid', `the order ${file} is wrong: ${(error as Error).message}`, {
-      fix: 'use the agent of the same version as the updraft that wrote the order, or submit the job again',
-      cause: error,
-    });
-  }
-  return value as Order;
+  const read = order(value);
+  if (!(read instanceof Wrong)) return read;
+  throw new Fault('order-invalid', `the order ${file} is wrong: ${read.describe('the order')}`, {
+    fix: 'use the agent of the same version as the updraft that wrote the order, or submit the job again',
+  });
 }
 
-function expect(holds: boolean, field: string, what: string, value: unknown): void {
-  if (holds) return;
-  const shown = value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 80);
-  throw new TypeError(`\`${field}\` must be ${what}, not ${shown}`);
-}
+const isNumber = (value: unknown): value is number => typeof value === 'number';
+const isText = (value: unknown): value is string => typeof value === 'string';
 
-const text: Check = (value, field) =>
-  expect(typeof value === 'string' && value !== '', field, 'a text', value);
-const anyText: Check = (value, field) => expect(typeof value === 'string', field, 'a text', value);
-const amount: Check = (value, field) =>
-  expect(typeof value === 'number' && value >= 0, field, 'a number from 0 up', value);
-const ordinal: Check = (value, field) =>
-  expect(Number.isInteger(value) && (value as number) >= 1, field, 'a whole number from 1 up', value);
-const scalar: Check = (value, field) =>
-  expect(
-    ['string', 'number', 'boolean'].includes(typeof value),
-    field,
-    'a text, a number or true or false',
-    value,
-  );
-const absolute: Check = (value, field) =>
-  expect(typeof value === 'string' && path.isAbsolute(value), field, 'an absolute path', value);
-const sha256: Check = (value, field) =>
-  expect(typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value), field, '64 hexadecimal digits', value);
+const word = field<string>('a text', (value) => isText(value) && value !== '');
+const amount = field<number>('a number from 0 up', (value) => isNumber(value) && value >= 0);
+const ordinal = field<number>(
+  'a whole number from 1 up',
+  (value) => Number.isInteger(value) && Number(value) >= 1,
+);
+const scalar = field<Scalar>(
+  'a text, a number or true or false',
+  (value) => isText(value) || isNumber(value) || typeof value === 'boolean',
+);
+const absolute = field<string>('an absolute path', (value) => isText(value) && path.isAbsolute(value));
+const sha256 = field<string>(
+  '64 hexadecimal digits',
+  (value) => isText(value) && /^[0-9a-f]{64}$/i.test(value),
+);
+const inside = field<string>('a path inside the work folder', (value) => isText(value) && isInside(value));
 
-const inside: Check = (value, field) =>
-  expect(typeof value === 'string' && isInside(value), field, 'a path inside the work folder', value);
-
-const oneOf =
-  (names: readonly unknown[]): Check =>
-  (value, field) =>
-    expect(names.includes(value), field, `one of ${names.join(', ')}`, value);
-const maybe =
-  (check: Check): Check =>
-  (value, field) => {
-    if (value !== undefined) check(value, field);
-  };
-const listOf =
-  (check: Check): Check =>
-  (value, field) => {
-    expect(Array.isArray(value), field, 'a list', value);
-    for (const [index, item] of (value as unknown[]).entries()) check(item, `${field}[${index}]`);
-  };
-const tableOf =
-  (check: Check): Check =>
-  (value, field) => {
-    expect(typeof value === 'object' && value !== null && !Array.isArray(value), field, 'a table', value);
-    for (const [name, item] of Object.entries(value as object)) check(item, `${field}.${name}`);
-  };
-const shape =
-  (checks: Record<string, Check>): Check =>
-  (value, field) => {
-    expect(
-      typeof value === 'object' && value !== null && !Array.isArray(value),
-      field || 'the order',
-      'a table',
-      value,
-    );
-    const fields = value as Record<string, unknown>;
-    for (const [name, check] of Object.entries(checks))
-      check(fields[name], field === '' ? name : `${field}.${name}`);
-  };
-
-const train = shape({
-  command: text,
+const train = shape<Train>({
+  command: word,
   files: listOf(inside),
   outputs: listOf(inside),
-  check: maybe(text),
+  check: maybe(word),
   checkpoint: maybe(inside),
   checkpointKeep: maybe(ordinal),
   checkpointEverySeconds: maybe(amount),
-  env: tableOf(anyText),
+  env: tableOf(text),
   quietLimitSeconds: maybe(amount),
   slowLimit: maybe(amount),
 });
 
-const data = shape({
-  name: text,
-  url: text,
+const data = shape<Omit<OrderedData, 'method'>>({
+  name: word,
+  url: word,
   into: inside,
   unpack: oneOf(unpackModes),
-  expect: shape({ files: maybe(amount), bytes: maybe(amount) }),
+  expect: shape<OrderedData['expect']>({ files: maybe(amount), bytes: maybe(amount) }),
   sha256: maybe(sha256),
-  manifest: maybe(text),
-  tokenFile: maybe(text),
+  manifest: maybe(word),
+  tokenFile: maybe(word),
   delivered: maybe(absolute),
   arriving: maybe(oneOf([true])),
-});
+}) as Field<OrderedData>;
 
-const order = shape({
+const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeSeconds'>>({
+  cpus: amount,
+  gpus: amount,
+  memoryBytes: amount,
+  timeSeconds: maybe(amount),
+}) as Field<Resources>;
+
+const order = shape<Order>({
   version: oneOf([1]),
-  run: text,
-  job: shape({ id: text, parameters: tableOf(scalar), train }),
+  run: word,
+  job: shape<Order['job']>({ id: word, parameters: tableOf(scalar), train }),
   attempt: ordinal,
+  isRehearsal: maybe(flag),
+  attemptsBefore: maybe(amount),
   data: listOf(data),
-  environment: shape({
-    image: maybe(text),
-    python: listOf(text),
+  environment: shape<Order['environment']>({
+    image: maybe(word),
+    python: listOf(word),
     pack: maybe(data),
     unpacker: maybe(inside),
   }),
-  resources: shape({ cpus: amount, gpus: amount, memoryBytes: amount, timeSeconds: maybe(amount) }),
+  resources,
   recovery: maybe(
-    shape({ attempts: ordinal, failedJobs: maybe(ordinal), firstWait: amount, mostWait: amount }),
+    shape<OrderedRecovery>({
+      attempts: ordinal,
+      failedJobs: maybe(ordinal),
+      firstWait: amount,
+      mostWait: amount,
+    }),
   ),
   filesFrom: absolute,
   scratchParent: absolute,

@@ -3,10 +3,10 @@ import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import type { Order, OrderedData } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
-import { findGenerations, isWhole } from '../checkpoint/generation.ts';
+import { findGenerations, isWhole } from '../checkpoint/record.ts';
 import { allowedSeconds, startsOf } from '../machine/condor-ads.ts';
 import { readOrder } from './order.ts';
-import type { World } from '../world.ts';
+import type { World } from '../attempt.ts';
 
 /**
  * The order of an attempt in a scheduler's sandbox. The sandbox is laid out as the run's folder is, so that what

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Env } from '../../base/env.ts';
 import type { Order } from '../../job/job.ts';
 import { readSharedOrder } from './shared-order.ts';
-import type { World } from '../world.ts';
+import type { World } from '../attempt.ts';
 
 const train = { command: 'true', files: [], outputs: ['model.pt'], env: {} };
 const order = {

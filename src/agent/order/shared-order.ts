@@ -4,7 +4,7 @@ import type { Env } from '../../base/env.ts';
 import type { Order } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { readOrder } from './order.ts';
-import type { World } from '../world.ts';
+import type { World } from '../attempt.ts';
 
 /** What is left of a limit of Slurm's to clean up and to hand back what is there: this, or a tenth of a short one. */
 const spareSeconds = 90;

@@ -2,15 +2,17 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { walkCollection } from '../../federation/list-collection.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl, type FederatedUrl } from '../../federation/object-url.ts';
+import type { KeptConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
+import type { Policy } from '../../transfer/policy.ts';
 import { openUnpacker } from '../../unpack/open-unpacker.ts';
+import type { World } from '../attempt.ts';
 import { releaseMemory } from '../data/release-memory.ts';
-import type { Done, Endpoint } from './outcome.ts';
-import type { TransferRequest } from './requests.ts';
-import type { TransferWorld } from './transfer-world.ts';
+import type { Done, Endpoint, TransferRequest } from './requests.ts';
 
 /** Small objects cost more in waiting than in bytes. */
 const atOnce = 4;
@@ -97,4 +99,11 @@ function withoutQuery(target: string, url: string): string {
 
 function tellServers({ servers }: Fetched, { clock }: TransferWorld, endpoints: Endpoint[]): void {
   for (const { server, bytes } of servers) endpoints.push({ server, bytes, endedAt: clock.now() });
+}
+
+/** What transfers share. */
+export interface TransferWorld extends Pick<World, 'env' | 'clock' | 'cwd' | 'signal'> {
+  locator: FederationLocator;
+  policy: Partial<Policy>;
+  connections: KeptConnections;
 }

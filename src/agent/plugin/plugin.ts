@@ -9,19 +9,15 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../federation/put-object.ts';
 import { statObject } from '../../federation/stat-object.ts';
 import { KeptConnections } from '../../http/connections.ts';
-import { stallPolicy } from '../data/stall-policy.ts';
-import type { World } from '../world.ts';
-import { download } from './download.ts';
+import { policyFrom } from '../../transfer/policy.ts';
+import type { World } from '../attempt.ts';
+import { download, type TransferWorld } from './download.ts';
 import { errorCodeOf } from './error-codes.ts';
 import { OutFile } from './out-file.ts';
-import type { Done, Endpoint, Outcome } from './outcome.ts';
-import { readPlace } from './place.ts';
-import { pluginEnv } from './plugin-env.ts';
+import { pluginEnv, readPlace } from './plugin-env.ts';
 import { readWords, type TransferWords } from './plugin-words.ts';
-import { writeReport } from './report.ts';
-import { readRequests, type TransferRequest } from './requests.ts';
-import type { ResultContext } from './result-ad.ts';
-import type { TransferWorld } from './transfer-world.ts';
+import { writeReport, type ResultContext } from './report.ts';
+import { readRequests, type Done, type Endpoint, type Outcome, type TransferRequest } from './requests.ts';
 
 /** How HTCondor, and the retry policies that pools build on it, read a plugin's end. */
 const exits = { success: 0, final: 1, noReport: 3, retryable: 11 };
@@ -107,7 +103,7 @@ async function transferRequests(
 }
 
 function transferWorld(world: World, connections: KeptConnections): TransferWorld {
-  return { ...world, locator: createLocator(world), policy: stallPolicy(world.env), connections };
+  return { ...world, locator: createLocator(world), policy: policyFrom(world.env), connections };
 }
 
 async function transferOne(

@@ -3,11 +3,11 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { attributeOf, type Ad, type AdValue } from '../../classad/ad.ts';
+import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
-import { attributeOf, type Ad, type AdValue } from './classad.ts';
 import { OutFile } from './out-file.ts';
-import type { Outcome } from './outcome.ts';
-import { readAds } from './read-ads.ts';
+import type { Outcome } from './requests.ts';
 import { writeReport } from './report.ts';
 
 const context = { direction: 'download', version: '1.2.3', place: { host: 'h', site: 'S' } } as const;
@@ -28,7 +28,7 @@ async function report(t: Parameters<typeof temporaryFolder>[0], outcomes: Outcom
   const out = new OutFile(file);
   writeReport(out, outcomes, context);
   out.close();
-  return { file, ads: readAds(readFileSync(file)) };
+  return { file, ads: parseAds(readFileSync(file, 'utf8')) };
 }
 
 const at = (ad: Ad | undefined, ...names: string[]): AdValue =>

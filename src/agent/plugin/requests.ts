@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { attributeOf } from '../../classad/ad.ts';
+import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
-import { attributeOf } from './classad.ts';
-import { readAds } from './read-ads.ts';
 
 /** One file that HTCondor asks to be brought or sent. */
 export interface TransferRequest {
@@ -13,7 +13,7 @@ export interface TransferRequest {
 /** What HTCondor asks for. Ads that name no URL carry settings for other plugins and are passed over. */
 export async function readRequests(infile: string): Promise<TransferRequest[]> {
   try {
-    return readAds(await readFile(infile)).flatMap((ad) => {
+    return parseAds(await readFile(infile, 'utf8')).flatMap((ad) => {
       const [url, file] = [attributeOf(ad, 'Url'), attributeOf(ad, 'LocalFileName')];
       return typeof url === 'string' ? [{ url, file: typeof file === 'string' ? file : '' }] : [];
     });
@@ -23,4 +23,30 @@ export async function readRequests(infile: string): Promise<TransferRequest[]> {
       cause: error,
     });
   }
+}
+
+/** One server's part in a transfer: what it sent, or how it failed. */
+export interface Endpoint {
+  server: string;
+  bytes?: number;
+  fault?: Fault;
+  /** Milliseconds since the epoch. */
+  endedAt: number;
+}
+
+/** What a transfer did. */
+export interface Done {
+  bytes: number;
+  /** How far the bytes were proven. */
+  verified: string;
+}
+
+/** How one request ended. */
+export interface Outcome {
+  request: TransferRequest;
+  result: Done | Fault;
+  /** Milliseconds since the epoch. */
+  startedAt: number;
+  endedAt: number;
+  endpoints: Endpoint[];
 }

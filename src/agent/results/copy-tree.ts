@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, open, readdir, realpath, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
+import { isGone } from '../../base/is-gone.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { Attempt } from '../attempt.ts';
 
 interface Copied {
   /** Relative to the folder the copy was made in. */
@@ -79,4 +81,27 @@ async function writeWhole(
   bytes: Buffer,
 ): Promise<void> {
   for (let done = 0; done < bytes.length;) done += (await output.write(bytes.subarray(done))).bytesWritten;
+}
+
+/** Brings the user's files into the work folder; tells a hash of them and of the command, which names this version of the code. */
+export async function stageFiles({ order, scratch, world }: Attempt): Promise<string> {
+  const { signal } = world;
+  const { command, files } = order.job.train;
+  const version = createHash('sha256').update(JSON.stringify(command));
+  for (const name of files) {
+    try {
+      await copyTree(name, order.filesFrom, scratch.work, {
+        signal,
+        onCopied: ({ path, sha256 }) => void version.update(JSON.stringify([path, sha256])),
+      });
+    } catch (error) {
+      if (!isGone(error)) throw error;
+      throw new Fault('order-invalid', `the file ${name} is not in ${order.filesFrom}`, {
+        fix: `put ${name} there, or take it out of \`files\``,
+        about: name,
+        cause: error,
+      });
+    }
+  }
+  return version.digest('hex');
 }

@@ -1,12 +1,13 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from '../../base/is-gone.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
-import { liesIn } from './copy-tree.ts';
-import { lastErrorLine } from '../training/last-error-line.ts';
-import type { Scratch } from '../scratch.ts';
+import { scratchAt, type Scratch } from '../scratch.ts';
+import { lastErrorLine } from '../training/log-tail.ts';
 import { startShell, stopShell } from '../training/shell.ts';
+import { liesIn } from './copy-tree.ts';
 
 /** What was there before the training, by the file system's own clock: the machine's may differ from it. */
 export interface Before {
@@ -101,4 +102,39 @@ async function whatIsThere(work: string): Promise<string> {
   if (names.length === 0) return '; there it left nothing';
   const shown = names.slice(0, 10).join(', ');
   return `; there are now: ${shown}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`;
+}
+
+/** What an attempt that pauses leaves in its place, so that the agent that is started there next goes on with it. */
+export interface Paused {
+  attempt: number;
+  scratch: Scratch;
+  before: Before;
+  /** The version of the code that runs. */
+  code: string;
+}
+
+const markFile = '.updraft-paused.json';
+
+export function leaveMark(folder: string, { attempt, scratch, before, code }: Paused): void {
+  const states = [...before.states].map(([name, state]) => [name, state ?? null]);
+  const mark = { attempt, code, root: scratch.root, startedNs: String(before.startedNs), states };
+  writeFileSync(path.join(folder, markFile), `${JSON.stringify(mark)}\n`);
+}
+
+/** The attempt that paused here, if it is this one; it can be taken up once. */
+export function takeMark(folder: string, attempt: number): Paused | undefined {
+  const file = path.join(folder, markFile);
+  if (!existsSync(file)) return undefined;
+  const mark = JSON.parse(readFileSync(file, 'utf8')) as {
+    attempt: number;
+    code: string;
+    root: string;
+    startedNs: string;
+    states: [string, string | null][];
+  };
+  rmSync(file);
+  if (mark.attempt !== attempt || !existsSync(mark.root)) return undefined;
+  const states = new Map(mark.states.map(([name, state]) => [name, state ?? undefined]));
+  const before = { startedNs: BigInt(mark.startedNs), states };
+  return { attempt, code: mark.code, scratch: scratchAt(mark.root), before };
 }

@@ -1,7 +1,21 @@
 import { Fault } from '../../fault/fault.ts';
-import { askProgram, type ProgramAnswer } from '../machine/ask-program.ts';
-import { trainingEnv } from '../training/training-env.ts';
-import type { Check, Finding } from './finding.ts';
+import type { Attempt } from '../attempt.ts';
+import { askProgram, type ProgramAnswer } from '../machine/machine.ts';
+import { trainingEnv } from '../training/shell.ts';
+
+/** One thing the machine was asked before any data moved, and what it said. */
+export interface Finding {
+  name: string;
+  ok: boolean;
+  said: string;
+  /** What the attempt ends of, where it is something else than a machine that lacks what the job needs. */
+  fault?: Fault;
+  /** What to do where it is not ok. */
+  fix?: string;
+}
+
+/** Asks the machine something; throws only when the attempt must end. */
+export type Check = (attempt: Attempt) => Promise<Finding[]>;
 
 /** A Python on a cold disk takes its time; the GPUs a fraction of a second each. */
 const patienceMs = 60_000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { givenGpus, parseGpus, type SmiAnswer } from '../machine/nvidia-smi.ts';
+import { givenGpus, parseGpus, type SmiAnswer } from '../machine/machine.ts';
 import { judgeTorch } from './check-torch.ts';
 import { judgeClock, judgeGpus, judgeRoom } from './test-machine.ts';
 

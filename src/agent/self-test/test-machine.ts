@@ -10,12 +10,17 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { Order, OrderedData } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Attempt } from '../attempt.ts';
-import { describeMachine } from '../machine/machine.ts';
-import { askNvidiaSmi, givenGpus, type Gpu, gpuOf, type SmiAnswer } from '../machine/nvidia-smi.ts';
+import {
+  askNvidiaSmi,
+  describeMachine,
+  givenGpus,
+  gpuOf,
+  type Gpu,
+  type SmiAnswer,
+} from '../machine/machine.ts';
 import { Brakes } from '../notes/brakes.ts';
 import { diskFull } from '../scratch.ts';
-import { checkTorch } from './check-torch.ts';
-import type { Check, Finding } from './finding.ts';
+import { checkTorch, type Check, type Finding } from './check-torch.ts';
 import { reachObject } from './reach-object.ts';
 
 /**

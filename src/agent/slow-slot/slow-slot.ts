@@ -8,8 +8,7 @@ import type { Progress } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { describeMachine } from '../machine/machine.ts';
 import type { SharedNotes } from '../notes/shared-notes.ts';
-import { FirstEpoch } from './first-epoch.ts';
-import { epochNorm, type Norm, noteOfPace, type Pace, paceOfNote, stepNorm } from './pace.ts';
+import { epochNorm, FirstEpoch, noteOfPace, paceOfNote, stepNorm, type Norm, type Pace } from './pace.ts';
 
 /** So many paces tell enough; each one more costs every attempt a question to the access point. */
 const mostPaces = 15;

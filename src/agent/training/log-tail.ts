@@ -1,4 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { Order } from '../../job/job.ts';
+import { attemptFiles } from '../../job/layout.ts';
 
 /** More than this between two looks is skipped: only the latest lines matter for progress. */
 const window = 64 * 1024;
@@ -49,4 +52,11 @@ export class LogTail {
       closeSync(file);
     }
   }
+}
+
+/** The last line the training wrote to its error output: as a rule it says why it failed. */
+export function lastErrorLine(order: Order): string {
+  const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err));
+  const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');
+  return (lines.at(-1) ?? '').slice(0, 300);
 }

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import type { World } from '../world.ts';
+import type { World } from '../attempt.ts';
 
 /** The kernel's unit of CPU time: the same on every Linux that matters. */
 const ticksPerSecond = 100;

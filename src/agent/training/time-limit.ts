@@ -1,6 +1,6 @@
 import { Fault } from '../../fault/fault.ts';
 import type { AgentBody } from '../../journal/entry.ts';
-import type { World } from '../world.ts';
+import type { World } from '../attempt.ts';
 
 /** Timers cannot be set further ahead than about 24 days. */
 const longestSleepMs = 3_600_000;
@@ -56,4 +56,25 @@ function timeIsUp(seconds: number, saves: boolean): Fault {
     ? 'the next attempt goes on from its checkpoint; with more `time` in [resources] it would need fewer'
     : 'ask for more `time` in [resources], or set `checkpoint` so that the next attempt goes on from there';
   return new Fault('time-limit', `the attempt ran into its time limit of ${seconds} s`, { fix: advice });
+}
+
+/**
+ * Aborts when the grace after the attempt's signal has passed, or at once when asked to hurry: for what would be a
+ * pity to throw away, such as a result that is ready. `done` must be called at the end of that work.
+ */
+export function withPatience({ signal, hurry, clock, graceMs }: World): {
+  signal: AbortSignal;
+  done: () => void;
+} {
+  const late = new AbortController();
+  const over = new AbortController();
+  const begin = (): void => {
+    const abort = (): void => late.abort(signal.reason);
+    clock.sleep(graceMs(), AbortSignal.any([hurry, over.signal])).then(abort, () => {
+      if (!over.signal.aborted) abort();
+    });
+  };
+  if (signal.aborted) begin();
+  else signal.addEventListener('abort', begin, { once: true, signal: over.signal });
+  return { signal: late.signal, done: () => over.abort() };
 }

@@ -7,7 +7,7 @@ import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import type { Order } from '../../job/job.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
-import { openSharedNotes } from '../notes/open-shared-notes.ts';
+import { openSharedNotes } from '../notes/shared-notes.ts';
 import { TrainingWatch } from './training-watch.ts';
 
 function makeWatch(t: TestContext) {

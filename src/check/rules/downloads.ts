@@ -1,8 +1,8 @@
-import { runTimeDownload, shownCommand, type Download } from '../../adopt/run-time-download.ts';
+import { type Download, runTimeDownload, shownCommand } from '../../adopt/shell-commands.ts';
+import type { Found, Rule } from '../../base/finding.ts';
 import type { Code } from '../code/code.ts';
 import { pythonDownload, type PythonFetch } from '../code/python-download.ts';
 import type { CodeFacts } from '../facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
 
 /** What a download needs in order not to be one: where the job's own settings provide for it, nothing is said. */
 export interface DownloadFacts extends CodeFacts {

@@ -1,10 +1,10 @@
+import type { Found, Rule } from '../../base/finding.ts';
+import { deliveredName } from '../../job/layout.ts';
 import { fetchedBy, type PlannedData } from '../../job/plan.ts';
 import { packName } from '../../job/planned-environment.ts';
-import { deliveredName } from '../../job/delivered-name.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about what a pool carries and accounts for. */
 export const limitRules: Rule<PlanFacts>[] = [

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import type { Env } from '../../base/env.ts';
 import { runFiles } from '../../job/layout.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { condorFiles, isAdopted } from '../../pool/htcondor.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 

@@ -8,7 +8,7 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import { makePlan, type Plan } from '../../job/plan.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { askCondorOnce, condorFiles, CondorTools } from '../../pool/htcondor.ts';
 import { pluginScript } from '../../pool/launcher.ts';
 import { agentExecutable, placePackedAgent } from '../../pool/packed-agent.ts';

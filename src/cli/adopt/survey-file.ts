@@ -1,5 +1,4 @@
-import type { Evidence, Usage } from '../../adopt/evidence.ts';
-import type { PoolLimits } from '../../adopt/pool-limits.ts';
+import type { Evidence, PoolLimits, Usage } from '../../adopt/evidence.ts';
 import { survey } from '../../adopt/survey.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { condorProfiles, CondorTools, findLimits, type Profile } from '../../pool/htcondor.ts';

@@ -34,7 +34,7 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
       locator,
       clock: cli.clock,
       signal: cli.signal,
-      policy: promptPolicy,
+      policy: promptPolicy(cli),
       ...(tokenFile === undefined ? {} : { tokenFile }),
     };
     const told = new Set<string>();

@@ -2,21 +2,15 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
+import { lookAt } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
-import { checkPlan, type Checked, type CheckOptions } from '../check/check-plan.ts';
+import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.ts';
 import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
-import { lookAt } from '../../job/look-at.ts';
 import type { Cli } from '../cli.ts';
-import {
-  jobFileArgument,
-  jobFileOptions,
-  jobFileWord,
-  layersOf,
-  type JobFileOptions,
-} from '../job-file-argument.ts';
-import { counted } from '../text/counted.ts';
+import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
+import { counted } from '../text/counted.ts';
 import { nextCommands } from '../text/next-commands.ts';
 import { ToldFault } from '../told-fault.ts';
 

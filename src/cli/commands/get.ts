@@ -1,8 +1,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { unpackModes } from '../../job/spec.ts';
 import { KeptConnections } from '../../http/connections.ts';
+import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { Board, boardMode } from '../object/board.ts';
@@ -63,8 +64,7 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
     {
       recursive,
       federation,
-      ...(folder === undefined ? {} : { into: folder }),
-      ...(tokenFile === undefined ? {} : { tokenFile }),
+      ...defined({ into: folder, tokenFile }),
     },
   );
   // Manifests prove what is beside them; nothing proves a manifest.

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
+import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
@@ -79,7 +80,7 @@ async function putItem(
       federation,
       signal: cli.signal,
       overwrite: overwrite === true,
-      ...(tokenFile === undefined ? {} : { tokenFile }),
+      ...defined({ tokenFile }),
       onProgress: (bytes, total) =>
         board.progress(work, { bytes, total, rate: bytes / Math.max(0.001, seconds()), server: '' }),
     });
@@ -106,7 +107,7 @@ async function sameThere(
   try {
     const { bytes, verified } = await fetchToFile(atOrigin, file, {
       ...options,
-      ...(tokenFile === undefined ? {} : { tokenFile }),
+      ...defined({ tokenFile }),
     });
     return { bytes, verified: verified === 'manifest' ? 'digest' : verified, server: '' };
   } catch {

@@ -2,8 +2,9 @@ import { Option, type Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/compare-reports.ts';
-import { runReport } from '../../report/log/read-run.ts';
-import { runText } from '../../report/run-text.ts';
+import { runReport } from '../../report/read-run.ts';
+import { runText } from '../../report/report-text.ts';
+import { sections } from '../../report/sections.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
 import { currentState } from '../run-view/current-state.ts';
@@ -15,6 +16,8 @@ import { tellReport, tellSections, textPage, type ReportForm } from '../report/r
 
 interface Flags extends ReportForm {
   compare?: true;
+  valid?: string;
+  invalid?: string;
 }
 
 export function configure(command: Command, cli: Cli): void {
@@ -34,13 +37,19 @@ export function configure(command: Command, cli: Cli): void {
       ]),
     )
     .addOption(new Option('--compare', 'two runs or logs side by side').conflicts(['csv', 'html']))
+    .option('--all', 'also the slowest jobs, every site and every machine')
+    .option('--valid <rule>', "what makes a job's result valid, as in 'bytes>1M && seconds>600'")
+    .option(
+      '--invalid <list>',
+      'jobs or nodes whose results are wrong, with commas between, or a file of them',
+    )
     .addHelpText('after', help)
     .action(async (words: string[], flags: Flags) => {
       if (flags.compare === true) return compare(cli, words, flags);
       const source = await reportSource(cli, words);
-      const { json, ...form } = flags;
-      if ('run' in source && Object.keys(form).length === 0) return tellRun(cli, source.run, json === true);
-      const read = await readSource(cli, source);
+      const isPlain = Object.keys(flags).every((flag) => flag === 'json' || flag === 'all');
+      if ('run' in source && isPlain) return tellRun(cli, source.run, flags);
+      const read = await readSource(cli, source, flags);
       await tellReport(cli, sourceName(source), read, flags);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = words.map(shellQuote).join(' ');
@@ -54,26 +63,28 @@ export function configure(command: Command, cli: Cli): void {
 
 const help = `
 Works on a run's folder alone, also on a copy of it, and on any HTCondor event log, also of jobs Updraft never saw.
-Every second of every attempt is in one column; what nobody told is in a column of its own.
+Every second of every attempt is in one column; what no event says is in a column of its own.
+Compute is useful if it led to a result, or to a checkpoint that a later attempt used.
 
 Examples:
   $ updraft report                                       the latest run
   $ updraft report runs/cifar10-a1b2c3 --json | jq .usefulShare
   $ updraft report my.log --html report.html             the log of your jobs, with charts
+  $ updraft report my.log --valid 'bytes>1M'             exit code 0 is not enough
   $ updraft report --compare before.log after.log
   $ zcat old.log.gz | updraft report -
 
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
-async function tellRun(cli: Cli, run: FoundRun, json: boolean): Promise<void> {
+async function tellRun(cli: Cli, run: FoundRun, { json, all }: ReportForm): Promise<void> {
   const state = await currentState(cli, run.folder);
   const context = await runContext(run.folder, state);
   const report = runReport(run.folder, state, context);
-  if (json) {
+  if (json === true) {
     cli.out(`${JSON.stringify(report)}\n`);
     return;
   }
-  cli.out(`${runText(report, textPage(cli))}\n`);
+  cli.out(`${runText(report, sections(report, all), textPage(cli))}\n`);
   nextCommands(cli, [
     ...failureCommands(state, run.argument),
     [`updraft status ${run.argument}`, 'how each job stands'],
@@ -87,12 +98,12 @@ async function compare(cli: Cli, words: string[], flags: Flags): Promise<void> {
   if (a === undefined || b === undefined || more.length > 0)
     throw new Fault('usage', '--compare takes two runs or logs.', { fix: 'updraft report --compare A B' });
   const sources = [await reportSource(cli, [a]), await reportSource(cli, [b])] as const;
-  const before = (await readSource(cli, sources[0])).report;
-  const after = (await readSource(cli, sources[1])).report;
+  const before = (await readSource(cli, sources[0], flags)).report;
+  const after = (await readSource(cli, sources[1], flags)).report;
   if (flags.json === true) {
     cli.out(`${JSON.stringify({ before, after })}\n`);
     return;
   }
   const names: [string, string] = [sourceName(sources[0]), sourceName(sources[1])];
-  tellSections(cli, names.join(' and '), compareReports(before, after, names), [], flags);
+  tellSections(cli, names.join(' and '), compareReports(before, after, names), flags);
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defined } from '../../base/defined.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { retryRun, type Retried } from '../../run/retry-run.ts';
@@ -71,11 +72,7 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
 const nothing: Retried = { queued: [], released: [] };
 
 function wishOf(jobs: string[], { memory, disk, time, withNewFiles }: Options): RetryWish {
-  const change = {
-    ...(memory === undefined ? {} : { memoryBytes: memory }),
-    ...(disk === undefined ? {} : { diskBytes: disk }),
-    ...(time === undefined ? {} : { timeSeconds: time }),
-  };
+  const change = defined({ memoryBytes: memory, diskBytes: disk, timeSeconds: time });
   return { jobs, change, withNewFiles: withNewFiles ?? false };
 }
 
@@ -128,7 +125,7 @@ const asJson = ({
   title,
   because,
   mustChange: what,
-  ...(isMet === undefined ? {} : { changeIsMade: isMet }),
+  ...defined({ changeIsMade: isMet }),
 });
 
 const help = `

@@ -8,7 +8,7 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token-claims.ts';
 import { createTokenFiles, tokenPlaces } from '../../federation/token-places.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
-import { pools } from '../../job/spec.ts';
+import { pools } from '../../job/choices.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { agentExecutable } from '../../pool/packed-agent.ts';
 import type { Cli } from '../cli.ts';

@@ -1,6 +1,6 @@
 import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
-import type { InspectedPack } from '../../environment/inspect-pack.ts';
-import { deliveries, sizeEnvironment, type Delivery } from '../../environment/size-environment.ts';
+import type { InspectedPack } from '../../environment/pack-inspector.ts';
+import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */

@@ -4,25 +4,16 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { refuseSources } from '../../environment/from-source.ts';
-import { hashName } from '../../environment/hash-name.ts';
 import { apptainerDefinition, dockerfile } from '../../environment/image-recipe.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { lockedVirtual, selectLocked } from '../../environment/pixi-lock.ts';
 import { declaredCuda } from '../../environment/pixi-manifest.ts';
-import { needProgram } from '../../environment/pixi-tools.ts';
+import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
 import { nextCommands } from '../text/next-commands.ts';
 import { runTool } from './run-tool.ts';
-import {
-  type Choice,
-  chosenWords,
-  environmentLines,
-  fileStem,
-  openWorkspace,
-  withChoice,
-} from './workspace.ts';
+import { type Choice, chosenWords, environmentLines, fileStem, openWorkspace, withChoice } from './workspace.ts';
 
 interface Options extends Choice {
   write?: true;

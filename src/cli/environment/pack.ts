@@ -1,32 +1,22 @@
 import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { shellQuote } from '../../base/shell-quote.ts';
 import { findProgram } from '../../base/find-program.ts';
-import { refuseSources } from '../../environment/from-source.ts';
-import { hashName } from '../../environment/hash-name.ts';
-import { inspectPack, type InspectedPack } from '../../environment/inspect-pack.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
 import { condaFile, type LockedPackage } from '../../environment/locked-package.ts';
-import { onePlatformLock } from '../../environment/one-platform-lock.ts';
-import { brokenPack } from '../../environment/pack-metadata.ts';
-import { selectLocked, type LockedSet } from '../../environment/pixi-lock.ts';
-import { needProgram, packWords } from '../../environment/pixi-tools.ts';
+import { type InspectedPack, inspectPack } from '../../environment/pack-inspector.ts';
+import { brokenPack } from '../../environment/pack-splitter.ts';
+import { type LockedSet, selectLocked } from '../../environment/pixi-lock.ts';
+import { hashName, needProgram, onePlatformLock, packWords, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/next-commands.ts';
 import { counted } from '../text/counted.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { sizeWords } from './facts-text.ts';
 import { runTool } from './run-tool.ts';
-import {
-  environmentLines,
-  fileStem,
-  openWorkspace,
-  unpackerLines,
-  withChoice,
-  type Choice,
-} from './workspace.ts';
+import { type Choice, environmentLines, fileStem, openWorkspace, unpackerLines, withChoice } from './workspace.ts';
 
 interface Options extends Choice {
   outputFolder: string;

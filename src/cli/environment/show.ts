@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
-import { textTable } from '../../base/text-table.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { textTable } from '../../base/text-table.ts';
 import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
-import { inspectPack } from '../../environment/inspect-pack.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
+import { inspectPack } from '../../environment/pack-inspector.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';

@@ -4,20 +4,20 @@ import os from 'node:os';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
-import { hashName } from '../../environment/hash-name.ts';
-import { inspectPack } from '../../environment/inspect-pack.ts';
+import { inspectPack } from '../../environment/pack-inspector.ts';
+import { hashName } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { describe } from '../../stage/data-files.ts';
 import { StagedRecord } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { stateFolder } from '../mini/state-folder.ts';
-import { nextCommands } from '../text/next-commands.ts';
 import { Board, boardMode } from '../object/board.ts';
+import { openFederation } from '../object/cli-patience.ts';
 import { below } from '../object/object-name.ts';
 import { manifestSuffix } from '../object/proof.ts';
 import { stageObject } from '../object/stage-object.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { nextCommands } from '../text/next-commands.ts';
 import { unpackerLines } from './workspace.ts';
 
 interface Options {

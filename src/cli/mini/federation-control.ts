@@ -1,7 +1,7 @@
 import { livenessOf } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { askAdmin } from '../../mini/federation/admin.ts';
-import type { ServerCounters } from '../../mini/federation/counters.ts';
+import type { ServerCounters } from '../../mini/federation/exchange.ts';
 import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';

@@ -7,8 +7,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import type { KeptConnections } from '../../http/connections.ts';
-import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
-import type { Unpacked } from '../../unpack/unpacker.ts';
+import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { promptPolicy } from './cli-patience.ts';
 import type { Work } from './bars.ts';
@@ -88,7 +87,7 @@ async function fetchOptions(
     locator: federation,
     clock: cli.clock,
     signal: cli.signal,
-    policy: promptPolicy,
+    policy: promptPolicy(cli),
     ...(connections === undefined ? {} : { connections }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };

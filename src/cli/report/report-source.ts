@@ -1,10 +1,13 @@
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
 import { readLogs } from '../../report/read-logs.ts';
-import { readRun } from '../../report/log/read-run.ts';
+import { readValid } from '../../report/validity.ts';
+import { readRun } from '../../report/read-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
@@ -48,16 +51,38 @@ async function runMeant(cli: Cli, word: string | undefined, isFolder: boolean): 
   }
 }
 
-export async function readSource(cli: Cli, source: ReportSource): Promise<ReadLogs> {
+/** How the user decides about results, as the options have it. */
+interface Decided {
+  valid?: string;
+  invalid?: string;
+}
+
+export async function readSource(cli: Cli, source: ReportSource, decided: Decided): Promise<ReadLogs> {
+  const { valid, invalid } = decided;
   if ('run' in source) {
+    if (valid !== undefined || invalid !== undefined)
+      throw new Fault('usage', 'The results of a run are checked by Updraft itself.', {
+        fix: 'Use --valid and --invalid on event logs only.',
+      });
     const { folder } = source.run;
     const state = await readRunState(folder);
     return readRun(folder, state, await runContext(folder, state));
   }
   return readLogs(
     source.logs.map((log) => path.resolve(cli.cwd, log)),
-    cli.signal,
+    defined({
+      signal: cli.signal,
+      valid: valid === undefined ? undefined : readValid(valid),
+      invalid: invalid === undefined ? undefined : await readNames(cli, invalid),
+    }),
   );
+}
+
+/** Names with commas between, or a file that has them. */
+async function readNames(cli: Cli, list: string): Promise<Set<string>> {
+  const file = path.resolve(cli.cwd, list);
+  const text = (await pathKind(file)) === 'file' ? await readFile(file, 'utf8') : list;
+  return new Set(text.split(/[\s,]+/).filter((name) => name !== ''));
 }
 
 /** How a heading names it. */

@@ -6,8 +6,7 @@ import { attemptCsv } from '../../report/attempt-csv.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
 import { reportCharts } from '../../report/report-charts.ts';
 import { reportHtml } from '../../report/report-html.ts';
-import { sectionMarkdown } from '../../report/section-markdown.ts';
-import { sectionText, type TextPage } from '../../report/section-text.ts';
+import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
 import { sections, type Section } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
@@ -18,46 +17,49 @@ export interface ReportForm {
   markdown?: true;
   csv?: true;
   html?: string;
+  all?: true;
 }
 
 /** Shows a report in the form asked for. */
 export async function tellReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
-  if (form.html !== undefined) await writePage(cli, name, read, form.html);
+  if (form.html !== undefined) await writePage(cli, name, read, form);
   else if (form.csv === true) for (const line of attemptCsv(read.ledger)) cli.out(line);
   else if (form.json === true) cli.out(`${JSON.stringify(read.report)}\n`);
-  else tellSections(cli, name, sections(read.report), read.report.notes, form);
+  else if (form.markdown === true) {
+    const parts = sections(read.report, form.all);
+    const text = reportMarkdown(`Where the time went: ${name}`, parts, read.report);
+    cli.out(`${[text, ...read.report.notes].join('\n\n')}\n`);
+  } else {
+    cli.out(`${reportText(read.report, sections(read.report, form.all), textPage(cli))}\n`);
+  }
 }
 
 /** A file or a pipe has no width of its own. */
 export const textPage = (cli: Cli): TextPage => ({
   width: cli.outIsTerminal ? cli.columns : 160,
-  bar: glyphsFor(cli.env).done,
+  glyphs: glyphsFor(cli.env),
 });
 
+/** Sections alone, such as of a comparison. */
 export function tellSections(
   cli: Cli,
   name: string,
   parts: readonly Section[],
-  notes: readonly string[],
   { markdown }: ReportForm,
 ): void {
-  if (markdown === true) {
-    cli.out(`${[sectionMarkdown(`Where the time went: ${name}`, parts), ...notes].join('\n\n')}\n`);
-    return;
-  }
-  cli.out(`${sectionText(parts, textPage(cli))}\n`);
-  for (const note of notes) cli.out(`\n${note}\n`);
+  const text = markdown === true ? reportMarkdown(`Where the time went: ${name}`, parts) : undefined;
+  cli.out(`${text ?? sectionText(parts, textPage(cli))}\n`);
 }
 
-async function writePage(cli: Cli, name: string, read: ReadLogs, file: string): Promise<void> {
+async function writePage(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
   const { report, jobs, ledger } = read;
   const page = reportHtml({
     title: `Where the time went: ${name}`,
-    sections: sections(report),
+    sections: sections(report, form.all),
     charts: reportCharts(jobs, ledger, report),
-    notes: report.notes,
+    report,
   });
-  const target = path.resolve(cli.cwd, file);
+  const target = path.resolve(cli.cwd, form.html ?? '');
   await writeFile(target, page).catch((cause: unknown) => {
     throw new Fault('file-invalid', `${target} cannot be written: ${errorReason(cause)}`, {
       about: target,

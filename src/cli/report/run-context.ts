@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { RunState } from '../../journal/state.ts';
 import { poolKind } from '../../pool/open-pool.ts';
 import { readLogs } from '../../report/read-logs.ts';
-import type { RunContext } from '../../report/log/run-resources.ts';
+import type { RunContext } from '../../history/run-jobs.ts';
 import { readPlan } from '../../pool/read-plan.ts';
 
 /** What a run's folder tells beside its journals. A copy may lack any of it: then there is less to report. */

@@ -43,6 +43,7 @@ test('report --json has the documented keys, and its seconds add up', async () =
   assert.deepEqual(got.jobs, {
     total: 2,
     success: 1,
+    suspicious: 0,
     wrongOutput: 0,
     failed: 1,
     held: 0,
@@ -65,7 +66,7 @@ test('report folds small columns into one where the screen is narrow, and each r
     columns: 60,
     outIsTerminal: true,
   });
-  assert.match(out, /^ {2}job +try +outcome +where .* other +total$/m);
+  assert.match(out, /^ {2}job +try +end +where .* other +total$/m);
   for (const line of out.split('\n')) assert.ok(line.length <= 60, line);
 });
 

@@ -1,54 +1,61 @@
 import path from 'node:path';
-import { scanEventLog } from '../../eventlog/read-event-log.ts';
 import { printable } from '../../base/printable.ts';
-import { Fault } from '../../fault/fault.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
+import type { LogEvent } from '../../eventlog/events.ts';
+import { scanEventLog } from '../../eventlog/read-event-log.ts';
+import { Fault } from '../../fault/fault.ts';
+import { readHistory } from '../../history/read-history.ts';
 import { explainStory } from '../../why/explain-story.ts';
-import type { JobStory } from '../../diagnosis/job-story.ts';
-import { StoryFold } from '../../history/story-fold.ts';
 
-/** Explains the jobs of a bare event log; with a word (`12.3`, or `12` for a cluster), only those. */
+/** Explains the jobs of a bare event log; with a word (`12.3`, `12` for a cluster, or a DAG's node), only those. */
 export async function explainLog(
   file: string,
   shownAs: string,
   word: string | undefined,
   signal: AbortSignal,
 ): Promise<Explanation[]> {
-  const asked = word === undefined ? undefined : parseId(word);
-  const fold = new StoryFold(path.basename(shownAs));
+  const only = word === undefined ? undefined : await jobsAsked(file, word, signal);
+  const evidence = path.basename(shownAs);
+  const { jobs, facts, garbledBytes } = await readHistory([file], { evidence, only, signal });
+  if (jobs.length > 0) return jobs.map((job) => explainStory(job));
+  const isEmpty = facts.events === 0 && (only === undefined || (await isWithoutEvents(file)));
+  throw isEmpty ? noEvents(shownAs, garbledBytes) : noSuchJob(shownAs, word);
+}
+
+async function isWithoutEvents(file: string): Promise<boolean> {
   let events = 0;
-  let garbled = 0;
+  await scanEventLog(file, () => void (events += 1));
+  return events === 0;
+}
+
+/** Which events are of the jobs that a word names. All clusters of a DAG's node are one job. */
+async function jobsAsked(
+  file: string,
+  word: string,
+  signal: AbortSignal,
+): Promise<(event: LogEvent) => boolean> {
+  const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+)?$/.exec(word) ?? [];
+  const isNamed = (event: LogEvent): boolean =>
+    Number(cluster) === event.cluster && (proc === undefined || Number(proc) === event.proc);
+  const nodes = new Map<string, string[]>();
+  const named = new Set<string>([word]);
   await scanEventLog(
     file,
     (event) => {
-      events += 1;
-      if (asked === undefined || isAsked(asked, event.cluster, event.proc)) fold.add(event);
+      if (event.kind !== 'submit' || event.details.dagNode === undefined) return;
+      const { dagNode } = event.details;
+      nodes.set(dagNode, [...(nodes.get(dagNode) ?? []), `${event.cluster}.${event.proc}`]);
+      if (isNamed(event)) named.add(dagNode);
     },
-    { signal, onGarbled: ({ bytes }) => void (garbled += bytes.length) },
+    { signal },
   );
-  if (events === 0) throw noEvents(shownAs, garbled);
-  const stories = fold.stories();
-  if (stories.length === 0) throw noSuchJob(shownAs, word);
-  return stories.map((story: JobStory) => explainStory(story));
-}
-
-interface Asked {
-  cluster: number;
-  /** Undefined for a whole cluster. */
-  proc: number | undefined;
-}
-
-const isAsked = (asked: Asked, cluster: number, proc: number): boolean =>
-  asked.cluster === cluster && (asked.proc === undefined || asked.proc === proc);
-
-function parseId(word: string): Asked {
-  const [, cluster, proc] = /^(\d{1,15})(?:\.(\d{1,15}))?(?:\.\d+)?$/.exec(word) ?? [];
-  if (cluster === undefined)
+  const ids = new Set([...named].flatMap((node) => nodes.get(node) ?? []));
+  if (cluster === undefined && ids.size === 0)
     throw new Fault('usage', `"${printable(word)}" is no job of a log`, {
       about: word,
-      fix: 'name it by cluster and number, as in 12.3, or a whole cluster, as in 12',
+      fix: 'name it by cluster and number, as in 12.3, a whole cluster, as in 12, or the node of a DAG by its name',
     });
-  return { cluster: Number(cluster), proc: proc === undefined ? undefined : Number(proc) };
+  return (event) => isNamed(event) || ids.has(`${event.cluster}.${event.proc}`);
 }
 
 function noEvents(log: string, garbled: number): Fault {
@@ -68,6 +75,6 @@ function noSuchJob(log: string, word: string | undefined): Fault {
     return new Fault('file-invalid', `the events in ${printable(log)} are of no job`, { about: log });
   return new Fault('usage', `there is no job ${printable(word)} in ${printable(log)}`, {
     about: word,
-    fix: `see which there are: leave the job out`,
+    fix: 'see which there are: leave the job out',
   });
 }

@@ -1,27 +1,17 @@
-import { readdir, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { mapLimited } from '../../base/map-limited.ts';
 import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
-import type { JobStory } from '../../diagnosis/job-story.ts';
-import { scanEventLog } from '../../eventlog/read-event-log.ts';
-import { StoryFold } from '../../history/story-fold.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
-import { condorFiles } from '../../pool/condor/condor-files.ts';
-import { RunClusters } from '../../pool/condor/follow/run-clusters.ts';
-import { writtenPolicy } from '../../pool/condor/submit/policy-file.ts';
-import { localPolicy } from '../../pool/local/local-policy.ts';
-import { supervisorState } from '../../pool/supervisor-state.ts';
-import { taskJournal } from '../../pool/slurm/slurm-files.ts';
-import { decide, type Decision } from '../../recovery/decide.ts';
-import { historyOf } from '../../recovery/history-of.ts';
+import { poolKind } from '../../pool/open-pool.ts';
+import type { PoolRecords, RunAccount } from '../../pool/pool.ts';
+import { decide, historyOf, type Decision } from '../../recovery/decide.ts';
 import { readPlan } from '../../pool/read-plan.ts';
+import type { Policy } from '../../recovery/policy.ts';
 import { explainRunJob, type FiledEntry } from '../../why/explain-run-job.ts';
 import { explainStory } from '../../why/explain-story.ts';
-import type { RunRules } from '../../why/what-is-done.ts';
 
 /** Journals read at once. */
 const readAtOnce = 32;
@@ -36,42 +26,47 @@ export async function explainRun(
   // A copy of a run may have lost its plan; what its journals say is explained all the same.
   const plan = await readPlan(folder).catch(() => undefined);
   const journal = (await readJournal(path.join(folder, runFiles.journal))).entries;
-  const rules = await runRules(folder);
-  const fromLog = state.pool === 'condor' ? await explainEvents(folder, rules) : undefined;
-  const isSupervised = await hasSupervisor(folder, state);
+  const pool = poolKind(state.pool);
+  const account = await pool?.account(folder);
+  const isSupervised = await hasSupervisor(folder, state, pool);
+  const policy = plan && pool?.supervisedBy?.(plan);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
   return mapLimited(jobs, readAtOnce, async (job) =>
     job.isKeptBack
-      ? explainKeptBack(state, job.id)
+      ? explainKeptBack(state, job.id, pool)
       : explainRunJob({
           job,
           entries: [
             ...(await agentEntries(folder, job)),
-            ...(await taskEntries(folder, job.id)),
+            ...(await entriesIn(folder, pool?.jobJournal?.(job.id))),
             ...run.filter((one) => isAbout(one, job.id)),
           ],
-          decision: plan === undefined || state.pool !== 'local' ? undefined : decisionOn(job, plan, now),
-          queue: state.pool === 'slurm' ? 'Slurm' : undefined,
-          fromLog: fromLog && (fromLog.get(job.id) ?? neverQueued(job)),
+          decision: policy && decisionOn(job, policy, now),
+          queue: pool?.traits.runsHere === false ? pool.traits.title : undefined,
+          fromLog: account && explainLogged(account, job),
           isSupervised,
         }),
   );
 }
 
-async function hasSupervisor(folder: string, { pool, endedAt }: RunState): Promise<boolean> {
-  if (pool !== 'local' || endedAt !== undefined) return true;
-  const { state } = await supervisorState(folder);
-  return state === 'running' || state === 'elsewhere';
+async function hasSupervisor(
+  folder: string,
+  { endedAt }: RunState,
+  pool: PoolRecords | undefined,
+): Promise<boolean> {
+  if (endedAt !== undefined) return true;
+  const supervisor = await pool?.supervisor?.(folder);
+  return supervisor === undefined || supervisor.state === 'running' || supervisor.state === 'elsewhere';
 }
 
 function decisionOn(
   { attempts, attemptsBefore = 0 }: JobState,
-  plan: Plan,
+  policy: Policy,
   now: number,
 ): Decision | undefined {
   if (attempts.some(({ outcome }) => outcome === undefined)) return undefined;
   const ofRound = attempts.filter(({ attempt }) => attempt > attemptsBefore);
-  return decide(historyOf(ofRound), localPolicy(plan), now);
+  return decide(historyOf(ofRound), policy, now);
 }
 
 function isAbout({ entry }: FiledEntry, job: string): boolean {
@@ -80,40 +75,28 @@ function isAbout({ entry }: FiledEntry, job: string): boolean {
 }
 
 async function agentEntries(folder: string, { id, attempts }: JobState): Promise<FiledEntry[]> {
-  const perAttempt = await mapLimited(attempts, readAtOnce, async ({ attempt }) => {
-    const file = path.join(attemptFolder(folder, id, attempt), attemptFiles.journal);
-    const { entries } = await readJournal(file);
-    return entries.map((entry) => ({ file: path.relative(folder, file), entry }));
-  });
+  const perAttempt = await mapLimited(attempts, readAtOnce, ({ attempt }) =>
+    entriesIn(
+      folder,
+      path.relative(folder, path.join(attemptFolder(folder, id, attempt), attemptFiles.journal)),
+    ),
+  );
   return perAttempt.flat();
 }
 
-/** On Slurm each job has a journal of its own. */
-async function taskEntries(folder: string, job: string): Promise<FiledEntry[]> {
-  const file = taskJournal(folder, job);
-  return (await readJournal(file)).entries.map((entry) => ({ file: path.relative(folder, file), entry }));
+/** The entries of a journal in the run's folder. */
+async function entriesIn(folder: string, file: string | undefined): Promise<FiledEntry[]> {
+  if (file === undefined) return [];
+  return (await readJournal(path.join(folder, file))).entries.map((entry) => ({ file, entry }));
 }
 
-/** What HTCondor's log says of the jobs of the run, by their ids. */
-async function explainEvents(folder: string, rules: RunRules | undefined): Promise<Map<string, Explanation>> {
-  const fold = new StoryFold(condorFiles.eventLog);
-  const clusters = new RunClusters(folder);
-  await clusters.refresh();
-  const log = path.join(folder, condorFiles.eventLog);
-  // Before the jobs are in the queue there is no log.
-  const isThere = await stat(log).catch(() => undefined);
-  if (isThere !== undefined)
-    await scanEventLog(log, (event) => {
-      if (clusters.has(event) === true) fold.add(event);
-    });
-  const jobOf = (id: string): string => clusters.whose(...nameOf(id)).job;
-  const named = await readInputNames(folder);
-  const explain = (story: JobStory): Explanation => {
-    const explained = explainStory(story, rules);
-    return { ...explained, because: explained.because.map(named) };
-  };
-  // Of a job that was submitted again, the latest story counts.
-  return new Map(fold.stories().map((story) => [jobOf(story.id), explain(story)]));
+/** What the scheduler's own log says of a job, where there is one. */
+function explainLogged({ histories, rules, named }: RunAccount, job: JobState): Explanation | undefined {
+  if (histories === undefined) return undefined;
+  const history = histories.get(job.id);
+  if (history === undefined) return neverQueued(job);
+  const explained = explainStory(history, rules);
+  return { ...explained, because: explained.because.map((said) => named?.(said) ?? said) };
 }
 
 /** A job that HTCondor has not written about. */
@@ -147,41 +130,12 @@ const notYetQueued = (job: string): Explanation => ({
   advice: ['See what the queue has: condor_q'],
 });
 
-function nameOf(id: string): [cluster: number, proc: number] {
-  const [cluster, proc] = id.split('.');
-  return [Number(cluster), Number(proc)];
-}
-
-/** The rules the access point follows for the run, if they are ours: an adopted submit file has its own. */
-async function runRules(folder: string): Promise<RunRules | undefined> {
-  const policy = await writtenPolicy(folder);
-  return policy === undefined ? undefined : { policy, file: condorFiles.submit };
-}
-
-/**
- * HTCondor is given files under links in the run's folder and speaks of those; people know the files by the names they
- * gave them. Gives what puts the one for the other in a sentence.
- */
-async function readInputNames(folder: string): Promise<(said: string) => string> {
-  const inputs = path.join(folder, condorFiles.inputs);
-  const names = await readdir(inputs).catch(() => []);
-  const links = await Promise.all(
-    names.map(async (name) => {
-      const file = await readlink(path.join(inputs, name)).catch(() => undefined);
-      return file === undefined ? [] : [[name, file] as const];
-    }),
-  );
-  // The longest first: one name may be the beginning of another.
-  const known = links.flat().sort(([one], [other]) => other.length - one.length);
-  return (said) =>
-    known.reduce((text, [name, file]) => {
-      const spellings = [path.join(inputs, name), `${condorFiles.inputs}/${name}`];
-      return spellings.reduce((words, spelling) => words.replaceAll(spelling, () => file), text);
-    }, said);
-}
-
 /** A job that waits for its canaries. */
-function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explanation {
+function explainKeptBack(
+  { jobs, endedAt }: RunState,
+  job: string,
+  pool: PoolRecords | undefined,
+): Explanation {
   const ahead = jobs.filter(({ isKeptBack }) => !isKeptBack);
   const bad = ahead.filter(({ outcome }) => outcome !== undefined && outcome !== 'success');
   const named = bad
@@ -205,7 +159,7 @@ function explainKeptBack({ jobs, endedAt, pool }: RunState, job: string): Explan
     doing: [
       endedAt !== undefined
         ? 'Nothing: the run stopped at its canary.'
-        : pool === 'local'
+        : pool?.traits.supervises === true
           ? 'The supervisor of the run goes on by itself.'
           : '`updraft run` goes on by itself while it watches; otherwise nobody does.',
     ],

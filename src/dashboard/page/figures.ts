@@ -1,8 +1,7 @@
 import { formatSize } from '../../job/units.ts';
 import { showMillis } from '../../report/show-millis.ts';
 import type { Board, Waste } from '../page-data.ts';
-import { html, show } from './dom.ts';
-import { showShare } from './words.ts';
+import { html, show, showShare } from './dom.ts';
 
 /** Waste by cause, sites and caches. */
 export function figures() {

@@ -1,8 +1,7 @@
 import type { Action, JobDetail, LogPart } from '../page-data.ts';
-import { lossCurve } from './curve.ts';
 import { html, show } from './dom.ts';
+import { lossCurve, partWords, phaseBar } from './pictures.ts';
 import type { ActionName } from './server.ts';
-import { partWords, phaseBar } from './timeline.ts';
 
 interface JobWorld {
   detailOf: (id: string) => Promise<JobDetail | undefined>;

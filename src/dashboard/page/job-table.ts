@@ -1,7 +1,6 @@
 import type { Board, JobRow } from '../page-data.ts';
-import { html } from './dom.ts';
-import { legend, timeline } from './timeline.ts';
-import { many, marks } from './words.ts';
+import { html, many, marks } from './dom.ts';
+import { legend, timeline } from './pictures.ts';
 
 /** Every row is this high (the style says so too): what is seen follows from where the table is scrolled to. */
 const rowHeight = 36;

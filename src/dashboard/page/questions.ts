@@ -1,7 +1,6 @@
 import { showMillis } from '../../report/show-millis.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, show } from './dom.ts';
-import { many, marks, showShare } from './words.ts';
+import { html, many, marks, show, showShare } from './dom.ts';
 
 /** The four questions of somebody who looks for ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {

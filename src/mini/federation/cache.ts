@@ -1,12 +1,10 @@
-import { answerObject } from './answer-object.ts';
-import { answerTrouble } from './answer-trouble.ts';
+import { answerObject, answerTrouble } from './answer-object.ts';
 import { denial } from './authorize.ts';
-import { parseByteRange } from './byte-range.ts';
-import type { CacheStore } from './cache-store.ts';
-import type { CachedObject } from './cached-object.ts';
-import { answerError, openExchange, type Exchange, type Ground } from './exchange.ts';
+import type { CachedObject, CacheStore } from './cache-store.ts';
+import { answerError, type Exchange, type Ground, openExchange } from './exchange.ts';
 import { findNamespace } from './namespace.ts';
-import { UpstreamError, type OriginClient } from './origin-client.ts';
+import { type OriginClient, UpstreamError } from './origin-client.ts';
+import { parseByteRange } from './send-body.ts';
 import type { StoredObject } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 

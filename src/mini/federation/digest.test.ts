@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { digestOf, wantedDigests } from './digest.ts';
-import type { StoredObject } from './stored-object.ts';
+import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 
 function objectOf(bytes: Buffer): StoredObject {
   return {

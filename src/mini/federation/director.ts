@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { answerTrouble } from './answer-trouble.ts';
+import { answerTrouble } from './answer-object.ts';
+import { answerJson, type Exchange, type Ground, openExchange } from './exchange.ts';
 import { readClaims } from './issuer.ts';
-import { answerJson, openExchange, type Exchange, type Ground } from './exchange.ts';
 import { depthBelow, encodePath, findNamespace, type Namespace } from './namespace.ts';
 import { WebServer } from './web-server.ts';
 

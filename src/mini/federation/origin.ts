@@ -3,13 +3,11 @@ import { type BigIntStats, createWriteStream } from 'node:fs';
 import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { answerObject } from './answer-object.ts';
-import { answerTrouble } from './answer-trouble.ts';
+import { answerObject, answerTrouble } from './answer-object.ts';
 import { denial } from './authorize.ts';
-import { digestOf } from './digest.ts';
 import { answerError, answerJson, type Exchange, type Ground, openExchange } from './exchange.ts';
 import { encodePath, fileOf, findNamespace, type Namespace } from './namespace.ts';
-import type { StoredObject } from './stored-object.ts';
+import { digestOf, type StoredObject } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 
 const verbs = 'OPTIONS, GET, HEAD, PUT, PROPFIND';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Clock } from '../../base/clock.ts';
-import { Pacer } from './pacer.ts';
+import { Pacer } from './trouble.ts';
 
 function handClock(): Clock & { time: number } {
   return {

@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import type { ByteRange } from './byte-range.ts';
 import type { Exchange } from './exchange.ts';
-import type { Pacer } from './pacer.ts';
 import type { StoredObject } from './stored-object.ts';
 import type { Action, ActionOf } from './trouble-rule.ts';
+import type { Pacer } from './trouble.ts';
 
 /** What will go wrong while this body is sent; decided before the headers go out. */
 export interface BodyTrouble {
@@ -108,4 +107,27 @@ function write(response: ServerResponse, piece: Buffer, signal: AbortSignal): Pr
       else resolve();
     });
   });
+}
+
+export interface ByteRange {
+  start: number;
+  /** One past the last byte. */
+  end: number;
+}
+
+/**
+ * What a Range header asks of an object: undefined for "all of it" (no header, one we cannot read, or several
+ * ranges, which a server may ignore), `beyond` when nothing of it exists.
+ */
+export function parseByteRange(header: string | undefined, size: number): ByteRange | 'beyond' | undefined {
+  const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? '') ?? [];
+  if (from === undefined || to === undefined || (from === '' && to === '')) return undefined;
+  if (from === '') {
+    const length = Math.min(Number(to), size);
+    return length === 0 ? 'beyond' : { start: size - length, end: size };
+  }
+  const start = Number(from);
+  const end = to === '' ? size : Math.min(Number(to) + 1, size);
+  if (to !== '' && Number(to) < start) return undefined;
+  return start >= size ? 'beyond' : { start, end };
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gpuScript } from './condor-config.ts';
-import { sites } from './sites.ts';
+import { gpuScript, sites } from './condor-config.ts';
 
 test('sites tell the newest CUDA of their driver as drivers number it', () => {
   const numbers = [...gpuScript(sites).matchAll(/MaxSupportedVersion=(\d+);/g)].map(([, number]) => number);

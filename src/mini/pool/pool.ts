@@ -5,9 +5,16 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
-import { condorConfig, gpuScript, insideHome, poolFolders, type PoolFolders } from './condor-config.ts';
+import {
+  condorConfig,
+  gpuScript,
+  insideHome,
+  localName,
+  poolFolders,
+  type PoolFolders,
+  type Site,
+} from './condor-config.ts';
 import { poolUser } from './root-folder.ts';
-import { localName, type Site } from './sites.ts';
 
 const run = promisify(execFile);
 

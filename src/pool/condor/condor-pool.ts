@@ -5,7 +5,7 @@ import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
 import { isThere } from '../../base/is-there.ts';
 import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
@@ -13,6 +13,7 @@ import { readPlan, roundPlan } from '../read-plan.ts';
 import { assertAllowed } from './submit/assert-allowed.ts';
 import { condorPolicy } from './submit/condor-policy.ts';
 import { accountFiles, condorFiles, roundFiles } from './condor-files.ts';
+import { condorAccount } from './follow/run-account.ts';
 import { eventLogSource } from './follow/event-log-source.ts';
 import { askSlots } from './tools/ask-slots.ts';
 import { openShell } from './tools/open-shell.ts';
@@ -41,6 +42,7 @@ const records: PoolRecords = {
     if (!(await isThere(path.join(runFolder, condorFiles.submit)))) return undefined;
     return eventLogSource(runFolder, await readPlan(runFolder));
   },
+  account: condorAccount,
 };
 
 export const condorKind: PoolKind = { ...records, open: condorPool };

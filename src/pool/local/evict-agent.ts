@@ -4,7 +4,7 @@ import { Fault } from '../../fault/fault.ts';
 import { readClaim } from '../../job/claim.ts';
 import { attemptFolder, runFiles } from '../../job/layout.ts';
 import { fold } from '../../journal/fold.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import type { Kill } from '../pool.ts';
 
 /** Tells a job's agent to leave the machine, as an owner who wants it back does: with SIGTERM. */

@@ -18,7 +18,9 @@ const records: PoolRecords = {
   // All that happens is in the run's journals.
   accountFiles: [],
   source: () => Promise.resolve(undefined),
+  account: () => Promise.resolve({}),
   supervisor: supervisorState,
+  supervisedBy: localPolicy,
 };
 
 export const localKind: PoolKind = { ...records, open: localPool };

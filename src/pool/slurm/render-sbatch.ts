@@ -37,7 +37,8 @@ export function renderSbatch({ plan, run, image, round }: SbatchInput): string {
     ...taskScript({
       round: number,
       orders: roundFiles(number).orders,
-      rules: { policy: slurmPolicy(plan) },
+      policyFile: roundFiles(number).policy,
+      policy: slurmPolicy(plan),
       image,
     }),
     '',

@@ -6,6 +6,8 @@ export const slurmFiles = {
   /** What sbatch is given: an array of jobs, and the script that each of them runs. */
   script: 'slurm/job.sbatch',
   agent: 'slurm/updraft-agent.gz',
+  /** What is done about failures: the agent decides by it. */
+  policy: 'slurm/policy.json',
   orders: 'slurm/orders',
   /** What the script of each job, and Slurm, printed. */
   said: 'slurm/said',
@@ -16,10 +18,10 @@ export const slurmFiles = {
 } as const;
 
 /** What sbatch is told of one round, by path in the run's folder: the first round's is where every run has it. */
-export function roundFiles(round: number): Record<'script' | 'orders', string> {
-  if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders };
+export function roundFiles(round: number): Record<'script' | 'orders' | 'policy', string> {
+  if (round === 1) return { script: slurmFiles.script, orders: slurmFiles.orders, policy: slurmFiles.policy };
   const folder = `${runFiles.rounds}/${round}`;
-  return { script: `${folder}/job.sbatch`, orders: `${folder}/orders` };
+  return { script: `${folder}/job.sbatch`, orders: `${folder}/orders`, policy: `${folder}/policy.json` };
 }
 
 /** The name under which squeue shows the jobs of one round. */
@@ -32,4 +34,8 @@ export const taskJournal = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.jobs, job, taskJournalName);
 
 /** What tells of a run on Slurm beside its journals, for whoever follows it from elsewhere, as `find -path` takes them. */
-export const slurmAccount: readonly string[] = [slurmFiles.script, `${runFiles.jobs}/*/${taskJournalName}`];
+export const slurmAccount: readonly string[] = [
+  slurmFiles.script,
+  slurmFiles.policy,
+  `${runFiles.jobs}/*/${taskJournalName}`,
+];

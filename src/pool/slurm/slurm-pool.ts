@@ -8,7 +8,7 @@ import { runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import { imagePlace, misleading, readFolders } from '../image-command.ts';
 import { isThere } from '../../base/is-there.ts';
@@ -41,6 +41,8 @@ const records: PoolRecords = {
     if (!(await isThere(path.join(runFolder, slurmFiles.script)))) return undefined;
     return taskSource(runFolder, await readPlan(runFolder));
   },
+  account: () => Promise.resolve({}),
+  jobJournal: (job) => taskJournal('', job),
 };
 
 export const slurmKind: PoolKind = { ...records, open: slurmPool };
@@ -67,11 +69,12 @@ function slurmPool(start: PoolStart): Pool {
     async render(plan, run, round) {
       const tools = await SlurmTools.find(env);
       await assertQueueable(plan, tools);
-      const { script } = roundFiles(round?.number ?? 1);
+      const { script, policy } = roundFiles(round?.number ?? 1);
       return {
         summary: `for Slurm ${await tools.version()}`,
         files: {
           [script]: renderSbatch({ plan, run, round, image: imageOf(plan, env) }),
+          [policy]: `${JSON.stringify(slurmPolicy(plan), undefined, 2)}\n`,
           ...renderOrders(plan, run, round),
         },
         shown: script,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { runFiles } from '../../job/layout.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import { requestOnce, type Submitter } from '../request-once.ts';
 import { arrayName, roundFiles, slurmFiles } from './slurm-files.ts';
 import type { SlurmTools } from './slurm-tools.ts';

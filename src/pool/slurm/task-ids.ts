@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { runFiles } from '../../job/layout.ts';
 import type { Entry } from '../../journal/entry.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 
 /** A job's name in Slurm's queue. */
 export interface TaskId {

@@ -1,17 +1,18 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { kinds } from '../../fault/kinds.ts';
-import { runFiles } from '../../job/layout.ts';
+import { resultsFolder, runFiles } from '../../job/layout.ts';
+import type { Policy } from '../../recovery/policy.ts';
 import { readyAgent } from '../launcher.ts';
-import { nextTryLines, type TaskRules } from './next-try.ts';
 import { slurmFiles, taskJournalName } from './slurm-files.ts';
 
 /** What the script of one round's jobs is made from. */
 export interface TaskInput {
   round: number;
-  /** Folder of the orders, in the run's. */
+  /** Folder of the orders, and file of the policy, in the run's. */
   orders: string;
-  rules: TaskRules;
+  policyFile: string;
+  policy: Policy;
   image?: TaskImage | undefined;
 }
 
@@ -48,7 +49,11 @@ export function taskScript(input: TaskInput): string[] {
     '',
     ...agentLines(input),
     '',
-    ...nextTryLines(input.rules),
+    ...nextLines(input),
+    '',
+    ...requeueLines(input.policy),
+    '',
+    ...endLines,
   ];
 }
 
@@ -129,8 +134,6 @@ const agentLines = ({ image }: TaskInput): string[] => [
   '  while wait "$agent"; status=$?; [ "$status" -gt 128 ] && kill -0 "$agent" 2> /dev/null; do :; done',
   'fi',
   "trap '' TERM USR1",
-  'cd /',
-  '[ -z "$scratch" ] || rm -rf "$scratch"',
 ];
 
 const findRunner = [
@@ -146,4 +149,65 @@ const imageLines = ({ place, gpus, reads, hides }: TaskImage): string[] => [
   `  set -- ${shellQuote(place)} "$@"`,
   ...reads.map((folder) => `  set -- --bind ${shellQuote(`${folder}:${folder}`)} "$@"`),
   `  set -- "$runner" --silent exec --no-home${gpus ? ' --nv' : ''} --bind "$run:$run" --bind "$scratch:$scratch" --pwd "$scratch" "$@"`,
+];
+
+/** The agent decides; where it cannot run, a script may only say that this node is not good, some times. */
+const nextLines = ({ policyFile, policy: { attempts, pace } }: TaskInput): string[] => [
+  'outcome=failed again= delay=0 avoid= more= moved=',
+  'if [ "$status" -eq 0 ]; then outcome=success',
+  `elif decided=$("$scratch/${agent}" next "$run/${policyFile}" "$journal" "$folder/attempt-$attempt" "$status" "$asked" 2>> "$said"); then`,
+  '  eval "$decided"',
+  'elif [ -n "$asked" ]; then outcome=evicted again=1',
+  'else',
+  String.raw`  failures=$(awk '/"round-started"/ { n = 0 } /"attempt-ended".*"failed"/ { n++ } END { print n + 1 }' "$journal")`,
+  '  case $status in',
+  `    ${noScratch}) [ "$failures" -ge ${attempts} ] || again=1 avoid=1 ;;`,
+  `    ${noSoftware}) [ "$failures" -ge ${Math.min(2, attempts)} ] || again=1 avoid=1 ;;`,
+  '  esac',
+  `  [ "$failures" -le ${pace.atOnce} ] || delay=${pace.firstWait}`,
+  'fi',
+  'cd /',
+  '[ -z "$scratch" ] || rm -rf "$scratch"',
+  `[ -z "$moved" ] || moved=',"movedOn":true'`,
+  String.raw`tell "\"kind\":\"attempt-ended\",\"attempt\":$attempt,\"outcome\":\"$outcome\",\"exit\":$status$moved"`,
+];
+
+/** More nodes than this are not excluded: a small partition would have none left. */
+const maxAvoided = 5;
+/** What this script may take to leave: a start that is past by then Slurm puts off by two minutes. */
+const leaveSeconds = 5;
+
+/** A job that Slurm itself ends is left to it: asked to queue a cancelled one again, it would. */
+function requeueLines({ avoid }: Policy): string[] {
+  return [
+    'if [ -n "$again" ]; then',
+    '  state=$(squeue -h -r -j "$id" -o %T 2> /dev/null)',
+    '  case $state in',
+    '    RUNNING) ;;',
+    '    "") [ -z "$asked" ] || exit "$status" ;;',
+    '    *) exit "$status" ;;',
+    '  esac',
+    '  if scontrol requeue "$id"; then',
+    ...(avoid === 'none' ? [] : avoidLines),
+    '    [ -z "$more" ] || scontrol update JobId="$id" MinMemoryNode="$more"',
+    `    scontrol update JobId="$id" StartTime="now+$((delay + ${leaveSeconds}))"`,
+    '    exit "$status"',
+    '  fi',
+    'fi',
+  ];
+}
+
+const avoidLines = [
+  '    if [ -n "$avoid" ]; then',
+  '      echo "$node" >> "$folder/slurm.avoid"',
+  `      nodes=$(tail -n ${maxAvoided} "$folder/slurm.avoid" | sort -u | paste -s -d , -)`,
+  '      scontrol update JobId="$id" ExcNodeList="$nodes" || scontrol update JobId="$id" ExcNodeList="$node" || true',
+  '    fi',
+];
+
+const endLines = [
+  'results=',
+  String.raw`[ "$outcome" != success ] || results=",\"results\":\"${resultsFolder('.', '$job')}\""`,
+  String.raw`tell "\"kind\":\"job-ended\",\"outcome\":\"$outcome\"$results"`,
+  'exit "$status"',
 ];

@@ -1,7 +1,7 @@
 import { mapLimited } from '../../base/map-limited.ts';
 import { attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
-import type { EntrySource, News } from '../../journal/entry-source.ts';
+import type { EntrySource, News } from '../../journal/load-run.ts';
 import type { Entry, Outcome } from '../../journal/entry.ts';
 import { JournalTail } from '../../journal/tail.ts';
 import { attemptEnd } from '../attempt-end.ts';

@@ -1,5 +1,5 @@
 import { clip } from '../../base/text-table.ts';
-import { countAttempt, countWait, type Counted } from '../account-attempt.ts';
+import { countJob, type Counted } from '../account.ts';
 import { columns, columnWords } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
 import { showMillis } from '../show-millis.ts';
@@ -12,7 +12,10 @@ const rowHeight = 20;
 
 /** A row per job from its first event on, a bar per attempt, coloured by where its time went; thin bars are waits. */
 export function attemptTimeline(jobs: readonly JobHistory[]): string {
-  const rows = jobs.map((job) => ({ job, counted: countJob(job) }));
+  const rows = jobs.map((job) => {
+    const { attempts, after } = countJob(job);
+    return { job, counted: [...attempts.flat(), ...after] };
+  });
   const used = columns.filter((column) =>
     rows.some(({ counted }) => counted.some((part) => part.column === column)),
   );
@@ -36,17 +39,17 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
         width: Math.max(0.3, scale.place((to - from) / 1000)),
         height: wait ? 4 : 14,
       };
-      const told = `${job.id}: ${showMillis(to - from)} ${columnWords[column]}`;
+      const told = `${job.node ?? job.id}: ${showMillis(to - from)} ${columnWords[column]}`;
       return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(told)));
     };
     return (
-      label(edges.left - 8, y + 14, clip(job.id, 16), { 'text-anchor': 'end' }) +
+      label(edges.left - 8, y + 14, clip(job.node ?? job.id, 16), { 'text-anchor': 'end' }) +
       counted.map(bar).join('') +
       starts(job, y, (time) => edges.left + scale.place(time / 1000))
     );
   });
   const description = jobs
-    .map(({ id, attempts, outcome }) => `${id}: ${attempts.length} attempts, ${outcome}`)
+    .map(({ id, node = id, attempts, outcome }) => `${node}: ${attempts.length} attempts, ${outcome}`)
     .join('; ');
   return picture(
     { id: 'timeline', title: 'Attempts over time', description, width, height: edges.bottom + 44 },
@@ -54,11 +57,6 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
     horizontalAxis(scale, edges, 'since the job was submitted'),
     ...drawn,
   );
-}
-
-function countJob(job: JobHistory): Counted[] {
-  const after = job.after.map((wait) => countWait(wait, job.attempts.length === 0));
-  return [...job.attempts.flatMap((attempt, index) => countAttempt(attempt, index === 0)), ...after];
 }
 
 /** A tick where an attempt begins, since attempts that follow each other at once look like one. */

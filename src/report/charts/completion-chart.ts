@@ -1,8 +1,7 @@
 import { showMillis } from '../show-millis.ts';
 import { scaleTo, timeUnit, verticalAxis } from './axis.ts';
-import { dots } from './dots.ts';
 import { badColour, markColour } from './palette.ts';
-import { element, label, picture } from './svg.ts';
+import { dots, element, label, picture } from './svg.ts';
 
 export interface Completion {
   job: string;

@@ -1,9 +1,8 @@
 import { clip } from '../../base/text-table.ts';
 import { ascending, mean, quantile } from '../statistics.ts';
 import { horizontalAxis, scaleTo, type Unit } from './axis.ts';
-import { dots } from './dots.ts';
 import { badColour, markColour } from './palette.ts';
-import { element, escapeMarkup, label, picture } from './svg.ts';
+import { dots, element, escapeMarkup, label, picture } from './svg.ts';
 
 export interface Strip {
   name: string;

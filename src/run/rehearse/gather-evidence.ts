@@ -6,7 +6,7 @@ import type { Plan } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
-import { readJournal } from '../../journal/read-journal.ts';
+import { readJournal } from '../../journal/tail.ts';
 import type { Evidence } from './proofs.ts';
 import type { Rehearsal } from './rehearse-run.ts';
 

@@ -92,3 +92,25 @@ test('a server that failed before and delivers now keeps its piece', async () =>
   assert.ok((s.takeOver()?.start ?? 0) > mebibyte);
   await s.lanes.stop();
 });
+
+/** Looks at the lane every `everyMs` for half a minute, and says how long it was silent each time. */
+async function watchedSilence(everyMs: number): Promise<number[]> {
+  const s = scene();
+  s.begin();
+  const silence: number[] = [];
+  for (let at = 0; at <= 30_000; at += everyMs) {
+    s.lanes.watch(({ quietMs }) => {
+      silence.push(quietMs);
+      return 'fine';
+    });
+    await s.clock.pass(everyMs);
+  }
+  await s.lanes.stop();
+  return silence;
+}
+
+test("time in which this process itself stood still is nobody's silence", async () => {
+  assert.deepEqual(await watchedSilence(15_000), [0, 0, 0]);
+  assert.equal((await watchedSilence(250)).at(-1), 30_000);
+  assert.equal((await watchedSilence(2_000)).at(-1), 30_000);
+});

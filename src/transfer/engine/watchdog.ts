@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.ts';
+import { stallSeconds, type Policy } from '../policy.ts';
 
 /** One running piece as the watchdog sees it. */
 export interface Watched {
@@ -32,10 +32,8 @@ const patienceSeconds = 6 * 3600;
 
 /** Judges one running piece. Pure: the clock's readings come in. */
 export function judge(watched: Watched, around: Surroundings, policy: Policy): Judgement {
-  const stallMs = policy.stallSeconds * 1000;
-  const limitMs = around.bestOther > 0 ? stallMs / 4 : stallMs;
-  if (watched.quietMs >= limitMs) return 'stalled';
-  if (watched.runningMs < Math.min(rampMs, stallMs)) return 'fine';
+  if (watched.quietMs >= stallSeconds(policy, around.bestOther > 0) * 1000) return 'stalled';
+  if (watched.runningMs < Math.min(rampMs, policy.stallSeconds * 1000)) return 'fine';
   if (watched.rate >= speedFloor(around, policy)) return 'fine';
   if (!around.alternative) return 'fine';
   return watched.rate < around.bestOther * helpfulShare ? 'drop' : 'slow';

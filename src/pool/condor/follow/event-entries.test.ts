@@ -9,7 +9,7 @@ import { EventEntries } from './event-entries.ts';
 /** The only job after these events, each `number text`, a second apart. */
 function story(...events: string[]): JobState {
   const entries = new EventEntries(
-    { willRelease: (code, _, holds) => code === 13 && holds < 2 },
+    { willRelease: ({ code }, holds) => code === 13 && holds < 2 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),
     () => 1,
   );
@@ -37,7 +37,7 @@ test('a job that runs through has one attempt, its place, and the time that HTCo
   const job = story(submitted, moving, moved, executing, terminated(0));
   assert.deepEqual([job.outcome, job.results, job.attempts.length], ['success', 'results/0000', 1]);
   const [attempt] = job.attempts;
-  assert.deepEqual([attempt?.pool?.site, attempt?.pool?.host], ['Site-A', 'worker.example']);
+  assert.deepEqual([attempt?.pool?.site, attempt?.pool?.host], ['Site-A', 'x@worker.example']);
   assert.equal(attempt?.pool?.millis.fetching, 1000);
 });
 
@@ -49,9 +49,12 @@ test('two executions with nothing between them are two attempts, the first one l
   );
 });
 
-test('input sent again within one attempt, as HTCondor does by itself, is still one attempt', () => {
+test('input sent again with nothing between is another attempt: a shadow was killed and left no event', () => {
   const job = story(submitted, moving, moved, moving, moved, executing, terminated(0));
-  assert.equal(job.attempts.length, 1);
+  assert.deepEqual(
+    job.attempts.map(({ outcome }) => outcome),
+    ['lost', 'success'],
+  );
 });
 
 test('a hold that a rule will release leaves the job waiting; one that none will ends it', () => {

@@ -1,60 +1,59 @@
+import { exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
+import type { AttemptEnd, AttemptHistory, Doing } from '../../../history/history.ts';
+import type { Change, JobFold, Said } from '../../../history/job-fold.ts';
+import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
-import type { AgentEntry, Entry, FaultRecord, Outcome, RunBody } from '../../../journal/entry.ts';
+import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
 import { retryReason } from '../tools/release-held.ts';
 import type { Known } from './run-clusters.ts';
-import { exitOfHold, holdFault } from './hold-fault.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
 export interface ReleaseRule {
   /** `heldAfter`: seconds since the job was queued. */
-  willRelease(code: number, subcode: number, failures: number, heldAfter: number): boolean;
+  willRelease(hold: Hold, failures: number, heldAfter: number): boolean;
 }
 
-/** What the log has told of one job so far. */
+/** A job of the run, over all the clusters it was submitted in. */
 interface Story {
   job: string;
   /** HTCondor's name of the job; it gets another one when it is submitted again. */
   cluster: number;
+  /** The number of its latest attempt. */
   attempt: number;
-  /** What the attempt that is under way was last seen doing; undefined between attempts. */
-  doing: 'moving' | 'executing' | undefined;
+  /** What that was last seen doing. */
+  doing: Doing | undefined;
+  /** How that ended. */
+  outcome: Outcome;
   /** When it was submitted, where the log tells. */
   queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
-  /** Whether its program ended well; its results are here then. */
-  isDone: boolean;
   /** Why the next attempt will be made. */
   why: string;
-  /** The time of the last event, how many there were at that time, and how many of them are still to be told again. */
-  last: { time: number; events: number; again: number };
 }
 
 /** HTCondor's code of a hold by hand. */
 const userHold = 1;
-/** HTCondor's code for an attempt that ended because its job was removed. */
-const removed = 1023;
 
 /**
- * Turns HTCondor's events into journal entries: the same events give the same entries, so nothing needs to be
- * written down. An attempt is what HTCondor calls a shadow start; it begins with the first sign of it.
- *
- *   000 -> waiting   040 input/001 -> attempt, phases, place   004/007 -> attempt ended   012/013 -> held/released
- *   005/009 -> attempt and job ended      008 with our mark -> what the agent said while it ran
+ * Turns what happens to the jobs of a log into journal entries: the same events give the same entries, so nothing needs
+ * to be written down. An attempt is what HTCondor calls a shadow start; it begins with the first sign of it.
  */
 export class EventEntries {
   readonly #rules: ReleaseRule;
+  readonly #fold: LogFold;
   readonly #stories = new Map<string, Story>();
   readonly #whose: (cluster: number, proc: number) => Known;
   readonly #sizeOf: (cluster: number) => number;
   #entries: Entry[] = [];
   #seq = 0;
   #lastTime = 0;
-  #headless = false;
+  /** Whose event is being folded. */
+  #story: Story | undefined;
 
-  /** `sizeOf` tells how many jobs a cluster has when all are in the queue. */
+  /** `sizeOf` says how many jobs a cluster has when all are in the queue. */
   constructor(
     rules: ReleaseRule,
     whose: (cluster: number, proc: number) => Known,
@@ -63,6 +62,7 @@ export class EventEntries {
     this.#rules = rules;
     this.#whose = whose;
     this.#sizeOf = sizeOf;
+    this.#fold = new LogFold({ onChange: (fold, change) => this.#changed(fold, change) });
   }
 
   /** The entries of the events added since the last call. */
@@ -74,12 +74,12 @@ export class EventEntries {
 
   /** Whether a job's first event was not its submission: the log has lost its beginning. */
   get headless(): boolean {
-    return this.#headless;
+    return this.#fold.headless;
   }
 
-  /** The log begins anew: what it tells again is known, what it does not tell any more is kept. */
+  /** The log begins again: what it repeats is known, what it does not repeat is kept. */
   beginAgain(): void {
-    for (const { last } of this.#stories.values()) last.again = last.events;
+    this.#fold.nextLog();
   }
 
   /** `at`: when it was, if that is not as the log's own zone would have it. */
@@ -87,17 +87,15 @@ export class EventEntries {
     if (event.kind === 'cluster-remove') this.#removed(event, at);
     if (event.proc < 0) return;
     const { job, round } = this.#whose(event.cluster, event.proc);
-    let story = this.#stories.get(job);
-    if (story === undefined) {
-      story = newStory(job, event.cluster);
-      this.#stories.set(job, story);
-      this.#headless ||= event.kind !== 'submit';
-    }
-    const time = at ?? this.#lastTime;
-    if (isKnown(story, time)) return;
-    this.#lastTime = time;
+    const story = this.#stories.get(job) ?? newStory(job, event.cluster);
+    this.#stories.set(job, story);
+    if (event.cluster < story.cluster) return;
+    this.#lastTime = at ?? this.#lastTime;
     if (event.cluster > story.cluster) this.#again(story, event.cluster, round);
-    if (event.cluster === story.cluster) this.#addTo(story, event);
+    this.#story = story;
+    if (!this.#fold.add(event, at)) return;
+    if (event.kind === 'submit') story.queuedAt = this.#lastTime;
+    if (event.kind === 'generic') this.#said(story, event.details.text);
   }
 
   /** Jobs that were not in the queue yet when their cluster left it will never be. */
@@ -114,129 +112,91 @@ export class EventEntries {
   /** The job was submitted again: its attempts go on, and what befell it before no longer counts. */
   #again(story: Story, cluster: number, round: number): void {
     story.cluster = cluster;
-    story.doing = undefined;
     story.failures = 0;
-    story.isDone = false;
     story.why = `submitted again, in round ${round}`;
     this.#emit({ kind: 'round-started', round, jobs: [story.job], why: story.why });
   }
 
-  #addTo(story: Story, event: LogEvent): void {
-    switch (event.kind) {
-      case 'submit':
-        story.queuedAt = this.#lastTime;
+  #changed(fold: JobFold, change: Change): void {
+    const story = this.#story;
+    if (story === undefined) return;
+    const { job } = story;
+    switch (change.kind) {
+      case 'began':
+        story.attempt += 1;
+        story.doing = undefined;
+        this.#emit({ kind: 'attempt-started', job, attempt: story.attempt, why: story.why });
         return;
-      case 'file-transfer':
-        this.#transfer(story, event);
+      case 'doing':
+        this.#phase(story, change.doing, change.attempt);
         return;
-      case 'execute':
-        this.#execute(story, event);
-        return;
-      case 'evicted':
-        this.#evicted(story, event);
-        return;
-      case 'shadow-exception':
-        this.#end(story, 'lost', null, { kind: 'evicted', message: event.details.message });
+      case 'ended':
+        this.#ended(story, change.attempt, change.end, fold.complaint);
         return;
       case 'held':
-        this.#held(story, event);
+        this.#held(story, change.said, fold.job.cause);
         return;
       case 'released':
-        story.why = `released: ${event.details.reason ?? ''}`;
-        if (event.details.reason?.includes(retryReason)) story.failures = 0;
-        this.#emit({ kind: 'job-released', job: story.job, why: event.details.reason ?? '' });
+        story.why = `released: ${change.reason}`;
+        if (change.reason.includes(retryReason)) story.failures = 0;
+        this.#emit({ kind: 'job-released', job, why: change.reason });
         return;
-      case 'terminated':
-        this.#terminated(story, event);
-        return;
-      case 'aborted':
-        this.#aborted(story, event.details.reason ?? 'removed from the queue');
-        return;
-      case 'generic':
-        this.#said(story, event.details.text);
-        return;
-      default:
-        return;
+      case 'finished':
+        this.#finished(story, change, fold.job.cause);
     }
   }
 
-  #transfer(story: Story, { details }: EventOf<'file-transfer'>): void {
-    const { direction, step } = details;
-    if (direction === 'input' && step !== 'finished') {
-      if (story.doing === 'executing') this.#lost(story);
-      this.#start(story);
-      this.#phase(story, 'fetching');
-    } else if (story.doing !== undefined) {
-      if (direction === 'input') this.#phase(story, 'preparing');
-      else this.#phase(story, step === 'finished' ? 'cleaning' : 'returning');
-    }
+  #phase(story: Story, doing: Doing, { machine, site }: AttemptHistory): void {
+    const { job, attempt, doing: before } = story;
+    story.doing = doing;
+    // After the output has come, whatever the job still does is not known to be more than cleaning up.
+    const phase = before === 'output' && doing !== 'output' ? 'cleaning' : phases[doing];
+    if (phase === undefined) return;
+    const place =
+      doing === 'executing' && phase === 'preparing'
+        ? { ...(machine === '' ? {} : { host: machine }), ...(site === '' ? {} : { site }) }
+        : {};
+    this.#emit({ kind: 'attempt-phase', job, attempt, phase, ...place });
   }
 
-  #execute(story: Story, { details }: EventOf<'execute'>): void {
-    if (story.doing === 'executing') this.#lost(story);
-    this.#start(story);
-    story.doing = 'executing';
-    const { attributes, slot } = details;
-    const host = slot?.split('@').at(-1) ?? textOf(attributes['Machine']);
-    const site = textOf(attributes['GLIDEIN_ResourceName']) ?? textOf(attributes['GLIDEIN_Site']);
-    this.#phase(story, 'preparing', {
-      ...(host === undefined ? {} : { host }),
-      ...(site === undefined ? {} : { site }),
-    });
+  #ended(story: Story, { ending, cause }: AttemptHistory, end: AttemptEnd, complaint: string): void {
+    const { job, attempt } = story;
+    const [outcome, exit, found] = endOf(end, complaint);
+    const fault = found && { ...found, ...(cause === undefined ? {} : { cause }) };
+    if (ending === 'requeued') story.failures += 1;
+    story.outcome = outcome;
+    story.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
+    const said = fault === undefined ? {} : { fault };
+    this.#emit({ kind: 'attempt-ended', job, attempt, outcome, exit, ...said });
   }
 
-  #evicted(story: Story, { details }: EventOf<'evicted'>): void {
-    const { requeued, termination, code = 0, subcode = 0, reason = '' } = details;
-    if (requeued) {
-      const exit = termination?.normal === true ? termination.returnValue : null;
-      story.failures += 1;
-      this.#end(story, exit === null ? 'lost' : 'failed', exit);
-      return;
-    }
-    if (code === removed) return; // the event that follows says by whom
-    const isHold = code > 0 && code < 1000;
-    this.#end(story, isHold ? 'failed' : 'evicted', null, holdFault(code, subcode, reason));
-  }
-
-  #held(story: Story, { details }: EventOf<'held'>): void {
-    const { code = 0, subcode = 0, reason = '' } = details;
-    const fault = holdFault(code, subcode, reason);
-    this.#end(story, 'failed', exitOfHold(code, subcode) ?? null, fault);
+  #held(story: Story, { code = 0, subcode = 0, reason = '' }: Said, cause: FaultRecord['cause']): void {
+    const { job } = story;
+    const hold = { code, subcode, reason };
+    const fault = { ...faultOfHold(code, subcode, reason), ...(cause === undefined ? {} : { cause }) };
     if (code !== userHold) story.failures += 1;
-    this.#emit({ kind: 'job-held', job: story.job, fault });
+    this.#emit({ kind: 'job-held', job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (code !== userHold && !this.#rules.willRelease(code, subcode, story.failures, this.#ageOf(story)))
-      this.#emit({ kind: 'job-ended', job: story.job, outcome: 'failed' });
+    if (code !== userHold && !this.#rules.willRelease(hold, story.failures, this.#ageOf(story)))
+      this.#emit({ kind: 'job-ended', job, outcome: 'failed' });
   }
 
   #ageOf({ queuedAt }: Story): number {
     return queuedAt === undefined ? 0 : (this.#lastTime - queuedAt) / 1000;
   }
 
-  #terminated(story: Story, { details }: EventOf<'terminated'>): void {
-    const { termination } = details;
-    if (story.doing === undefined) this.#start(story);
-    const exit = termination?.normal === true ? termination.returnValue : null;
-    const outcome = exit === 0 ? 'success' : exit === null ? 'lost' : 'failed';
-    const fault: FaultRecord | undefined =
-      exit === null
-        ? { kind: 'evicted', message: `the agent was ended by signal ${signalOf(termination)}` }
-        : undefined;
-    this.#end(story, outcome, exit, fault);
-    story.isDone = outcome === 'success';
-    this.#emit({
-      kind: 'job-ended',
-      job: story.job,
-      outcome,
-      ...(outcome === 'success' && { results: resultsFolder('.', story.job) }),
-    });
-  }
-
-  #aborted(story: Story, reason: string): void {
-    // Asked for while the results were on their way: they came all the same.
-    if (story.isDone) return;
-    this.#end(story, 'stopped', null, { kind: 'interrupted', message: reason });
-    this.#emit({ kind: 'job-ended', job: story.job, outcome: 'stopped' });
+  #finished(story: Story, { outcome: how, reason }: Finished, cause: FaultRecord['cause']): void {
+    const { job, outcome: last } = story;
+    if (how === 'success') {
+      this.#emit({ kind: 'job-ended', job, outcome: how, results: resultsFolder('.', job) });
+      return;
+    }
+    const outcome = how === 'removed' ? 'stopped' : last === 'success' ? 'failed' : last;
+    const kind = how === 'removed' ? 'interrupted' : 'training-failed';
+    // How an attempt failed is said with its end.
+    const isSaid = outcome === last && how !== 'removed';
+    const fault = { kind, message: reason || 'removed from the queue', ...(cause && { cause }) } as const;
+    this.#emit({ kind: 'job-ended', job, outcome, ...(isSaid ? {} : { fault }) });
   }
 
   #said(story: Story, text: string): void {
@@ -246,48 +206,48 @@ export class EventEntries {
     this.#entries.push({ ...entry, job: story.job } satisfies AgentEntry);
   }
 
-  #start(story: Story): void {
-    if (story.doing !== undefined) return;
-    story.doing = 'moving';
-    story.attempt += 1;
-    const { job, attempt, why } = story;
-    this.#emit({ kind: 'attempt-started', job, attempt, why });
-  }
-
-  /** Killing a shadow leaves no event: the next start is the only sign of it. */
-  #lost(story: Story): void {
-    this.#end(story, 'lost', null, {
-      kind: 'evicted',
-      message: 'the attempt ended without a word in the log',
-    });
-  }
-
-  #end(story: Story, outcome: Outcome, exit: number | null, fault?: FaultRecord): void {
-    if (story.doing === undefined) return;
-    story.doing = undefined;
-    const { job, attempt } = story;
-    story.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
-    this.#emit({
-      kind: 'attempt-ended',
-      job,
-      attempt,
-      outcome,
-      exit,
-      ...(fault === undefined ? {} : { fault }),
-    });
-  }
-
-  #phase(
-    { job, attempt }: Story,
-    phase: 'fetching' | 'preparing' | 'returning' | 'cleaning',
-    place: { host?: string; site?: string } = {},
-  ): void {
-    this.#emit({ kind: 'attempt-phase', job, attempt, phase, ...place });
-  }
-
   #emit(body: RunBody): void {
     const t = new Date(this.#lastTime).toISOString();
     this.#entries.push({ v: 1, t, seq: this.#seq++, ...body });
+  }
+}
+
+/** What of an attempt's doings is a phase of it. */
+const phases: Partial<Record<Doing, Phase>> = {
+  queue: 'fetching',
+  input: 'fetching',
+  starting: 'preparing',
+  executing: 'preparing',
+  output: 'returning',
+};
+
+type Finished = Extract<Change, { kind: 'finished' }>;
+type Ended = [outcome: Outcome, exit: number | null, fault?: Omit<FaultRecord, 'cause'>];
+
+/** How an attempt ended, in a journal's terms. */
+function endOf({ how, code = 0, subcode = 0, reason, termination }: AttemptEnd, complaint: string): Ended {
+  const words = reason.trim() === '' ? complaint : reason;
+  switch (how) {
+    case 'exited': {
+      if (termination?.normal === true)
+        return [termination.returnValue === 0 ? 'success' : 'failed', termination.returnValue];
+      const signal = termination === undefined ? 'unknown' : String(termination.signal);
+      return ['lost', null, { kind: 'evicted', message: `the agent was ended by signal ${signal}` }];
+    }
+    case 'removed':
+      return ['stopped', null, { kind: 'interrupted', message: words || 'removed from the queue' }];
+    case 'silent':
+      return ['lost', null, { kind: 'evicted', message: 'the attempt ended without a word in the log' }];
+    case 'exception':
+      return ['lost', null, faultOfHold(0, 0, words)];
+    case 'vacated': {
+      const isHold = code > 0 && code < 1000;
+      return [
+        isHold ? 'failed' : 'evicted',
+        exitOfHold(code, subcode, words) ?? null,
+        faultOfHold(code, subcode, words),
+      ];
+    }
   }
 }
 
@@ -296,29 +256,8 @@ const newStory = (job: string, cluster: number): Story => ({
   cluster,
   attempt: 0,
   doing: undefined,
+  outcome: 'lost',
   queuedAt: undefined,
   failures: 0,
-  isDone: false,
   why: 'first attempt',
-  last: { time: 0, events: 0, again: 0 },
 });
-
-/** Whether a log that began anew only repeats this event. A job's events are in the order of their times. */
-function isKnown({ last }: Story, time: number): boolean {
-  if (last.again > 0 && time < last.time) return true;
-  if (last.again > 0 && time === last.time) {
-    last.again -= 1;
-    return true;
-  }
-  last.events = time === last.time ? last.events + 1 : 1;
-  last.time = time;
-  last.again = 0;
-  return false;
-}
-
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value !== '' ? value : undefined;
-
-function signalOf(termination: EventOf<'terminated'>['details']['termination']): string {
-  return termination?.normal === false ? String(termination.signal) : 'unknown';
-}

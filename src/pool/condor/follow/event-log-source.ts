@@ -4,10 +4,10 @@ import type { LogEvent } from '../../../eventlog/events.ts';
 import { EventLogTail } from '../../../eventlog/tail.ts';
 import { attemptFolder } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
-import type { EntrySource, News } from '../../../journal/entry-source.ts';
+import type { EntrySource, News } from '../../../journal/load-run.ts';
 import type { Entry } from '../../../journal/entry.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
-import { willRelease } from '../../../recovery/answer-by-policy.ts';
+import { willRelease } from '../../../recovery/releases.ts';
 import type { Policy } from '../../../recovery/policy.ts';
 import { attemptEnd } from '../../attempt-end.ts';
 import { withOutcomes } from '../../with-outcomes.ts';
@@ -46,8 +46,8 @@ class EventLogSource {
     this.#clusters = new RunClusters(runFolder);
     this.#entries = new EventEntries(
       {
-        willRelease: (code, subcode, failures, heldAfter) =>
-          this.#policy !== undefined && willRelease(this.#policy, code, subcode, failures, heldAfter),
+        willRelease: (hold, failures, heldAfter) =>
+          this.#policy !== undefined && willRelease(this.#policy, hold, failures, heldAfter),
       },
       (cluster, proc) => this.#clusters.whose(cluster, proc),
       (cluster) => this.#clusters.sizeOf(cluster),
@@ -133,5 +133,5 @@ function adoptedEntry(entry: Entry): Entry {
   if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
   const message = `the program ended with exit code ${entry.exit}`;
   const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
-  return { ...entry, fault: { kind: 'training-failed', message, fix } };
+  return { ...entry, fault: { kind: 'training-failed', cause: 'exit-code', message, fix } };
 }

@@ -1,15 +1,10 @@
-import { answerByPolicy } from '../../../recovery/answer-by-policy.ts';
-import {
-  exitsWith,
-  holdAnswers,
-  lastSignal,
-  ownHold,
-  ownSubcodes,
-  signalBase,
-  type HoldAnswer,
-} from '../../../codes/answers.ts';
+import { exitsWith, lastSignal, ownHold, ownSubcodes, signalBase } from '../../../codes/answers.ts';
+import { codeRows, rowsOf } from '../../../codes/codes.ts';
+import { patternOf, type CodeRow } from '../../../codes/row.ts';
+import { allowed } from '../../../recovery/decide.ts';
 import type { Policy } from '../../../recovery/policy.ts';
 import { endlessVacates, failures } from './counted-by-condor.ts';
+import { adString } from './submit-text.ts';
 
 /** Slots that take a job and lose it again do not count against it, up to here. */
 const startsBeyondAttempts = 20;
@@ -54,29 +49,55 @@ function exitLines(policy: Policy): string[] {
 const inTime = ({ giveUpSeconds }: Policy, begins: string): string =>
   giveUpSeconds === undefined ? '' : ` && (${begins} - QDate) < ${giveUpSeconds}`;
 
-const members = (codes: number[], name = 'ExitCode'): string => `member(${name}, {${codes.join(', ')}})`;
+const members = (codes: readonly number[], name = 'ExitCode'): string =>
+  `member(${name}, {${codes.join(', ')}})`;
 
-/** Holds that another try can mend are released, each time later; all others are kept. */
+/** Holds that another try can heal are released, each time later; all others are kept. */
 function releaseLines(policy: Policy): string[] {
   const { atOnce } = policy.pace;
-  const answered = holdAnswers.filter(
-    ({ code, subcodes: [subcode = 0] = [] }) => answerByPolicy(policy, code, subcode, 0) !== 'never',
-  );
-  const quick = answered.filter(({ answer }) => answer !== 'later').map(({ code }) => code);
+  const answerOf = ({ answer = 'never' }: CodeRow): string =>
+    answer === 'requeued' ? 'never' : allowed(policy, answer);
+  const answered = heldFor((row) => answerOf(row) !== 'never');
+  const quick = heldFor((row) => !['never', 'later'].includes(answerOf(row)));
   const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
   const exits = exitsWith(['later', 'elsewhere', 'more-disk'], later);
   const own = `(HoldReasonCode == ${ownHold} && ${members(exits, 'HoldReasonSubCode')})`;
-  const isQuick = `UpdraftFailures <= ${atOnce} && (${members([...new Set(quick)], 'HoldReasonCode')} || ${killed})`;
+  const isQuick = `UpdraftFailures <= ${atOnce} && (${[...quick, killed].join(' || ')})`;
   return [
     `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
-    `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered.map(holdCondition), own, killed].join(' || ')})`,
+    `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered, own, killed].join(' || ')})`,
   ];
 }
 
-function holdCondition({ code, subcodes, unless }: HoldAnswer): string {
-  const only = subcodes === undefined ? '' : ` && ${members(subcodes, 'HoldReasonSubCode')}`;
-  const except = unless === undefined ? '' : ` && !${members(unless, 'HoldReasonSubCode')}`;
-  return `(HoldReasonCode == ${code}${only}${except})`;
+/** Conditions under which a job is held for one of the rows that are meant; codes with the same condition together. */
+function heldFor(isMeant: (row: CodeRow) => boolean): string[] {
+  const all = new Set(codeRows.flatMap(({ codes = [] }) => codes).filter((code) => code < 1000));
+  const codes = [...all].filter((code) => code !== ownHold).sort((a, b) => a - b);
+  return [...Map.groupBy(codes, (code) => conditionOn(rowsOf(code), isMeant))]
+    .filter(([condition]) => condition !== 'false')
+    .map(([condition, same]) => {
+      const are = same.length === 1 ? `HoldReasonCode == ${same[0]}` : members(same, 'HoldReasonCode');
+      return condition === 'true' ? `(${are})` : `(${are} && ${condition})`;
+    });
+}
+
+/** The rows of one code as an expression: the first that fits decides. */
+const conditionOn = (rows: readonly CodeRow[], isMeant: (row: CodeRow) => boolean): string =>
+  rows.reduceRight((rest, row) => {
+    const only = narrowed(row);
+    const value = String(isMeant(row));
+    if (only === '' || value === rest) return value;
+    if (value === 'true') return rest === 'false' ? only : `(${only} || ${rest})`;
+    return rest === 'true' ? `!${only}` : `(!${only} && ${rest})`;
+  }, 'false');
+
+/** What a row asks for beside its code; empty where it is for all holds of that code. */
+function narrowed({ subcodes, words }: CodeRow): string {
+  const parts = [
+    ...(subcodes === undefined ? [] : [members(subcodes, 'HoldReasonSubCode')]),
+    ...(words === undefined ? [] : [`regexp(${adString(patternOf(words))}, HoldReason ?: "", "i")`]),
+  ];
+  return parts.length < 2 ? parts.join('') : `(${parts.join(' && ')})`;
 }
 
 /** A job that starts over and over, or too late, is held for good. */
@@ -87,13 +108,13 @@ function holdLines({ attempts, giveUpSeconds }: Policy): string[] {
   );
   const starts = `NumShadowStarts >= ${attempts + startsBeyondAttempts}`;
   const isLate = giveUpSeconds === undefined ? 'false' : `(time() - QDate) >= ${giveUpSeconds}`;
-  const told =
+  const started =
     'strcat("started ", NumShadowStarts, " times; the last attempt ended: ", VacateReason ?: "without a word")';
   const late = `"given up: no valid result within ${giveUpSeconds ?? 0} s"`;
   const code = `(${members(Object.keys(endlessVacates).map(Number), '(VacateReasonCode ?: 0)')} ? VacateReasonCode : ${ownSubcodes.tooManyStarts})`;
   return [
     `periodic_hold = JobStatus == 1 && (${[starts, ...loops, isLate].join(' || ')})`,
-    `periodic_hold_reason = ifThenElse(${isLate}, ${late}, ${told})`,
+    `periodic_hold_reason = ifThenElse(${isLate}, ${late}, ${started})`,
     `periodic_hold_subcode = ifThenElse(${isLate}, ${ownSubcodes.tooLate}, ${code})`,
   ];
 }

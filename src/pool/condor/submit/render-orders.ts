@@ -1,8 +1,8 @@
 import path from 'node:path';
 import type { OrderedData } from '../../../job/job.ts';
+import { deliveredName } from '../../../job/layout.ts';
 import type { Plan, PlannedData } from '../../../job/plan.ts';
 import { orderEnvironment } from '../../../job/planned-environment.ts';
-import { deliveredName } from '../../../job/delivered-name.ts';
 import { orderedRecovery, policyOf } from '../../../recovery/policy.ts';
 import type { Round } from '../../pool.ts';
 import { condorFiles, roundFiles } from '../condor-files.ts';

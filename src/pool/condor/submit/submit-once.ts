@@ -4,7 +4,7 @@ import type { EventOf } from '../../../eventlog/events.ts';
 import { readEventLog } from '../../../eventlog/read-event-log.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { runFiles } from '../../../job/layout.ts';
-import { readJournal } from '../../../journal/read-journal.ts';
+import { readJournal } from '../../../journal/tail.ts';
 import { requestOnce, type SubmitRequest, type Submitter } from '../../request-once.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
 import type { CondorTools } from '../tools/condor-tools.ts';

@@ -1,0 +1,54 @@
+import type { Answer } from '../src/codes/answers.ts';
+import { causeInfo } from '../src/codes/causes.ts';
+import { codeRows, whoActs } from '../src/codes/codes.ts';
+import { removals } from '../src/codes/evictions.ts';
+import type { CodeRow } from '../src/codes/row.ts';
+
+const answers: Record<Answer | 'requeued', string> = {
+  elsewhere: 'tried again elsewhere',
+  later: 'tried again later',
+  'more-memory': 'tried again with more memory',
+  'more-disk': 'tried again with more disk',
+  never: 'nothing',
+  requeued: 'HTCondor puts it back into the queue',
+};
+
+/** A row's codes as people write them: `12/28`. */
+export const codesOf = ({ codes = [], subcodes }: CodeRow): string[] =>
+  codes.flatMap((code) => subcodes?.map((subcode) => `${code}/${subcode}`) ?? [String(code)]);
+
+/** A row's sentence without what one job's words fill in. */
+const saysOf = ({ says }: CodeRow): string =>
+  `${says
+    .replaceAll(/\{\w+(?:\|([^}]*))?\}/g, (_, otherwise: string | undefined) => otherwise ?? '')
+    .replaceAll(/ {2,}/g, ' ')
+    .replace(/\.$/, '')}.`;
+
+/** Phrases of a row that are shown. */
+const maxPhrases = 2;
+
+const line = (row: CodeRow, codes: string): string => {
+  const { words = [], cause, fault, answer = 'never' } = row;
+  const cells = [
+    codes,
+    `${words
+      .slice(0, maxPhrases)
+      .map((phrase) => `“${phrase}”`)
+      .join(', ')}${words.length > maxPhrases ? ' and the like' : ''}`,
+    saysOf(row),
+    `\`${cause}\``,
+    `\`${fault ?? causeInfo(cause).fault}\``,
+    codes === 'any' ? 'as its code says' : answers[answer],
+    whoActs(row),
+  ];
+  return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+};
+
+/** What is made of every code, for people, from the table that the code itself goes by. */
+export const codesTable = (): string =>
+  [
+    '| code | with the words | what happened | cause | fault | what is done | who must act |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
+    ...codeRows.map((row) => line(row, codesOf(row).join(', ') || 'any')),
+    ...removals.map((row) => line(row, 'removed')),
+  ].join('\n');

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import { makeRecord, readRecord, writeRecord, type CheckpointRecord } from './record.ts';
+
+const about = { attempt: 1, savedAt: '2026-01-02T03:04:05.000Z', code: 'c', position: { epoch: 2 } };
+const files = [{ path: 'model.pt', bytes: 3, sha256: 'a'.repeat(64) }];
+const record = makeRecord(1, about, files, new Map([['latest', 'model.pt']]));
+
+test('a record is read as it was written', async (t) => {
+  const folder = await temporaryFolder(t);
+  mkdirSync(path.join(folder, 'files'));
+  await writeRecord(folder, record);
+  assert.deepEqual(await readRecord(folder), record);
+});
+
+const changes: [what: string, change: (copy: CheckpointRecord) => void][] = [
+  ['the hash of a file', (copy) => void (copy.files[0]!.sha256 = 'b'.repeat(64))],
+  ['the size of a file', (copy) => void (copy.files[0]!.bytes = 4)],
+  ['a file less', (copy) => void copy.files.pop()],
+  ['the target of a link', (copy) => void (copy.links['latest'] = 'other.pt')],
+  ['its own hash', (copy) => void (copy.sha256 = 'c'.repeat(64))],
+  ['no number', (copy) => void (copy.number = 0)],
+];
+for (const [what, change] of changes)
+  test(`a record that was changed afterwards is damaged: ${what}`, async (t) => {
+    const folder = await temporaryFolder(t, { 'record.json': JSON.stringify(record) });
+    const file = path.join(folder, 'record.json');
+    const copy = JSON.parse(readFileSync(file, 'utf8')) as CheckpointRecord;
+    change(copy);
+    writeFileSync(file, JSON.stringify(copy));
+    await assert.rejects(readRecord(folder), /its record is damaged/);
+  });
+
+test('a record whose paths leave the checkpoint folder is damaged, though its hash is right', async (t) => {
+  for (const outside of [
+    makeRecord(1, about, [{ path: '../x', bytes: 1, sha256: 'a'.repeat(64) }], new Map()),
+    makeRecord(1, about, files, new Map([['/etc/x', 'y']])),
+  ]) {
+    const folder = await temporaryFolder(t, { 'record.json': JSON.stringify(outside) });
+    await assert.rejects(readRecord(folder), /its record is damaged/);
+  }
+});

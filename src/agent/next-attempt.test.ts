@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdir, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import type { Policy } from '../recovery/policy.ts';
+import { nextAttempt, shellWords } from './next-attempt.ts';
+
+const usual: Policy = {
+  attempts: 5,
+  avoid: 'machine',
+  memory: { asked: 1e9, most: 4e9 },
+  disk: { asked: 1e9, most: 1e9 },
+  growsItself: false,
+  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 0 },
+};
+const [noGpu, missing, evicted, timeLimit, killed] = [115, 96, 113, 114, 137];
+const t = '2026-01-01T00:00:00.000Z';
+
+interface Ended {
+  status: number;
+  /** Bodies of the agent's own journal. */
+  agent?: object[];
+  isAsked?: boolean;
+  memory?: string;
+}
+
+/** A job of which one attempt after the other ends; each answer is what its script would do. */
+async function jobOn(context: TestContext, policy: Partial<Policy> = {}) {
+  const folder = await temporaryFolder(context, {
+    'policy.json': JSON.stringify({ ...usual, ...policy }),
+    'slurm.jsonl': '',
+  });
+  const journal = path.join(folder, 'slurm.jsonl');
+  const tell = (body: object) =>
+    appendFile(journal, `${JSON.stringify({ v: 1, t, seq: 0, job: '0000', ...body })}\n`);
+  let attempt = 0;
+  const end = async ({ status, agent = [], isAsked = false, memory }: Ended) => {
+    const attemptFolder = path.join(folder, `attempt-${++attempt}`);
+    await mkdir(attemptFolder);
+    const lines = agent.map((body) => JSON.stringify({ v: 1, t, seq: 0, job: '0000', attempt, ...body }));
+    await writeFile(path.join(attemptFolder, 'agent.jsonl'), lines.map((line) => `${line}\n`).join(''));
+    const env = memory === undefined ? {} : { SLURM_MEM_PER_NODE: memory };
+    const ended = {
+      policy: path.join(folder, 'policy.json'),
+      journal,
+      folder: attemptFolder,
+      status,
+      isAsked,
+    };
+    const next = await nextAttempt(ended, env, Date.now());
+    const { outcome, moved } = next;
+    await tell({
+      kind: 'attempt-ended',
+      attempt,
+      outcome,
+      exit: status,
+      ...(moved ? { movedOn: true } : {}),
+    });
+    return next;
+  };
+  return { end, tell, folder };
+}
+
+test('trouble of a node is tried on others at once, then after waits, until the attempts are used up', async (context) => {
+  const { end } = await jobOn(context, { attempts: 4 });
+  const answers = [];
+  for (let time = 0; time < 4; time++) answers.push(await end({ status: noGpu }));
+  assert.deepEqual(
+    answers.map(({ again, delay, avoid }) => [again, delay, avoid]),
+    [
+      [true, 0, true],
+      [true, 0, true],
+      [true, 1200, true],
+      [false, 0, true],
+    ],
+  );
+});
+
+test('trouble that passes waits longer each time; what would end the same way is not tried again', async (context) => {
+  const { end } = await jobOn(context);
+  assert.deepEqual(
+    [(await end({ status: missing })).delay, (await end({ status: missing })).delay],
+    [300, 600],
+  );
+  assert.equal((await end({ status: 3 })).again, false);
+});
+
+test('a training that is killed gets twice the memory, up to what the policy allows', async (context) => {
+  const { end } = await jobOn(context);
+  assert.deepEqual(await end({ status: killed }).then(({ again, more }) => [again, more]), [true, 1908]);
+  assert.equal((await end({ status: killed, memory: '1908' })).more, 3815);
+  const { again, more } = await end({ status: killed, memory: '3815' });
+  assert.deepEqual([again, more], [false, undefined]);
+});
+
+test('a time limit with a checkpoint that moved on is tried again any number of times, without one once', async (context) => {
+  const { end } = await jobOn(context);
+  const saved = { kind: 'checkpoint-saved', files: 1, bytes: 1, sha256: '', why: 'asked' };
+  const restored = { kind: 'checkpoint-restored', files: 1, bytes: 1, sha256: '', savedBy: 1 };
+  const moved = { kind: 'resume-checked', movedOn: true };
+  const on = (...agent: object[]) => end({ status: timeLimit, agent });
+  for (let time = 0; time < 6; time++) {
+    const { again, delay, moved: isMoved } = await on(saved, restored, moved);
+    assert.deepEqual([again, delay, isMoved], [true, 0, true]);
+  }
+  assert.ok((await on(saved)).again);
+  assert.ok((await on(saved, restored)).again, 'the first failure');
+  assert.ok(!(await on(saved, restored)).again, 'the second failure');
+});
+
+test('what the scheduler takes away is tried again at once, however often, until it is too late', async (context) => {
+  const { end, folder } = await jobOn(context, { giveUpSeconds: 3600 });
+  for (let time = 0; time < 12; time++)
+    assert.equal(
+      shellWords(await end(time % 2 === 0 ? { status: evicted } : { status: 3, isAsked: true })),
+      'outcome=evicted again=1 delay=0 avoid= more= moved=',
+    );
+  const longAgo = Date.now() / 1000 - 7200;
+  await utimes(path.join(folder, 'policy.json'), longAgo, longAgo);
+  assert.equal((await end({ status: evicted })).again, false);
+  assert.equal((await end({ status: noGpu })).again, false);
+});
+
+test('what failed before the job was handed over again does not count', async (context) => {
+  const { end, tell } = await jobOn(context, { attempts: 2 });
+  assert.ok((await end({ status: noGpu })).again);
+  assert.ok(!(await end({ status: noGpu })).again);
+  await tell({ kind: 'round-started', round: 2, jobs: ['0000'], why: '' });
+  assert.ok((await end({ status: noGpu })).again);
+});

@@ -1,0 +1,110 @@
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+import { answerToKind, kindOfExit } from '../codes/answers.ts';
+import { kinds } from '../fault/kinds.ts';
+import { attemptFiles } from '../job/layout.ts';
+import { isAgentEntry } from '../journal/codec.ts';
+import { foldAgent } from '../journal/fold-agent.ts';
+import { readJournal } from '../journal/tail.ts';
+import type { AgentState } from '../journal/state.ts';
+import { decide, hasMovedOn, type EndedAttempt } from '../recovery/decide.ts';
+import type { Policy } from '../recovery/policy.ts';
+
+/** An attempt that has ended on a node of a cluster, and what is known there of its job. */
+export interface AttemptOnNode {
+  /** File of the run's policy: as old as the job is in the queue. */
+  policy: string;
+  /** The job's own journal. */
+  journal: string;
+  /** The attempt's folder. */
+  folder: string;
+  /** What the agent ended with. */
+  status: number;
+  /** The scheduler wanted the node back. */
+  isAsked: boolean;
+}
+
+/** What is to become of the job, as its script takes it: figures and words that need no quoting. */
+export interface NextAttempt {
+  outcome: 'failed' | 'evicted';
+  again: boolean;
+  /** Seconds to wait before it. */
+  delay: number;
+  /** Not on this node. */
+  avoid: boolean;
+  /** Megabytes of memory to ask for instead. */
+  more?: number;
+  moved: boolean;
+}
+
+/** A training that is killed while its job goes on was killed by the kernel, for want of memory. */
+const killed = 128 + 9;
+const megabyte = 2 ** 20;
+
+/** Decides, by the policy that every pool goes by, on the next attempt of a job whose attempt did not succeed. */
+export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): Promise<NextAttempt> {
+  const policy = JSON.parse(await readFile(ended.policy, 'utf8')) as Policy;
+  const queuedAt = (await stat(ended.policy)).mtimeMs;
+  const { status, isAsked } = ended;
+  const kind = kindOfExit(status);
+  const movedOn = kind === 'time-limit' && hasMovedOn(await agentState(ended.folder));
+  // What was taken from it says nothing against the job, and Slurm itself makes it wait.
+  if (!movedOn && (isAsked || kind === 'evicted')) {
+    const isLate = now > queuedAt + (policy.giveUpSeconds ?? Infinity) * 1000;
+    return { outcome: 'evicted', again: !isLate, delay: 0, avoid: false, moved: false };
+  }
+  const failed = await earlierFailures(ended.journal);
+  const more = status === killed ? moreMemory(policy, env) : undefined;
+  const last: EndedAttempt = {
+    outcome: 'failed',
+    fault: kind && { kind, message: kinds[kind].what },
+    answer: more === undefined ? undefined : 'more-memory',
+    endedAt: now,
+    movedOn,
+  };
+  const decision = decide({ queuedAt, attempts: [...failed, last] }, policy, now);
+  const answer = kind && answerToKind(kind, failed.length + 1);
+  return {
+    outcome: 'failed',
+    again: decision.do !== 'end',
+    delay: decision.do === 'wait' ? Math.ceil((decision.until - now) / 1000) : 0,
+    avoid: !movedOn && policy.avoid !== 'none' && (answer === 'elsewhere' || answer === 'more-disk'),
+    ...(more === undefined ? {} : { more }),
+    moved: movedOn,
+  };
+}
+
+/** The failures of the job since it was last handed to the scheduler. */
+async function earlierFailures(journal: string): Promise<EndedAttempt[]> {
+  const { entries } = await readJournal(journal);
+  const since = entries.findLastIndex(({ kind }) => kind === 'round-started');
+  return entries
+    .slice(since + 1)
+    .filter((entry) => entry.kind === 'attempt-ended')
+    .filter(({ outcome, movedOn }) => outcome === 'failed' && movedOn !== true)
+    .map(({ t }) => ({ outcome: 'failed', endedAt: Date.parse(t) }));
+}
+
+/** Twice what the job has, as far as the policy allows; undefined where that is no more. */
+function moreMemory({ memory }: Policy, env: Env): number | undefined {
+  const has = Number(env['SLURM_MEM_PER_NODE'] ?? Math.ceil(memory.asked / megabyte));
+  const more = Math.min(has * 2, Math.ceil(memory.most / megabyte));
+  return more > has ? more : undefined;
+}
+
+async function agentState(folder: string): Promise<AgentState | undefined> {
+  const { entries } = await readJournal(path.join(folder, attemptFiles.journal));
+  return entries.filter(isAgentEntry).reduce<AgentState | undefined>(foldAgent, undefined);
+}
+
+/** As assignments of a shell. */
+export const shellWords = ({ outcome, again, delay, avoid, more, moved }: NextAttempt): string =>
+  [
+    `outcome=${outcome}`,
+    `again=${again ? 1 : ''}`,
+    `delay=${delay}`,
+    `avoid=${avoid ? 1 : ''}`,
+    `more=${more ?? ''}`,
+    `moved=${moved ? 1 : ''}`,
+  ].join(' ');

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Order } from '../../job/job.ts';
+import type { Scratch } from '../scratch.ts';
+import { trainingEnv } from './shell.ts';
+
+const scratch = { root: '/s', work: '/s/work', bin: '/s/bin', tmp: '/s/tmp', progress: '/s/p' } as Scratch;
+
+const order = {
+  run: 'r',
+  attempt: 3,
+  job: {
+    id: '0007',
+    parameters: { 'learning-rate': 0.1 },
+    train: { env: { PATH: '/mine', OMP_NUM_THREADS: '7' } },
+  },
+  data: [{ name: 'train.images', into: 'data/images' }],
+  resources: { cpus: 4, gpus: 0 },
+} as unknown as Order;
+
+test("the user's settings win, but the chosen Python stays first on the PATH", () => {
+  const env = trainingEnv(order, scratch, { PATH: '/usr/bin', OMP_NUM_THREADS: '2', HOME: '/h' });
+  assert.equal(env['PATH'], '/s/bin:/mine');
+  assert.equal(env['OMP_NUM_THREADS'], '7');
+  assert.equal(env['HOME'], '/h');
+  assert.equal(env['TMPDIR'], '/s/tmp');
+});
+
+test('parameters and data folders have names a shell can use', () => {
+  const env = trainingEnv(order, scratch, {});
+  assert.equal(env['UPDRAFT_PARAM_LEARNING_RATE'], '0.1');
+  assert.equal(env['UPDRAFT_DATA_TRAIN_IMAGES'], '/s/work/data/images');
+  assert.equal(env['UPDRAFT_JOB'], '0007');
+});
+
+test('a temporary folder whose sockets could not be named is left to the machine', () => {
+  const far = { ...scratch, tmp: `/${'long/'.repeat(20)}` };
+  assert.equal(trainingEnv(order, far, { TMPDIR: '/var/tmp' })['TMPDIR'], '/var/tmp');
+});

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ManualClock } from '../../../test/agent/manual-clock.ts';
+import { Fault } from '../../fault/fault.ts';
+import { limitTime, marginMs, withPatience } from './time-limit.ts';
+import type { World } from '../attempt.ts';
+
+const graceMs = 10_000;
+
+function makeWorld(): { world: World; clock: ManualClock; stop: () => void; hurry: () => void } {
+  const clock = new ManualClock();
+  const stop = new AbortController();
+  const hurry = new AbortController();
+  const world: World = {
+    env: {},
+    clock,
+    version: '0',
+    pid: 1,
+    uid: 0,
+    cwd: '/',
+    signal: stop.signal,
+    hurry: hurry.signal,
+    graceMs: () => graceMs,
+    kill: () => undefined,
+  };
+  return { world, clock, stop: () => stop.abort(new Fault('evicted', 'out')), hurry: () => hurry.abort() };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('work of value goes on until the grace after the signal has passed', async () => {
+  const { world, clock, stop } = makeWorld();
+  const { signal } = withPatience(world);
+  await clock.pass(graceMs * 5);
+  stop();
+  await clock.pass(graceMs - 1);
+  assert.equal(signal.aborted, false);
+  await clock.pass(1);
+  assert.equal(signal.aborted, true);
+  assert.equal((signal.reason as Fault).kind, 'evicted');
+});
+
+test('a signal that came before gives a whole grace too', async () => {
+  const { world, clock, stop } = makeWorld();
+  stop();
+  const { signal } = withPatience(world);
+  await clock.pass(graceMs - 1);
+  assert.equal(signal.aborted, false);
+  await clock.pass(1);
+  assert.equal(signal.aborted, true);
+});
+
+test('who asks twice is not kept waiting', async () => {
+  const { world, stop, hurry } = makeWorld();
+  const { signal } = withPatience(world);
+  stop();
+  hurry();
+  await turn();
+  assert.equal(signal.aborted, true);
+});
+
+test('work that is done is never aborted', async () => {
+  const { world, clock, stop } = makeWorld();
+  const { signal, done } = withPatience(world);
+  stop();
+  done();
+  await clock.pass(graceMs * 2);
+  assert.equal(signal.aborted, false);
+});
+
+test('a time limit of months strikes at its time, not before', async () => {
+  const { world, clock } = makeWorld();
+  const days = 40 * 24 * 3600;
+  const limited = limitTime(world, days, false);
+  await clock.pass(days * 1000 - 1);
+  assert.equal(limited.world.signal.aborted, false);
+  await clock.pass(1);
+  assert.equal((limited.world.signal.reason as Fault).kind, 'time-limit');
+});
+
+test('a time limit that is done does not strike, and none is none', async () => {
+  const { world, clock } = makeWorld();
+  const limited = limitTime(world, 10, false);
+  limited.done();
+  await clock.pass(20_000);
+  assert.equal(limited.world.signal.aborted, false);
+  assert.equal(limitTime(world, undefined, true).world, world);
+});
+
+test('who saves is asked a margin before the limit, and has half of it to save', async () => {
+  const { world, clock } = makeWorld();
+  const limited = limitTime(world, 3600, true);
+  await clock.pass((3600 - 180) * 1000 - 1);
+  assert.equal(limited.world.signal.aborted, false);
+  await clock.pass(1);
+  assert.equal((limited.world.signal.reason as Fault).kind, 'time-limit');
+  assert.equal(limited.world.graceMs(), 90_000);
+});
+
+test('a checkpoint that takes long to save is asked for earlier', async () => {
+  const { world, clock } = makeWorld();
+  const limited = limitTime(world, 3600, true);
+  await clock.pass(1800_000);
+  const figures = { files: 1, bytes: 1, sha256: '' };
+  limited.hear({ kind: 'checkpoint-saved', seconds: 200, ...figures });
+  await clock.pass(1800_000 - 600_001);
+  assert.equal(limited.world.signal.aborted, false);
+  await clock.pass(1);
+  assert.equal(limited.world.signal.aborted, true);
+});
+
+test('the margin is a minute or a twentieth, and a quarter of a short limit', () => {
+  assert.equal(marginMs(600_000, 0), 60_000);
+  assert.equal(marginMs(36_000_000, 0), 1_800_000);
+  assert.equal(marginMs(8000, 0), 2000);
+  assert.equal(marginMs(8000, 7000), 2000);
+});

@@ -1,0 +1,28 @@
+/** Archives that can be unpacked, with the endings of their names. The compiler names what a new kind needs besides. */
+const endings = {
+  tar: ['.tar'],
+  'tar.gz': ['.tar.gz', '.tgz'],
+  'tar.zst': ['.tar.zst', '.tzst'],
+  'tar.xz': ['.tar.xz', '.txz'],
+  'tar.bz2': ['.tar.bz2', '.tbz2', '.tbz'],
+  zip: ['.zip'],
+} as const;
+
+export type ArchiveKind = keyof typeof endings;
+
+export const archiveKinds = Object.keys(endings) as ArchiveKind[];
+
+/** The archive a name promises, if it promises one that can be unpacked. */
+export function archiveKind(name: string): ArchiveKind | undefined {
+  return splitArchiveName(name)?.kind;
+}
+
+/** A name without its archive ending, and the kind that ending stands for. */
+export function splitArchiveName(name: string): { stem: string; kind: ArchiveKind } | undefined {
+  const lower = name.toLowerCase();
+  for (const kind of archiveKinds)
+    for (const ending of endings[kind])
+      if (lower.endsWith(ending) && lower.length > ending.length)
+        return { stem: name.slice(0, -ending.length), kind };
+  return undefined;
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { flag, listOf, maybe, oneOf, orNull, shape, tableOf, text, Wrong } from './shape.ts';
+
+const house = shape<{
+  name: string;
+  rooms: { floor: 1 | 2; lit?: boolean }[];
+  tags: Record<string, string | null>;
+}>({
+  name: text,
+  rooms: listOf(shape<{ floor: 1 | 2; lit?: boolean }>({ floor: oneOf([1, 2]), lit: maybe(flag) })),
+  tags: tableOf(orNull(text)),
+});
+const right = { name: 'a', rooms: [{ floor: 1 }, { floor: 2, lit: true }], tags: { x: null, y: 'z' } };
+
+test('what is right comes back, with fields that nobody asked for', () => {
+  assert.deepEqual(house({ ...right, more: 1 }), { ...right, more: 1 });
+});
+
+test('what is wrong is named by its place', () => {
+  for (const [value, message] of [
+    [[], '`the house` must be a table, not []'],
+    [{ ...right, name: undefined }, '`name` must be a text, not nothing'],
+    [{ ...right, rooms: {} }, '`rooms` must be a list, not {}'],
+    [{ ...right, rooms: [{ floor: 1 }, { floor: 3 }] }, '`rooms[1].floor` must be one of 1, 2, not 3'],
+    [{ ...right, rooms: [7] }, '`rooms[0]` must be a table, not 7'],
+    [{ ...right, tags: { x: 'y', 'a b': 4 } }, '`tags.a b` must be a text, not 4'],
+  ] as const) {
+    const read = house(value);
+    assert.ok(read instanceof Wrong);
+    assert.equal(read.describe('the house'), message);
+  }
+});
+
+test('no value makes a check fail otherwise', () => {
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      const read = house(value);
+      assert.ok(read instanceof Wrong || typeof read.name === 'string');
+    }),
+  );
+});

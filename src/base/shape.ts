@@ -1,0 +1,96 @@
+/**
+ * Checks of values that came from outside, for what the agent carries: a schema library is bigger than the agent. A
+ * field gives the value as the program may rely on it, or `Wrong`.
+ */
+export type Field<T> = (value: unknown) => T | Wrong;
+
+/** One field for every key of T: what may be missing must be said to. */
+export type Fields<T> = {
+  [K in keyof T]-?: Field<T[K] | (object extends Pick<T, K> ? undefined : never)>;
+};
+
+/** What was found where something else must be. */
+export class Wrong {
+  readonly what: string;
+  readonly value: unknown;
+  readonly path: string;
+
+  constructor(what: string, value: unknown, path = '') {
+    this.what = what;
+    this.value = value;
+    this.path = path;
+  }
+
+  below(step: string): Wrong {
+    return new Wrong(
+      this.what,
+      this.value,
+      /^$|^\[/.test(this.path) ? step + this.path : `${step}.${this.path}`,
+    );
+  }
+
+  /** `whole` names the value that was checked. */
+  describe(whole: string): string {
+    const shown = this.value === undefined ? 'nothing' : JSON.stringify(this.value).slice(0, 80);
+    return `\`${this.path || whole}\` must be ${this.what}, not ${shown}`;
+  }
+}
+
+export const field =
+  <T>(what: string, holds: (value: unknown) => boolean): Field<T> =>
+  (value) =>
+    holds(value) ? (value as T) : new Wrong(what, value);
+
+export const text = field<string>('a text', (value) => typeof value === 'string');
+export const flag = field<boolean>('true or false', (value) => typeof value === 'boolean');
+
+export const oneOf = <const T>(values: readonly T[]): Field<T> =>
+  field(`one of ${values.join(', ')}`, (value) => values.includes(value as T));
+
+export const maybe =
+  <T>(read: Field<T>): Field<T | undefined> =>
+  (value) =>
+    value === undefined ? undefined : read(value);
+
+export const orNull =
+  <T>(read: Field<T>): Field<T | null> =>
+  (value) =>
+    value === null ? null : read(value);
+
+export const listOf =
+  <T>(read: Field<T>): Field<T[]> =>
+  (value) => {
+    if (!Array.isArray(value)) return new Wrong('a list', value);
+    const items = value.map(read);
+    const index = items.findIndex((item) => item instanceof Wrong);
+    return index < 0 ? (items as T[]) : (items[index] as Wrong).below(`[${index}]`);
+  };
+
+export const tableOf =
+  <T>(read: Field<T>): Field<Record<string, T>> =>
+  (value) =>
+    isTable(value) ? readAll(value, Object.keys(value), () => read) : new Wrong('a table', value);
+
+/** A table with these fields; others, which a later version may have written, are kept as they are. */
+export function shape<T>(fields: Fields<T>): Field<T> {
+  const names = Object.keys(fields);
+  const of = (name: string): Field<unknown> => fields[name as keyof T];
+  return (value) => (isTable(value) ? (readAll(value, names, of) as T | Wrong) : new Wrong('a table', value));
+}
+
+const isTable = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function readAll<T>(
+  value: object,
+  names: readonly string[],
+  fieldOf: (name: string) => Field<T>,
+): Record<string, T> | Wrong {
+  const copy: Record<string, unknown> = { ...value };
+  for (const name of names) {
+    const read = fieldOf(name)(copy[name]);
+    if (read instanceof Wrong) return read.below(name);
+    if (read !== undefined) copy[name] = read;
+  }
+  return copy as Record<string, T>;
+}

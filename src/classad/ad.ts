@@ -1,0 +1,61 @@
+/** A ClassAd value. What is not a literal, a list or an ad stays an expression, as written. */
+export type AdValue = string | number | boolean | undefined | Expression | AdValue[] | Ad;
+
+export class Expression {
+  readonly expression: string;
+
+  constructor(expression: string) {
+    this.expression = expression;
+  }
+}
+
+/** Attributes by the names they are written with; `attributeOf` finds them in any case, as HTCondor does. */
+export interface Ad {
+  [attribute: string]: AdValue;
+}
+
+export function isAd(value: AdValue): value is Ad {
+  return typeof value === 'object' && !Array.isArray(value) && !(value instanceof Expression);
+}
+
+/** Sets an attribute whatever its name, `__proto__` too. */
+export function setAttribute(ad: Ad, name: string, value: AdValue): void {
+  if (name !== '__proto__') ad[name] = value;
+  else Object.defineProperty(ad, name, { value, enumerable: true, configurable: true, writable: true });
+}
+
+export function attributeOf(ad: Ad, name: string): AdValue {
+  const wanted = name.toLowerCase();
+  return Object.entries(ad).find(([each]) => each.toLowerCase() === wanted)?.[1];
+}
+
+/** A number that HTCondor shall take for a real one, though it may be whole. */
+export const real = (value: number): Expression => new Expression(value.toFixed(6));
+
+const escapes: Record<string, string> = {
+  '\b': '\\b',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\f': '\\f',
+  '\r': '\\r',
+  '"': '\\"',
+  '\\': '\\\\',
+};
+
+/** The ad in new syntax, on one line. Attributes without a value are left out. */
+export function showAd(ad: Ad): string {
+  const shown = Object.entries(ad).filter(([, value]) => value !== undefined);
+  return `[ ${shown.map(([name, value]) => `${name} = ${showValue(value)}`).join('; ')} ]`;
+}
+
+function showValue(value: AdValue): string {
+  if (typeof value === 'string') return `"${value.replaceAll(/[\0-\x1f\x7f"\\]/g, showMark)}"`;
+  if (value instanceof Expression) return value.expression;
+  if (Array.isArray(value)) return `{ ${value.map(showValue).join(', ')} }`;
+  return isAd(value) ? showAd(value) : String(value);
+}
+
+/** A string of HTCondor's cannot hold a NUL; it would end there. */
+function showMark(mark: string): string {
+  return escapes[mark] ?? `\\${(mark.charCodeAt(0) || 0x20).toString(8).padStart(3, '0')}`;
+}

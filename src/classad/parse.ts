@@ -1,0 +1,177 @@
+import { Fault } from '../fault/fault.ts';
+import { Expression, setAttribute, type Ad, type AdValue } from './ad.ts';
+
+/** Attributes a line each (`old`) or ads in brackets (`new`): in old strings a backslash is one, but before a quote. */
+type Syntax = 'new' | 'old';
+
+const space = /(?:\s+|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
+const literal =
+  /"((?:[^"\\]|\\[\s\S])*)"|([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(?![\w.])|(true|false|undefined|error)\b/iy;
+const attributeName = /(?:'((?:[^'\\]|\\[\s\S])*)'|([A-Za-z_]\w*))\s*=(?![=?!])/y;
+/** A piece of an expression that cannot hold the end of it: a string, a quoted name, anything but brackets and marks. */
+const opaque = /(?:"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|[^"'()[\]{},;])*/y;
+const ends = new Set([';', ']', ',', '}']);
+const brackets: Record<string, string> = { '(': ')', '[': ']', '{': '}' };
+const maxDepth = 64;
+
+/** The ads of a file in new syntax, one after the other with or without anything between them; throws a Fault. */
+export function parseAds(text: string): Ad[] {
+  const reader = new Reader(text, 'new');
+  const ads: Ad[] = [];
+  while (!reader.atEnd) ads.push(reader.ad(0));
+  return ads;
+}
+
+/** The right side of an attribute. What makes no sense is an expression too: logs are read to their end. */
+export function parseAdValue(text: string, syntax: Syntax = 'new'): AdValue {
+  try {
+    const reader = new Reader(text, syntax);
+    const value = reader.value(0);
+    if (reader.atEnd) return value;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+  }
+  return new Expression(text.trim());
+}
+
+/** The attributes of `Name = value` lines; a line that is something else is left out. */
+export function parseAdLines(lines: readonly string[]): Ad {
+  const ad: Ad = {};
+  for (const line of lines) {
+    const [, name, value] = /^\s*([A-Za-z_][\w.]*)\s*=\s*(.*)$/s.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) setAttribute(ad, name, parseAdValue(value, 'old'));
+  }
+  return ad;
+}
+
+class Reader {
+  readonly #text: string;
+  readonly #unescape: (text: string) => string;
+  #at = 0;
+
+  constructor(text: string, syntax: Syntax) {
+    this.#text = text;
+    this.#unescape = syntax === 'new' ? unescape : unescapeOld;
+  }
+
+  get atEnd(): boolean {
+    this.#skipSpace();
+    return this.#at >= this.#text.length;
+  }
+
+  ad(depth: number): Ad {
+    this.#expect('[', depth);
+    const ad: Ad = {};
+    while (!this.#take(']')) {
+      const [, quoted, plain = ''] = this.#match(attributeName) ?? this.#fail("'Name ='");
+      setAttribute(ad, quoted === undefined ? plain : unescape(quoted), this.value(depth + 1));
+      if (!this.#take(';') && !this.#sees(']')) this.#fail("';' or ']'");
+    }
+    return ad;
+  }
+
+  value(depth: number): AdValue {
+    this.#skipSpace();
+    const from = this.#at;
+    const value = this.#simple(depth);
+    if (this.#at > from && (this.atEnd || ends.has(this.#text[this.#at] ?? ''))) return value;
+    this.#at = from;
+    this.#skip(depth);
+    return new Expression(this.#text.slice(from, this.#at).trim());
+  }
+
+  #simple(depth: number): AdValue {
+    if (this.#sees('[')) return this.ad(depth);
+    if (this.#sees('{')) return this.#list(depth);
+    const [, text, number, word] = this.#match(literal) ?? [];
+    if (text !== undefined) return this.#unescape(text);
+    if (number !== undefined) return Number(number);
+    return word === undefined || /undefined|error/i.test(word) ? undefined : word.toLowerCase() === 'true';
+  }
+
+  #list(depth: number): AdValue[] {
+    this.#expect('{', depth);
+    const list: AdValue[] = [];
+    while (!this.#take('}')) {
+      list.push(this.value(depth + 1));
+      if (!this.#take(',') && !this.#sees('}')) this.#fail("',' or '}'");
+    }
+    return list;
+  }
+
+  /** Passes over an expression, to the mark that ends it. */
+  #skip(depth: number): void {
+    const open: string[] = [];
+    for (;;) {
+      this.#match(opaque);
+      const mark = this.#text[this.#at];
+      if (open.length === 0 && (mark === undefined ? depth === 0 : ends.has(mark))) return;
+      if (mark === undefined || depth + open.length > maxDepth) this.#fail('the end of an expression');
+      const closing = brackets[mark];
+      if (closing !== undefined) open.push(closing);
+      else if (mark === open.at(-1)) open.pop();
+      else if (mark !== ',' && mark !== ';') this.#fail(`'${open.at(-1) ?? ''}'`);
+      this.#at += 1;
+    }
+  }
+
+  #skipSpace(): void {
+    const code = this.#text.charCodeAt(this.#at);
+    // Most of the time there is none, and a pattern costs more than this look.
+    if (code <= 0x20 || code === 0x2f || code >= 0x80) this.#match(space);
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | undefined {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text) ?? undefined;
+    if (found !== undefined) this.#at = pattern.lastIndex;
+    return found;
+  }
+
+  #sees(mark: string): boolean {
+    this.#skipSpace();
+    return this.#text[this.#at] === mark;
+  }
+
+  #take(mark: string): boolean {
+    if (!this.#sees(mark)) return false;
+    this.#at += 1;
+    this.#skipSpace();
+    return true;
+  }
+
+  #expect(mark: string, depth: number): void {
+    if (depth > maxDepth || !this.#take(mark)) this.#fail(`'${mark}'`);
+  }
+
+  #fail(expected: string): never {
+    const found =
+      this.#at < this.#text.length ? JSON.stringify(this.#text.slice(this.#at, this.#at + 20)) : 'its end';
+    throw new Fault(
+      'order-invalid',
+      `no ClassAds: expected ${expected} at character ${this.#at}, found ${found}`,
+    );
+  }
+}
+
+const marks: Record<string, string> = { n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', a: '\x07', v: '\v' };
+
+/** What is not ASCII may stand there as the octal numbers of its bytes in UTF-8. */
+function unescape(text: string): string {
+  if (!text.includes('\\')) return text;
+  return text.replaceAll(
+    /((?:\\[0-3]?[0-7]{1,2})+)|\\([\s\S])/g,
+    (_, octal: string | undefined, mark: string) =>
+      octal === undefined ? (marks[mark] ?? mark) : bytesOf(octal).toString('utf8'),
+  );
+}
+
+const bytesOf = (octal: string): Buffer =>
+  Buffer.from(
+    octal
+      .slice(1)
+      .split('\\')
+      .map((digits) => Number.parseInt(digits, 8)),
+  );
+
+const unescapeOld = (text: string): string => text.replaceAll('\\"', '"');

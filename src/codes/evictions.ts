@@ -1,0 +1,104 @@
+import type { CodeRow } from './row.ts';
+
+type Plain = [codes: number | readonly number[], says: string];
+
+const requeued = (cause: CodeRow['cause'], rows: readonly Plain[]): CodeRow[] =>
+  rows.map(([codes, says]) => ({
+    codes: typeof codes === 'number' ? [codes] : codes,
+    cause,
+    answer: 'requeued',
+    says,
+  }));
+
+const lostJob = ['job not found at execution machine', 'no longer at old port'];
+
+/** Codes of attempts that went back to the queue: 1000 and above. */
+export const evictions: readonly CodeRow[] = [
+  {
+    codes: [1007],
+    words: ['transfer stalled for # seconds'],
+    cause: 'transfer-stalled',
+    answer: 'requeued',
+    says: 'The transfer stood still for {stalled|too many} seconds until HTCondor gave it up: the cache or the file-transfer plugin is to blame, not the machine.',
+  },
+  {
+    codes: [1008],
+    words: lostJob,
+    cause: 'disconnected',
+    answer: 'requeued',
+    says: 'The connection to the machine was lost, and when it could be made again the job was gone there: HTCondor or the machine had been restarted.',
+  },
+  ...requeued('disconnected', [
+    [1008, 'The connection to the machine was lost and could not be made again in time{words}.'],
+  ]),
+  ...requeued('machine-broken', [
+    [1002, 'HTCondor’s process for the job on the access point failed{words}.'],
+    [1003, 'It was not started: something before it failed on the machine{words}.'],
+    [1006, 'The machine could not be made ready for it{words}.'],
+    [1007, 'HTCondor’s process on the machine failed{words}.'],
+    [1012, 'HTCondor’s process of the slot failed{words}.'],
+    [1020, 'The virtual machine failed{words}.'],
+    [1021, 'The container failed{words}.'],
+    [1024, 'The scratch folder of the machine failed{words}.'],
+    [1031, 'The slot is broken and refused it.'],
+    [1036, 'The machine says that it is not healthy and refused it.'],
+  ]),
+  ...requeued('evicted', [
+    [1000, 'A rule of the job (periodic_vacate) took it off the machine.'],
+    [1001, 'A rule of the access point took it off the machine.'],
+    [1005, 'HTCondor put it back into the queue.'],
+    [1009, 'The machine gave up its claim.'],
+    [1010, 'The machine’s staff took the slot back (condor_vacate).'],
+    [1011, 'The machine’s own policy (PREEMPT) took the slot back.'],
+    [1013, 'The machine was shut down.'],
+    [1014, 'The machine is being drained.'],
+    [1015, 'The machine put its slots together anew.'],
+    [1016, 'The machine was sent to sleep.'],
+    [1017, 'The machine’s staff ended its claim.'],
+    [1018, 'A job the machine likes better took the slot.'],
+    [1019, 'A user with better priority took the slot.'],
+    [1022, 'Somebody, or a rule, took it off the machine (condor_vacate_job).'],
+    [1025, 'It saved a checkpoint, and the slot could not be used again.'],
+    [[1026, 1027, 1028, 1029, 1030, 1032, 1033, 1034, 1035], 'The machine refused it.'],
+    [1037, 'The machine moves to another pool.'],
+  ]),
+  { codes: [1023], cause: 'user', says: 'The job was removed from the queue{words}.' },
+];
+
+/** Why jobs left the queue for good, by HTCondor's words: there is no code. */
+export const removals: readonly CodeRow[] = [
+  { words: ['via condor_rm (by user'], cause: 'user', says: '{user|Somebody} removed it with condor_rm.' },
+  { words: ['(by user'], cause: 'user', says: '{user|Somebody} removed it{words}.' },
+  {
+    words: ['OtherJobRemoveRequirements'],
+    cause: 'user',
+    says: 'It belonged to another job, such as a workflow (DAG), and went with it when that one was removed.',
+  },
+  {
+    words: [
+      ...['wall time', 'walltime', 'duration', 'runtime', 'run time'].flatMap((what) => [
+        `SYSTEM_PERIODIC_REMOVE…${what}`,
+        `${what}…exceeded`,
+        `exceeded…${what}`,
+      ]),
+    ],
+    cause: 'time-limit',
+    says: 'The access point removed it for its running time{words}.',
+  },
+  {
+    words: ['SYSTEM_PERIODIC_REMOVE…memory'],
+    cause: 'memory-exceeded',
+    says: 'The access point removed it for its use of memory{words}.',
+  },
+  {
+    words: ['SYSTEM_PERIODIC_REMOVE'],
+    cause: 'pool-policy',
+    says: 'A rule of the access point removed it{words}.',
+  },
+  {
+    words: ['PeriodicRemove', 'expression'],
+    cause: 'job-policy',
+    says: 'A rule of the job itself removed it{words}.',
+  },
+  { words: ['via condor_rm'], cause: 'user', says: 'Somebody removed it with condor_rm.' },
+];

@@ -1,0 +1,131 @@
+import { printable } from '../base/printable.ts';
+import { shellQuote } from '../base/shell-quote.ts';
+import { clip } from '../base/text-table.ts';
+import { withoutSecrets } from '../base/without-secrets.ts';
+import { transferWay } from '../codes/codes.ts';
+import { isEmpty, namedUrl, type Said } from '../codes/row.ts';
+import type { Resource } from '../eventlog/details.ts';
+import { safeLine } from './quote-event.ts';
+
+/** What the sentences of the table of codes have names for: figures, files and words of one account. */
+type Facts = Record<string, string | number | undefined>;
+
+/** A sentence with its names filled in; undefined where one is not known and the sentence has no other word for it. */
+export function fill(sentence: string, facts: Facts): string | undefined {
+  const names = /\{(\w+)(?:\|([^}]*))?\}/g;
+  for (const [, name = '', otherwise] of sentence.matchAll(names))
+    if ((facts[name] ?? otherwise) === undefined) return undefined;
+  return sentence
+    .replaceAll(names, (_, name: string, otherwise?: string) => String(facts[name] ?? otherwise))
+    .replace(/([.!?])\.$/, '$1');
+}
+
+/** HTCondor's words as part of a sentence. */
+export const inWords = (reason: string): string => (isEmpty(reason) ? '' : `: ${safeLine(reason)}`);
+
+/** What an account says, by the names that sentences use. */
+export function factsOf(said: Said & { resources: readonly Resource[] }, seenMb: number): Facts {
+  const { code, subcode, reason } = said;
+  return {
+    words: inWords(reason),
+    subcode: subcode ?? 0,
+    stalled: /stalled for (\d+) seconds/i.exec(reason)?.[1],
+    limit: limitOf(reason),
+    sizes: sizesOf(reason),
+    ...startFacts(reason),
+    ...memoryFacts(said, seenMb),
+    ...transferFacts(transferWay(code, reason) ?? 'input', subcode, reason),
+  };
+}
+
+function startFacts(reason: string): Facts {
+  const program = /execute '([^']+)'/.exec(reason)?.[1]?.replace(/^.*\/dir_\d+\/(?:scratch\/)?/, '');
+  const interpreter = /invalid interpreter \(([^)]*)\)/.exec(reason)?.[1];
+  const image = /\b((?:docker|oras|osdf|pelican|library|https?):\/\/[^\s'",]+?)(?::?\s|["',]|$)/.exec(
+    reason,
+  )?.[1];
+  const tool = reason.replace(/^.*?(?:test failed:|container:)\s*/is, '').trim();
+  return {
+    program: after(program),
+    interpreter: interpreter && safeLine(interpreter),
+    image: after(image),
+    tool: tool === '' ? undefined : safeLine(tool),
+  };
+}
+
+/** ` name`, to stand after what it names. */
+const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
+
+function memoryFacts(
+  { reason, resources }: { reason: string; resources: readonly Resource[] },
+  seenMb: number,
+): Facts {
+  const row = resources.find(({ name }) => name === 'Memory');
+  const said =
+    /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
+    /requested (\d+) ?MB, used (\d+) ?MB/i.exec(reason);
+  const used = Math.max(row?.usage ?? 0, Number(said?.[2] ?? 0), seenMb);
+  const disk = resources.find(({ name }) => name === 'Disk');
+  return {
+    memory: figures(row?.request ?? (said?.[1] === undefined ? undefined : Number(said[1])), used),
+    slotMemory: row?.allocated,
+    enoughMemory: used > 0 ? Math.ceil((used * 1.25) / 128) * 128 : undefined,
+    disk: figures(disk?.request && Math.ceil(disk.request / 1000), Math.ceil((disk?.usage ?? 0) / 1000)),
+  };
+}
+
+function figures(asked: number | undefined, used: number): string {
+  if (asked === undefined) return used > 0 ? `: ${used} MB used` : '';
+  return used > 0 ? `: ${asked} MB asked for, ${used} MB used` : `: ${asked} MB asked for`;
+}
+
+/** How much HTCondor was to move, and how much it may. */
+function sizesOf(reason: string): string {
+  const atSubmit = /\((\d+)\) is greater than \w+ \((\d+)\)/.exec(reason);
+  const atRun = /max=(\d+) ?MB, this file=(\d+) ?MB/.exec(reason);
+  const [size, limit] = atSubmit ? [atSubmit[1], atSubmit[2]] : [atRun?.[2], atRun?.[1]];
+  const one = atRun === null ? '' : ' (the file that broke it; those before it count too)';
+  return size === undefined || limit === undefined ? '' : `: ${size} MB${one}, and ${limit} MB are allowed`;
+}
+
+function limitOf(reason: string): string {
+  const limit = /duration of ((?:\d+[+:])?[\d:]+)/i.exec(reason)?.[1];
+  if (limit === undefined) return '';
+  // HTCondor leaves the hours out where there are none.
+  return ` of ${limit}${/^\d+:\d+$/.test(limit) ? ' (minutes and seconds)' : ''}`;
+}
+
+function transferFacts(way: 'input' | 'output', subcode: number | undefined, reason: string): Facts {
+  const url = namedUrl(reason);
+  const plugin = /plugin ["']?([^\s"',;]+\.[^\s"',;]+|\S+_plugin)\b/i.exec(reason)?.[1]?.split('/').at(-1);
+  const exit = /exit code (\d+)/.exec(reason)?.[1];
+  const errno = /errno \d+\)\s*([^;|]+)/i.exec(reason)?.[1];
+  const details = /details:\s*(.*)$/is.exec(reason)?.[1] ?? reason;
+  return {
+    way,
+    takes: way === 'input' ? 'give out' : 'take',
+    url: url && short(url),
+    federated:
+      url !== undefined && /^(?:osdf|pelican|https?|stash):/.test(url) ? shellQuote(short(url)) : undefined,
+    file: namedFile(reason),
+    errno: errno === undefined ? '' : ` (${short(errno)})`,
+    plugin: plugin === undefined ? '' : ` ${short(plugin)}`,
+    signal: /exited \(signal (\d+)\)/.exec(reason)?.[1],
+    exit: exit === undefined ? '' : ` with exit code ${exit}`,
+    pluginExit: subcode !== undefined && subcode >= 256 && subcode % 256 === 0 ? subcode / 256 : undefined,
+    details: details.trim() === '' ? ', and no reason is given.' : `: ${short(details)}`,
+  };
+}
+
+/** The file a transfer could not read or write. */
+function namedFile(reason: string): string | undefined {
+  const file =
+    /(?:reading from(?: file)?|(?:failed to write|writing) to file|sending file) (.+?)(?:: \(?errno|: max|:? \(errno|$)/is.exec(
+      reason,
+    )?.[1];
+  return file === undefined ? undefined : short(file.replace(/^.*\/(?:dir_\d+)\/(?:scratch\/)?/, ''));
+}
+
+/** HTCondor writes `|` for a line end. */
+const short = (words: string): string =>
+  clip(printable(withoutSecrets(words).replaceAll('|', ' ')).trim(), 300);

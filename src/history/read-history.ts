@@ -1,0 +1,85 @@
+import { stat } from 'node:fs/promises';
+import type { LogEvent } from '../eventlog/events.ts';
+import { beginningOf, scanEventLog, type LogBeginning } from '../eventlog/read-event-log.ts';
+import { Fault } from '../fault/fault.ts';
+import type { JobHistory } from './history.ts';
+import type { LogFacts } from './log-facts.ts';
+import { LogFold, type FoldOptions } from './log-fold.ts';
+
+export interface HistoryOptions extends FoldOptions {
+  signal?: AbortSignal | undefined;
+  /** Which events count; all without it. */
+  only?: ((event: LogEvent) => boolean) | undefined;
+}
+
+/** The jobs of logs, and what the logs were like. */
+export interface ReadHistory {
+  jobs: JobHistory[];
+  facts: LogFacts;
+  /** Bytes that are no events. */
+  garbledBytes: number;
+}
+
+/** Reads logs of the same or of different jobs, in any order; memory goes with the jobs and not with the logs. */
+export async function readHistory(
+  paths: readonly string[],
+  options: HistoryOptions = {},
+): Promise<ReadHistory> {
+  const { signal, only } = options;
+  const fold = new LogFold(options);
+  const add = (event: LogEvent): void => {
+    if (only === undefined || only(event)) fold.add(event);
+  };
+  let garbledBytes = 0;
+  const onGarbled = ({ bytes }: { bytes: Uint8Array }): void => void (garbledBytes += bytes.length);
+  for (const { path, within, isKnown } of await inOrder(paths, signal)) {
+    fold.nextLog();
+    const { isYearless, moment } = await scanEventLog(path, add, { signal, onGarbled, within });
+    if (isYearless && moment === undefined && !isKnown) fold.facts.guessedYear = true;
+  }
+  return { jobs: fold.finish(), facts: fold.facts, garbledBytes };
+}
+
+interface Placed {
+  path: string;
+  /** A moment after its first date, where another log of them gives it. */
+  within: number | undefined;
+  /** Whether that log knows its year. */
+  isKnown: boolean;
+}
+
+const halfYear = 183 * 86_400_000;
+
+/**
+ * Logs that follow each other, as rotated ones do, must be read in their order. Of those without a year, which may be
+ * copies of any date, each is placed as near as can be to one that has it, or else to the one written first.
+ */
+async function inOrder(paths: readonly string[], signal: AbortSignal | undefined): Promise<Placed[]> {
+  if (paths.length < 2) return paths.map((path) => ({ path, within: undefined, isKnown: false }));
+  const logs: (Placed & LogBeginning)[] = [];
+  for (const path of paths) {
+    await refusePipe(path);
+    logs.push({ path, within: undefined, isKnown: false, ...(await beginningOf(path, { signal })) });
+  }
+  const guessed = logs.filter(isGuessed);
+  const known = logs.find((log) => !isGuessed(log) && log.first !== undefined);
+  const anchor = known ?? guessed.toSorted((a, b) => a.writtenAt - b.writtenAt)[0];
+  for (const log of guessed) {
+    if (log === anchor || anchor?.first === undefined) continue;
+    log.within = anchor.first + halfYear;
+    log.isKnown = known !== undefined;
+    log.first = (await beginningOf(log.path, { signal, within: log.within })).first;
+  }
+  const start = ({ first = Infinity }: LogBeginning): number => first;
+  return logs.sort((a, b) => (start(a) === start(b) ? 0 : start(a) - start(b)));
+}
+
+const isGuessed = ({ isYearless, moment }: LogBeginning): boolean => isYearless && moment === undefined;
+
+async function refusePipe(path: string): Promise<void> {
+  const facts = await stat(path).catch(() => undefined);
+  if (facts?.isFIFO() === true)
+    throw new Fault('usage', `${path} is a pipe, which can be read only once.`, {
+      fix: 'Name a pipe alone, or join the logs in it: `cat a.log b.log | updraft report -`.',
+    });
+}

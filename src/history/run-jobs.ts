@@ -1,0 +1,149 @@
+import type { Cause } from '../codes/causes.ts';
+import { removalCause } from '../diagnosis/cause-of.ts';
+import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
+import type { AttemptHistory, CacheShare, Ending, JobHistory, JobOutcome, UsedResource } from './history.ts';
+import { runSpans } from './run-spans.ts';
+
+/** What is known of a run beside its journals. */
+export interface RunContext {
+  /** Memory that its jobs ask for. */
+  askedMemoryBytes?: number | undefined;
+  /** Its jobs as HTCondor's log tells them, where that is its pool. */
+  logged?: readonly JobHistory[] | undefined;
+}
+
+/**
+ * A run's own jobs in the form of logged ones, so that both are accounted for and shown alike. How long each phase took
+ * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
+ */
+export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
+  return state.jobs.map((job) => runJob(job, state.createdAt, context));
+}
+
+function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {
+  const [first] = job.attempts;
+  const from = Date.parse(first?.waitingSince ?? first?.startedAt ?? createdAt ?? '') || 0;
+  let now = 0;
+  const attempts = job.attempts.map((attempt, index) => {
+    const logged = runAttempt(attempt, now, isGoneOn(job, index), context);
+    now = logged.spans.at(-1)?.to ?? logged.waits.at(-1)?.to ?? now;
+    return logged;
+  });
+  // One that was never tried only waited.
+  const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
+  const outcome = outcomeOf(job);
+  const fault = job.fault ?? job.held ?? job.attempts.at(-1)?.fault;
+  return {
+    id: job.id,
+    from,
+    to: from + Math.max(now, waited),
+    attempts,
+    after: [],
+    outcome,
+    ...(outcome === 'success' || outcome === 'running' || outcome === 'waiting'
+      ? {}
+      : { cause: causeOf(fault, endingOf(job)) }),
+    ...(fault === undefined ? {} : { reason: fault.message }),
+  };
+}
+
+function outcomeOf({ status, outcome, held }: JobState): JobOutcome {
+  if (held !== undefined) return 'held';
+  if (status !== 'ended') return status;
+  return outcome === undefined ? 'failed' : jobOutcomes[outcome];
+}
+
+const jobOutcomes: Record<Outcome, JobOutcome> = {
+  success: 'success',
+  'wrong-output': 'wrongOutput',
+  failed: 'failed',
+  evicted: 'failed',
+  stopped: 'removed',
+  lost: 'failed',
+};
+
+const endings: Record<Outcome, Ending> = {
+  success: 'success',
+  'wrong-output': 'wrong-output',
+  failed: 'failed',
+  evicted: 'evicted',
+  stopped: 'removed',
+  lost: 'lost',
+};
+
+const endingOf = ({ outcome }: JobState): Ending => (outcome === undefined ? 'failed' : endings[outcome]);
+
+function causeOf(fault: FaultRecord | undefined, ending: Ending): Cause {
+  if (fault?.cause !== undefined) return fault.cause;
+  if (fault?.kind === 'interrupted' || (fault === undefined && ending === 'removed'))
+    return whoStopped(fault?.message ?? '');
+  if (fault !== undefined) return fault.kind;
+  if (ending === 'lost') return 'silent-end';
+  return ending === 'evicted' ? 'evicted' : 'exit-code';
+}
+
+/** A rule may have removed it; if none did, somebody asked for it, in whatever words. */
+function whoStopped(reason: string): Cause {
+  const [cause] = removalCause(reason);
+  return cause === 'unknown' ? 'user' : cause;
+}
+
+/** Whether the checkpoint of an attempt was of use: the next one went on from it, or may still do so. */
+function isGoneOn({ attempts, status }: JobState, index: number): boolean {
+  const saved = attempts[index];
+  const next = attempts.slice(index + 1).find(({ agent }) => agent?.training !== undefined)?.agent?.resumed;
+  if (next === undefined) return attempts.length === index + 1 && status !== 'ended';
+  return next.savedBy === saved?.attempt && next.movedOn !== false;
+}
+
+function runAttempt(
+  attempt: AttemptState,
+  begun: number,
+  isKept: boolean,
+  context: RunContext,
+): AttemptHistory {
+  const { agent, pool, outcome } = attempt;
+  const ending = outcome === undefined ? 'running' : endings[outcome];
+  return {
+    number: attempt.attempt,
+    ...runSpans(attempt, begun, isKept),
+    ending,
+    checkpointed: false,
+    caches: cacheShares(agent),
+    resources: usedMemory(agent, context),
+    ...(ending === 'success' || ending === 'running' ? {} : { cause: causeOf(attempt.fault, ending) }),
+    site: agent?.site ?? pool?.site ?? '',
+    machine: agent?.host ?? pool?.host ?? '',
+    gpu: [...new Set(agent?.gpus)].sort().join(', '),
+  };
+}
+
+/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch tells. */
+const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
+
+function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {
+  const isOne = server !== '' && !server.includes(',');
+  const given = done ? (servers ?? []) : isOne ? [{ server, bytes }] : [];
+  const shares = new Map<string, CacheShare>(
+    given.map((one) => [
+      one.server,
+      { name: one.server, bytes: one.bytes, seconds: done ? seconds : 0, setbacks: 0 },
+    ]),
+  );
+  for (const { server: name } of setbacks) {
+    const share = shares.get(name) ?? { name, bytes: 0, seconds: 0, setbacks: 0 };
+    shares.set(name, { ...share, setbacks: share.setbacks + 1 });
+  }
+  return [...shares.values()];
+}
+
+const megabyte = 1e6;
+
+/** The memory an attempt was seen to use, beside what it asked for. */
+function usedMemory(agent: AgentState | undefined, { askedMemoryBytes }: RunContext): UsedResource[] {
+  const used = agent?.peakMemoryBytes;
+  if (used === undefined || askedMemoryBytes === undefined) return [];
+  const inMegabytes = (bytes: number) => Math.ceil(bytes / megabyte);
+  return [{ name: 'Memory', unit: 'MB', usage: inMegabytes(used), request: inMegabytes(askedMemoryBytes) }];
+}

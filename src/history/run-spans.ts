@@ -1,0 +1,75 @@
+import type { Phase } from '../journal/entry.ts';
+import type { AgentState, AttemptState } from '../journal/state.ts';
+import type { Doing, AttemptHistory, Span } from './history.ts';
+
+/** The phases in the order in which they are drawn. */
+const order: [Phase | 'stalled' | 'unknown', Doing][] = [
+  ['queued', 'queue'],
+  ['preparing', 'starting'],
+  ['stalled', 'stalled'],
+  ['fetching', 'input'],
+  ['unpacking', 'unpacking'],
+  ['training', 'executing'],
+  ['saving', 'output'],
+  ['returning', 'output'],
+  ['cleaning', 'starting'],
+  ['unknown', 'silent'],
+];
+
+/**
+ * The waits and spans of an attempt from `begun` on. Where its checkpoint `isKept`, the training after the checkpoint
+ * stands behind the saving: that is how a log shows what was saved and what was lost. Saving what nobody used is overhead.
+ */
+export function runSpans(
+  attempt: AttemptState,
+  begun: number,
+  isKept: boolean,
+): Pick<AttemptHistory, 'waits' | 'spans'> {
+  let now = begun;
+  const next = <T>(doing: T, millis: number): Span<T>[] => {
+    const from = now;
+    now += Math.max(0, millis);
+    return now === from ? [] : [{ doing, from, to: now }];
+  };
+  const waits = next('idle' as const, between(attempt.waitingSince, attempt.startedAt));
+  const start = now;
+  const unsaved = isKept ? unsavedMillis(attempt) : undefined;
+  const isVain = !isKept && attempt.outcome !== 'success';
+  const spans = order.flatMap(([phase, doing]) => {
+    const millis = phaseMillis(attempt, phase);
+    if (unsaved === undefined)
+      return next(isVain && phase === 'saving' ? ('starting' as const) : doing, millis);
+    if (phase === 'training') return next(doing, millis - unsaved);
+    // A moment at least, since it is the saving that parts what was kept from what was not.
+    return phase === 'saving'
+      ? [...next(doing, Math.max(1, millis)), ...next('executing' as const, unsaved)]
+      : next(doing, millis);
+  });
+  const silence = between(attempt.startedAt, attempt.endedAt) - (now - start);
+  const isSilent = attempt.agent?.outcome === undefined;
+  spans.push(...next(isSilent ? ('silent' as const) : ('starting' as const), silence));
+  return { waits, spans };
+}
+
+/** Training after the last checkpoint; undefined where there is none, or where the attempt came to a good end. */
+function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
+  if (agent?.checkpoint === undefined || outcome === undefined || outcome === 'success') return undefined;
+  const { training, returning, cleaning } = agent.millis;
+  const since = between(agent.checkpoint.savedAt, agent.lastAt) - returning - cleaning;
+  return Math.min(training, Math.max(0, since));
+}
+
+/** Fetching that stood still until a server was given up. */
+const stalledMillis = (agent: AgentState | undefined): number =>
+  Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
+
+function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | 'unknown'): number {
+  if (phase === 'stalled') return stalledMillis(agent);
+  const isPools = phase === 'fetching' || phase === 'training' || phase === 'returning';
+  const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
+  const stood = phase === 'fetching' ? stalledMillis(agent) : 0;
+  return (agent?.millis[phase] ?? 0) + moved - stood;
+}
+
+const between = (from: string | undefined, to: string | undefined): number =>
+  from === undefined || to === undefined ? 0 : Math.max(0, Date.parse(to) - Date.parse(from));

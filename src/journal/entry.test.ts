@@ -1,0 +1,8 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../fault/fault.ts';
+import { recordOf } from './entry.ts';
+
+test('a record holds only what the fault says', () => {
+  assert.deepEqual(recordOf(new Fault('disk-full', 'full')), { kind: 'disk-full', message: 'full' });
+});

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
+import { merge } from './load-run.ts';
+
+const at = (hours: number): string => new Date(Date.UTC(2026, 0, 1) + hours * 3_600_000).toISOString();
+const runJournal = (...bodies: RunBody[]): RunEntry[] =>
+  bodies.map((body, seq) => ({ v: 1, t: at(12), seq, ...body }));
+const agentJournal = (job: string, attempt: number, hours: number, ...bodies: AgentBody[]): AgentEntry[] =>
+  bodies.map((body, seq) => ({ v: 1, t: at(hours), seq, job, attempt, ...body }));
+
+const started = (job: string, attempt: number): RunBody => ({
+  kind: 'attempt-started',
+  job,
+  attempt,
+  why: '',
+});
+const ended = (job: string, attempt: number): RunBody => ({
+  kind: 'attempt-ended',
+  job,
+  attempt,
+  outcome: 'failed',
+  exit: 1,
+});
+const hello: AgentBody = { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] };
+const bye: AgentBody = { kind: 'agent-ended', outcome: 'failed', exit: 1 };
+
+const words = (entries: Entry[]): string[] =>
+  entries.map((entry) => ('attempt' in entry ? `${entry.kind} ${entry.job}/${entry.attempt}` : entry.kind));
+
+test("an agent's entries stand between its attempt's start and end, though its clock is hours ahead or behind", () => {
+  const run = runJournal(started('0', 1), ended('0', 1), started('0', 2), ended('0', 2));
+  const ahead = agentJournal('0', 1, 19, hello, bye);
+  const behind = agentJournal('0', 2, 3, hello, bye);
+  assert.deepEqual(words(merge(run, [behind, ahead])), [
+    'attempt-started 0/1',
+    'agent-started 0/1',
+    'agent-ended 0/1',
+    'attempt-ended 0/1',
+    'attempt-started 0/2',
+    'agent-started 0/2',
+    'agent-ended 0/2',
+    'attempt-ended 0/2',
+  ]);
+});
+
+test("an agent's entries are ordered by number, in whatever order they were brought", () => {
+  const agent = agentJournal('0', 1, 12, hello, { kind: 'phase', phase: 'training' }, bye);
+  const merged = merge(runJournal(started('0', 1)), [agent.toReversed()]);
+  assert.deepEqual(words(merged), [
+    'attempt-started 0/1',
+    'agent-started 0/1',
+    'phase 0/1',
+    'agent-ended 0/1',
+  ]);
+});
+
+test("an attempt whose end was never written still comes before the job's next attempt and its end", () => {
+  const run = runJournal(started('0', 1), started('0', 2), { kind: 'job-ended', job: '0', outcome: 'lost' });
+  const merged = merge(run, [agentJournal('0', 1, 12, hello), agentJournal('0', 2, 12, hello)]);
+  assert.deepEqual(words(merged), [
+    'attempt-started 0/1',
+    'agent-started 0/1',
+    'attempt-started 0/2',
+    'agent-started 0/2',
+    'job-ended',
+  ]);
+});
+
+test('a retry after the end of the run is not moved before that end', () => {
+  const over: RunBody = { kind: 'run-ended', succeeded: 0, failed: 1 };
+  const run = runJournal(started('0', 1), over, started('0', 2));
+  const merged = merge(run, [agentJournal('0', 2, 12, hello), agentJournal('0', 1, 12, hello)]);
+  assert.deepEqual(words(merged), [
+    'attempt-started 0/1',
+    'agent-started 0/1',
+    'run-ended',
+    'attempt-started 0/2',
+    'agent-started 0/2',
+  ]);
+});
+
+test('nothing is lost: attempts the run does not know come last, in the order of their numbers', () => {
+  const merged = merge(runJournal(), [agentJournal('0', 10, 1, hello), agentJournal('0', 9, 2, hello)]);
+  assert.deepEqual(words(merged), ['agent-started 0/9', 'agent-started 0/10']);
+});

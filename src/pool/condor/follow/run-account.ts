@@ -1,0 +1,61 @@
+import { readdir, readlink } from 'node:fs/promises';
+import path from 'node:path';
+import { isThere } from '../../../base/is-there.ts';
+import { scanEventLog } from '../../../eventlog/read-event-log.ts';
+import type { JobHistory } from '../../../history/history.ts';
+import { LogFold } from '../../../history/log-fold.ts';
+import type { RunAccount } from '../../pool.ts';
+import { condorFiles } from '../condor-files.ts';
+import { writtenPolicy } from '../submit/policy-file.ts';
+import { RunClusters } from './run-clusters.ts';
+
+/** What HTCondor's files in a run's folder explain of its jobs. */
+export async function condorAccount(runFolder: string): Promise<RunAccount> {
+  // An adopted submit description has rules of its own.
+  const policy = await writtenPolicy(runFolder);
+  return {
+    rules: policy && { policy, file: condorFiles.submit },
+    histories: await readHistories(runFolder, policy !== undefined),
+    named: await readInputNames(runFolder),
+  };
+}
+
+/** What HTCondor's log has of the jobs of the run, by their ids; of one that was submitted again, the latest. */
+async function readHistories(runFolder: string, ours: boolean): Promise<Map<string, JobHistory>> {
+  const fold = new LogFold({ evidence: condorFiles.eventLog, ours });
+  const clusters = new RunClusters(runFolder);
+  await clusters.refresh();
+  const log = path.join(runFolder, condorFiles.eventLog);
+  // Before the jobs are in the queue there is no log.
+  if (await isThere(log))
+    await scanEventLog(log, (event) => {
+      if (clusters.has(event) === true) fold.add(event);
+    });
+  const jobOf = (id: string): string => {
+    const [cluster, proc] = id.split('.');
+    return clusters.whose(Number(cluster), Number(proc)).job;
+  };
+  return new Map(fold.finish().map((history) => [jobOf(history.id), history]));
+}
+
+/**
+ * HTCondor is given files under links in the run's folder and speaks of those; people know the files by the names they
+ * gave them. Gives what puts the one for the other in a sentence.
+ */
+async function readInputNames(runFolder: string): Promise<(said: string) => string> {
+  const inputs = path.join(runFolder, condorFiles.inputs);
+  const names = await readdir(inputs).catch(() => []);
+  const links = await Promise.all(
+    names.map(async (name) => {
+      const file = await readlink(path.join(inputs, name)).catch(() => undefined);
+      return file === undefined ? [] : [[name, file] as const];
+    }),
+  );
+  // The longest first: one name may be the beginning of another.
+  const known = links.flat().sort(([one], [other]) => other.length - one.length);
+  return (said) =>
+    known.reduce((text, [name, file]) => {
+      const spellings = [path.join(inputs, name), `${condorFiles.inputs}/${name}`];
+      return spellings.reduce((words, spelling) => words.replaceAll(spelling, () => file), text);
+    }, said);
+}

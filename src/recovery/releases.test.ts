@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { willRelease } from './releases.ts';
+import type { Policy } from './policy.ts';
+
+const policy: Policy = {
+  attempts: 5,
+  avoid: 'site',
+  growsItself: true,
+  giveUpSeconds: 1000,
+  memory: { asked: 1, most: 1 },
+  disk: { asked: 1, most: 1 },
+  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
+};
+
+test('a hold that would be over too late is never released, and whoever watches knows it at once', () => {
+  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 1, 699), true);
+  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 1, 701), false);
+  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 2, 401), false);
+});
+
+test('a place that another can stand in for is left without a wait', () => {
+  assert.equal(willRelease(policy, { code: 19, subcode: 0, reason: '' }, 2, 999), true);
+  assert.equal(willRelease(policy, { code: 19, subcode: 0, reason: '' }, 3, 999), false);
+});

@@ -1,0 +1,23 @@
+import { kindOfExit, ownHold } from '../codes/answers.ts';
+import { answerToHold, type Hold } from '../codes/codes.ts';
+import { allowed, type EndedAttempt } from './decide.ts';
+import { waitAfter, type Policy } from './policy.ts';
+
+/** What a hold says of the attempt that it ended; one of our own says what the agent ended with. */
+export function endOfHold(hold: Hold): Pick<EndedAttempt, 'fault' | 'answer'> {
+  const kind = hold.code === ownHold ? kindOfExit(hold.subcode) : undefined;
+  return kind === undefined
+    ? { answer: answerToHold(hold, 1) }
+    : { fault: { kind, message: hold.reason.trim() } };
+}
+
+/**
+ * Whether a job held for this, when so many attempts have failed and so many seconds after it was queued, will be
+ * released by the rules of its run.
+ */
+export function willRelease(policy: Policy, hold: Hold, failures: number, heldAfter = 0): boolean {
+  const answer = allowed(policy, answerToHold(hold, failures));
+  const { attempts, pace, giveUpSeconds = Infinity } = policy;
+  const wait = answer !== 'later' && failures <= pace.atOnce ? 0 : waitAfter(failures, pace);
+  return answer !== 'never' && failures < attempts && heldAfter + wait < giveUpSeconds;
+}

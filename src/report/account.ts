@@ -1,0 +1,138 @@
+import type { AttemptHistory, Doing, Ending, JobHistory, Span, Wait } from '../history/history.ts';
+import { noAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
+
+/** Endings of an attempt that came to its own end, so that what it sent last were its results. */
+const byItself: ReadonlySet<Ending> = new Set(['success', 'wrong-output', 'failed', 'requeued']);
+const afterTheEnd = new Set(['output-failed', 'output-too-big', 'output-missing', 'job-policy']);
+
+/** A stretch of an attempt and the column it counts in. */
+export interface Counted {
+  column: Column;
+  from: number;
+  to: number;
+}
+
+/** Every stretch of a job in its column: by attempt, the wait before it included, and after them. */
+export interface CountedJob {
+  attempts: Counted[][];
+  after: Counted[];
+}
+
+/** Of a job in `doubt`, whose result may be none, nothing is useful yet. */
+export function countJob(job: JobHistory, doubt = false): CountedJob {
+  const attempts = job.attempts.map((attempt, index) => [
+    ...attempt.waits.map((wait) => countWait(wait, index === 0)),
+    ...countSpans(attempt, savedColumn(job, index), doubt),
+  ]);
+  return { attempts, after: job.after.map((wait) => countWait(wait, attempts.length === 0)) };
+}
+
+/** Milliseconds per column. */
+export function amountsOf(counted: readonly Counted[]): Amounts {
+  const amounts = noAmounts();
+  for (const { column, from, to } of counted) amounts[column] += to - from;
+  return amounts;
+}
+
+function countWait({ doing, from, to }: Span<Wait>, first: boolean): Counted {
+  return { column: doing === 'held' ? 'held' : first ? 'queued' : 'idle', from, to };
+}
+
+/**
+ * Where compute belongs that was saved in a checkpoint: it was useful if a later attempt went on from it, unless the
+ * job then came to no good end. While neither is known it is under way.
+ */
+function savedColumn(job: JobHistory, index: number): Column {
+  const { outcome, attempts } = job;
+  if (outcome === 'failed' || outcome === 'removed' || outcome === 'wrongOutput') return lostWith(job);
+  // Another cluster of the same node begins from nothing.
+  const isSame = ({ id }: AttemptHistory) => id === attempts[index]?.id;
+  const isUsed = attempts.slice(index + 1).some((later) => isSame(later) && hasExecuted(later));
+  if (isUsed) return 'usefulCompute';
+  const isLast = !attempts.slice(index + 1).some((later) => !isSame(later));
+  return isLast && outcome !== 'success' ? 'underWay' : computeColumn(attempts[index]);
+}
+
+const hasExecuted = ({ spans }: AttemptHistory): boolean => spans.some(({ doing }) => doing === 'executing');
+
+function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean): Counted[] {
+  const { spans } = attempt;
+  const executed = hasExecuted(attempt);
+  const returned = executed && endedByItself(attempt) ? lastOutput(spans) : -1;
+  const kept = keptUntil(attempt, returned);
+  const compute = computeColumn(attempt);
+  const keepsWork = [compute, ...(kept > -Infinity ? [saved] : [])].some(isKept);
+  return spans.map(({ doing, from, to, failed }, index) => {
+    const column = (): Column => {
+      if (doing === 'input' || doing === 'unpacking') return inputColumn(attempt, keepsWork, index);
+      if (doing === 'output') {
+        if (!executed) return 'overhead';
+        if (failed === true) return isKept(compute) ? 'overhead' : compute;
+        return index === returned ? 'returning' : isKept(saved) ? 'saving' : saved;
+      }
+      if (doing !== 'executing') return plain[doing];
+      // After the results were sent there is nothing left to compute.
+      if (returned !== -1 && index > returned) return 'overhead';
+      return to <= kept ? saved : compute;
+    };
+    const own = column();
+    return { column: doubt && usefulColumns.includes(own) ? 'underWay' : own, from, to };
+  });
+}
+
+const isKept = (column: Column): boolean => column === 'usefulCompute' || column === 'underWay';
+
+const plain: Record<Exclude<Doing, 'input' | 'unpacking' | 'output' | 'executing'>, Column> = {
+  queue: 'overhead',
+  starting: 'overhead',
+  stalled: 'retriedTransfer',
+  suspended: 'suspended',
+  'cut-off': 'unknown',
+  silent: 'unknown',
+};
+
+function inputColumn({ ending, spans }: AttemptHistory, keepsWork: boolean, index: number): Column {
+  if (ending === 'running' && index === spans.length - 1) return 'underWay';
+  if (!keepsWork) return 'retriedTransfer';
+  return spans[index]?.doing === 'unpacking' ? 'unpacking' : 'usefulTransfer';
+}
+
+function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {
+  return byItself.has(ending) || ((ending === 'held' || ending === 'evicted') && afterTheEnd.has(cause));
+}
+
+const lastOutput = (spans: readonly Span<Doing>[]): number =>
+  spans.findLastIndex(({ doing }) => doing === 'output');
+
+/** The moment up to which the work was saved: the end of the last checkpoint that was sent whole. */
+function keptUntil({ spans, checkpointed, ending }: AttemptHistory, returned: number): number {
+  if (checkpointed) return Infinity;
+  if (ending === 'wrong-output') return -Infinity;
+  const executedFrom = spans.findIndex(({ doing }) => doing === 'executing');
+  const last = spans.findLastIndex(
+    ({ doing, failed }, index) => doing === 'output' && failed !== true && index !== returned,
+  );
+  return executedFrom !== -1 && last > executedFrom ? (spans[last]?.to ?? -Infinity) : -Infinity;
+}
+
+function computeColumn(attempt: AttemptHistory | undefined): Column {
+  const { ending, cause } = attempt ?? {};
+  if (ending === 'success') return 'usefulCompute';
+  if (ending === 'running') return 'underWay';
+  if (ending === 'wrong-output') return 'lostToWrongOutput';
+  if (cause === 'time-limit') return 'lostToTimeLimit';
+  if (ending === 'removed' || cause === 'user') return 'lostToRemoval';
+  if (ending === 'evicted' || ending === 'lost') return isFailure(cause) ? 'lostToFailure' : 'lostToEviction';
+  return 'lostToFailure';
+}
+
+/** Where all that a job had saved goes when it ends without a result. */
+function lostWith({ outcome, cause }: JobHistory): Column {
+  if (outcome === 'wrongOutput') return 'lostToWrongOutput';
+  if (cause === 'time-limit') return 'lostToTimeLimit';
+  return outcome === 'removed' ? 'lostToRemoval' : 'lostToFailure';
+}
+
+/** Evictions that are the job's own doing. */
+const isFailure = (cause: AttemptHistory['cause']): boolean =>
+  cause === 'memory-exceeded' || cause === 'disk-exceeded' || cause === 'environment-broken';

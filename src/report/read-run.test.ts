@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Entry, Outcome, RunBody } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { readRun } from './read-run.ts';
+
+/** A run whose jobs each took so many seconds, from the first start of all. */
+function runOf(jobs: { seconds: number; outcome: Outcome; fault?: FaultKind }[]): Entry[] {
+  const entry = (seconds: number, body: RunBody): Entry => ({
+    v: 1,
+    t: new Date(Date.UTC(2026, 0, 1) + seconds * 1000).toISOString(),
+    seq: 0,
+    ...body,
+  });
+  const ids = jobs.map((_job, index) => String(index));
+  return [
+    entry(0, {
+      kind: 'run-created',
+      run: 'r',
+      name: 'r',
+      pool: 'local',
+      jobs: ids,
+      planHash: '',
+      version: '',
+    }),
+    ...jobs.flatMap(({ seconds, outcome, fault }, index) => {
+      const job = String(index);
+      const record = fault === undefined ? {} : { fault: { kind: fault, message: '' } };
+      return [
+        entry(5, { kind: 'attempt-started', job, attempt: 1, why: '' }),
+        entry(5 + seconds, { kind: 'attempt-ended', job, attempt: 1, outcome, exit: 0, ...record }),
+        entry(5 + seconds, { kind: 'job-ended', job, outcome }),
+      ];
+    }),
+  ];
+}
+
+test('completion counts the jobs that succeeded, from their first start', () => {
+  const times = [10, 20, 30, 40, 1000];
+  const jobs = times.map((seconds) => ({ seconds, outcome: 'success' as const }));
+  const { completion } = readRun('r', fold(runOf([...jobs, { seconds: 9, outcome: 'failed' }]))).report;
+  assert.deepEqual(completion, { meanSeconds: 220, medianSeconds: 30, p95Seconds: 808 });
+});
+
+test('failures are counted by cause, the most frequent first, and their shares add up', () => {
+  const { failures, jobs } = readRun(
+    'r',
+    fold(
+      runOf([
+        { seconds: 1, outcome: 'success' },
+        { seconds: 1, outcome: 'wrong-output', fault: 'wrong-output' },
+        { seconds: 1, outcome: 'failed', fault: 'transfer-stalled' },
+        { seconds: 1, outcome: 'failed', fault: 'transfer-stalled' },
+        { seconds: 1, outcome: 'lost' },
+      ]),
+    ),
+  ).report;
+  assert.deepEqual(
+    failures.map(({ cause, jobs: count, share }) => [cause, count, share]),
+    [
+      ['transfer-stalled', 2, 0.5],
+      ['silent-end', 1, 0.25],
+      ['wrong-output', 1, 0.25],
+    ],
+  );
+  assert.deepEqual([jobs.success, jobs.wrongOutput, jobs.failed], [1, 1, 3]);
+});
+
+test('a run in which nothing has happened has figures, not errors', () => {
+  const empty = readRun('r', fold([])).report;
+  assert.deepEqual([empty.usefulShare, empty.completion.meanSeconds, empty.failures], [null, null, []]);
+});
+
+test('a job that never started is in the report from when the run was made', () => {
+  const created = runOf([{ seconds: 1, outcome: 'success' }]).slice(0, 1);
+  const { report } = readRun('r', fold(created));
+  assert.deepEqual([report.jobs.waiting, report.firstEventAt], [1, '2026-01-01T00:00:00.000Z']);
+});

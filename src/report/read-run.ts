@@ -1,0 +1,92 @@
+import type { RunState } from '../journal/state.ts';
+import { noFacts } from '../history/log-facts.ts';
+import { columns, inSeconds, sumOver, type Amounts } from './columns.ts';
+import { ledgerOf, type AttemptRow, type Ledger } from './ledger.ts';
+import { logReport, type LogReport } from './log-report.ts';
+import type { ReadLogs } from './read-logs.ts';
+import type { JobHistory } from '../history/history.ts';
+import { runJobs, type RunContext } from '../history/run-jobs.ts';
+import { resourceReports, type ResourceReport } from './resource-reports.ts';
+
+/** A run by its own state, accounted for as a log would be. */
+export function readRun(folder: string, state: RunState, context: RunContext = {}): ReadLogs {
+  const jobs = runJobs(state, context);
+  const facts = {
+    ...noFacts,
+    zone: 'UTC',
+    offsetMinutes: 0,
+    firstTime: first(jobs.map(({ from }) => from)),
+    lastTime: first(
+      jobs.map(({ to }) => -to),
+      -1,
+    ),
+  };
+  const ledger = ledgerOf(jobs, facts);
+  const resources = runResources(jobs, context);
+  return {
+    jobs,
+    ledger,
+    report: logReport(jobs, ledger, { logs: [folder], notes: notesOn(state), resources }),
+  };
+}
+
+/** What HTCondor measured counts before what the agents saw: it saw all of the job, all of the time. */
+function runResources(jobs: readonly JobHistory[], { logged = [] }: RunContext): ResourceReport[] {
+  const measured = resourceReports(logged);
+  const names = new Set(measured.map(({ name }) => name));
+  return [...measured, ...resourceReports(jobs).filter(({ name }) => !names.has(name))];
+}
+
+function notesOn({ trouble, garbled }: RunState): string[] {
+  return [
+    ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
+    ...(garbled === 0
+      ? []
+      : [`${garbled} line${garbled === 1 ? '' : 's'} of the journals could not be read and are left out.`]),
+  ];
+}
+
+/** What `report --json` prints of a run: the keys of any report, and what only a run has. */
+export interface RunReport extends LogReport {
+  run: string;
+  name: string;
+  pool: string;
+  createdAt: string | null;
+  endedAt: string | null;
+  attemptRows: RunAttempt[];
+  /** Lines of the journals that could not be read. */
+  garbledLines: number;
+}
+
+/** One attempt of a run: its row in the ledger, in seconds. */
+export interface RunAttempt extends Pick<AttemptRow, 'attempt' | 'ending' | 'machine' | 'site'> {
+  job: string;
+  seconds: Amounts;
+  totalSeconds: number;
+}
+
+const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
+  rows.flatMap(({ job, attempts }) =>
+    attempts.map(({ attempt, ending, machine, site, millis }) => {
+      const seconds = inSeconds(millis);
+      return { job, attempt, ending, machine, site, seconds, totalSeconds: sumOver(millis, columns) / 1000 };
+    }),
+  );
+
+export function runReport(folder: string, state: RunState, context: RunContext = {}): RunReport {
+  const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
+  const { report, ledger } = readRun(folder, state, context);
+  return {
+    ...report,
+    run,
+    name,
+    pool,
+    createdAt,
+    endedAt,
+    attemptRows: attemptRows(ledger),
+    garbledLines: garbled,
+  };
+}
+
+const first = (times: readonly number[], sign = 1): number | undefined =>
+  times.length === 0 ? undefined : sign * times.reduce((least, time) => Math.min(least, time));

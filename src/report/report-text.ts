@@ -1,0 +1,207 @@
+import { printable } from '../base/printable.ts';
+import { clip, pad, textTable, widthOf } from '../base/text-table.ts';
+import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } from './columns.ts';
+import type { RunAttempt, RunReport } from './read-run.ts';
+import type { LogReport } from './log-report.ts';
+import { timePicture, type Section } from './sections.ts';
+import { showHours, showShare } from './show.ts';
+import { showMillis } from './show-millis.ts';
+
+/** A page: how many characters wide, and the marks that its bars are made of. */
+export interface TextPage {
+  width: number;
+  glyphs: { done: string; running: string; failed: string; idle: string };
+}
+
+const barRoom = 30;
+const maxPicture = 76;
+/** Reasons may be of any length; the JSON has them whole. */
+const longestLine = 400;
+
+/** What a reader should know first: the verdict, and one bar of where the time on slots went. */
+function openingText(report: LogReport, { width, glyphs }: TextPage): string[] {
+  const { verdict, slotTotalSeconds } = report;
+  const line = typeof verdict?.line === 'string' ? [`  ${printable(verdict.line)}`] : [];
+  const said = verdict === null ? [] : [...wrap(printable(verdict.text), width), ...line, ''];
+  const parts = timePicture(report);
+  if (parts.length === 0) return said;
+  const marks = [glyphs.done, glyphs.running, glyphs.failed, glyphs.idle];
+  const room = Math.min(width, maxPicture) - 2;
+  let [drawn, at] = ['', 0];
+  for (const [index, { share }] of parts.entries()) {
+    at += share;
+    drawn += (marks[index] ?? '').repeat(Math.max(0, Math.round(at * room) - widthOf(drawn)));
+  }
+  // Spaces that do not break keep a mark, its words and its share on one line.
+  const key = parts.map(({ words, share }, index) =>
+    `${marks[index]} ${words} ${showShare(share)}`.replaceAll(' ', '\u00a0'),
+  );
+  return [
+    ...said,
+    `${showHours(slotTotalSeconds)} on slots`,
+    `  ${drawn}`,
+    ...wrap(key.join('  '), width - 2).map((text) => `  ${text.replaceAll('\u00a0', ' ')}`),
+    '',
+  ];
+}
+
+/** A whole report as plain text; ends without a line end. */
+export function reportText(report: LogReport, parts: readonly Section[], page: TextPage): string {
+  return [...openingText(report, page), sectionText(parts, page), ...noteLines(report, page)].join('\n');
+}
+
+const noteLines = ({ notes }: LogReport, { width }: TextPage): string[] =>
+  notes.flatMap((note) => ['', ...wrap(printable(note), width)]);
+
+/** Sections as plain text; ends without a line end. */
+export function sectionText(parts: readonly Section[], page: TextPage): string {
+  return parts.map((part) => sectionLines(part, page).join('\n')).join('\n\n');
+}
+
+function sectionLines({ title, head, rows, bars, after = [] }: Section, page: TextPage): string[] {
+  const { width, glyphs } = page;
+  const longest = Math.max(0, ...(bars ?? []));
+  const drawn = (index: number) => {
+    const share = bars?.[index];
+    if (share === undefined || longest === 0) return [];
+    return [pad(glyphs.done.repeat(Math.round((share / longest) * barRoom)), barRoom)];
+  };
+  const table = textTable(
+    [...head, { title: '' }],
+    rows.map((row, index) => [...row.map(printable), ...drawn(index)]),
+  );
+  const titled = head.some((column) => column.title !== '');
+  return [
+    title,
+    ...(titled ? table : table.slice(1)).map((line) => clip(`  ${line}`, width)),
+    ...after.flatMap((line) => {
+      const indent = line.startsWith('  ') ? '    ' : '  ';
+      return wrap(clip(printable(line.trim()), longestLine), width - indent.length - 2).map(
+        (part, index) => `${indent}${index === 0 ? '' : '  '}${part}`,
+      );
+    }),
+  ];
+}
+
+/** Lines of at most `width` characters, broken between words where there are any. */
+function wrap(text: string, width: number): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1) ?? '';
+    if (last !== '' && widthOf(last) + 1 + widthOf(word) > width) lines.push(word);
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`;
+  }
+  return lines;
+}
+
+/** Sections as Markdown, the verdict first; ends without a line end. */
+export function reportMarkdown(title: string, parts: readonly Section[], report?: LogReport): string {
+  const { text, line } = report?.verdict ?? {};
+  return [
+    `# ${escapeMarkdown(title)}`,
+    ...(text === undefined ? [] : [escapeMarkdown(text)]),
+    ...(typeof line === 'string' ? [`    ${printable(line)}`] : []),
+    ...parts.map(sectionMarkdown),
+  ].join('\n\n');
+}
+
+function sectionMarkdown({ title, head, rows, after = [] }: Section): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const table = [
+    line(head.map((column) => escapeMarkdown(column.title))),
+    line(head.map(({ align }) => (align === 'right' ? '---:' : '---'))),
+    ...rows.map((row) => line(row.map(escapeMarkdown))),
+  ];
+  return [
+    `## ${escapeMarkdown(title)}\n\n${table.join('\n')}`,
+    ...after.map((text) =>
+      text.startsWith('  ') ? `> ${escapeMarkdown(text.trim())}` : escapeMarkdown(text),
+    ),
+  ].join('\n\n');
+}
+
+/** Text from a log as text: neither markup of Markdown nor of HTML. */
+const escapeMarkdown = (text: string): string =>
+  printable(text).replaceAll(/[\\`*_[\]<>|#~&!]/g, (mark) => `\\${mark}`);
+
+/** More attempts than this are for `--csv`. */
+const maxAttempts = 30;
+
+/** A run's report: as of any log, and what each attempt did; ends without a line end. */
+export function runText(report: RunReport, parts: readonly Section[], page: TextPage): string {
+  const { run, name, pool, attemptRows } = report;
+  const table =
+    attemptRows.length === 0 || attemptRows.length > maxAttempts
+      ? []
+      : ['', 'Attempts', ...attemptTable(attemptRows, page.width - 2).map((line) => `  ${line}`)];
+  return [
+    `run ${printable(run)} (${printable(name)}, pool ${printable(pool)})`,
+    '',
+    ...openingText(report, page),
+    sectionText(parts, page),
+    ...table,
+    ...noteLines(report, page),
+  ].join('\n');
+}
+
+/**
+ * A row per attempt and the sum. Where not all columns fit, the smallest are added up as `other`, so that a row
+ * still adds up.
+ */
+function attemptTable(attempts: readonly RunAttempt[], width: number): string[] {
+  const sum = noAmounts();
+  for (const { seconds } of attempts) addAmounts(sum, seconds);
+  const all = { job: 'all', attempt: attempts.length, ending: '', machine: '', site: '', seconds: sum };
+  const rows = [...attempts, all];
+  const used = [...columns.slice(slotColumns.length), ...slotColumns].filter((column) => sum[column] > 0);
+  const bySize = used.toSorted((a, b) => sum[b] - sum[a]);
+  for (let kept = used.length; ; kept -= 1) {
+    const shown = new Set(bySize.slice(0, kept));
+    const table = tableOf(
+      rows,
+      used.filter((column) => shown.has(column)),
+      used.filter((column) => !shown.has(column)),
+    );
+    if (kept <= 1 || table.every((line) => widthOf(line) <= width)) return table;
+  }
+}
+
+type Shown = Pick<RunAttempt, 'job' | 'attempt' | 'machine' | 'site' | 'seconds'> & { ending: string };
+
+function tableOf(attempts: readonly Shown[], shown: Column[], other: Column[]): string[] {
+  const show = (seconds: number) => (seconds === 0 ? '-' : showMillis(seconds * 1000));
+  const rows = attempts.map(({ job, attempt, ending, machine, site, seconds }) => [
+    printable(job),
+    String(attempt),
+    ending,
+    clip(printable(site === '' ? machine : site), 16),
+    ...shown.map((column) => show(seconds[column])),
+    other.length === 0 ? '' : show(sumOver(seconds, other)),
+    showMillis(sumOver(seconds, columns) * 1000),
+  ]);
+  const right = (title: string) => ({ title, align: 'right' as const });
+  const titles = [...shown.map((column) => right(short[column])), right('other'), right('total')];
+  return textTable([{ title: 'job' }, right('try'), { title: 'end' }, { title: 'where' }, ...titles], rows);
+}
+
+/** Short titles, so that more columns fit. */
+const short: Record<Column, string> = {
+  usefulCompute: 'useful',
+  usefulTransfer: 'fetch',
+  unpacking: 'unpack',
+  saving: 'save',
+  returning: 'return',
+  retriedTransfer: 'stalled',
+  lostToEviction: 'evicted',
+  lostToTimeLimit: 'too long',
+  lostToWrongOutput: 'wrong',
+  lostToFailure: 'failed',
+  lostToRemoval: 'removed',
+  suspended: 'suspended',
+  overhead: 'over',
+  underWay: 'open',
+  unknown: 'unknown',
+  queued: 'queued',
+  idle: 'idle',
+  held: 'held',
+};

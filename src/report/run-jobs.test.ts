@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody, Entry, RunBody } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import type { RunState } from '../journal/state.ts';
+import { readRun } from './read-run.ts';
+
+const fault = { kind: 'transfer-stalled', message: 'sent nothing for 20 s' } as const;
+const [job, attempt] = ['0000', 1];
+
+/** A run of one job whose first server stalls: 20 s of 30 s of fetching are lost, and two servers give the rest. */
+function stalledRun(): RunState {
+  let seq = 0;
+  const at = (second: number) => ({
+    v: 1 as const,
+    t: new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString(),
+    seq: seq++,
+  });
+  const run = (second: number, body: RunBody): Entry => ({ ...at(second), ...body });
+  const agent = (second: number, body: AgentBody): Entry => ({ ...at(second), job, attempt, ...body });
+  const servers = [
+    { server: 'cache-b', bytes: 3e9 },
+    { server: 'cache-c', bytes: 1e9 },
+  ];
+  return fold([
+    run(0, {
+      kind: 'run-created',
+      run: 'r',
+      name: 'r',
+      pool: 'local',
+      jobs: [job],
+      planHash: '',
+      version: '',
+    }),
+    run(0, { kind: 'attempt-started', job, attempt, why: '' }),
+    agent(0, { kind: 'agent-started', version: '', host: 'h', pid: 1, gpus: [] }),
+    agent(0, { kind: 'phase', phase: 'fetching' }),
+    agent(20, { kind: 'fetch-setback', object: 'x', server: 'cache-a', fault }),
+    agent(25, { kind: 'fetch-progress', object: 'x', bytes: 2e9, rate: 1, server: 'cache-b, cache-c' }),
+    agent(30, { kind: 'fetched', object: 'x', bytes: 4e9, seconds: 30, verified: 'none', servers }),
+    agent(30, { kind: 'phase', phase: 'training' }),
+    agent(40, { kind: 'heartbeat', memoryBytes: 900e6, quietSeconds: 0 }),
+    agent(90, { kind: 'heartbeat', memoryBytes: 400e6, quietSeconds: 0 }),
+    agent(100, { kind: 'agent-ended', outcome: 'success', exit: 0 }),
+    run(100, { kind: 'attempt-ended', job, attempt, outcome: 'success', exit: 0 }),
+    run(100, { kind: 'job-ended', job, outcome: 'success' }),
+  ]);
+}
+
+test('time lost to a server that stalls is retried transfer, also in an attempt that succeeds', () => {
+  const { slotSeconds, slotTotalSeconds } = readRun('r', stalledRun()).report;
+  assert.deepEqual(
+    [slotSeconds.retriedTransfer, slotSeconds.usefulTransfer, slotSeconds.usefulCompute, slotTotalSeconds],
+    [20, 10, 70, 100],
+  );
+});
+
+test('each server has the bytes it gave, and the ones that were given up are counted', () => {
+  const { caches } = readRun('r', stalledRun()).report;
+  assert.deepEqual(caches, [
+    { name: 'cache-b', fetches: 1, bytes: 3e9, share: 0.75, bytesPerSecond: 1e8, setbacks: 0 },
+    { name: 'cache-c', fetches: 1, bytes: 1e9, share: 0.25, bytesPerSecond: 1e9 / 30, setbacks: 0 },
+    { name: 'cache-a', fetches: 0, bytes: 0, share: 0, bytesPerSecond: null, setbacks: 1 },
+  ]);
+});
+
+test('the most memory that was seen is laid beside what was asked for, with advice', () => {
+  const asked = (askedMemoryBytes: number) =>
+    readRun('r', stalledRun(), { askedMemoryBytes }).report.resources.map(
+      ({ usedMax, suggested, advice }) => [usedMax, suggested, advice],
+    );
+  assert.deepEqual(asked(8e9), [[900, 1080, 'ask for less: more slots will fit']]);
+  assert.deepEqual(asked(1e9), [[900, null, 'fits']]);
+  assert.deepEqual(asked(5e8), [[900, 1080, 'more was used than asked for: ask for more']]);
+  assert.deepEqual(readRun('r', stalledRun()).report.resources, []);
+});
+
+test('what HTCondor measured of a resource counts before what the agents saw', () => {
+  const state = stalledRun();
+  const { jobs } = readRun('r', state, { askedMemoryBytes: 8e9 });
+  const [logged] = structuredClone(jobs);
+  assert.ok(logged?.attempts[0]);
+  logged.attempts[0].resources = [
+    { name: 'Memory', unit: 'MB', usage: 2000, request: 4000 },
+    { name: 'Cpus', unit: '', usage: 0.4, request: 1 },
+  ];
+  const { resources } = readRun('r', state, { askedMemoryBytes: 8e9, logged: [logged] }).report;
+  assert.deepEqual(
+    resources.map(({ name, usedMax }) => [name, usedMax]),
+    [
+      ['Memory', 2000],
+      ['Cpus', 0.4],
+    ],
+  );
+});
+
+test('jobs of a stopped run have one cause, whether an attempt was under way or not; a rule’s removal has its own', () => {
+  const at = { v: 1 as const, t: '2026-01-01T00:00:00.000Z', seq: 0 };
+  const attempt = 1;
+  const removed = (id: string, message: string): Entry[] => {
+    const fault = { kind: 'interrupted', message } as const;
+    return [
+      { ...at, kind: 'attempt-started', job: id, attempt, why: '' },
+      { ...at, kind: 'attempt-ended', job: id, attempt, outcome: 'stopped', exit: null, fault },
+      { ...at, kind: 'job-ended', job: id, outcome: 'stopped' },
+    ];
+  };
+  const jobs = ['0000', '0001', '0002'];
+  const state = fold([
+    { ...at, kind: 'run-created', run: 'r', name: 'r', pool: 'condor', jobs, planHash: '', version: '' },
+    ...removed('0000', 'updraft stop (by user ada)'),
+    { ...at, t: '2026-01-01T00:10:00.000Z', kind: 'job-ended', job: '0001', outcome: 'stopped' },
+    ...removed('0002', 'The system macro SYSTEM_PERIODIC_REMOVE expression was true: too many starts'),
+  ]);
+  const { failures, jobs: counts, lastEventAt } = readRun('r', state).report;
+  assert.equal(lastEventAt, '2026-01-01T00:10:00.000Z');
+  assert.equal(counts.removed, 3);
+  assert.deepEqual(
+    failures.map(({ cause, jobs: count }) => [cause, count]),
+    [
+      ['user', 2],
+      ['pool-policy', 1],
+    ],
+  );
+});

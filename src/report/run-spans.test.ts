@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentState, AttemptState } from '../journal/state.ts';
+import { amountsOf, countJob } from './account.ts';
+import { runSpans } from '../history/run-spans.ts';
+
+const start = Date.parse('2026-01-01T00:00:00.000Z');
+const at = (seconds: number): string => new Date(start + seconds * 1000).toISOString();
+
+/** An attempt of 100 s: 10 fetching, 5 unpacking, 80 training, 1 saving, 4 cleaning; a checkpoint at second 60. */
+function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined): AttemptState {
+  const millis = {
+    queued: 0,
+    preparing: 0,
+    fetching: 10_000,
+    unpacking: 5000,
+    training: 80_000,
+    saving: 1000,
+    returning: 0,
+    cleaning: 4000,
+    unknown: 0,
+  };
+  const agent: AgentState = {
+    version: '1',
+    host: 'h',
+    gpus: [],
+    startedAt: at(0),
+    lastAt: at(100),
+    phase: 'cleaning',
+    millis,
+    fetches: [],
+    outputs: [],
+    faults: [],
+    outcome,
+    exit: 0,
+    ...(savedAt === undefined ? {} : { checkpoint: { savedAt: at(savedAt), files: 1, bytes: 1 } }),
+  };
+  return {
+    job: '0',
+    attempt: 1,
+    why: '',
+    startedAt: at(0),
+    endedAt: at(100),
+    outcome,
+    phase: 'cleaning',
+    agent,
+  };
+}
+
+function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, isKept: boolean) {
+  const logged = {
+    number: 1,
+    ...runSpans(attempt(outcome, savedAt), 0, isKept),
+    ending: outcome,
+    checkpointed: false,
+    site: '',
+    machine: '',
+    gpu: '',
+    resources: [],
+  };
+  const spans = [{ doing: 'executing' as const, from: 200_000, to: 300_000 }];
+  const next = { ...logged, number: 2, waits: [], spans, ending: 'success' as const };
+  const attempts = outcome === 'success' ? [logged] : [logged, next];
+  const counted = countJob({ id: '1', from: 0, to: 300_000, attempts, after: [], outcome: 'success' });
+  const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = amountsOf(
+    counted.attempts[0] ?? [],
+  );
+  return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer };
+}
+
+test('of an evicted attempt, the training up to the checkpoint that another one went on from is useful', () => {
+  assert.deepEqual(amounts('evicted', 60, true), {
+    usefulCompute: 44_000,
+    lostToEviction: 36_000,
+    usefulTransfer: 10_000,
+    unpacking: 5000,
+    retriedTransfer: 0,
+  });
+});
+
+test('a checkpoint that nobody went on from saved nothing, nor did the data', () => {
+  assert.deepEqual(amounts('evicted', 60, false), {
+    usefulCompute: 0,
+    lostToEviction: 80_000,
+    usefulTransfer: 0,
+    unpacking: 0,
+    retriedTransfer: 15_000,
+  });
+});
+
+test('a checkpoint taken at the very end keeps the whole training', () => {
+  assert.equal(amounts('evicted', 96, true).lostToEviction, 0);
+});
+
+test('a good end makes all of it useful', () => {
+  assert.equal(amounts('success', 60, true).usefulCompute, 80_000);
+});

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JobHistory } from '../history/history.ts';
+import { judge, readValid, type Validity } from './validity.ts';
+
+interface Given {
+  id?: string;
+  node?: string;
+  seconds: number;
+  bytes?: number;
+}
+
+function job({ id = '1.0', node, seconds, bytes }: Given): JobHistory {
+  const spans = [{ doing: 'executing' as const, from: 0, to: seconds * 1000 }];
+  const rest = { waits: [], checkpointed: false, site: '', machine: '', gpu: '', resources: [] };
+  const sent = bytes === undefined ? {} : { sentBytes: bytes };
+  const attempts = [{ number: 1, spans, ending: 'success' as const, ...rest, ...sent }];
+  const times = { from: 0, to: seconds * 1000, after: [] };
+  return { id, attempts, outcome: 'success', ...times, ...(node === undefined ? {} : { node }) };
+}
+
+/** Twenty jobs of a cluster, about an hour and a megabyte each, and some that differ. */
+const among = (...odd: Omit<Given, 'id'>[]): JobHistory[] => [
+  ...Array.from({ length: 20 }, (_, proc) =>
+    job({ id: `1.${proc}`, seconds: 3600 + proc * 60, bytes: 1e6 + proc * 1000 }),
+  ),
+  ...odd.map((given, index) => job({ id: `1.${90 + index}`, ...given })),
+];
+const suspected = (jobs: JobHistory[], validity: Validity = {}) =>
+  judge(jobs, validity).suspects.map(({ job: id }) => id);
+
+test('a job that sent nothing home, or took a small part of the others’ time, is suspicious', () => {
+  const { suspects, jobs } = judge(among({ seconds: 3700, bytes: 0 }, { seconds: 30, bytes: 1e6 }), {});
+  assert.deepEqual(
+    suspects.map((one) => [one.job, one.why]),
+    [
+      ['1.90', 'sent home 0 B, others 1 MB'],
+      ['1.91', 'ran for 30s, others for 1h08m'],
+    ],
+  );
+  assert.ok(jobs.every(({ outcome }) => outcome === 'success'));
+});
+
+test('jobs that differ as jobs do are not suspicious', () => {
+  assert.deepEqual(suspected(among({ seconds: 1200, bytes: 400_000 })), []);
+  const spread = Array.from({ length: 20 }, (_, proc) => job({ id: `1.${proc}`, seconds: 2 ** proc }));
+  assert.deepEqual(suspected(spread), [], 'every length occurs');
+  assert.deepEqual(
+    suspected(among(...Array.from({ length: 8 }, () => ({ seconds: 30 })))),
+    [],
+    'a kind of its own',
+  );
+  const short = Array.from({ length: 20 }, (_, proc) =>
+    job({ id: `1.${proc}`, seconds: proc === 0 ? 1 : 20 }),
+  );
+  assert.deepEqual(suspected(short), [], 'short jobs differ by chance');
+  const own = Array.from({ length: 20 }, (_, cluster) =>
+    job({ id: `${cluster}.0`, seconds: cluster === 0 ? 1 : 3600 }),
+  );
+  assert.deepEqual(suspected(own), [], 'clusters of one job each may be anything');
+});
+
+test('nodes of a DAG are alike where their names differ in numbers only', () => {
+  const nodes = Array.from({ length: 20 }, (_, at) =>
+    job({ id: `${at}.0`, node: `train-${at}`, seconds: at === 7 ? 5 : 3600 }),
+  );
+  const gather = job({ id: '99.0', node: 'gather', seconds: 5 });
+  assert.deepEqual(
+    judge([...nodes, gather], {}).suspects.map(({ node }) => node),
+    ['train-7'],
+  );
+});
+
+test('a rule of the user decides about every result, and a list about those in it', () => {
+  const jobs = among({ seconds: 3700, bytes: 0 });
+  const ruled = judge(jobs, { valid: readValid('bytes > 1k && seconds>=60') });
+  assert.deepEqual(
+    [ruled.suspects, ruled.jobs.at(-1)?.outcome, ruled.jobs[0]?.outcome],
+    [[], 'wrongOutput', 'success'],
+  );
+  assert.equal(ruled.jobs.at(-1)?.attempts.at(-1)?.ending, 'wrong-output');
+  const lenient = judge(jobs, { valid: readValid('seconds>0') });
+  assert.deepEqual([lenient.suspects, lenient.jobs.at(-1)?.outcome], [[], 'success']);
+  const listed = judge(jobs, { invalid: new Set(['1.90', '1.3']) });
+  assert.deepEqual(
+    [listed.suspects, listed.jobs.filter(({ outcome }) => outcome === 'wrongOutput').map(({ id }) => id)],
+    [[], ['1.3', '1.90']],
+  );
+  const node = job({ node: 'A', seconds: 1 });
+  assert.equal(judge([node], { invalid: new Set(['A']) }).jobs[0]?.outcome, 'wrongOutput');
+});
+
+test('a rule compares bytes and seconds with numbers; all else is refused', () => {
+  const holds = (rule: string, bytes: number | undefined, seconds = 1) => readValid(rule)({ bytes, seconds });
+  assert.deepEqual(
+    ['bytes>5', 'bytes>=5', 'bytes<5', 'bytes<=5', 'bytes==5'].map((rule) => holds(rule, 5)),
+    [false, true, false, true, true],
+  );
+  assert.equal(holds('bytes>=1.5M', 1_500_000), true);
+  assert.equal(holds('bytes>0', undefined), false, 'what the log does not say is not valid');
+  for (const rule of ['', 'bytes', 'size>3', 'bytes>x', 'bytes>1 || seconds>1'])
+    assert.throws(() => readValid(rule), /does not understand/);
+});

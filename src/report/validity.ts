@@ -1,0 +1,139 @@
+import { Fault } from '../fault/fault.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { formatSize } from '../job/units.ts';
+import { secondsOf } from './places.ts';
+import { showSeconds } from './show.ts';
+import { ascending, quantile } from './statistics.ts';
+
+/** What the user knows of results that the log calls good. */
+export interface Validity {
+  /** True of a good result; every other is wrong. */
+  valid?: (figures: Figures) => boolean;
+  /** Jobs or nodes whose result is wrong. */
+  invalid?: ReadonlySet<string>;
+}
+
+/** What a job sent home and how long its last attempt computed. */
+interface Figures {
+  bytes: number | undefined;
+  seconds: number;
+}
+
+/** A job that ended well by its exit code but stands out among its like, so that its result may be none. */
+export interface Suspect {
+  job: string;
+  node: string | null;
+  sentBytes: number | null;
+  computeSeconds: number;
+  why: string;
+}
+
+export interface Judged {
+  jobs: JobHistory[];
+  suspects: Suspect[];
+}
+
+/** The jobs with what the user knows of their results, and those that nothing but their exit code speaks for. */
+export function judge(jobs: readonly JobHistory[], { valid, invalid = new Set() }: Validity): Judged {
+  const judged = jobs.map((job) => {
+    if (job.outcome !== 'success') return job;
+    const isListed = invalid.has(job.id) || (job.node !== undefined && invalid.has(job.node));
+    return isListed || valid?.(figuresOf(job)) === false ? asWrongOutput(job) : job;
+  });
+  return { jobs: judged, suspects: valid === undefined ? suspectsOf(judged) : [] };
+}
+
+/** The exit code said success: that there is no valid result is known only now. */
+export function asWrongOutput(job: JobHistory): JobHistory {
+  const wrong = { ending: 'wrong-output', cause: 'wrong-output' } as const;
+  const attempts = job.attempts.with(-1, { ...(job.attempts.at(-1) as AttemptHistory), ...wrong });
+  return { ...job, attempts, outcome: 'wrongOutput', cause: 'wrong-output' };
+}
+
+function figuresOf({ attempts }: JobHistory): Figures {
+  const last = attempts.at(-1);
+  return { bytes: last?.sentBytes, seconds: last === undefined ? 0 : secondsOf(last, 'executing') };
+}
+
+/** Fewer jobs than this have no usual figures. */
+const fewestAlike = 8;
+/** Below this part of the median a job stands out, unless many do or others come close. */
+const [littleTime, fewBytes] = [0.1, 0.01];
+const mostOdd = 0.1;
+const gap = 2;
+/** Jobs that usually take less than this, or send less, differ by chance. */
+const [leastSeconds, leastBytes] = [60, 10_000];
+
+function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
+  const good = jobs.filter(({ outcome, attempts }) => outcome === 'success' && attempts.length > 0);
+  return [...Map.groupBy(good, kindOf).values()].flatMap((alike) => {
+    const figures = alike.map(figuresOf);
+    const seconds = standout(
+      figures.map((each) => each.seconds),
+      littleTime,
+      leastSeconds,
+    );
+    const bytes = standout(
+      figures.map((each) => each.bytes),
+      fewBytes,
+      leastBytes,
+    );
+    return alike.flatMap((job, index): Suspect[] => {
+      const own = figures[index] ?? { bytes: undefined, seconds: 0 };
+      const why = [
+        ...(bytes !== undefined && (own.bytes ?? Infinity) <= bytes.most
+          ? [`sent home ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`]
+          : []),
+        ...(seconds !== undefined && own.seconds <= seconds.most
+          ? [`ran for ${showSeconds(own.seconds)}, others for ${showSeconds(seconds.median)}`]
+          : []),
+      ];
+      if (why.length === 0) return [];
+      const { bytes: sentBytes = null, seconds: computeSeconds } = own;
+      return [{ job: job.id, node: job.node ?? null, sentBytes, computeSeconds, why: why.join('; ') }];
+    });
+  });
+}
+
+/** Jobs of one cluster are alike, and so are nodes of a DAG whose names differ in their numbers only. */
+const kindOf = ({ id, node }: JobHistory): string =>
+  node === undefined ? id.slice(0, id.indexOf('.')) : `node ${node.replaceAll(/\d+/g, '#')}`;
+
+/** The greatest of the few values that are far below all others; undefined where there are none. */
+function standout(
+  values: readonly (number | undefined)[],
+  share: number,
+  least: number,
+): { most: number; median: number } | undefined {
+  const known = ascending(values.filter((value) => value !== undefined));
+  const median = quantile(known, 0.5) ?? 0;
+  const odd = known.filter((value) => value < median * share);
+  const most = odd.at(-1);
+  const next = known[odd.length];
+  if (known.length < fewestAlike || median < least || most === undefined || next === undefined)
+    return undefined;
+  return odd.length <= known.length * mostOdd && next >= most * gap ? { most, median } : undefined;
+}
+
+const comparison = /^(bytes|seconds)\s*(>=|<=|>|<|==)\s*(\d+(?:\.\d+)?)([kMGT]?)$/;
+const sizes: Record<string, number> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
+
+/** `bytes>1M && seconds>=600`; what a log does not say is not valid. */
+export function readValid(text: string): NonNullable<Validity['valid']> {
+  const parts = text.split('&&').map((part) => {
+    const [, name, sign = '', figure = '', unit = ''] = comparison.exec(part.trim()) ?? [];
+    if (name === undefined)
+      throw new Fault('usage', `--valid does not understand "${part.trim()}".`, {
+        fix: "Compare bytes or seconds with a number, as in --valid 'bytes>1M && seconds>600'.",
+      });
+    const limit = Number(figure) * (sizes[unit] ?? 1);
+    return (figures: Figures): boolean => {
+      const value = figures[name as keyof Figures];
+      if (value === undefined) return false;
+      if (sign === '==') return value === limit;
+      if (value === limit) return sign.endsWith('=');
+      return sign.startsWith('>') ? value > limit : value < limit;
+    };
+  });
+  return (figures) => parts.every((part) => part(figures));
+}

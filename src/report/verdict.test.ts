@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Cause } from '../codes/causes.ts';
+import type { AttemptHistory, JobHistory } from '../history/history.ts';
+import { noFacts } from '../history/log-facts.ts';
+import { ledgerOf } from './ledger.ts';
+import { logReport, type LogReport } from './log-report.ts';
+import { sections } from './sections.ts';
+
+const hour = 3_600_000;
+
+interface Tried {
+  site?: string;
+  machine?: string;
+  /** None for a good end. */
+  cause?: Cause;
+  hours?: number;
+  doing?: 'executing' | 'input';
+  memory?: { usage: number; request: number };
+}
+
+/** A job of attempts that follow each other. */
+function job(id: string, ...tries: Tried[]): JobHistory {
+  let now = 0;
+  const attempts = tries.map((tried, index): AttemptHistory => {
+    const { site = '', machine = 'm', cause, hours = 1, doing = 'executing', memory } = tried;
+    const from = now;
+    now += hours * hour;
+    return {
+      number: index + 1,
+      waits: [],
+      spans: [{ doing, from, to: now }],
+      ending: cause === undefined ? 'success' : cause === 'user' ? 'removed' : 'evicted',
+      ...(cause === undefined ? {} : { cause }),
+      checkpointed: false,
+      site,
+      machine,
+      gpu: '',
+      resources: memory === undefined ? [] : [{ name: 'Memory', unit: 'MB', ...memory }],
+    };
+  });
+  const last = tries.at(-1)?.cause;
+  const outcome = last === undefined ? 'success' : last === 'user' ? 'removed' : 'failed';
+  return {
+    id,
+    from: 0,
+    to: now,
+    attempts,
+    after: [],
+    outcome,
+    ...(last === undefined ? {} : { cause: last }),
+  };
+}
+
+const many = (count: number, make: (id: string, index: number) => JobHistory): JobHistory[] =>
+  Array.from({ length: count }, (_, index) => make(`${index + 1}.0`, index));
+const reportOn = (jobs: JobHistory[]): LogReport =>
+  logReport(jobs, ledgerOf(jobs, noFacts), { logs: [], notes: [] });
+
+test('a site where nothing goes well is the verdict, with the line that avoids it', () => {
+  const jobs = many(12, (id, index) =>
+    index < 8
+      ? job(
+          id,
+          { site: 'RAILS', machine: `g${index}@rails${index}`, cause: 'evicted', hours: 9 },
+          { site: 'PDX' },
+        )
+      : job(id, { site: 'PDX', machine: `p${index}` }),
+  );
+  const { verdict, sites } = reportOn([...jobs, job('99.0', { site: 'PDX', cause: 'exit-code', hours: 5 })]);
+  assert.deepEqual([verdict?.kind, verdict?.name], ['site', 'RAILS']);
+  assert.match(
+    verdict?.text ?? '',
+    /^94 % of the loss is RAILS: 8 attempts, none good, mostly because the pool took the slot back; 8 of its 8 jobs succeeded elsewhere\./,
+  );
+  assert.equal(verdict?.line, 'requirements = ($(requirements:True)) && (GLIDEIN_ResourceName =!= "RAILS")');
+  assert.deepEqual(
+    sites.map(({ name, jobs: own, attempts, success, lostSeconds, cause }) => [
+      ...[name, own, attempts, success, lostSeconds / 3600, cause],
+    ]),
+    [
+      ['RAILS', 8, 8, 0, 72, 'evicted'],
+      ['PDX', 13, 13, 12, 5, 'exit-code'],
+    ],
+  );
+});
+
+test('a cause that is everywhere is no site’s fault', () => {
+  const jobs = many(12, (id, index) => {
+    const site = index % 3 === 0 ? 'A' : 'B';
+    return job(id, { site, cause: 'transfer-stalled', doing: 'input' }, { site });
+  });
+  const { verdict } = reportOn(jobs);
+  assert.deepEqual([verdict?.kind, verdict?.name, verdict?.line], ['cause', 'transfer-stalled', null]);
+  const code = many(12, (id, index) =>
+    index < 7 ? job(id, { machine: 'a', cause: 'exit-code' }) : job(id, { machine: 'b' }),
+  );
+  assert.equal(reportOn(code).verdict?.name, 'exit-code', 'no job that failed at a did well at b');
+});
+
+test('for want of memory the verdict has the request to write', () => {
+  const killed: Tried = { cause: 'memory-exceeded', memory: { usage: 5000, request: 4096 } };
+  const { verdict } = reportOn(many(6, (id) => job(id, killed, { memory: { usage: 5900, request: 4096 } })));
+  assert.deepEqual([verdict?.name, verdict?.line], ['memory-exceeded', 'request_memory = 7GB']);
+});
+
+test('a machine that fails one attempt after the other is named as broken, and is the verdict', () => {
+  const jobs = many(9, (id) =>
+    job(
+      id,
+      { site: 'A', machine: 'glidein_1_2@e4005', cause: 'machine-broken' },
+      { site: 'A', machine: 'e1' },
+    ),
+  );
+  const report = reportOn(jobs);
+  assert.deepEqual(report.brokenMachines, [
+    { name: 'e4005', attempts: 9, inARow: 9, cause: 'machine-broken', lostSeconds: 9 * 3600 },
+  ]);
+  assert.deepEqual([report.verdict?.kind, report.verdict?.name], ['machine', 'e4005']);
+  assert.match(report.verdict?.text ?? '', /The machine seems broken: 9 failed in a row\./);
+  assert.equal(report.verdict?.line, 'requirements = ($(requirements:True)) && (Machine =!= "e4005")');
+  assert.ok(sections(report).some(({ id }) => id === 'broken'));
+});
+
+test('failures that are the job’s own, or the pool’s, break no machine', () => {
+  const own = many(9, (id) => job(id, { machine: 'e1', cause: 'exit-code' }));
+  assert.deepEqual(reportOn(own).brokenMachines, []);
+  const evicted = many(9, (id) => job(id, { machine: 'e1', cause: 'evicted' }, { machine: 'e2' }));
+  assert.deepEqual(reportOn(evicted).brokenMachines, []);
+  const healed = many(9, (id) => job(id, { machine: 'e1', cause: 'exit-code' }, { machine: 'e2' }));
+  assert.equal(reportOn(healed).brokenMachines[0]?.name, 'e1', 'the same jobs did well elsewhere');
+});
+
+test('of a run whose transfers stalled, the cache that was given up most is the verdict', () => {
+  const jobs = many(4, (id, index) => {
+    const one = job(id, { cause: 'transfer-stalled', doing: 'input' }, {});
+    const share = { bytes: 1e6, seconds: 1 };
+    const [first, ...rest] = one.attempts;
+    if (first === undefined) return one;
+    const caches = [
+      { name: 'cache-1', ...share, setbacks: 1 },
+      { name: 'cache-2', ...share, setbacks: index === 0 ? 1 : 0 },
+    ];
+    return { ...one, attempts: [{ ...first, caches }, ...rest] };
+  });
+  const { verdict } = reportOn(jobs);
+  assert.deepEqual([verdict?.kind, verdict?.name], ['cache', 'cache-1']);
+  assert.match(verdict?.text ?? '', /cache-1 was given up in 4 of 5 cases/);
+});
+
+test('there is no verdict when nothing explains most of the loss, or little was lost', () => {
+  const causes: Cause[] = ['exit-code', 'evicted', 'time-limit', 'user'];
+  assert.equal(
+    reportOn(many(12, (id, index) => job(id, { cause: causes[index % 4] ?? 'user' }))).verdict,
+    null,
+  );
+  assert.equal(reportOn(many(12, (id) => job(id, {}))).verdict, null);
+  const few = many(60, (id, index) => job(id, index < 3 ? { cause: 'evicted', hours: 0.1 } : {}));
+  assert.equal(reportOn(few).verdict, null);
+});
+
+test('what a removed job had saved before was lost by its removal, not by the eviction', () => {
+  const saved = many(4, (id) => {
+    const one = job(id, { cause: 'evicted', hours: 9 }, { cause: 'user', hours: 1 });
+    const [first, ...rest] = one.attempts;
+    const attempts = first === undefined ? [] : [{ ...first, checkpointed: true }, ...rest];
+    return { ...one, attempts };
+  });
+  assert.equal(reportOn(saved).verdict?.name, 'user');
+});
+
+test('names in a verdict’s line are quoted', () => {
+  const jobs = many(8, (id) => job(id, { site: 'a"b', cause: 'evicted' }, { site: 'C' }));
+  assert.match(reportOn(jobs).verdict?.line ?? '', /=!= "a\\"b"\)$/);
+});

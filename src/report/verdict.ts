@@ -1,0 +1,199 @@
+import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
+import type { JobHistory } from '../history/history.ts';
+import type { CacheReport } from './cache-reports.ts';
+import type { JobRow } from './ledger.ts';
+import { hostOf, jobsOwn, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
+import type { BrokenMachine } from './places.ts';
+import type { ResourceReport } from './resource-reports.ts';
+import { showAmount, showShare } from './show.ts';
+
+/** The one fact that explains most of what was lost, and what to do about it. */
+export interface Verdict {
+  kind: 'site' | 'machine' | 'cache' | 'cause';
+  /** The site, machine, cache or cause. */
+  name: string;
+  /** Of all slot time that was lost. */
+  share: number;
+  text: string;
+  /** A line for the submit file that avoids it, where there is one. */
+  line: string | null;
+}
+
+interface Known {
+  jobs: readonly JobHistory[];
+  rows: readonly JobRow[];
+  slotMillis: number;
+  broken: readonly BrokenMachine[];
+  caches: readonly CacheReport[];
+  resources: readonly ResourceReport[];
+}
+
+/** Less than these is not worth a sentence. */
+const [leastShareOfSlots, leastMillis, leastAttempts] = [0.05, 300_000, 3];
+/** Fewer attempts at a place, or elsewhere, prove nothing about it. */
+const leastAtPlace = 5;
+const mostOfIt = 0.5;
+/** A place is to blame when attempts elsewhere go well, and this many times as often. */
+const [fineElsewhere, timesAsOften] = [0.25, 3];
+/** Of a site's loss: then it is the machine's and not the site's. */
+const allOfIt = 0.9;
+
+/** Undefined facts explain nothing: there is no verdict unless one explains most of the loss. */
+export function verdictOf(known: Known): Verdict | null {
+  const tried = triesOf(known);
+  const lost = tried.reduce((sum, { millis }) => sum + millis, 0);
+  const bad = tried.filter(({ isGood, millis }) => !isGood && millis > 0).length;
+  if (lost < Math.max(leastMillis, known.slotMillis * leastShareOfSlots) || bad < leastAttempts) return null;
+  const site = worstPlace(tried, lost, ({ site: name }) => name);
+  const machine = worstPlace(tried, lost, ({ host }) => host);
+  const isMachine =
+    machine !== null &&
+    (site === null || site.name === machine.name || machine.share >= site.share * allOfIt);
+  if (isMachine) return machineVerdict(machine, known.broken);
+  if (site !== null) return placeVerdict('site', site, avoidLine('GLIDEIN_ResourceName', site.name));
+  return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known.resources);
+}
+
+/** An attempt as a verdict sees it. */
+interface Try {
+  job: JobHistory;
+  site: string;
+  host: string;
+  cause: Cause | undefined;
+  isGood: boolean;
+  /** Lost. */
+  millis: number;
+}
+
+function triesOf({ jobs, rows }: Known): Try[] {
+  const nameOf = siteNames(jobs);
+  return placedAttempts(jobs, rows).map(({ job, attempt, row }) => {
+    const isRemoved = row.millis.lostToRemoval > 0 && row.ending !== 'removed';
+    const stalled = row.millis.retriedTransfer > 0 ? 'transfer-stalled' : undefined;
+    return {
+      job,
+      site: nameOf(attempt),
+      host: hostOf(attempt.machine),
+      // What was saved and then thrown away with its job was lost by what ended the job.
+      cause: isRemoved ? (job.cause ?? row.cause) : (row.cause ?? stalled),
+      isGood: row.good,
+      millis: lostMillis(row),
+    };
+  });
+}
+
+interface Place {
+  name: string;
+  share: number;
+  attempts: number;
+  good: number;
+  cause: Cause | undefined;
+  elsewhere: string;
+}
+
+function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => string): Place | null {
+  const groups = [...Map.groupBy(tried, nameOf)].map(([name, here]) => ({ name, here, millis: sumOf(here) }));
+  const worst = groups.sort((a, b) => b.millis - a.millis)[0];
+  if (worst === undefined || worst.name === '' || worst.name === unknownSite) return null;
+  const { name, here, millis } = worst;
+  const [good, allGood] = [goodOf(here), goodOf(tried)];
+  const others = tried.length - here.length;
+  const shareElsewhere = others === 0 ? 0 : (allGood - good) / others;
+  const isToBlame =
+    millis >= lost * mostOfIt &&
+    here.length >= leastAtPlace &&
+    others >= leastAtPlace &&
+    shareElsewhere >= fineElsewhere &&
+    shareElsewhere >= (good / here.length) * timesAsOften;
+  if (!isToBlame) return null;
+  const failed = new Set(here.filter(({ isGood }) => !isGood).map(({ job }) => job));
+  const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
+  const cause = mainCause(here)?.cause;
+  // What is the job's own doing happens everywhere, unless the same job did well elsewhere.
+  if (healed === 0 && cause !== undefined && jobsOwn.has(cause)) return null;
+  const elsewhere =
+    healed > 0
+      ? `${healed} of its ${failed.size} jobs succeeded elsewhere`
+      : `elsewhere ${showShare(shareElsewhere)} of the attempts are good`;
+  return {
+    name,
+    share: millis / lost,
+    attempts: here.length,
+    good,
+    cause: mainCause(here)?.cause,
+    elsewhere,
+  };
+}
+
+const sumOf = (tried: readonly Try[]): number => tried.reduce((sum, { millis }) => sum + millis, 0);
+const goodOf = (tried: readonly Try[]): number => tried.filter(({ isGood }) => isGood).length;
+
+function mainCause(tried: readonly Try[]): { cause: Cause; here: Try[]; millis: number } | undefined {
+  return [...Map.groupBy(tried, ({ cause }) => cause)]
+    .flatMap(([cause, here]) => (cause === undefined ? [] : [{ cause, here, millis: sumOf(here) }]))
+    .sort((a, b) => b.millis - a.millis)[0];
+}
+
+/** Self-reference keeps the requirements that the file has already; an attribute that is not there excludes nothing. */
+export const avoidLine = (attribute: 'GLIDEIN_ResourceName' | 'Machine', name: string): string =>
+  `requirements = ($(requirements:True)) && (${attribute} =!= ${JSON.stringify(name)})`;
+
+function machineVerdict(place: Place, broken: readonly BrokenMachine[]): Verdict {
+  const found = broken.find(({ name }) => name === place.name);
+  const inARow = found === undefined ? '' : ` The machine seems broken: ${found.inARow} failed in a row.`;
+  const verdict = placeVerdict('machine', place, avoidLine('Machine', place.name));
+  return { ...verdict, text: verdict.text.replace(' To avoid', `${inARow} To avoid`) };
+}
+
+function placeVerdict(kind: 'site' | 'machine', place: Place, line: string): Verdict {
+  const { name, share, attempts, good, cause, elsewhere } = place;
+  const why = cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`;
+  const text = `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good${why}; ${elsewhere}. To avoid it, put this before \`queue\` in the submit file:`;
+  return { kind, name, share, text, line };
+}
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+/** Only a run's own journal says which server was given up. */
+function cacheVerdict(
+  tried: readonly Try[],
+  lost: number,
+  caches: readonly CacheReport[],
+): Verdict | undefined {
+  const stalled = tried.filter(({ cause }) => cause === 'transfer-stalled');
+  const share = sumOf(stalled) / lost;
+  const given = caches.reduce((sum, { setbacks }) => sum + setbacks, 0);
+  const [worst] = caches.toSorted((a, b) => b.setbacks - a.setbacks);
+  if (worst === undefined || given < leastAttempts || caches.length < 2) return undefined;
+  if (share < mostOfIt || worst.setbacks < given * mostOfIt) return undefined;
+  const text = `${percent(share)} of the loss is transfers that stalled, and ${worst.name} was given up in ${worst.setbacks} of ${given} cases: its operators should know.`;
+  return { kind: 'cache', name: worst.name, share, text, line: null };
+}
+
+/** Nothing can be done about a cause that nobody knows. */
+const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none']);
+
+function causeVerdict(
+  tried: readonly Try[],
+  lost: number,
+  resources: readonly ResourceReport[],
+): Verdict | null {
+  const worst = mainCause(tried.filter(({ millis }) => millis > 0));
+  if (worst === undefined || worst.millis < lost * mostOfIt || unexplained.has(worst.cause)) return null;
+  const { cause, here, millis } = worst;
+  const line = cause === 'memory-exceeded' ? memoryLine(resources) : null;
+  const advice = line === null ? remedyOf(cause) : 'Ask for what was used:';
+  const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
+  const text =
+    cause === 'user'
+      ? `${percent(millis / lost)} of the loss is work that was removed or held by hand ${attempts}.`
+      : `${percent(millis / lost)} of the loss has one cause: ${causeTitle(cause)} ${attempts}. ${advice}`;
+  return { kind: 'cause', name: cause, share: millis / lost, text, line };
+}
+
+function memoryLine(resources: readonly ResourceReport[]): string | null {
+  const memory = resources.find(({ name }) => name === 'Memory');
+  if (memory === undefined) return null;
+  const wanted = memory.suggested ?? memory.requestedMax * 2;
+  return `request_memory = ${showAmount(Math.ceil(wanted / 1024), 'GB').replace(' ', '')}`;
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Fault } from '../../fault/fault.ts';
+import type { FaultKind } from '../../fault/kinds.ts';
+import { Roster, type Source } from './roster.ts';
+import { Setback, type Trouble } from './setback.ts';
+
+const later = 1_000_000;
+
+function rosterOf(hosts: string[], suspects?: Set<string>) {
+  const roster = new Roster(suspects);
+  const servers = hosts.map((host) => ({ url: `http://${host}/x`, host, kind: 'cache' as const }));
+  const headers = () => Promise.resolve({});
+  roster.add({ url: 'osdf:///x', servers, requireToken: false, headers }, 0);
+  const fail = (source: Source, trouble: Trouble, kind: FaultKind = 'transfer-failed', at = 0): void =>
+    roster.failed(source, new Setback(trouble, new Fault(kind, trouble)), at);
+  const free = (now = later) => roster.candidates(now).map(({ server }) => server.host);
+  const [first, second] = roster.sources as [Source, Source];
+  return { roster, fail, free, first, second };
+}
+
+test('a server without the object is asked no more, unless it delivered before', () => {
+  const s = rosterOf(['a', 'b']);
+  s.second.bytes = 1;
+  s.fail(s.first, 'missing', 'object-missing');
+  s.fail(s.second, 'missing', 'object-missing');
+  assert.deepEqual([s.first.dead, s.second.dead], [true, false]);
+  assert.deepEqual(s.free(), ['b']);
+});
+
+test('a server that refuses the token is asked no more, unless it was good enough for somebody', () => {
+  const never = rosterOf(['a', 'b']);
+  never.fail(never.first, 'refused', 'token-refused');
+  assert.deepEqual(never.free(), ['b']);
+  const once = rosterOf(['a', 'b']);
+  once.second.bytes = 1;
+  once.fail(once.first, 'refused', 'token-refused');
+  assert.deepEqual(once.free(), ['b', 'a']);
+});
+
+test('a failed server rests, longer where it asks for it, and those that failed less come first', () => {
+  const s = rosterOf(['a', 'b']);
+  s.fail(s.first, 'broken');
+  assert.deepEqual(s.free(0), ['b']);
+  assert.equal(s.roster.nextAt(), 0);
+  assert.deepEqual(s.free(), ['b', 'a']);
+  const busy = new Setback('busy', new Fault('servers-unreachable', 'later', { retryAfterSeconds: 100 }));
+  s.roster.failed(s.second, busy, 0);
+  assert.deepEqual(s.free(99_999), ['a']);
+  assert.deepEqual(s.free(100_000), ['a', 'b']);
+});
+
+test('a cache that is still filling is waited for, and nobody else is asked, a limited number of times', () => {
+  const s = rosterOf(['a', 'b']);
+  for (let nth = 1; nth <= 6; nth++) {
+    s.fail(s.first, 'filling', 'transfer-stalled');
+    assert.deepEqual(s.free(), ['a'], `after ${nth} answers`);
+  }
+  s.fail(s.first, 'filling', 'transfer-stalled');
+  assert.deepEqual(s.free(), ['b', 'a']);
+});
+
+test('progress of one server gives the others their tries back', () => {
+  const s = rosterOf(['a', 'b']);
+  for (const source of [s.first, s.second]) s.fail(source, 'broken');
+  assert.equal(s.roster.lapDone, true);
+  s.roster.nextLap();
+  s.roster.progressed(s.second);
+  assert.deepEqual([s.roster.lap, s.roster.lapDone, s.first.tries], [0, false, 0]);
+  assert.equal(s.second.breaker.failures, 0);
+});
+
+test('where nobody was ever reached there are fewer laps', () => {
+  const laps = { laps: 2, unreachedLaps: 1 };
+  const s = rosterOf(['a', 'b']);
+  for (const source of [s.first, s.second]) s.fail(source, 'broken', 'servers-unreachable');
+  s.roster.nextLap();
+  assert.equal(s.roster.hasLapsLeft(laps), false);
+  s.fail(s.first, 'broken', 'transfer-failed');
+  assert.equal(s.roster.hasLapsLeft(laps), true);
+});
+
+test('a server with another version is left until the object is begun again', () => {
+  const s = rosterOf(['a', 'b']);
+  s.fail(s.first, 'changed', 'object-changed');
+  assert.deepEqual(s.free(), ['b']);
+  s.roster.restart();
+  assert.deepEqual(s.free(0), ['a', 'b']);
+});
+
+test('a server whose bytes were proven wrong is asked only where there is nobody else', () => {
+  const s = rosterOf(['a', 'b'], new Set(['a']));
+  assert.deepEqual(s.free(), ['b']);
+  s.fail(s.second, 'missing', 'object-missing');
+  assert.deepEqual(s.free(), ['a']);
+  assert.equal(s.roster.allSuspect, false);
+});

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { readLogs } from '../../src/report/read-logs.ts';
+import { avoidLine } from '../../src/report/verdict.ts';
+import { testPool } from '../pool.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const bad = { site: 'CHTC-Spark-CE1', machine: 'spark-a001.chtc.example' };
+const good = 'PDX-Coeus-CE1';
+
+// With the two sites as an alternative, a line that was joined without brackets would let the bad one in.
+const before = `requirements = GLIDEIN_ResourceName == "${good}" || GLIDEIN_ResourceName == "${bad.site}"`;
+
+for (const line of [avoidLine('GLIDEIN_ResourceName', bad.site), avoidLine('Machine', bad.machine)])
+  test(`jobs submitted with ${line} run elsewhere, and their own requirements still count`, async (t) => {
+    const pool = await testPool(t);
+    if (pool === undefined) return;
+    const folder = await temporaryFolder(t);
+    const tool = (name: string, ...args: string[]) =>
+      promisify(execFile)(path.join(pool.bin, name), args, { cwd: folder });
+    const log = path.join(folder, 'job.log');
+    const lines = ['executable = /bin/true', 'transfer_executable = false', `log = ${log}`];
+    const asked = ['ulog_execute_attrs = GLIDEIN_ResourceName', before, line, 'queue 3', ''];
+    await writeFile(path.join(folder, 'job.sub'), [...lines, ...asked].join('\n'));
+    const { stdout } = await tool('condor_submit', '-terse', 'job.sub');
+    t.after(() => tool('condor_rm', stdout.split('.')[0] ?? '').catch(() => undefined));
+    await tool('condor_wait', '-wait', '120', log);
+    const { report } = await readLogs([log]);
+    assert.deepEqual(
+      report.sites.map(({ name, attempts }) => [name, attempts]),
+      [[good, 3]],
+    );
+  });
+
+test('the line is right alone, where the file has no requirements', async (t) => {
+  const pool = await testPool(t);
+  if (pool === undefined) return;
+  const folder = await temporaryFolder(t);
+  const text = `executable = /bin/true\n${avoidLine('GLIDEIN_ResourceName', bad.site)}\nqueue\n`;
+  await writeFile(path.join(folder, 'job.sub'), text);
+  const submit = path.join(pool.bin, 'condor_submit');
+  const { stdout } = await promisify(execFile)(submit, ['job.sub', '-dry-run', '-'], { cwd: folder });
+  assert.match(stdout, /^Requirements=\(\(true\) && \(GLIDEIN_ResourceName =!= "CHTC-Spark-CE1"\)\) && /m);
+});

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock } from '../../src/base/clock.ts';
+import { loadPlan } from '../../src/job/load-plan.ts';
+import { attemptFiles, attemptFolder, resultsFolder } from '../../src/job/layout.ts';
+import type { Plan } from '../../src/job/plan.ts';
+import { poolTraits } from '../../src/job/pool-traits.ts';
+import type { PoolName } from '../../src/job/spec.ts';
+import type { RunState } from '../../src/journal/state.ts';
+import { poolKind } from '../../src/pool/open-pool.ts';
+import type { Pool } from '../../src/pool/pool.ts';
+import { requestStop } from '../../src/run/request-stop.ts';
+import { retryRun } from '../../src/run/retry-run.ts';
+import { readRunState } from '../../src/run/run-states.ts';
+import { submitRun } from '../../src/run/submit-run.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { untilState } from '../until-state.ts';
+
+/** A project in a folder of its own, and the pool as its user has it. */
+export interface Opened {
+  folder: string;
+  pool: Pool;
+}
+
+/** Undefined, and the test skipped, where this machine can have no such pool. */
+export type OpenPool = (t: TestContext, files: Record<string, string>) => Promise<Opened | undefined>;
+
+const options = { isNew: true, version: '0.0.0', clock: systemClock, pid: process.pid };
+const where = (): { file: string; line: number } => ({ file: 'updraft.toml', line: 1 });
+
+/** Job 0 ends well, job 1 goes on until its slot is taken away, job 2 until it is stopped; again, they end well. */
+const train = (marks: string): string =>
+  [
+    `tries=$(cat "${marks}/$1" 2> /dev/null || echo 0)`,
+    `echo $((tries + 1)) > "${marks}/$1"`,
+    'echo "hello from $1"',
+    'case $1-$tries in [12]-0) while :; do sleep 0.1; done ;; esac',
+    'echo "$1" > model.pt',
+    '',
+  ].join('\n');
+
+const jobFile = [
+  'name = "contract"',
+  '[train]',
+  'command = "sh train.sh {index}"',
+  'files = ["train.sh"]',
+  'outputs = ["model.pt"]',
+  '[resources]',
+  'cpus = 1',
+  'memory = "1 GB"',
+  'disk = "64 MB"',
+  '[run]',
+  'jobs = 3',
+  '',
+].join('\n');
+
+/** What every pool does, whatever it is made of. */
+export function poolContract(name: string, open: OpenPool): void {
+  test(`${name}: what it renders is written by nobody, and the same each time`, async (t) => {
+    const opened = await project(t, name, open);
+    if (opened === undefined) return;
+    const { pool, plan, folder } = opened;
+    const before = await readdir(folder);
+    const first = await pool.render(plan, 'contract-1');
+    assert.deepEqual(await pool.render(plan, 'contract-1'), first);
+    assert.deepEqual(await readdir(folder), before);
+    assert.notEqual(first.summary, '');
+    if (first.shown !== undefined) assert.notEqual(first.files[first.shown] ?? '', '');
+    const round = { number: 2, jobs: ['0001'], attemptsBefore: new Map([['0001', 1]]) };
+    const { files } = await pool.render(plan, 'contract-1', round);
+    for (const [file, text] of Object.entries(files)) {
+      assert.ok(!path.isAbsolute(file) && !file.startsWith('..'), file);
+      // What all rounds share is as it was: jobs of the first may still read it.
+      if (!file.startsWith('rounds/2/')) assert.equal(text, first.files[file], file);
+    }
+  });
+
+  test(`${name}: its traits, limits, policy and answers agree with each other`, async (t) => {
+    const opened = await project(t, name, open);
+    if (opened === undefined) return;
+    const { pool, plan } = opened;
+    const { traits } = pool;
+    assert.equal(traits, poolTraits[name as PoolName]);
+    assert.equal(traits, poolKind(name)?.traits);
+    assert.equal(pool.supervisor !== undefined, traits.supervises);
+    assert.ok(traits.runsHere || !traits.supervises, 'a scheduler needs no supervisor');
+    assert.ok(traits.needsImageHere === traits.sharesFolder, 'who shares no folder sends the image');
+    assert.match(await pool.examine(opened.folder), /\w/);
+    const slots = await pool.slots(plan, where);
+    assert.equal(slots === undefined, traits.runsHere);
+    for (const { meets } of slots?.slots ?? []) assert.equal(meets.length, slots?.conditions.length);
+    assert.equal((await pool.policy(plan)).attempts, plan.spec.run.attempts);
+    const limits = await pool.limits(plan);
+    if (limits !== undefined) assert.notEqual(limits.title, '');
+  });
+
+  test(`${name}: a run is submitted once, watched, evicted, stopped and tried again, as on every pool`, async (t) => {
+    const opened = await project(t, name, open);
+    if (opened === undefined) return;
+    const { pool, plan, marks } = opened;
+    const { folder: run } = await submitRun(plan, pool, options);
+    t.after(() => pool.stop(run, ['0000', '0001', '0002']).catch(() => undefined));
+    await Promise.all([pool.submit(run), pool.submit(run)]);
+
+    const trains = ({ jobs }: RunState, index: number): boolean =>
+      jobs[index]?.attempts.at(-1)?.agent?.phase === 'training';
+    await until(pool, run, (state) => trains(state, 1) && trains(state, 2));
+    await printed(pool, run, '0001', 'hello from 1\n');
+
+    await pool.evict(run, '0001');
+    await until(pool, run, ({ jobs }) => jobs[0]?.status === 'ended' && jobs[1]?.status === 'ended');
+    const stopping = await requestStop(run, await readRunState(run), ['0002'], systemClock);
+    await pool.stop(run, stopping);
+    const ended = await until(pool, run, ({ endedAt }) => endedAt !== undefined);
+    assert.deepEqual(outcomes(ended), ['success', 'success', 'stopped']);
+    assert.deepEqual(
+      ended.jobs.map(({ attempts }) => attempts.map(({ outcome }) => outcome === 'success')),
+      [[true], [false, true], [false]],
+    );
+    assert.equal(await readFile(path.join(resultsFolder(run, '0001'), 'model.pt'), 'utf8'), '1\n');
+
+    // What is over is neither stopped, submitted nor released once more.
+    await pool.stop(run, stopping);
+    await pool.submit(run);
+    assert.deepEqual(await pool.release(run, ['0002'], {}), ['0002']);
+    assert.deepEqual(outcomes(await readRunState(run)), ['success', 'success', 'stopped']);
+
+    await retryRun(run, pool, { jobs: ['0002'], change: {} }, options);
+    const again = await until(pool, run, ({ endedAt, rounds }) => endedAt !== undefined && rounds === 2);
+    assert.deepEqual(outcomes(again), ['success', 'success', 'success']);
+    assert.deepEqual(await tries(marks), ['1', '2', '2']);
+  });
+}
+
+async function project(
+  t: TestContext,
+  name: string,
+  open: OpenPool,
+): Promise<(Opened & { plan: Plan; marks: string }) | undefined> {
+  const marks = path.join(await temporaryFolder(t), 'marks');
+  await mkdir(marks);
+  const opened = await open(t, { 'updraft.toml': jobFile, 'train.sh': train(marks) });
+  if (opened === undefined) return undefined;
+  const plan = await loadPlan(opened.folder, { cwd: opened.folder });
+  // Set here, so that a pool which no job file can name passes the suite as well.
+  plan.spec.run.pool = name as PoolName;
+  return { ...opened, plan, marks };
+}
+
+/** The first state that holds; a pool that must be asked is asked meanwhile. */
+async function until(pool: Pool, run: string, holds: (state: RunState) => boolean): Promise<RunState> {
+  const over = new AbortController();
+  const asking = (async () => {
+    while (!over.signal.aborted) {
+      await pool.refresh?.(run);
+      await systemClock.sleep(500, over.signal).catch(() => undefined);
+    }
+  })();
+  try {
+    const state = await untilState(run, holds);
+    assert.ok(holds(state), JSON.stringify(state.jobs));
+    return state;
+  } finally {
+    over.abort();
+    await asking;
+  }
+}
+
+/** Waits until what a running job prints can be had: from the pool, or in the run's folder. */
+async function printed(pool: Pool, run: string, job: string, words: string): Promise<void> {
+  const signal = AbortSignal.timeout(120_000);
+  const file = path.join(attemptFolder(run, job, 1), attemptFiles.out);
+  for (let text = ''; text !== words;) {
+    await systemClock.sleep(100, signal);
+    const page = await pool.output(run, job, 'out', signal).catch(() => undefined);
+    text = page?.bytes.toString() ?? (await readFile(file, 'utf8').catch(() => ''));
+  }
+}
+
+const outcomes = ({ jobs }: RunState): unknown[] => jobs.map(({ outcome }) => outcome);
+
+const tries = (marks: string): Promise<string[]> =>
+  Promise.all(['0', '1', '2'].map(async (job) => (await readFile(path.join(marks, job), 'utf8')).trim()));

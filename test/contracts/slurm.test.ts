@@ -1,0 +1,4 @@
+import { slurmBench } from '../slurm/slurm-bench.ts';
+import { poolContract } from './pool.ts';
+
+poolContract('slurm', slurmBench);
