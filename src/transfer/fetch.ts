@@ -32,6 +32,8 @@ export interface FetchOptions {
   /** Connections that fetches leave to each other. */
   connections?: KeptConnections;
   onEvent?: (event: FetchEvent) => void;
+  /** Called once a server has a digest that the whole object will be held against. */
+  onDigest?: () => void;
 }
 
 export interface Fetched {

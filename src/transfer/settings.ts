@@ -23,6 +23,7 @@ export interface Settings {
   suspects: Set<string>;
   connections: KeptConnections | undefined;
   onEvent: (event: FetchEvent) => void;
+  onDigest: () => void;
 }
 
 /** Fills in defaults and refuses options that contradict each other. */
@@ -55,6 +56,7 @@ export function settle(url: string, options: FetchOptions): Settings {
     suspects: options.suspects ?? new Set(),
     connections: options.connections,
     onEvent: options.onEvent ?? (() => undefined),
+    onDigest: options.onDigest ?? (() => undefined),
   };
 }
 

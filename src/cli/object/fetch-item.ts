@@ -8,6 +8,7 @@ import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import type { KeptConnections } from '../../http/connections.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Cli } from '../cli.ts';
 import { promptPolicy } from './cli-patience.ts';
 import type { Work } from './bars.ts';
@@ -140,8 +141,9 @@ async function toFolder(
   await makeFolder(into);
   const unpacker = openUnpacker({ name: url, mode, into });
   try {
-    const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), access);
-    return { fetched, unpacked: await unpacker.finish() };
+    return await unpackFetched(unpacker, access, (write, onDigest) =>
+      fetchToStream(url, write, { ...access, onDigest }),
+    );
   } catch (error) {
     await unpacker.abort();
     throw error;
