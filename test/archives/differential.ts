@@ -77,13 +77,20 @@ async function unpack(bytes: Buffer, into: string): Promise<string | undefined> 
 /** What bsdtar complains of, if it does. */
 function extract(bsdtar: string, file: string, into: string): string | undefined {
   mkdirSync(into);
-  const flags = ['--no-same-owner', '--no-same-permissions', '--no-xattrs', '--no-acls', '--no-fflags'];
+  const flags = [
+    '--no-same-owner',
+    '--no-same-permissions',
+    '--no-xattrs',
+    '--no-acls',
+    '--no-fflags',
+    '--passphrase=x',
+  ];
   const done = spawnSync(bsdtar, ['-x', ...flags, '-f', file, '-C', into], {
     encoding: 'utf8',
     env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
     // It must ask nobody for a password.
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 60_000,
+    timeout: 20_000,
   });
   if (done.status === 0) return undefined;
   return done.stderr.replace(/\s+/g, ' ').slice(0, 300) || `status ${String(done.status)}`;
