@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import { tagger } from '../src/transfer/proof/chunk-proof.ts';
-import type { Manifest } from '../src/transfer/proof/manifest.ts';
+import { tagger, type Manifest } from '../src/transfer/proof/manifest.ts';
 
 const chunkBytes = 4 << 20;
 const key = '00112233445566778899aabbccddeeff';

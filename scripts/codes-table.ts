@@ -24,17 +24,17 @@ const saysOf = ({ says }: CodeRow): string =>
     .replaceAll(/ {2,}/g, ' ')
     .replace(/\.$/, '')}.`;
 
-/** Phrases of a row that are shown. */
-const maxPhrases = 2;
+/** The first of a row's phrases. */
+function phrasesOf(words: string | undefined): string {
+  const [first, second, ...more] = words?.split('|').map((phrase) => `“${phrase}”`) ?? [];
+  return [first, second].filter(Boolean).join(', ') + (more.length > 0 ? ' and the like' : '');
+}
 
 const line = (row: CodeRow, codes: string): string => {
-  const { words = [], cause, fault, answer = 'never' } = row;
+  const { words, cause, fault, answer = 'never' } = row;
   const cells = [
     codes,
-    `${words
-      .slice(0, maxPhrases)
-      .map((phrase) => `“${phrase}”`)
-      .join(', ')}${words.length > maxPhrases ? ' and the like' : ''}`,
+    phrasesOf(words),
     saysOf(row),
     `\`${cause}\``,
     `\`${fault ?? causeInfo(cause).fault}\``,

@@ -4,7 +4,7 @@ import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
 import { condorProfiles } from '../src/pool/condor/submit/profiles.ts';
-import { localPolicy } from '../src/pool/local/local-policy.ts';
+import { localPolicy } from '../src/pool/local/order.ts';
 import { answerToKind, type Answer } from '../src/codes/answers.ts';
 import { causeInfo } from '../src/codes/causes.ts';
 import { codeRows } from '../src/codes/codes.ts';

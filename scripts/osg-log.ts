@@ -95,7 +95,7 @@ class Writer {
 
   #transfer(place: events.Place, seconds: number): void {
     this.#say(events.inputStarted(place));
-    if (place.site !== '') this.#say(events.siteTold(place));
+    if (place.site !== '') this.#say(events.siteNamed(place));
     this.#now += seconds;
   }
 

@@ -1,6 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
-import { ensureTorch } from '../src/cli/demo/demo.ts';
+import { ensureTorch } from '../src/cli/commands/demo.ts';
 import { asFault } from '../src/fault/fault.ts';
 import { rootFolder } from '../src/mini/pool/root-folder.ts';
 import { findProgram } from '../test/servers/debian-packages.ts';

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { algorithms } from '../../src/transfer/proof/hasher.ts';
+import { algorithms } from '../../src/transfer/proof/digest.ts';
 import type { Dataset } from './datasets.ts';
 
 interface Served {

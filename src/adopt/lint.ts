@@ -1,5 +1,5 @@
 import { findAll, type Finding, ordered, type Rule } from '../base/finding.ts';
-import type { Evidence } from './evidence.ts';
+import type { SubmitFacts } from './submit-facts.ts';
 import { containerRules } from './rules/container.ts';
 import { nameRules } from './rules/names.ts';
 import { recoveryRules } from './rules/recovery.ts';
@@ -11,7 +11,7 @@ import { wrapperRules } from './rules/wrapper.ts';
 import { readWrapper } from './shell-commands.ts';
 
 /** Every rule about submit descriptions. */
-const submitRules: readonly Rule<Evidence>[] = [
+const submitRules: readonly Rule<SubmitFacts>[] = [
   ...statementRules,
   ...nameRules,
   ...transferRules,
@@ -34,7 +34,7 @@ export function lintWrapper(file: string, text: string): Finding[] {
 }
 
 /** All that is wrong or risky in a submit description and its script, the worst first. */
-export function lintSubmission(evidence: Evidence): Finding[] {
+export function lintSubmission(evidence: SubmitFacts): Finding[] {
   const { wrapper } = evidence;
   return ordered([
     ...inOrder(findAll(submitRules, evidence)),

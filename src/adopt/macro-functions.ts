@@ -1,18 +1,18 @@
 import path from 'node:path';
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 
 interface Macro {
   /** As written. */
   name: string;
   value: string;
-  place: Place;
+  place: SourceLine;
 }
 
 /** The names of a submit description with their unexpanded values; names are the same in any case. */
 export class Macros {
   readonly #byName = new Map<string, Macro>();
 
-  set(name: string, value: string, place: Place): void {
+  set(name: string, value: string, place: SourceLine): void {
     this.#byName.set(name.toLowerCase(), { name, value, place });
   }
 

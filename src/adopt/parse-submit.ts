@@ -1,4 +1,4 @@
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 import { type LogicalLine, logicalLines } from './argument-words.ts';
 import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
 import { readQueue } from './read-queue.ts';
@@ -64,7 +64,7 @@ function readBranch(reader: SubmitReader, text: string, branches: IfStack): bool
   return true;
 }
 
-function readStatement(reader: SubmitReader, text: string, place: Place, lines: Lines): void {
+function readStatement(reader: SubmitReader, text: string, place: SourceLine, lines: Lines): void {
   const queue = queueArguments(text);
   if (queue !== undefined) {
     if (lines.depth > 0) reader.stop('a queue statement may not stand in an included file', place);
@@ -84,7 +84,7 @@ function readStatement(reader: SubmitReader, text: string, place: Place, lines: 
   readAssignment(reader, text, place);
 }
 
-function readAssignment(reader: SubmitReader, text: string, place: Place): void {
+function readAssignment(reader: SubmitReader, text: string, place: SourceLine): void {
   const [, sign = '', written = '', append, rest] =
     /^([-+]?)([^\s=:]+?)\s*(?:\+((?:[,;|&.:]{1,2})?))?=\s*(.*)$/s.exec(text) ?? [];
   if (written === '' || rest === undefined) {
@@ -103,7 +103,7 @@ function readAssignment(reader: SubmitReader, text: string, place: Place): void 
 const joiner = (separator: string): string =>
   separator === '' ? ' ' : separator.length === 2 ? ` ${separator} ` : separator;
 
-function readHereText(reader: SubmitReader, match: RegExpExecArray, place: Place, lines: Lines): void {
+function readHereText(reader: SubmitReader, match: RegExpExecArray, place: SourceLine, lines: Lines): void {
   const [, name = '', tag = ''] = match;
   const body: string[] = [];
   for (;;) {
@@ -120,7 +120,7 @@ function readHereText(reader: SubmitReader, match: RegExpExecArray, place: Place
   reader.assign(name, expandSelf(value, name, reader.macros.get(name)?.value ?? ''), place);
 }
 
-function readColon(reader: SubmitReader, match: RegExpExecArray, place: Place, depth: number): void {
+function readColon(reader: SubmitReader, match: RegExpExecArray, place: SourceLine, depth: number): void {
   const [, word = '', options = '', rest = ''] = match;
   reader.refer(rest);
   const target = expandMacros(rest, reader.scope()).trim();
@@ -135,7 +135,13 @@ function readColon(reader: SubmitReader, match: RegExpExecArray, place: Place, d
   else include(reader, options, target, place, depth);
 }
 
-function include(reader: SubmitReader, options: string, target: string, place: Place, depth: number): void {
+function include(
+  reader: SubmitReader,
+  options: string,
+  target: string,
+  place: SourceLine,
+  depth: number,
+): void {
   const isCommand = /\bcommand\b/i.test(options) || target.endsWith('|');
   const text = isCommand ? undefined : reader.world.include?.(target);
   if (isCommand)

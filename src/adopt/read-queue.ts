@@ -1,4 +1,4 @@
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 import type { LogicalLine } from './argument-words.ts';
 import { CircularMacro, expandMacros } from './expand-macros.ts';
 import {
@@ -18,7 +18,7 @@ interface Following {
 }
 
 /** Reads one queue statement with its items and resolves its first jobs. */
-export function readQueue(reader: SubmitReader, text: string, place: Place, lines: Following): void {
+export function readQueue(reader: SubmitReader, text: string, place: SourceLine, lines: Following): void {
   reader.refer(text);
   const queue = statementOf(reader, text, place);
   if (queue === undefined) return;
@@ -37,7 +37,7 @@ export function readQueue(reader: SubmitReader, text: string, place: Place, line
   });
 }
 
-function statementOf(reader: SubmitReader, text: string, place: Place): QueueStatement | undefined {
+function statementOf(reader: SubmitReader, text: string, place: SourceLine): QueueStatement | undefined {
   try {
     return parseQueue(expandMacros(text, reader.scope()).trim());
   } catch (error) {
@@ -51,7 +51,7 @@ function statementOf(reader: SubmitReader, text: string, place: Place): QueueSta
 function itemsFor(
   reader: SubmitReader,
   source: ItemSource,
-  place: Place,
+  place: SourceLine,
   lines: Following,
 ): string[] | undefined {
   switch (source.kind) {
@@ -80,7 +80,7 @@ function itemsFor(
 function inlineItems(
   reader: SubmitReader,
   { items, perLine }: { items: string[]; perLine: boolean },
-  place: Place,
+  place: SourceLine,
   lines: Following,
 ): string[] | undefined {
   const all = [...items];
@@ -95,7 +95,7 @@ function inlineItems(
   }
 }
 
-function itemsOfFile(reader: SubmitReader, name: string, place: Place): string[] | undefined {
+function itemsOfFile(reader: SubmitReader, name: string, place: SourceLine): string[] | undefined {
   const text = reader.world.include?.(name);
   if (text === undefined) {
     reader.note('missing', `the list of items ${name} cannot be read`, place);

@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 import { CircularMacro, expandMacros } from './expand-macros.ts';
 import { evaluateNumber } from './macro-functions.ts';
 import type { SubmittedJob } from './submission.ts';
@@ -11,7 +11,7 @@ export function resolveJobs(
   reader: SubmitReader,
   queue: QueueStatement,
   items: readonly string[] | undefined,
-  place: Place,
+  place: SourceLine,
 ): { jobs: SubmittedJob[]; total: number } {
   const variables = items !== undefined && queue.variables.length === 0 ? ['Item'] : queue.variables;
   const selected = sliceItems(items ?? [''], queue.slice);
@@ -42,7 +42,7 @@ interface Turn {
   item: Record<string, string>;
 }
 
-function resolveJob(reader: SubmitReader, turn: Turn, place: Place): SubmittedJob {
+function resolveJob(reader: SubmitReader, turn: Turn, place: SourceLine): SubmittedJob {
   const noteChance = (): void => {
     const message = 'a value is chosen by chance when the file is submitted; here one of them stands for all';
     if (!reader.submission.problems.some(({ kind }) => kind === 'chance'))

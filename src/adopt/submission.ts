@@ -1,4 +1,4 @@
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 
 /** One `name = value` that HTCondor would read: not in a branch that is skipped. */
 export interface Assignment {
@@ -9,7 +9,7 @@ export interface Assignment {
   /** Set by `+Name` or `MY.Name`: goes into the job as it is. */
   attribute: string | undefined;
   value: string;
-  place: Place;
+  place: SourceLine;
 }
 
 /** One job as it would be queued: every command and attribute with its macros expanded. */
@@ -24,7 +24,7 @@ export interface SubmittedJob {
 
 /** One queue statement and the jobs it makes. */
 export interface SubmittedQueue {
-  place: Place;
+  place: SourceLine;
   text: string;
   variables: string[];
   /** All jobs of the statement; only the first ones are in `jobs`. Undefined when the items cannot be known here. */
@@ -38,7 +38,7 @@ export interface SubmittedQueue {
 export interface ReadingProblem {
   kind: 'syntax' | 'not-run' | 'missing' | 'odd-comment' | 'chance';
   message: string;
-  place: Place;
+  place: SourceLine;
 }
 
 /** A submit description as it was read: what stands where, and which jobs it makes. */

@@ -1,5 +1,5 @@
 import type { Env } from '../base/env.ts';
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 import { expandMacros, macroReferences } from './expand-macros.ts';
 import { Macros, type Scope } from './macro-functions.ts';
 import type { ReadingProblem, Submission } from './submission.ts';
@@ -43,7 +43,7 @@ export class SubmitReader {
     this.submission = { file: world.file, assignments: [], queues: [], problems: [], referenced: new Set() };
   }
 
-  assign(name: string, value: string, place: Place): void {
+  assign(name: string, value: string, place: SourceLine): void {
     this.macros.set(name, value, place);
     const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
     const command = attribute === undefined ? canonicalCommand(name) : undefined;
@@ -56,17 +56,17 @@ export class SubmitReader {
       if (name !== undefined) this.submission.referenced.add(name.toLowerCase());
   }
 
-  note(kind: ReadingProblem['kind'], message: string, place: Place): void {
+  note(kind: ReadingProblem['kind'], message: string, place: SourceLine): void {
     this.submission.problems.push({ kind, message, place });
   }
 
   /** HTCondor would refuse the file here, so nothing after this place counts. */
-  stop(message: string, place: Place): void {
+  stop(message: string, place: SourceLine): void {
     this.note('syntax', message, place);
     this.stopped = true;
   }
 
-  oddComment(place: Place): void {
+  oddComment(place: SourceLine): void {
     const message =
       'a comment inside a continued line: HTCondor keeps its last character, and the line ends there unless that is a backslash';
     this.note('odd-comment', message, place);

@@ -6,14 +6,14 @@ import type { Env } from '../base/env.ts';
 import { errorReason } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import {
-  type Evidence,
+  type SubmitFacts,
   type FileFact,
   isUrl,
-  listOf,
+  fileList,
   type PoolLimits,
-  type Usage,
+  type PastUsage,
   type WrapperText,
-} from './evidence.ts';
+} from './submit-facts.ts';
 import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
 
@@ -24,7 +24,7 @@ export interface SurveyOptions {
   now: Date;
   limits: PoolLimits;
   version?: readonly [number, number, number];
-  usage?: Usage;
+  usage?: PastUsage;
 }
 
 /** Larger than any script that people write by hand; what is larger is not read as one. */
@@ -33,7 +33,7 @@ const mostScriptBytes = 1 << 20;
 const mostFiles = 20_000;
 
 /** Reads a submit description and looks at every file of this machine that it names. Runs nothing. */
-export async function survey(options: SurveyOptions): Promise<Evidence> {
+export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
   const { file, env, now, version, limits, usage } = options;
   const folder = path.dirname(file);
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
@@ -94,7 +94,7 @@ function pathsOf(submission: Submission): Set<string> {
       };
       paths.add(path.posix.normalize(base));
       if (commands['executable'] !== undefined) paths.add(path.posix.normalize(commands['executable']));
-      for (const name of listOf(commands['transfer_input_files'])) add(name);
+      for (const name of fileList(commands['transfer_input_files'])) add(name);
       if (commands['container_image'] !== undefined) add(commands['container_image']);
       for (const name of [commands['output'], commands['error'], commands['log']])
         if (name !== undefined && name !== '') add(path.posix.dirname(name));

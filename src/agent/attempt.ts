@@ -16,7 +16,7 @@ export interface World {
   /** Aborts when the attempt must end early; its reason is a Fault that says why. */
   signal: AbortSignal;
   /** Aborts when whoever asks us to end asks again: nobody is given time any more. */
-  hurry: AbortSignal;
+  forceStop: AbortSignal;
   /** How long each work of value may still go on after the attempt was asked to end: a training that saves, then its saving. */
   graceMs: () => number;
   /** The folder in which the pool starts the agent again after it has left with the code of a checkpoint; undefined where it does not. */

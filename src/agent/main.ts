@@ -1,8 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
-import { systemClock } from '../base/clock.ts';
+import { steadyClock, systemClock } from '../base/clock.ts';
 import { identifyProcess } from '../base/process-identity.ts';
-import { steadyClock } from '../base/steady-clock.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
@@ -19,8 +18,7 @@ import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
-import { readSandboxOrder } from './order/sandbox-order.ts';
-import { readSharedOrder } from './order/shared-order.ts';
+import { readSandboxOrder, readSharedOrder } from './order/place-order.ts';
 import type { World } from './attempt.ts';
 
 const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on the machine it is started on.
@@ -46,8 +44,8 @@ const usualGraceMs = 10_000;
 
 function world(): World {
   const stop = new AbortController();
-  const hurry = new AbortController();
-  const ask = (fault: Fault): void => (stop.signal.aborted ? hurry.abort() : stop.abort(fault));
+  const forceStop = new AbortController();
+  const ask = (fault: Fault): void => (stop.signal.aborted ? forceStop.abort() : stop.abort(fault));
   process.on('SIGINT', () => ask(new Fault('interrupted', 'the attempt was stopped (SIGINT)')));
   for (const name of ['SIGTERM', 'SIGHUP'] as const)
     process.on(name, () => ask(new Fault('evicted', `the attempt was asked to leave the machine (${name})`)));
@@ -62,7 +60,7 @@ function world(): World {
     uid: process.getuid?.() ?? 0,
     cwd: process.cwd(),
     signal: stop.signal,
-    hurry: hurry.signal,
+    forceStop: forceStop.signal,
     graceMs: () => vacateGraceMs(process.env) ?? usualGraceMs,
     kill,
   };

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { answerToKind, kindOfExit } from '../codes/answers.ts';
 import { kinds } from '../fault/kinds.ts';
@@ -70,7 +71,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
     again: decision.do !== 'end',
     delay: decision.do === 'wait' ? Math.ceil((decision.until - now) / 1000) : 0,
     avoid: !movedOn && policy.avoid !== 'none' && (answer === 'elsewhere' || answer === 'more-disk'),
-    ...(more === undefined ? {} : { more }),
+    ...defined({ more }),
     moved: movedOn,
   };
 }

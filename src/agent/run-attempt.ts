@@ -8,18 +8,18 @@ import { CheckpointKeeper } from './checkpoint/keeper.ts';
 import { startArriving, type Arriving } from './data/arriving-data.ts';
 import { releaseMemory } from './data/release-memory.ts';
 import { stageData } from './data/stage-data.ts';
-import { bringEnvironment } from './environment/bring-environment.ts';
+import { setUpEnvironment } from './environment/set-up-environment.ts';
 import { describeMachine } from './machine/machine.ts';
-import { heedFailedJobs, tellFailedJob } from './notes/brakes.ts';
+import { abortIfTooManyJobsFailed, tellFailedJob } from './notes/brakes.ts';
 import type { Note } from './notes/notes.ts';
 import type { SharedNotes } from './notes/shared-notes.ts';
 import { stageFiles } from './results/copy-tree.ts';
-import { checkResultsFolder, giveBack } from './results/give-back.ts';
+import { checkResultsFolder, publishResults } from './results/publish-results.ts';
 import {
   checkByCommand,
   checkOutputs,
   leaveMark,
-  lookBefore,
+  snapshotOutputs,
   takeMark,
   type Before,
   type Paused,
@@ -31,7 +31,7 @@ import { lastErrorLine } from './training/log-tail.ts';
 import { killProcesses } from './training/processes.ts';
 import type { Ended } from './training/shell.ts';
 import { SoftwareProof } from './training/software-proof.ts';
-import { limitTime, withPatience } from './training/time-limit.ts';
+import { limitTime, withGrace } from './training/time-limit.ts';
 import { trainOn } from './training/train-on.ts';
 
 interface Ending {
@@ -118,7 +118,7 @@ async function pursue(
     course.keeper?.hear(body);
   };
   const bare = { order, scratch, world, note: tell, shared };
-  const ready = await (paused === undefined ? beginAnew(course, bare) : takeUp(course, bare, paused));
+  const ready = await (paused === undefined ? startFresh(course, bare) : resume(course, bare, paused));
   const { equipped, attempt, before, code } = ready;
   const isDone = (): Promise<boolean> =>
     checkOutputs(order.job.train.outputs, scratch, before).then(
@@ -151,11 +151,11 @@ interface Ready {
   code: string;
 }
 
-async function beginAnew(course: Course, bare: Attempt): Promise<Ready> {
+async function startFresh(course: Course, bare: Attempt): Promise<Ready> {
   const { order, scratch, shared } = bare;
-  await heedFailedJobs(order, shared);
+  await abortIfTooManyJobsFailed(order, shared);
   await testMachine(bare);
-  const equipped = await bringEnvironment(bare);
+  const equipped = await setUpEnvironment(bare);
   const code = await prepare(equipped);
   const proof = (course.proof = await SoftwareProof.begin(equipped));
   course.keeper = await CheckpointKeeper.open(proof.attempt, code);
@@ -163,17 +163,17 @@ async function beginAnew(course: Course, bare: Attempt): Promise<Ready> {
   await stageData(proof.attempt);
   await holdTransfer(proof.attempt);
   releaseMemory();
-  const before = await lookBefore(order.job.train.outputs, scratch);
+  const before = await snapshotOutputs(order.job.train.outputs, scratch);
   course.arriving = await startArriving(proof.attempt);
   await proof.leaveToTraining();
   return { equipped, attempt: course.arriving.attempt, before, code };
 }
 
 /** Everything is still there from before the pause. */
-async function takeUp(course: Course, bare: Attempt, { before, code }: Paused): Promise<Ready> {
-  const equipped = await bringEnvironment(bare);
+async function resume(course: Course, bare: Attempt, { before, code }: Paused): Promise<Ready> {
+  const equipped = await setUpEnvironment(bare);
   course.keeper = await CheckpointKeeper.open(equipped, code);
-  await course.keeper?.takeUp();
+  await course.keeper?.resume();
   return { equipped, attempt: equipped, before, code };
 }
 
@@ -190,14 +190,14 @@ async function judge(attempt: Attempt, ended: Ended, before: Before): Promise<vo
   const { command, outputs, check } = order.job.train;
   const failure = trainingFault(ended, command, lastErrorLine(order));
   if (failure !== undefined) throw failure;
-  const patience = withPatience(world);
+  const grace = withGrace(world);
   try {
     await checkOutputs(outputs, scratch, before);
-    if (check !== undefined) await checkByCommand(check, attempt, patience.signal);
+    if (check !== undefined) await checkByCommand(check, attempt, grace.signal);
     note({ kind: 'phase', phase: 'returning' });
-    await giveBack(attempt, patience.signal);
+    await publishResults(attempt, grace.signal);
   } finally {
-    patience.done();
+    grace.done();
   }
 }
 

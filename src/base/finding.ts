@@ -1,5 +1,5 @@
 /** Where something is written in a job file, a submit description or a script; lines count from 1. */
-export interface Place {
+export interface SourceLine {
   file: string;
   line: number;
 }
@@ -13,7 +13,7 @@ export const levels: readonly Level[] = ['error', 'warning', 'note'];
 export interface Found {
   message: string;
   fix: string;
-  place?: Place | undefined;
+  place?: SourceLine | undefined;
 }
 
 /** One rule. The table of rules is the documentation, too. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { firstFew } from './first-few.ts';
+import { firstFew } from './printable.ts';
 
 test('names are listed as far as there is room, and the rest is counted', () => {
   assert.equal(firstFew(['a', 'b'], 2), 'a, b');

@@ -1,8 +1,8 @@
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { link, mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from './clock.ts';
-import { createExclusive } from './create-exclusive.ts';
-import { isGone } from './is-gone.ts';
+import { isGone } from './error-reason.ts';
 import { livenessOf, type ProcessIdentity } from './process-identity.ts';
 
 /** Held by one process at a time; the death of its holder frees it. */
@@ -101,3 +101,27 @@ async function removeBefore(folder: string, limit: number): Promise<void> {
 }
 
 const fileOf = (folder: string, number: number): string => path.join(folder, `${number}.json`);
+
+/**
+ * Makes a file that must not exist yet, with its whole content at once: of many that try at the same time
+ * exactly one gets `true`, and nobody ever reads half a file.
+ */
+export async function createExclusive(file: string, text: string): Promise<boolean> {
+  const draft = `${file}.${randomBytes(6).toString('hex')}.draft`;
+  try {
+    const handle = await open(draft, 'wx', 0o644);
+    try {
+      await handle.writeFile(text);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await link(draft, file);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(draft, { force: true });
+  }
+}

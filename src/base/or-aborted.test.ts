@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
-import { orAborted } from './or-aborted.ts';
+import { orAborted } from './map-limited.ts';
 
 const never = new Promise<string>(() => undefined);
 

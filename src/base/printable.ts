@@ -7,3 +7,60 @@ export const printable = (text: string): string => text.replaceAll(/\s+/gu, ' ')
 /** The same for many lines: line ends, tabs and the carriage returns of progress bars stay. */
 export const printableLines = (text: string): string =>
   text.replaceAll(unsafe, (mark) => (/[\n\t\r]/.test(mark) ? mark : '\ufffd'));
+
+const parameter =
+  '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';
+/** Only where a query's parameter can begin: folders may well be called `key=1`. */
+const inQueries = new RegExp(`(?<=^|[?&\\s"'(<])(${parameter}=)[^&#\\s"'<>()|,;]+`, 'gi');
+const inAddresses = /(:\/\/)[^/?#\s"'@]*@/g;
+/** Not the word `token` in a sentence: secrets have figures or dots inside. */
+const inHeaders = /(Bearer(?:\s|%20)+)(?=[\w~+/%=-]*[\d.][\w~+/%=-])[\w.~+/%=-]+/gi;
+
+/** A URL, or words that hold some, without what gives access: passwords, signatures, tokens. */
+export const withoutSecrets = (text: string): string =>
+  text.replaceAll(inAddresses, '$1').replaceAll(inQueries, '$1…').replaceAll(inHeaders, '$1…');
+
+/** The first few of many names, and how many more there are: `a, b and 3 more`. */
+export function firstFew(names: readonly string[], most: number): string {
+  const more = names.length - most;
+  return `${names.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/**
+ * The line of what a failed program said that tells best why: its first line that begins with "error" or "fatal",
+ * with the last cause where it lists them; else its last line. What follows a stack trace's head tells nothing.
+ */
+export function informativeLine(said: string): string {
+  const drawn = drawnError(said);
+  if (drawn !== undefined) return drawn;
+  const lines = said
+    .replace(/^\s*stack backtrace:[^]*/im, '')
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const error = lines.findIndex((line) => /^(error|fatal)\b|^×/i.test(line));
+  const last = lines.at(-1) ?? '';
+  if (error === -1) return last;
+  const first = lines[error] ?? '';
+  return lines.indexOf('Caused by:', error) === -1 ? first : `${first}: ${last.replace(/^\d+: /, '')}`;
+}
+
+/** Some programs draw their errors: a cross before what failed, arrows to its causes, lines broken at the screen's width. */
+function drawnError(said: string): string | undefined {
+  const lines = said.split('\n').map((line) => line.replace(/^[\s│]+/, '').trimEnd());
+  const what = lines.findIndex((line) => line.includes('×'));
+  const cause = lines.findLastIndex((line) => line.startsWith('╰─▶'));
+  if (what === -1) return undefined;
+  return cause < what
+    ? paragraphAt(lines, what)
+    : `${paragraphAt(lines, what).replace(/\.$/, '')}: ${paragraphAt(lines, cause)}`;
+}
+
+function paragraphAt(lines: string[], at: number): string {
+  const after = lines.slice(at + 1);
+  const end = after.findIndex((line) => line === '' || /^(?:[├╰╭⚠]|help:)/.test(line));
+  const text = [lines[at], ...(end === -1 ? after : after.slice(0, end))].join('\n');
+  // Lines are also broken after a hyphen, where no space was.
+  const joined = text.replaceAll(/(?<=\w-)\n/g, '').replaceAll('\n', ' ');
+  return joined.replace(/^.*?(?:×|╰─▶)\s*(?:×\s*)?/, '');
+}

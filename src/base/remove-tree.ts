@@ -1,6 +1,6 @@
 import { chmodSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
-import { isGone } from './is-gone.ts';
+import { isGone } from './error-reason.ts';
 
 /**
  * Removes a folder and all it holds, also what was made read-only, and tells how many bytes its files had. It goes

@@ -3,8 +3,7 @@ import { appendFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import type { Clock } from './clock.ts';
-import { systemClock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { waitForChange } from './wait-for-change.ts';
 
 /** A clock on which no time passes: only a change or the signal can end a wait. */

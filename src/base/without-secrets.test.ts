@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withoutSecrets } from './without-secrets.ts';
+import { withoutSecrets } from './printable.ts';
 
 test('what gives access is not shown', () => {
   const shown: [url: string, shown: string][] = [

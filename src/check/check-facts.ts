@@ -1,15 +1,13 @@
 import type { Facts } from './facts.ts';
 import { findAll, ordered, type Finding, type Level, type Rule } from '../base/finding.ts';
-import { cudaRules } from './rules/cuda.ts';
+import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
 import { diskRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
 import { limitRules } from './rules/limits.ts';
-import { objectRules } from './rules/objects.ts';
+import { objectRules, tokenRules } from './rules/objects.ts';
 import { resultRules, scriptFindings } from './rules/results.ts';
 import { slotRules } from './rules/slots.ts';
-import { imageRules, softwareRules } from './rules/software.ts';
 import { timeRules } from './rules/time.ts';
-import { tokenRules } from './rules/tokens.ts';
 
 type AllFacts = Facts & DownloadFacts;
 

@@ -1,11 +1,10 @@
-import type { Place } from '../base/finding.ts';
+import type { SourceLine } from '../base/finding.ts';
 import type { Plan } from '../job/plan.ts';
-import type { Code } from './code/code.ts';
+import type { JobCode } from './code/code.ts';
 import type { Uses } from './code/uses.ts';
-import type { PlanLimits } from './plan-limits.ts';
 
 /** Where a key of the job file was written. */
-export type Where = (...key: string[]) => Place;
+export type Where = (...key: string[]) => SourceLine;
 
 /** What is known of a plan. Sizes that the servers told are filled in; its disk is what will be asked for. */
 export interface PlanFacts {
@@ -24,7 +23,7 @@ export interface ObjectFact {
   /** `data.train`, or the line of a submit description. */
   label: string;
   url: string;
-  place: Place | undefined;
+  place: SourceLine | undefined;
   servers: ServerFact[];
   isFolder?: boolean;
   /** What the job file, or the manifest, says that it must be. */
@@ -50,7 +49,7 @@ export interface ServerFact {
 /** The token that one object would be fetched with. It is never here itself. */
 export interface TokenFact {
   label: string;
-  place: Place | undefined;
+  place: SourceLine | undefined;
   /** Milliseconds since the epoch; undefined for one that tells no end. */
   expires?: number;
   /** Why there is none. */
@@ -61,7 +60,7 @@ export interface TokenFact {
 export interface SlotCondition {
   /** As the job file has it, like `memory = "16 GB"`. */
   words: string;
-  place: Place | undefined;
+  place: SourceLine | undefined;
 }
 
 /** One machine of the pool. */
@@ -95,7 +94,7 @@ export interface SoftwareFact {
 }
 
 export interface CodeFacts {
-  code: Code;
+  code: JobCode;
 }
 export interface ObjectFacts {
   objects: readonly ObjectFact[];
@@ -112,3 +111,35 @@ export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts 
   slots: SlotFacts | undefined;
   now: number;
 }
+
+/** Customs and limits of a pool that a plan can break. Sizes in bytes, times in seconds. */
+export interface PlanLimits {
+  /** As its users call it. */
+  title: string;
+  /** Most that the scheduler sends from the access point for one job; more is held. */
+  nativeInputBytes?: number;
+  /** From here on a file of its own belongs into the federation. */
+  nativeFileBytes?: number;
+  /** Objects up to this size are welcome in caches; beyond `mostObjectBytes` the staff wants to be asked. */
+  goodObjectBytes?: number;
+  mostObjectBytes?: number;
+  /** Classes of how long a job may take, the shortest first; the pool holds what takes longer. */
+  durations?: DurationClass[];
+  /** For jobs with GPUs, where these have classes of their own. */
+  gpuDurations?: DurationClass[];
+  /** More GPUs than this in a job are hard to get. */
+  goodGpus?: number;
+  /** The pool accounts by project and wants its name. */
+  wantsProject: boolean;
+}
+
+export interface DurationClass {
+  name: string;
+  seconds: number;
+}
+
+/** The classes of a job with or without GPUs; none where the pool has no such custom. */
+export const durationClasses = (
+  { durations, gpuDurations }: Pick<PlanLimits, 'durations' | 'gpuDurations'>,
+  gpus: number,
+): DurationClass[] => (gpus > 0 && gpuDurations !== undefined ? gpuDurations : durations) ?? [];

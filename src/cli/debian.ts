@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
+import type { Cli } from './cli.ts';
 
 /** What installing a package needs of the world. */
-export interface Machine {
+export interface Installer {
   env: Env;
   uid: number;
   signal: AbortSignal;
@@ -13,20 +14,20 @@ export interface Machine {
 }
 
 /** Whether packages can be installed here without asking anybody. */
-export async function mayInstall({ uid }: Machine): Promise<boolean> {
+export async function mayInstall({ uid }: Installer): Promise<boolean> {
   const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
   return uid === 0 && /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(release);
 }
 
 /** Installs Debian packages, with progress. */
-export async function aptInstall(machine: Machine, packages: string[], why: string): Promise<void> {
+export async function aptInstall(machine: Installer, packages: string[], why: string): Promise<void> {
   machine.say(`${why}: installing ${packages.join(' and ')} from Debian's packages (once) ...`);
   await apt(machine, ['update'], packages);
   await apt(machine, ['install', '-y', '--no-install-recommends', ...packages], packages);
 }
 
 /** Runs apt-get; its status lines (`dlstatus:…`, `pmstatus:…`) become one line of progress. */
-function apt(machine: Machine, args: string[], packages: string[]): Promise<void> {
+function apt(machine: Installer, args: string[], packages: string[]): Promise<void> {
   return new Promise((resolve, reject) => {
     const flags = ['-q', '-o', 'APT::Status-Fd=3', '-o', 'DPkg::Lock::Timeout=300'];
     const child = spawn('apt-get', [...flags, ...args], {
@@ -53,4 +54,15 @@ function apt(machine: Machine, args: string[], packages: string[]): Promise<void
         );
     });
   });
+}
+
+/** Talk that may be drawn over on a terminal; elsewhere only lasting lines are printed. */
+export function progressLine(cli: Cli): (line: string, transient?: boolean) => void {
+  let open = false;
+  return (line, transient = false) => {
+    const clear = open ? '\r\x1b[K' : '';
+    if (!transient) cli.err(`${clear}${line}\n`);
+    else if (cli.errIsTerminal) cli.err(`\r\x1b[K${line.slice(0, Math.max(20, cli.columns - 1))}`);
+    open = transient && cli.errIsTerminal;
+  };
 }

@@ -1,11 +1,10 @@
 import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { firstFew } from '../base/first-few.ts';
-import { printable } from '../base/printable.ts';
+import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
-import { lookAt } from '../job/list-files.ts';
+import { statIfThere } from '../job/list-files.ts';
 
 /** A run's folder, and how a command line names it. */
 export interface FoundRun {
@@ -21,7 +20,7 @@ export interface FoundRun {
 export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
   if (word !== undefined) {
     const folder = path.resolve(cwd, word);
-    const journal = await lookAt(path.join(folder, runFiles.journal));
+    const journal = await statIfThere(path.join(folder, runFiles.journal));
     if (journal?.isFile() === true) return { folder, argument: shellQuote(word) };
   }
   const around = word === undefined ? await runAround(cwd) : undefined;
@@ -111,4 +110,20 @@ async function whenCreated(folder: string): Promise<{ folder: string; created: s
   } finally {
     await file.close();
   }
+}
+
+/** What a word of the user's names: files, pipes and devices are read; a folder may be a run's. */
+export async function pathKind(file: string): Promise<'file' | 'folder' | undefined> {
+  const found = await statIfThere(file);
+  return found === undefined ? undefined : found.isDirectory() ? 'folder' : 'file';
+}
+
+/** The words of a command that takes a run and jobs of it. A number alone is a job: runs are not called so. */
+export function runAndJobs(words: readonly (string | undefined)[]): {
+  run: string | undefined;
+  jobs: string[];
+} {
+  const [first, ...more] = words.filter((word) => word !== undefined);
+  if (first === undefined) return { run: undefined, jobs: [] };
+  return /^\d+$/.test(first) ? { run: undefined, jobs: [first, ...more] } : { run: first, jobs: more };
 }

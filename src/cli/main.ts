@@ -3,17 +3,16 @@ import path from 'node:path';
 import process from 'node:process';
 import readline from 'node:readline/promises';
 import { CommanderError } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
 import { systemClock } from '../base/clock.ts';
 import { cacheFolder } from '../base/user-folders.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
-import packageJson from '../../package.json' with { type: 'json' };
 import type { Cli } from './cli.ts';
-import { buildProgram } from './build-program.ts';
-import { isUtf8, withPlainMarks } from './text/locale.ts';
-import { withMiniPool } from './mini/with-mini-pool.ts';
-import { showFault } from './show-fault.ts';
-import { systemFault } from './system-fault.ts';
+import { buildProgram } from './commands.ts';
+import { withMiniPool } from './mini/state-folder.ts';
+import { showFault, systemFault } from './show-fault.ts';
+import { isUtf8, withPlainMarks } from './text/glyphs.ts';
 import { terminalOf } from './text/terminal.ts';
 
 async function world(): Promise<Cli> {

@@ -25,7 +25,7 @@ export const signalBase = 128;
 /** The highest signal there is. */
 export const lastSignal = 64;
 
-/** What helps against a kind of fault when so many attempts have failed, this one included. */
+/** What helps against a kind of fault; `failures` counts the attempts that failed, this one included. */
 export function answerToKind(kind: FaultKind, failures: number): Answer {
   if (twiceAtMost.has(kind) && failures >= 2) return 'never';
   if (kind === 'disk-full') return 'more-disk';
@@ -33,7 +33,7 @@ export function answerToKind(kind: FaultKind, failures: number): Answer {
   return retry === 'same' ? 'later' : retry;
 }
 
-/** The agent's exit codes that have this answer when so many attempts have failed. */
+/** The agent's exit codes that have one of these answers at the nth failure. */
 export const exitsWith = (answers: readonly Answer[], failures: number): number[] =>
   agentKinds.filter((kind) => answers.includes(answerToKind(kind, failures))).map((kind) => kinds[kind].exit);
 

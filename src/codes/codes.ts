@@ -11,7 +11,7 @@ import {
 import { causeInfo, type Cause } from './causes.ts';
 import { evictions } from './evictions.ts';
 import { clearHolds, otherHolds, resources } from './holds.ts';
-import { fits, isEmpty, type CodeRow, type Said } from './row.ts';
+import { fitsTo, isEmpty, type CodeRow, type Said } from './row.ts';
 import { transfers } from './transfers.ts';
 
 /** A hold with its code. */
@@ -28,8 +28,7 @@ export const codeRows: readonly CodeRow[] = [
 
 /** The row of a hold or an eviction; undefined for what Updraft does not know. */
 export function rowOf(said: Said): CodeRow | undefined {
-  const today = asToday(said);
-  return codeRows.find((row) => fits(row, today));
+  return codeRows.find(fitsTo(asToday(said)));
 }
 
 /**
@@ -37,14 +36,22 @@ export function rowOf(said: Said): CodeRow | undefined {
  * output had the code that input has now.
  */
 function asToday({ code, subcode, reason }: Said): Said {
-  if (code === undefined && /^(?:error from \S+: )?failed to execute/i.test(reason))
-    return { code: 6, subcode: subcode ?? errnoOf(reason), reason };
-  if (code === undefined && /singularity test failed/i.test(reason)) return { code: 45, subcode, reason };
+  if (code === undefined) {
+    const bare = bareWords.find(([words]) => words.test(reason));
+    if (bare !== undefined) return { code: bare[1], subcode: subcode ?? errnoOf(reason), reason };
+  }
   const isOpen = code === undefined || code === 0 || code === 12 || code === 13 || code >= 1000;
   const way = isOpen ? transferWay(code, reason) : undefined;
   if (way === undefined) return { code, subcode, reason };
   return { code: way === 'output' ? 12 : 13, subcode: subcode ?? errnoOf(reason), reason };
 }
+
+/** What a shadow that fails says instead of a code, and the code of the hold that follows. */
+const bareWords: readonly [words: RegExp, code: number][] = [
+  [/^(?:error from \S+: )?failed to execute/i, 6],
+  [/failed to open '.*' as standard/i, 7],
+  [/singularity test failed/i, 45],
+];
 
 const errnoOf = (reason: string): number | undefined => {
   const errno = /errno[= ]\s?(\d+)/.exec(reason)?.[1];
@@ -73,7 +80,7 @@ export function answerToHold(hold: Hold, failures: number): Answer {
     const kind = kindOfExit(subcode);
     return kind === undefined ? answerToSignal(subcode) : answerToKind(kind, failures);
   }
-  const row = rowsOf(code).find((one) => fits(one, hold));
+  const row = rowsOf(code).find(fitsTo(hold));
   return row?.answer === undefined || row.answer === 'requeued' ? 'never' : row.answer;
 }
 

@@ -1,37 +1,26 @@
-import type { CodeRow } from './row.ts';
-
-type Plain = [codes: number | readonly number[], says: string];
-
-const requeued = (cause: CodeRow['cause'], rows: readonly Plain[]): CodeRow[] =>
-  rows.map(([codes, says]) => ({
-    codes: typeof codes === 'number' ? [codes] : codes,
-    cause,
-    answer: 'requeued',
-    says,
-  }));
-
-const lostJob = ['job not found at execution machine', 'no longer at old port'];
+import { timeWords } from './holds.ts';
+import { rowsWith, type CodeRow } from './row.ts';
 
 /** Codes of attempts that went back to the queue: 1000 and above. */
 export const evictions: readonly CodeRow[] = [
   {
     codes: [1007],
-    words: ['transfer stalled for # seconds'],
+    words: 'transfer stalled for # seconds',
     cause: 'transfer-stalled',
     answer: 'requeued',
     says: 'The transfer stood still for {stalled|too many} seconds until HTCondor gave it up: the cache or the file-transfer plugin is to blame, not the machine.',
   },
   {
     codes: [1008],
-    words: lostJob,
+    words: 'job not found at execution machine|no longer at old port',
     cause: 'disconnected',
     answer: 'requeued',
     says: 'The connection to the machine was lost, and when it could be made again the job was gone there: HTCondor or the machine had been restarted.',
   },
-  ...requeued('disconnected', [
+  ...rowsWith('disconnected', 'requeued', [
     [1008, 'The connection to the machine was lost and could not be made again in time{words}.'],
   ]),
-  ...requeued('machine-broken', [
+  ...rowsWith('machine-broken', 'requeued', [
     [1002, 'HTCondor’s process for the job on the access point failed{words}.'],
     [1003, 'It was not started: something before it failed on the machine{words}.'],
     [1006, 'The machine could not be made ready for it{words}.'],
@@ -43,7 +32,7 @@ export const evictions: readonly CodeRow[] = [
     [1031, 'The slot is broken and refused it.'],
     [1036, 'The machine says that it is not healthy and refused it.'],
   ]),
-  ...requeued('evicted', [
+  ...rowsWith('evicted', 'requeued', [
     [1000, 'A rule of the job (periodic_vacate) took it off the machine.'],
     [1001, 'A rule of the access point took it off the machine.'],
     [1005, 'HTCondor put it back into the queue.'],
@@ -67,38 +56,35 @@ export const evictions: readonly CodeRow[] = [
 
 /** Why jobs left the queue for good, by HTCondor's words: there is no code. */
 export const removals: readonly CodeRow[] = [
-  { words: ['via condor_rm (by user'], cause: 'user', says: '{user|Somebody} removed it with condor_rm.' },
-  { words: ['(by user'], cause: 'user', says: '{user|Somebody} removed it{words}.' },
+  { words: 'via condor_rm (by user', cause: 'user', says: '{user|Somebody} removed it with condor_rm.' },
+  { words: '(by user', cause: 'user', says: '{user|Somebody} removed it{words}.' },
   {
-    words: ['OtherJobRemoveRequirements'],
+    words: 'OtherJobRemoveRequirements',
     cause: 'user',
     says: 'It belonged to another job, such as a workflow (DAG), and went with it when that one was removed.',
   },
   {
-    words: [
-      ...['wall time', 'walltime', 'duration', 'runtime', 'run time'].flatMap((what) => [
-        `SYSTEM_PERIODIC_REMOVE…${what}`,
-        `${what}…exceeded`,
-        `exceeded…${what}`,
-      ]),
-    ],
+    words: timeWords
+      .split('|')
+      .flatMap((time) => [`SYSTEM_PERIODIC_REMOVE…${time}`, `${time}…exceeded`, `exceeded…${time}`])
+      .join('|'),
     cause: 'time-limit',
     says: 'The access point removed it for its running time{words}.',
   },
   {
-    words: ['SYSTEM_PERIODIC_REMOVE…memory'],
+    words: 'SYSTEM_PERIODIC_REMOVE…memory',
     cause: 'memory-exceeded',
     says: 'The access point removed it for its use of memory{words}.',
   },
   {
-    words: ['SYSTEM_PERIODIC_REMOVE'],
+    words: 'SYSTEM_PERIODIC_REMOVE',
     cause: 'pool-policy',
     says: 'A rule of the access point removed it{words}.',
   },
   {
-    words: ['PeriodicRemove', 'expression'],
+    words: 'PeriodicRemove|expression',
     cause: 'job-policy',
     says: 'A rule of the job itself removed it{words}.',
   },
-  { words: ['via condor_rm'], cause: 'user', says: 'Somebody removed it with condor_rm.' },
+  { words: 'via condor_rm', cause: 'user', says: 'Somebody removed it with condor_rm.' },
 ];

@@ -10,8 +10,8 @@ export interface CodeRow {
   /** Any code, also none, where it is left out: then the words alone decide, and the answer is that of the code. */
   codes?: readonly number[];
   subcodes?: readonly number[];
-  /** Only where HTCondor's words have one of these phrases. `#` stands for a number, `…` for anything. */
-  words?: readonly string[];
+  /** Only where HTCondor's words have one of these phrases, with `|` between them; `#` is a number, `…` anything. */
+  words?: string;
   /** Only where the words name a URL like this. */
   url?: RegExp;
   cause: PoolCause;
@@ -28,6 +28,17 @@ export interface CodeRow {
   outlook?: Outlook;
 }
 
+/** Rows of the same cause and answer that have little more than a code and a sentence. */
+export const rowsWith = (
+  cause: PoolCause,
+  answer: CodeRow['answer'] & string,
+  rows: readonly [codes: number | readonly number[], says: string, advice?: string][],
+): CodeRow[] =>
+  rows.map(([codes, says, advice]) => {
+    const row = { codes: typeof codes === 'number' ? [codes] : codes, cause, answer, says };
+    return advice === undefined ? row : { ...row, advice };
+  });
+
 /** A hold or an eviction as HTCondor gives it. */
 export interface Said {
   code: number | undefined;
@@ -39,31 +50,33 @@ export interface Said {
  * Phrases as a pattern that JavaScript and ClassAds understand alike, whatever the case. A phrase begins where a word
  * begins, and a number at its end is a whole number.
  */
-export const patternOf = (phrases: readonly string[]): string =>
-  `(^|[^a-z0-9_])(${phrases.map(escape).join('|')})`;
+export const patternOf = (phrases: string): string =>
+  `(^|[^a-z0-9_])(${phrases.split('|').map(escape).join('|')})`;
 
 const escape = (phrase: string): string =>
   phrase
     .toLowerCase()
-    .replaceAll(/[.*+?(){}|$]/g, '[$&]')
+    .replaceAll(/[.*+?(){}$]/g, '[$&]')
     .replaceAll('#', '[0-9]+')
     .replaceAll('…', '.*')
     .replace(/\d$/, '$&([^0-9]|$)');
 
-const patterns = new Map<readonly string[], RegExp>();
+const patterns = new Map<string, RegExp>();
 
-function hasWords(text: string, phrases: readonly string[]): boolean {
+function hasWords(text: string, phrases: string): boolean {
   const pattern = patterns.get(phrases) ?? new RegExp(patternOf(phrases), 'is');
   patterns.set(phrases, pattern);
   return pattern.test(text);
 }
 
-/** Whether a row is for this; `any` rows are for every code. */
-export function fits(row: CodeRow, { code, subcode, reason }: Said): boolean {
-  if (row.codes !== undefined && (code === undefined || !row.codes.includes(code))) return false;
-  if (row.subcodes !== undefined && (subcode === undefined || !row.subcodes.includes(subcode))) return false;
-  if (row.url?.test(namedUrl(reason) ?? '') === false) return false;
-  return row.words === undefined || hasWords(wordsOf(reason), row.words);
+/** A question to rows whether they are for this; the words are made ready once. */
+export function fitsTo({ code, subcode, reason }: Said): (row: CodeRow) => boolean {
+  const [words, url = ''] = [wordsOf(reason), namedUrl(reason)];
+  return (row) =>
+    (row.codes === undefined || (code !== undefined && row.codes.includes(code))) &&
+    (row.subcodes === undefined || (subcode !== undefined && row.subcodes.includes(subcode))) &&
+    (row.words === undefined || hasWords(words, row.words)) &&
+    (row.url === undefined || row.url.test(url));
 }
 
 /** What a reason says of the trouble itself: not the place before it, nor names that may look like an answer. */

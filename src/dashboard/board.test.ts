@@ -109,7 +109,7 @@ test('a held job needs the user, or says that the rule of its pool deals with it
       standing,
       0,
     );
-  assert.equal(held('token-missing').wrong[0]?.cause, 'held: token-missing');
+  assert.equal(held('token-missing').wrong[0]?.cause, 'token-missing');
   assert.match(held('token-missing').doing[0]?.what ?? '', /until you act/);
   assert.match(held('transfer-stalled').doing[0]?.what ?? '', /releases what may pass/);
 });
@@ -118,7 +118,7 @@ test('a run of no jobs, and one whose journal lost its beginning, still have a b
   assert.equal(boardOf(fold([]), standing, 0).jobs, 0);
   assert.equal(boardOf(fold([created([])]), standing, 0).verdict.tone, 'idle');
   const torn = fold([{ ...at, seq: 1, kind: 'job-ended', job: '0000', outcome: 'lost' }]);
-  assert.equal(boardOf(torn, standing, 0).wrong[0]?.cause, 'lost');
+  assert.equal(boardOf(torn, standing, 0).wrong[0]?.cause, 'silent-end');
 });
 
 test('a run that went well says so, and one that was stopped does not call it failure', () => {

@@ -1,14 +1,14 @@
 import type { FetchState, RunState } from '../journal/state.ts';
-import { showMillis } from '../report/show-millis.ts';
+import { showMillis } from '../report/show.ts';
 import { ledgerRowsOf } from './job-row.ts';
 import type { Board, CacheFigures, Problem, SiteFigures, Tone } from './page-data.ts';
 import { doingOf, problemsOf } from './problems.ts';
 import { wasteOf } from './waste.ts';
 
-export type Standing = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
+export type Surroundings = Pick<Board, 'place' | 'trouble' | 'stop' | 'retry'>;
 
 /** The run in figures, the four questions first. Pure. */
-export function boardOf(state: RunState, standing: Standing, now: number): Board {
+export function boardOf(state: RunState, standing: Surroundings, now: number): Board {
   const wrong = problemsOf(state, now);
   return {
     run: state.run,

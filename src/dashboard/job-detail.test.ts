@@ -5,17 +5,51 @@ import { imagenetRun } from '../../test/dashboard/imagenet-run.ts';
 import { folderRun } from '../../test/dashboard/served.ts';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
 import { loadRun } from '../journal/load-run.ts';
-import { jobDetail } from './job-detail.ts';
+import type { JobState, RunState } from '../journal/state.ts';
+import { explainRunJob } from '../why/explain-run-job.ts';
+import { explainJobs, jobDetail } from './job-detail.ts';
+import type { JobDetail } from './page-data.ts';
+import type { RunSource } from './run-source.ts';
+
+async function detailOf(source: RunSource, state: RunState, job: JobState): Promise<JobDetail> {
+  const [explanation] = await explainJobs(source, state, [job]);
+  assert.ok(explanation);
+  return jobDetail(source, job, explanation);
+}
 
 test('an attempt tells what it saved, what it resumed from, and what its machine lacked', async (t) => {
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
   await imagenetRun(folder, Date.now(), 3);
-  const job = (await loadRun(folder)).jobs[2];
+  const state = await loadRun(folder);
+  const job = state.jobs[2];
   assert.ok(job?.attempts[0]?.agent);
   job.attempts[0].agent.lacks = [{ name: 'gpu', said: 'nvidia-smi: no\u001b[31m devices' }];
-  const [first, second] = (await jobDetail(folderRun(folder), job, Date.now())).attempts;
+  const [first, second] = (await detailOf(folderRun(folder), state, job)).attempts;
   assert.match(first?.notes[0] ?? '', /^The machine failed the test "gpu": nvidia-smi: no/);
   assert.doesNotMatch(first?.notes[0] ?? '', /\u001b/);
   assert.match(first?.notes[1] ?? '', /^Its last checkpoint \(epoch 2\) was saved at .*98 MB\.$/);
   assert.match(second?.notes[0] ?? '', /^It resumed from epoch 2 of attempt 1, and has gone past it\.$/);
+});
+
+test('a job is explained as `updraft why` explains it, by the run’s state where nothing else is at hand', async (t) => {
+  const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
+  await imagenetRun(folder, Date.now(), 3);
+  const state = await loadRun(folder);
+  for (const job of state.jobs) {
+    const { explanation } = await detailOf(folderRun(folder), state, job);
+    const { cause, standing, title, because } = explainRunJob({ job, entries: [] });
+    assert.deepEqual([explanation.cause, explanation.headline], [cause, `${standing}: ${title}`]);
+    assert.equal(explanation.because.length, because.length);
+  }
+  const [job] = state.jobs;
+  assert.ok(job);
+  const why = {
+    ...explainRunJob({ job, entries: [] }),
+    title: 'from the log',
+    advice: ['ask\u001b[31m the staff'],
+  };
+  const source = { ...folderRun(folder), explain: () => Promise.resolve([why]) };
+  const { headline, advice } = (await detailOf(source, state, job)).explanation;
+  assert.match(headline, /: from the log$/);
+  assert.doesNotMatch(advice.join(), /\u001b/);
 });

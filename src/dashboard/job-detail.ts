@@ -1,35 +1,41 @@
 import path from 'node:path';
 import { printable } from '../base/printable.ts';
-import { kinds } from '../fault/kinds.ts';
+import type { Explanation } from '../diagnosis/explanation.ts';
+import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { AgentEntry } from '../journal/entry.ts';
 import { readJournal } from '../journal/tail.ts';
-import { resumeWords } from '../journal/resume-words.ts';
-import type { AttemptState, JobState } from '../journal/state.ts';
-import { showMillis } from '../report/show-millis.ts';
+import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
+import { explainRunJob } from '../why/explain-run-job.ts';
 import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
 import type { CurvePoint, JobDetail } from './page-data.ts';
-import { faultOf } from './problems.ts';
 import { actionOn, canRetry, type RunSource } from './run-source.ts';
-import { causeOf, whatIs } from './waste.ts';
 
 /** A curve with more points than this looks the same. */
-const mostPoints = 400;
+const maxPoints = 400;
 const longestText = 12_000;
 
-/** All there is to tell of one job; the loss comes from its agents' journals. */
+/** The explanations of jobs, as `updraft why` gives them; from the run's state alone where nothing else is at hand. */
+export const explainJobs = async (
+  source: RunSource,
+  state: RunState,
+  jobs: readonly JobState[],
+): Promise<Explanation[]> =>
+  (await source.explain?.(state, jobs)) ?? jobs.map((job) => explainRunJob({ job, entries: [] }));
+
+/** All there is to show of one job; the loss comes from its agents' journals. */
 export async function jobDetail(
   source: RunSource,
   job: JobState,
-  now: number,
-  points = mostPoints,
+  explanation: Explanation,
+  points = maxPoints,
 ): Promise<JobDetail> {
   const rows = ledgerRowsOf(job);
   const { argument } = source;
   return {
     id: job.id,
-    explanation: explainJob(job, now).map((sentence) => clip(printable(sentence), longestText)),
+    explanation: shown(explanation),
     attempts: job.attempts.map((attempt, index) => {
       const row = rows[index];
       const fault = faultOf(attempt);
@@ -53,6 +59,13 @@ export async function jobDetail(
     stop: job.status === 'ended' || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
     retry: canRetry(job) ? actionOn(source, 'retry', [job.id]) : null,
   };
+}
+
+function shown({ standing, cause, title, because, doing, advice }: Explanation): JobDetail['explanation'] {
+  const safe = (sentences: readonly string[]): string[] =>
+    sentences.map((sentence) => clip(printable(sentence), longestText));
+  const [headline = ''] = safe([`${standing}: ${title}`]);
+  return { cause, headline, because: safe(because), doing: safe(doing), advice: safe(advice) };
 }
 
 /** What an attempt's checkpoints and its machine's self-test have to say. */
@@ -106,55 +119,3 @@ function thinned(points: CurvePoint[], most: number): CurvePoint[] {
   const every = Math.ceil(points.length / most);
   return points.filter((_, index) => index % every === 0 || index === points.length - 1);
 }
-
-/** What happened to a job and what happens next, in sentences. Pure. */
-function explainJob(job: JobState, now: number): string[] {
-  const rows = ledgerRowsOf(job);
-  const past = job.attempts
-    .map((attempt, index) => attemptSentence(attempt, rows[index]?.total ?? 0))
-    .filter((sentence) => sentence !== '');
-  return [...past, ...presentSentences(job, now)];
-}
-
-function attemptSentence(attempt: AttemptState, total: number): string {
-  const { outcome } = attempt;
-  if (outcome === undefined) return '';
-  const where = placeOf(attempt);
-  const took = `Attempt ${attempt.attempt}${where === '' ? '' : ` at ${where}`} took ${showMillis(total)}`;
-  if (outcome === 'success') return `${took} and gave a valid result.`;
-  const cause = causeOf(attempt);
-  const message = faultOf(attempt)?.message;
-  return `${took} and ended as ${outcome}. ${whatIs(cause)}${message === undefined ? '' : ` It said: ${message.replace(/\.?$/, '.')}`}`;
-}
-
-const placeOf = ({ agent, pool }: AttemptState): string =>
-  agent?.site ?? pool?.site ?? agent?.host ?? pool?.host ?? '';
-
-function presentSentences(job: JobState, now: number): string[] {
-  const last = job.attempts.at(-1);
-  if (job.status === 'ended') return [endSentence(job, last)];
-  const stop = job.stopRequested ? ['A stop was asked for.'] : [];
-  if (job.held !== undefined)
-    return [...stop, `The scheduler holds it back: ${job.held.message}`, ...fixOf(job.held.fix)];
-  if (last === undefined) return [...stop, 'It waits for its first slot.'];
-  if (job.status === 'waiting') return [...stop, 'It waits for another attempt.'];
-  const since = Date.parse(last.startedAt ?? '');
-  const long = Number.isNaN(since) ? '' : `, ${showMillis(Math.max(0, now - since))} since it began`;
-  const why = last.why === '' ? '' : ` (${last.why})`;
-  const resumed = last.agent?.resumed === undefined ? [] : [`It ${resumeWords(last.agent.resumed)}.`];
-  return [...stop, `Attempt ${last.attempt} is ${last.phase}${long}${why}.`, ...resumed];
-}
-
-function endSentence(job: JobState, last: AttemptState | undefined): string {
-  if (job.outcome === 'success') return 'Nothing is left to do.';
-  if (job.outcome === 'stopped') return 'It was stopped and will not run again by itself.';
-  const fault = faultOf(last);
-  if (fault === undefined) return 'It will not be tried again by itself.';
-  const help =
-    kinds[fault.kind].retry === 'never'
-      ? 'Another attempt would end the same way, so none is made.'
-      : 'All the attempts it may have are used up.';
-  return [help, ...fixOf(fault.fix)].join(' ');
-}
-
-const fixOf = (fix: string | undefined): string[] => (fix === undefined ? [] : [`What helps: ${fix}`]);

@@ -82,7 +82,7 @@ function attemptBars(job: JobState): AttemptBar[] {
 }
 
 /** The phases of an attempt on its slot, in the order in which they come. */
-export const phases = [
+export const slotPhases = [
   'fetching',
   'stalled',
   'unpacking',
@@ -92,7 +92,7 @@ export const phases = [
   'overhead',
   'unknown',
 ] as const;
-type Phase = (typeof phases)[number];
+type Phase = (typeof slotPhases)[number];
 
 const phaseOf: Record<Doing, Phase> = {
   queue: 'overhead',
@@ -108,7 +108,7 @@ const phaseOf: Record<Doing, Phase> = {
 };
 
 export const partsOf = ({ millis }: PhaseRow): AttemptBar['parts'] =>
-  phases.flatMap((phase): AttemptBar['parts'] => {
+  slotPhases.flatMap((phase): AttemptBar['parts'] => {
     const spent = millis[phase] ?? 0;
     return spent > 0 ? [[phase, spent]] : [];
   });

@@ -125,7 +125,8 @@ export interface Change {
 /** All there is to tell of one job. */
 export interface JobDetail {
   id: string;
-  explanation: string[];
+  /** What `updraft why` says of it. */
+  explanation: { cause: string; headline: string; because: string[]; doing: string[]; advice: string[] };
   attempts: {
     attempt: number;
     outcome: string;

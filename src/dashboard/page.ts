@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import { boardOf } from './board.ts';
-import { jobDetail } from './job-detail.ts';
-import { jobRow, phases, type TellJob } from './job-row.ts';
+import { explainJobs, jobDetail } from './job-detail.ts';
+import { jobRow, slotPhases, type TellJob } from './job-row.ts';
 import type { JobDetail, Opening } from './page-data.ts';
 import type { RunSource } from './run-source.ts';
 
@@ -44,7 +44,7 @@ export async function pageMaker(): Promise<PageMaker> {
 <body>
 <div id="page"></div>
 <noscript>This page needs JavaScript. The same figures as text: updraft status, updraft report.</noscript>
-<script type="application/json" id="opening">${embedded({ ...opening, phases } satisfies Opening)}</script>
+<script type="application/json" id="opening">${embedded({ ...opening, phases: slotPhases } satisfies Opening)}</script>
 <script>${script}</script>
 </body>
 </html>
@@ -92,8 +92,12 @@ export async function staticPage(
 ): Promise<string> {
   const now = clock.now();
   const details: Record<string, JobDetail> = {};
-  for (const job of state.jobs.toSorted(byNeed).slice(0, mostDetails))
-    details[job.id] = await jobDetail(source, job, now, curvePoints);
+  const jobs = state.jobs.toSorted(byNeed).slice(0, mostDetails);
+  const explanations = new Map((await explainJobs(source, state, jobs)).map((one) => [one.job, one]));
+  for (const job of jobs) {
+    const explanation = explanations.get(job.id);
+    if (explanation) details[job.id] = await jobDetail(source, job, explanation, curvePoints);
+  }
   const makePage = await pageMaker();
   const { html } = makePage({
     mode: 'static',

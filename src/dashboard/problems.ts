@@ -1,9 +1,11 @@
+import type { Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
 import type { FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import { clip } from './job-row.ts';
 import type { Board, Problem } from './page-data.ts';
-import { causeOf, whatIs } from './waste.ts';
+import { sentenceOf } from './waste.ts';
 
 /** An agent says something at least every half minute; after this long without a word nobody knows how it is. */
 const silenceMillis = 120_000;
@@ -28,25 +30,22 @@ export function problemsOf(state: RunState, now: number): Problem[] {
 
 function jobProblems(job: JobState, now: number): Problem[] {
   const last = job.attempts.at(-1);
-  if (job.held !== undefined) return [told(job, `held: ${job.held.kind}`, job.held, true)];
+  const cause = causeOfJob(job);
+  if (job.held !== undefined) return [told(job, cause ?? 'user', job.held, true)];
   if (job.status === 'ended') {
-    if (job.outcome === 'success' || job.outcome === 'stopped') return [];
-    return [told(job, last === undefined ? 'lost' : causeOf(last), faultOf(last), true)];
+    if (cause === undefined || job.outcome === 'stopped') return [];
+    return [told(job, cause, job.fault ?? faultOf(last), true)];
   }
   if (last === undefined) return [];
-  if (job.status === 'waiting') return [told(job, causeOf(last), faultOf(last), false)];
+  if (job.status === 'waiting') return [told(job, cause ?? 'silent-end', faultOf(last), false)];
   const quiet = last.heardAt !== undefined && now - last.heardAt > silenceMillis;
   return [...(quiet ? [silent(job)] : []), ...setbacks(job, last)];
 }
 
-export const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
-  attempt?.fault ?? attempt?.agent?.faults.at(-1);
-
-function told(job: JobState, cause: string, fault: FaultRecord | undefined, needsYou: boolean): Problem {
-  const kind = fault?.kind ?? cause;
+function told(job: JobState, cause: Cause, fault: FaultRecord | undefined, needsYou: boolean): Problem {
   return {
     cause,
-    what: whatIs(kind),
+    what: sentenceOf(cause),
     jobs: 1,
     examples: [job.id],
     message: clip(fault?.message ?? '', longestMessage),
@@ -93,11 +92,13 @@ function doing(job: JobState): string | undefined {
       ? "held: the pool's rule releases what may pass by itself"
       : 'held until you act';
   if (last === undefined) return undefined;
-  if (job.status === 'waiting') return `waiting for another attempt after ${causeOf(last)}`;
+  if (job.status === 'waiting') return `waiting for another attempt after ${after(last)}`;
   const failedOver = last.agent?.fetches.some((fetch) => !fetch.done && fetch.setbacks.length > 0) === true;
   if (failedOver) return 'fetching on from another server or from the byte where it stopped';
   const before = job.attempts.at(-2);
-  return before === undefined ? undefined : `running again after ${causeOf(before)}`;
+  return before === undefined ? undefined : `running again after ${after(before)}`;
 }
+
+const after = (attempt: AttemptState): string => causeOfAttempt(attempt) ?? 'a good end';
 
 const canPass = (kind: FaultKind): boolean => kinds[kind].retry !== 'never';

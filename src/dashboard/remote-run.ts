@@ -6,7 +6,8 @@ import type { Env } from '../base/env.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { attemptFiles, runFiles } from '../job/layout.ts';
-import type { RunState } from '../journal/state.ts';
+import type { Explanation } from '../diagnosis/explanation.ts';
+import type { JobState, RunState } from '../journal/state.ts';
 import type { LogPart } from './page-data.ts';
 import { RemoteShell } from './remote-shell.ts';
 import { logPart, type RunSource } from './run-source.ts';
@@ -21,6 +22,8 @@ export interface RemoteOptions {
   clock: Clock;
   /** Reads the states of a run in a folder of this machine, whatever its pool. */
   follow: (folder: string, signal: AbortSignal) => AsyncIterable<RunState>;
+  /** Explains jobs of a run in a folder of this machine. */
+  explain?: (folder: string, state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>;
   /** Files that pools read beside the journals, as `find -path` takes them. */
   patterns: readonly string[];
   /** Where the pool keeps over there what a job prints, if that is not with its attempts; `folder` is the copy's. */
@@ -52,11 +55,13 @@ export async function openRemoteRun(address: string, options: RemoteOptions): Pr
     await close();
     throw error;
   }
+  const { explain } = options;
   const upkeep = new Upkeep(mirror, options.clock, done.signal);
   return {
     place: address,
     folder,
     argument: shellQuote(remote),
+    explain: explain && ((state, jobs) => explain(folder, state, jobs)),
     readEnd: (file, mostBytes) => mirror.readEnd(file, mostBytes),
     printedFile: (job, stream) => options.printedFile(folder, job, stream),
     async *follow(signal) {

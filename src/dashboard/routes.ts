@@ -4,9 +4,9 @@ import type { Clock } from '../base/clock.ts';
 import { printableLines } from '../base/printable.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
-import type { JobState } from '../journal/state.ts';
+import type { JobState, RunState } from '../journal/state.ts';
 import { isOwnPage } from './gatekeeper.ts';
-import { jobDetail } from './job-detail.ts';
+import { explainJobs, jobDetail } from './job-detail.ts';
 import { type PageMaker, plainPage } from './page.ts';
 import type { RunHub } from './run-hub.ts';
 
@@ -17,7 +17,7 @@ const logBytes = 64 * 1024;
 const firstRows = 60;
 const mostBody = 1 << 20;
 
-export interface Site {
+export interface ServedRuns {
   hubs: readonly RunHub[];
   makePage: PageMaker;
   streams: Set<EventStream>;
@@ -26,7 +26,11 @@ export interface Site {
 }
 
 /** Answers a request of a browser that was let in. */
-export async function answer(site: Site, request: IncomingMessage, response: ServerResponse): Promise<void> {
+export async function answer(
+  site: ServedRuns,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://localhost');
   const [, index, what] = /^\/(?:run\/(\d+)(?:\/(\w+))?)?$/.exec(url.pathname) ?? [];
   const hub = url.pathname === '/' ? site.hubs[0] : site.hubs[Number(index)];
@@ -36,12 +40,12 @@ export async function answer(site: Site, request: IncomingMessage, response: Ser
   else if (request.method !== 'GET') sendText(response, 405, 'Only looking is possible here.');
   else if (what === undefined) sendPage(site, hub, response);
   else if (what === 'events') openStream(site, hub, request, response);
-  else if (what === 'job') await sendJob(site, hub, url, response);
+  else if (what === 'job') await sendJob(hub, url, response);
   else if (what === 'log') await sendLog(hub, url, response);
   else sendText(response, 404, 'There is no such page.');
 }
 
-function sendPage(site: Site, hub: RunHub, response: ServerResponse): void {
+function sendPage(site: ServedRuns, hub: RunHub, response: ServerResponse): void {
   const news = hub.newsSince(undefined);
   if (news === undefined) {
     sendHtml(response, 200, plainPage('Reading the run …', hub.trouble ?? 'This takes a moment.', '/', 1));
@@ -65,7 +69,7 @@ function sendPage(site: Site, hub: RunHub, response: ServerResponse): void {
   sendHtml(response, 200, html);
 }
 
-function openStream(site: Site, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
+function openStream(site: ServedRuns, hub: RunHub, request: IncomingMessage, response: ServerResponse): void {
   if (site.streams.size >= mostStreams) {
     sendText(response, 503, 'Too many pages follow this run already: close some.');
     return;
@@ -76,14 +80,16 @@ function openStream(site: Site, hub: RunHub, request: IncomingMessage, response:
   response.on('close', () => site.streams.delete(stream));
 }
 
-async function sendJob({ clock }: Site, hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = jobOf(hub, url);
-  if (job === undefined) sendText(response, 404, 'The run has no such job.');
-  else sendJson(response, await jobDetail(hub.source, job, clock.now()));
+async function sendJob({ source, state }: RunHub, url: URL, response: ServerResponse): Promise<void> {
+  const job = state && jobIn(state, url);
+  const [explanation] =
+    state === undefined || job === undefined ? [] : await explainJobs(source, state, [job]);
+  if (job === undefined || explanation === undefined) sendText(response, 404, 'The run has no such job.');
+  else sendJson(response, await jobDetail(source, job, explanation));
 }
 
 async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise<void> {
-  const job = jobOf(hub, url);
+  const job = hub.state && jobIn(hub.state, url);
   const number = Number(url.searchParams.get('attempt') ?? job?.attempts.at(-1)?.attempt);
   const attempt = job?.attempts.find((one) => one.attempt === number);
   const stream = url.searchParams.get('stream') === 'err' ? 'err' : 'out';
@@ -98,8 +104,8 @@ async function sendLog(hub: RunHub, url: URL, response: ServerResponse): Promise
   sendJson(response, { ...part, text: printableLines(part.text) });
 }
 
-const jobOf = (hub: RunHub, url: URL): JobState | undefined =>
-  hub.state?.jobs.find(({ id }) => id === url.searchParams.get('id'));
+const jobIn = ({ jobs }: RunState, url: URL): JobState | undefined =>
+  jobs.find(({ id }) => id === url.searchParams.get('id'));
 
 async function act(
   hub: RunHub,

@@ -24,7 +24,7 @@ interface Kept {
 }
 
 /** Changes since a mark, and the mark to ask from next time. */
-export interface News extends Change {
+export interface MarkedChange extends Change {
   mark: string;
 }
 
@@ -64,7 +64,7 @@ export class RunHub {
   }
 
   /** What is new since the mark; everything when the mark is none of ours. Undefined until the run was read. */
-  newsSince(mark: string | undefined): News | undefined {
+  newsSince(mark: string | undefined): MarkedChange | undefined {
     if (this.#board === undefined) return undefined;
     const [epoch, version] = mark?.split('.') ?? [];
     const known = epoch === this.#epoch ? Number(version) : 0;

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import type { Explanation } from '../diagnosis/explanation.ts';
 import type { JobState, RunState } from '../journal/state.ts';
 import type { Action, LogPart } from './page-data.ts';
 
@@ -10,6 +11,8 @@ export interface RunSource {
   readonly folder: string;
   /** The states of the run from now until it ends. */
   follow(signal: AbortSignal): AsyncIterable<RunState>;
+  /** Why jobs of the run stand as they do, from all that is in its folder. */
+  explain?: ((state: RunState, jobs: readonly JobState[]) => Promise<Explanation[]>) | undefined;
   /** The end of a file of the run, by its path in the folder. */
   readEnd(file: string, mostBytes: number): Promise<LogPart>;
   /** Where the pool keeps what a job prints, if that is not with its attempts. */

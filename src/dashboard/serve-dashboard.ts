@@ -5,7 +5,7 @@ import { Fault } from '../fault/fault.ts';
 import { Gatekeeper, isLoopback } from './gatekeeper.ts';
 import type { TellJob } from './job-row.ts';
 import { pageMaker, plainPage } from './page.ts';
-import { answer, keepAlive, sendHtml, sendText, type Site } from './routes.ts';
+import { answer, keepAlive, sendHtml, sendText, type ServedRuns } from './routes.ts';
 import { RunHub } from './run-hub.ts';
 import type { RunSource } from './run-source.ts';
 
@@ -30,7 +30,7 @@ export async function serveDashboard(options: DashboardOptions): Promise<Dashboa
   const { clock, version, port = 0 } = options;
   const done = new AbortController();
   const hubs = options.runs.map((run) => new RunHub(run, options.tell, clock));
-  const site: Site = { hubs, makePage: await pageMaker(), streams: new Set(), clock, version };
+  const site: ServedRuns = { hubs, makePage: await pageMaker(), streams: new Set(), clock, version };
   const server = createServer();
   const address = await listen(server, port);
   const keeper = new Gatekeeper(address.port);
@@ -75,7 +75,7 @@ const always = {
 };
 
 async function respond(
-  site: Site,
+  site: ServedRuns,
   keeper: Gatekeeper,
   request: IncomingMessage,
   response: ServerResponse,

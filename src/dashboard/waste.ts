@@ -1,40 +1,28 @@
-import { kinds, type FaultKind } from '../fault/kinds.ts';
-import type { AttemptState, RunState } from '../journal/state.ts';
+import { causeTitle, type Cause } from '../codes/causes.ts';
+import type { RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { ledgerOf, type AttemptRow } from '../report/ledger.ts';
 import { lossColumns, slotColumns, sumOver, usefulColumns } from '../report/columns.ts';
 import { runJobs } from '../history/run-jobs.ts';
 import type { Waste } from './page-data.ts';
 
-const outcomeWords: Record<string, string> = {
-  lost: 'The agent went away without a word.',
-  stopped: 'The user stopped it.',
-  evicted: kinds.evicted.what,
-  failed: 'The attempt failed and nobody said why.',
+/** A cause as a sentence. */
+export const sentenceOf = (cause: Cause): string => {
+  const title = causeTitle(cause);
+  return `${title.charAt(0).toUpperCase()}${title.slice(1)}.`;
 };
-
-/** Why an attempt did not lead to a result: the kind of its fault, or its outcome. */
-export function causeOf({ fault, agent, outcome }: AttemptState): string {
-  if (outcome === 'stopped') return 'stopped';
-  return fault?.kind ?? agent?.faults.at(-1)?.kind ?? outcome ?? 'lost';
-}
-
-export const whatIs = (cause: string): string =>
-  cause in kinds ? kinds[cause as FaultKind].what : (outcomeWords[cause] ?? '');
 
 /** Where the time on slots went, as far as it can be called useful or lost; as the report counts it. Pure. */
 export function wasteOf(state: RunState): Waste {
   const { rows, sum, slotMillis } = ledgerOf(runJobs(state), noFacts);
-  const attempts = state.jobs.flatMap((job) => job.attempts);
   const lost = new Map<string, Waste['lost'][number]>();
   const spent = { moving: 0, overhead: 0, unknown: 0, open: 0 };
-  for (const [index, row] of rows.flatMap((job) => job.attempts).entries()) {
-    const attempt = attempts[index];
+  for (const row of rows.flatMap((job) => job.attempts)) {
     for (const [part, millis] of Object.entries(partsOf(row))) spent[part as keyof typeof spent] += millis;
     const lostMillis = sumOver(row.millis, lossColumns);
     if (lostMillis === 0) continue;
-    const cause = attempt?.outcome === undefined || row.ending === 'success' ? stalled : causeOf(attempt);
-    const entry = lost.get(cause) ?? { cause, what: whatIs(cause), millis: 0, attempts: 0 };
+    const cause = row.cause ?? stalled;
+    const entry = lost.get(cause) ?? { cause, what: sentenceOf(cause), millis: 0, attempts: 0 };
     lost.set(cause, { ...entry, millis: entry.millis + lostMillis, attempts: entry.attempts + 1 });
   }
   const worst = [...lost.values()].sort((a, b) => b.millis - a.millis);
@@ -48,7 +36,7 @@ export function wasteOf(state: RunState): Waste {
 }
 
 /** What an attempt that goes well, or has not ended, can have lost already. */
-const stalled: FaultKind = 'transfer-stalled';
+const stalled: Cause = 'transfer-stalled';
 
 /** An attempt's time on its slot beside useful compute and what was lost. */
 function partsOf({ ending, millis }: AttemptRow): Pick<Waste, 'moving' | 'overhead' | 'unknown' | 'open'> {

@@ -2,7 +2,7 @@ import { kindOfExit } from '../codes/answers.ts';
 import type { Cause } from '../codes/causes.ts';
 import { causeOfSaid } from '../codes/codes.ts';
 import { removals } from '../codes/evictions.ts';
-import { fits } from '../codes/row.ts';
+import { fitsTo } from '../codes/row.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { fill, inWords } from './facts.ts';
 import { safeLine } from './quote-event.ts';
@@ -37,7 +37,7 @@ export function exitCause(termination: Termination | undefined, ours: boolean): 
 /** Who or what removed a job, by HTCondor's words for it, and that in a sentence. */
 export function removalCause(reason: string): [Cause, string] {
   const said = reason.trim();
-  const row = removals.find((one) => fits(one, { code: undefined, subcode: undefined, reason: said }));
+  const row = removals.find(fitsTo({ code: undefined, subcode: undefined, reason: said }));
   if (row === undefined)
     return [
       'unknown',

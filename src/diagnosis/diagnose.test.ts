@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cause } from '../codes/causes.ts';
 import { diagnose } from './diagnose.ts';
-import type { Account } from './account.ts';
+import type { Account } from './explanation.ts';
 
 const said = (code: number | undefined, subcode: number | undefined, reason: string): Account => ({
   code,
@@ -224,6 +224,13 @@ const cases: [
   [
     7,
     13,
+    "Error from slot1@n: Failed to open '/home/a/out' as standard output: Permission denied (errno 13)",
+    'file-unusable',
+    /could not be opened/,
+  ],
+  [
+    undefined,
+    undefined,
     "Error from slot1@n: Failed to open '/home/a/out' as standard output: Permission denied (errno 13)",
     'file-unusable',
     /could not be opened/,

@@ -3,24 +3,36 @@ import { ownHoldOf, rowOf } from '../codes/codes.ts';
 import { isEmpty, type Said } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';
 import { kinds } from '../fault/kinds.ts';
-import type { Diagnosis } from './diagnosis.ts';
 import { factsOf, fill } from './facts.ts';
 import { safeLine } from './quote-event.ts';
 
-type Told = Said & { resources: readonly Resource[] };
+/** What an account of an end comes from. */
+export interface Diagnosis {
+  cause: Cause;
+  /** In sentences, with figures; the first says why. */
+  because: string[];
+  /** Whether the same thing tried again will end the same way. */
+  outlook: Outlook;
+  /** What anybody could do. */
+  advice: string[];
+  /** What the author of a submit file could do there. */
+  submitAdvice?: string[];
+}
+
+type Given = Said & { resources: readonly Resource[] };
 
 /**
  * What a hold or an eviction comes from, by the table of codes, with the figures and names of this one. What the table
  * does not know is `unknown` and keeps its words: it is not guessed into a class.
  */
-export function diagnose(account: Told, seenMb = 0): Diagnosis {
+export function diagnose(account: Given, seenMb = 0): Diagnosis {
   const own = ownHoldOf(account);
   if (own?.by === 'exit') return ownEnd(account.reason, own.kind);
   if (own?.by === 'late') return byCause('time-limit', [`${safeLine(account.reason)}.`.replace(/^g/, 'G')]);
   const row = rowOf(own?.said ?? account);
-  const told = { ...account, ...own?.said };
-  const facts = factsOf(told, seenMb);
-  const sentences = row === undefined ? [unknown(told)] : [row.says, ...(row.more ?? [])];
+  const given = { ...account, ...own?.said };
+  const facts = factsOf(given, seenMb);
+  const sentences = row === undefined ? [unknown(given)] : [row.says, ...(row.more ?? [])];
   const because = row === undefined ? sentences : sentences.flatMap((one) => fill(one, facts) ?? []);
   const again = own && `It was started ${own.starts} times in vain, so the rules of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
@@ -31,7 +43,7 @@ export function diagnose(account: Told, seenMb = 0): Diagnosis {
 }
 
 /** A diagnosis with what its cause says in general, after what is said of this one. */
-function byCause(
+export function byCause(
   cause: Cause,
   because: string[],
   { advice = [], outlook }: { advice?: string[]; outlook?: Outlook } = {},
@@ -57,7 +69,7 @@ function ownEnd(reason: string, kind: keyof typeof kinds | undefined): Diagnosis
   };
 }
 
-function unknown({ code, subcode, reason }: Told): string {
+function unknown({ code, subcode, reason }: Given): string {
   if (code !== undefined && code >= 1000)
     return `It left the slot with code ${code}, for which Updraft has no words${isEmpty(reason) ? '.' : `: ${safeLine(reason)}`}`;
   const codes = code === undefined ? 'no code' : `code ${code}, subcode ${subcode ?? 0}`;

@@ -1,4 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
+import type { Resource } from '../eventlog/details.ts';
 
 /** How a job stands. `looping`: it starts over and over and ends the same way each time, and nobody holds it. */
 export type Standing = 'succeeded' | 'failed' | 'held' | 'looping' | 'running' | 'waiting' | 'removed';
@@ -16,9 +17,23 @@ export interface Evidence {
   lines: string[];
 }
 
+/** HTCondor's account of a hold or of an eviction. */
+export interface Account {
+  code: number | undefined;
+  subcode: number | undefined;
+  reason: string;
+  evidence: Evidence;
+  /** What was used and asked for, where the log has the table. */
+  resources: readonly Resource[];
+  /** The event that has the table, where it is another one. */
+  table?: Evidence;
+}
+
 /** Why a job stands as it does. Plain data: it goes into `--json` as it is. */
 export interface Explanation {
   job: string;
+  /** Its node, where a DAG submitted it. */
+  node?: string;
   standing: Standing;
   /** A kind of fault where Updraft itself found it, otherwise by HTCondor's account. */
   cause: Cause;

@@ -1,7 +1,6 @@
-import { printable } from '../base/printable.ts';
+import { printable, withoutSecrets } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
 import { clip } from '../base/text-table.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
 import { transferWay } from '../codes/codes.ts';
 import { isEmpty, namedUrl, type Said } from '../codes/row.ts';
 import type { Resource } from '../eventlog/details.ts';

@@ -1,12 +1,11 @@
-import { printable, printableLines } from '../base/printable.ts';
+import { printable, printableLines, withoutSecrets } from '../base/printable.ts';
 import { clip } from '../base/text-table.ts';
 import type { LogEvent } from '../eventlog/events.ts';
 import type { EventKind } from '../eventlog/kinds.ts';
 import type { Evidence } from './explanation.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
 
 const longestLine = 480;
-const mostLines = 6;
+const maxLines = 6;
 
 /** Rows of long events that say nothing of a cause. */
 const dull = /^(?:Usr |-?\d+ +- {2}|\(0\) (?:CPU times|No core)|\.\.\.$|\w+ address: <)/;
@@ -26,7 +25,7 @@ export function quoteEvent(event: LogEvent, file: string): Evidence {
   const shown = said
     .map((line) => (tableRow.test(line) ? printableLines(line).trim().slice(0, longestLine) : safeLine(line)))
     .filter((line) => line !== '');
-  return { file, offset: event.offset, at: printable(event.timeText), lines: shown.slice(0, mostLines) };
+  return { file, offset: event.offset, at: printable(event.timeText), lines: shown.slice(0, maxLines) };
 }
 
 /** Anybody's words as one line of bearable length that is safe on a terminal. */

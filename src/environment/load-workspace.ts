@@ -1,10 +1,24 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
+import { compareVersions, versionFits } from './conda-version.ts';
 import { describeEnvironment, type EnvironmentFacts } from './describe-environment.ts';
-import { lockMismatches, namePlatforms } from './lock-mismatches.ts';
-import { type PixiLock, readLock, selectLocked } from './pixi-lock.ts';
-import { declaredCuda, type PixiManifest } from './pixi-manifest.ts';
+import {
+  type LockedPlatform,
+  type LockedSet,
+  lockedVirtual,
+  type PixiLock,
+  readLock,
+  selectLocked,
+} from './pixi-lock.ts';
+import {
+  declaredCuda,
+  dependenciesOf,
+  type Dependency,
+  type ManifestPlatform,
+  type PixiManifest,
+  platformsOf,
+} from './pixi-manifest.ts';
 import { readManifest } from './read-manifest.ts';
 
 /** A Pixi workspace on this machine. */
@@ -71,4 +85,115 @@ export function describeLocked(
       fix: 'write the lock again with: updraft env lock',
     });
   return describeEnvironment(set, declaredCuda(manifest, environment, set.platform));
+}
+
+/**
+ * Where a lock is not one of its manifest, for one environment and platform, in sentences. What needs a solver to
+ * tell is left to pixi: no sentence is no proof.
+ */
+export function lockMismatches(
+  manifest: PixiManifest,
+  lock: PixiLock,
+  environment: string,
+  platform: string,
+): string[] {
+  const outside: string[] = [];
+  if (!manifest.environments.has(environment))
+    outside.push(`the environment "${environment}" is in the lock and not in ${manifest.file}`);
+  const set = selectLocked(lock, environment, platform);
+  const platforms = platformsOf(manifest, environment);
+  const declared = platforms.find(({ name }) => name === set.platform.name);
+  if (outside.length === 0 && declared === undefined)
+    outside.push(
+      `${manifest.file} has the platforms ${platforms.map(({ name }) => name).join(', ')} for "${environment}", the lock has ${set.platform.name}`,
+    );
+  if (declared !== undefined) outside.push(...otherPlatform(declared, set.platform));
+  if (outside.length > 0) return outside;
+  return dependenciesOf(manifest, environment, set.platform).flatMap((one) => unmet(one, set));
+}
+
+/** What a manifest asks for in an environment on a platform of which the lock has nothing, in sentences. */
+export function notLocked(manifest: PixiManifest, lock: PixiLock): string[] {
+  return [...manifest.environments.keys()].flatMap((environment) => {
+    const locked = lock.environments.get(environment)?.platforms ?? [];
+    return platformsOf(manifest, environment)
+      .filter((platform) => !locked.some(({ name }) => name === platform.name))
+      .filter((platform) =>
+        dependenciesOf(manifest, environment, platform).some(
+          ({ name, conditional }) => !name.startsWith('__') && conditional !== true,
+        ),
+      )
+      .map(({ name }) => `"${environment}" is asked for on ${name} and not locked`);
+  });
+}
+
+/** A platform of the same name that was another one when it was locked. */
+function otherPlatform({ name, subdir, virtual }: ManifestPlatform, locked: LockedPlatform): string[] {
+  if (subdir !== locked.subdir)
+    return [`the platform ${name} is ${subdir}, and was locked as ${locked.subdir}`];
+  // A plain name says nothing of CUDA: [system-requirements] may, and those of all features count.
+  if (name === subdir) return [];
+  return differing(virtual, locked).map(
+    (one) =>
+      `${one === '__cuda' ? 'CUDA' : one} of the platform ${name} is ${virtual[one] ?? 'none'}, and was locked as ${lockedVirtual(locked, one) ?? 'none'}`,
+  );
+}
+
+function unmet({ kind, name, spec, line, conditional }: Dependency, { packages }: LockedSet): string[] {
+  if (name.startsWith('__') || conditional === true) return [];
+  const at = line === undefined ? '' : `line ${line}: `;
+  // A PyPI requirement can be met by a conda package.
+  const named = packages.filter((one) =>
+    kind === 'pypi'
+      ? one.name === name || one.onPypi.includes(name)
+      : one.name === name && one.kind !== 'pypi',
+  );
+  const [locked] = named;
+  if (locked === undefined) {
+    const isExcused = kind === 'pypi' && mayBeRenamed(packages, name);
+    return isExcused ? [] : [`${at}${name} is asked for and not locked`];
+  }
+  if (locked.version === '' || named.some(({ version }) => versionFits(version, spec) !== false)) return [];
+  return [`${at}${name} "${spec}" is asked for, ${locked.version} is locked`];
+}
+
+/** Locks need not say what a conda package is called elsewhere. */
+const mayBeRenamed = (packages: LockedSet['packages'], name: string): boolean =>
+  packages.some((one) => one.kind === 'conda' && one.name.includes(name));
+
+/**
+ * Gives the platforms of a lock the names that its manifest has for them. Pixi writes those with virtual packages of
+ * their own as `p1`, `p2`, and finds them again by what they hold.
+ */
+export function namePlatforms(lock: PixiLock, manifest: PixiManifest): PixiLock {
+  const named = [...lock.environments].map(([environment, locked]): [string, typeof locked] => {
+    const known = platformsOf(manifest, environment);
+    const names = new Set(locked.platforms.map(({ name }) => name));
+    const free = known.filter(({ name }) => !names.has(name));
+    const platforms = locked.platforms.map((platform) =>
+      known.some(({ name }) => name === platform.name)
+        ? platform
+        : { ...platform, name: sameAs(platform, free)?.name ?? platform.name, inLock: platform.name },
+    );
+    return [environment, { ...locked, platforms }];
+  });
+  return { ...lock, environments: new Map(named) };
+}
+
+/** The one of its subdir; where there are several, the one that says the same and most of it. */
+function sameAs(platform: LockedPlatform, known: ManifestPlatform[]): ManifestPlatform | undefined {
+  const alike = known.filter(({ subdir }) => subdir === platform.subdir);
+  if (alike.length < 2) return alike[0];
+  const said = ({ virtual }: ManifestPlatform): number => Object.keys(virtual).length;
+  return alike
+    .filter(({ virtual }) => differing(virtual, platform).length === 0)
+    .sort((a, b) => said(b) - said(a))[0];
+}
+
+/** The virtual packages that a platform was not locked with as its manifest says; what GPU there is must be said. */
+function differing(virtual: Record<string, string>, locked: LockedPlatform): string[] {
+  return [...new Set(['__cuda', '__cuda_arch', ...Object.keys(virtual)])].filter((name) => {
+    const [said, found] = [virtual[name], lockedVirtual(locked, name)];
+    return said === undefined || found === undefined ? said !== found : compareVersions(said, found) !== 0;
+  });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lockMismatches, namePlatforms } from './lock-mismatches.ts';
+import { lockMismatches, namePlatforms } from './load-workspace.ts';
 import { readLock, selectLocked } from './pixi-lock.ts';
 import { readManifest } from './read-manifest.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lockMismatches } from './lock-mismatches.ts';
+import { lockMismatches } from './load-workspace.ts';
 import { readLock } from './pixi-lock.ts';
 import { readManifest } from './read-manifest.ts';
 

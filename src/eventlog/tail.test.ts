@@ -75,12 +75,19 @@ test('a log that shrank is read again from its beginning', async (t) => {
   assert.deepEqual(await look(), [4]);
 });
 
-test('a log replaced by another, longer or equally long, is noticed', async (t) => {
+test('a log that was cut and grew again between two looks is the same file, cut', async (t) => {
   const { log, look } = await tailOf(t);
   await appendFile(log, event(1));
   assert.deepEqual(await look(), [1]);
-  await writeFile(log, event(2) + event(3));
-  assert.deepEqual(await look(), ['replaced', 2, 3]);
+  await truncate(log, 0);
+  await appendFile(log, event(2) + event(3));
+  assert.deepEqual(await look(), ['shrank', 2, 3]);
+});
+
+test('a log replaced by another, longer or equally long, is noticed', async (t) => {
+  const { log, look } = await tailOf(t);
+  await appendFile(log, event(1) + event(2));
+  assert.deepEqual(await look(), [1, 2]);
   await writeFile(`${log}.new`, event(4) + event(5));
   await rename(`${log}.new`, log);
   assert.deepEqual(await look(), ['replaced', 4, 5]);

@@ -1,6 +1,6 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import type { Clock } from '../base/clock.ts';
-import { isGone } from '../base/is-gone.ts';
+import { isGone } from '../base/error-reason.ts';
 import { waitForChange } from '../base/wait-for-change.ts';
 import { createParser, type Parser, type ParserOptions } from './parse.ts';
 
@@ -8,7 +8,7 @@ import { createParser, type Parser, type ParserOptions } from './parse.ts';
 export type Notice =
   /** HTCondor moved it aside and began another; nothing is lost. */
   | 'rotated'
-  /** It became shorter: it is read from its beginning again. */
+  /** It was cut, and may have grown again since: it is read from its beginning again. */
   | 'shrank'
   /** Another file has its name: that one is read from its beginning. */
   | 'replaced'
@@ -21,7 +21,7 @@ export interface TailOptions extends ParserOptions {
 
 const pieceSize = 1024 * 1024;
 const headSize = 256;
-/** How often to look where the file system does not tell of changes. */
+/** How often to poll where the file system reports no changes. */
 const slowLookMs = 2000;
 
 /** Reads a growing log: each `read` hands over the whole events that are new. A log that is not there yet is empty. */
@@ -30,9 +30,11 @@ export class EventLogTail {
   readonly #options: TailOptions;
   #parser: Parser;
   #inode = 0;
+  /** When the file was made: another one may get the same inode. */
+  #bornAt = 0;
   #offset = 0;
   #changedAt = 0;
-  /** The log's first bytes: another file may have the same inode and be longer. */
+  /** The log's first bytes: a file that was cut may have grown longer than it was. */
   #head: Buffer = Buffer.alloc(0);
   #gone = false;
 
@@ -73,9 +75,10 @@ export class EventLogTail {
     const opened = await ifThere(open(path, 'r'));
     if (opened === undefined) return false;
     await using file = opened;
-    const { ino, mtimeMs, size } = await file.stat();
-    if (this.#inode !== 0) await this.#startOverIfOther(file, size);
+    const { ino, mtimeMs, birthtimeMs, size } = await file.stat();
+    if (this.#inode !== 0) await this.#startOverIfOther(file, size, birthtimeMs);
     this.#inode = ino;
+    this.#bornAt = birthtimeMs;
     this.#changedAt = mtimeMs;
     const before = this.#offset;
     for (;;) {
@@ -94,15 +97,13 @@ export class EventLogTail {
     return this.#offset > before;
   }
 
-  async #startOverIfOther(file: FileHandle, size: number): Promise<void> {
-    if (size < this.#offset) {
-      this.#notice('shrank');
-      this.#startOver();
-      return;
+  async #startOverIfOther(file: FileHandle, size: number, bornAt: number): Promise<void> {
+    const isOther = bornAt !== this.#bornAt;
+    if (size >= this.#offset) {
+      const { buffer } = await file.read(Buffer.alloc(this.#head.length), { position: 0 });
+      if (buffer.equals(this.#head)) return;
     }
-    const { buffer } = await file.read(Buffer.alloc(this.#head.length), { position: 0 });
-    if (buffer.equals(this.#head)) return;
-    this.#notice('replaced');
+    this.#notice(isOther ? 'replaced' : 'shrank');
     this.#startOver();
   }
 

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { EndedByItself, Resource, Termination, TransferredBytes, Usage, Usages } from './details.ts';
 
 /** What follows an event's time: the rest of its first line, and the lines below without their indentation's meaning. */
@@ -79,7 +80,7 @@ export function terminationOf(lines: readonly string[]): Termination | undefined
     if (!match) continue;
     if (match[1] !== undefined) return { normal: true, returnValue: Number(match[1]) };
     const coreFile = find(lines, /\(1\) Corefile in: (.*\S)/);
-    return { normal: false, signal: Number(match[2]), ...(coreFile === undefined ? {} : { coreFile }) };
+    return { normal: false, signal: Number(match[2]), ...defined({ coreFile }) };
   }
   return undefined;
 }

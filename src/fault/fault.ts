@@ -2,11 +2,11 @@ import { kinds, type FaultKind, type KindInfo } from './kinds.ts';
 
 interface FaultOptions {
   /** What the user can do about it, as a sentence or a command. */
-  fix?: string;
+  fix?: string | undefined;
   /** The object, file, host or job it is about. */
-  about?: string;
+  about?: string | undefined;
   /** Seconds the other side asked us to wait before trying again. */
-  retryAfterSeconds?: number;
+  retryAfterSeconds?: number | undefined;
   cause?: unknown;
 }
 

@@ -2,7 +2,7 @@ import type { FaultKind } from './kinds.ts';
 
 /** What its reader can do about a kind of fault; the table of causes says it where a cause has the same name. */
 export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
-  'jobs-failed': '`updraft why` tells the cause of each; `updraft retry` tries the failed ones again',
+  'jobs-failed': '`updraft why` explains each; `updraft retry` tries the failed ones again',
   usage: 'the message shows the word that is wrong; `updraft COMMAND --help` shows the right ones',
   'file-invalid': 'fix the line that is named. `updraft check` finds what reading alone cannot',
   'pool-unreachable':
@@ -14,7 +14,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'director-unreachable': 'wait: the federation’s own service is down. Nothing of yours is wrong',
   'token-missing': 'name the file with `token_file`, or set BEARER_TOKEN_FILE',
   'token-refused': 'get a token whose scope covers the path, then `updraft retry`',
-  'token-expired': 'renew the token file: each attempt reads it anew',
+  'token-expired': 'renew the token file: each attempt reads it again',
   'url-invalid':
     'fix it: `osdf:///namespace/object` has three slashes, `pelican://host/namespace/object` a host',
   'object-changed':
@@ -23,7 +23,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
     'if it stays so everywhere, the published object is not what the job file declares: stage it again',
   'data-wrong': 'nothing, if another machine does: some networks answer with a login page',
   'archive-damaged':
-    'declare `sha256` or a manifest, and a damaged delivery is told from a damaged archive; make a damaged one again',
+    'declare `sha256` or a manifest, so that a damaged delivery is distinguished from a damaged archive; make a damaged one again',
   'archive-kind': 'make the archive again, or set `unpack`',
   'archive-unsafe': 'look into it with `tar -tvf`, and make it again with relative names',
   'data-unexpected': 'if the data is right, fix `expect`; else stage it again',

@@ -5,8 +5,9 @@ interface Patience {
   signal: AbortSignal | undefined;
 }
 
-/** What one try showed: an answer to keep, or a failure and whether waiting can mend it. */
-export type Try<T> = { done: T } | { failed: Error; again: boolean; afterMs?: number; patienceMs: number };
+/** What one try showed: an answer to keep, or a failure and whether waiting can help. */
+export type Try<T> =
+  { done: T } | { failed: Error; again: boolean; afterMs?: number | undefined; patienceMs: number };
 
 const firstMs = 1_000;
 const longestMs = 30_000;

@@ -1,5 +1,11 @@
-import { escapePath } from './escape-path.ts';
-import { parseLinkHeader } from './link-header.ts';
+import { defined } from '../base/defined.ts';
+import { Fault } from '../fault/fault.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { errorText } from '../http/error-text.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import type { ControlAnswer } from '../http/request.ts';
+import { retryAfterMs, type Try } from './back-off.ts';
+import { escapePath, unescapePath } from './escape-path.ts';
 
 /** What a director says about an object: where it is and what it takes to read it. */
 export interface DirectorAnswer {
@@ -17,12 +23,12 @@ export interface DirectorAnswer {
 }
 
 /** Reads the headers of a director's redirect; undefined when they name no server. */
-export function parseDirectorAnswer(headers: Record<string, string>): DirectorAnswer | undefined {
+function parseDirectorAnswer(headers: Record<string, string>): DirectorAnswer | undefined {
   const servers = serverUrls(headers);
   return servers.length === 0 ? undefined : { servers, ...parseNamespaceHeaders(headers) };
 }
 
-/** Reads the `X-Pelican-` headers that tell about a namespace. */
+/** Reads the `X-Pelican-` headers that describe a namespace. */
 export function parseNamespaceHeaders(headers: Record<string, string>): Omit<DirectorAnswer, 'servers'> {
   const said = pairs(headers['x-pelican-namespace']);
   const namespace = said.get('namespace')?.[0];
@@ -32,8 +38,7 @@ export function parseNamespaceHeaders(headers: Record<string, string>): Omit<Dir
     requireToken: said.get('require-token')?.[0]?.toLowerCase() === 'true',
     issuers: pairs(headers['x-pelican-authorization']).get('issuer') ?? [],
     ...(namespace?.startsWith('/') === true ? { namespace: escapePath(namespace).replace(/\/+$/, '') } : {}),
-    ...(collectionsUrl === undefined ? {} : { collectionsUrl }),
-    ...(generation === undefined ? {} : { generation }),
+    ...defined({ collectionsUrl, generation }),
   };
 }
 
@@ -74,7 +79,7 @@ function tokenGeneration(header: string | undefined): DirectorAnswer['generation
   const said = pairs(header);
   const issuer = said.get('issuer')?.[0];
   const basePath = said.get('base-path')?.[0];
-  return issuer === undefined ? undefined : { issuer, ...(basePath === undefined ? {} : { basePath }) };
+  return issuer === undefined ? undefined : defined({ issuer, basePath });
 }
 
 /** `a=1, b=2, a=3`: values may hold commas, as long as no `name=` follows one. */
@@ -87,4 +92,174 @@ function pairs(header: string | undefined): Map<string, string[]> {
     found.set(name, [...(found.get(name) ?? []), part.slice(equals + 1).trim()]);
   }
   return found;
+}
+
+export interface Link {
+  target: string;
+  /** Lower-case names; a parameter without a value has the empty string. */
+  parameters: Record<string, string>;
+}
+
+/**
+ * Reads a Link header (RFC 8288): targets may hold commas and semicolons, parameter values may be quoted. What
+ * cannot be read is passed over. Sorted by `pri`, lowest first; links without one come last, in their order.
+ */
+export function parseLinkHeader(header: string): Link[] {
+  const links: Link[] = [];
+  let at = 0;
+  while ((at = header.indexOf('<', at)) >= 0) {
+    const end = header.indexOf('>', at);
+    if (end < 0) break;
+    const target = header.slice(at + 1, end).trim();
+    const read = readParameters(header, end + 1);
+    links.push({ target, parameters: read.parameters });
+    at = read.end;
+  }
+  return links.sort((a, b) => priority(a) - priority(b));
+}
+
+const parameter = /\s*;\s*([^\s=;,"<>]*)\s*(?:=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;,"]*)))?/sy;
+
+function readParameters(header: string, from: number): { parameters: Record<string, string>; end: number } {
+  const parameters: Record<string, string> = {};
+  let end = from;
+  for (;;) {
+    parameter.lastIndex = end;
+    const match = parameter.exec(header);
+    if (match === null) return { parameters, end };
+    end = parameter.lastIndex;
+    const [, name = '', quoted, token] = match;
+    // The first of several parameters of one name counts (RFC 8288, 3.3).
+    if (name !== '') parameters[name.toLowerCase()] ??= quoted?.replace(/\\(.)/gs, '$1') ?? token ?? '';
+  }
+}
+
+function priority(link: Link): number {
+  const pri = Number.parseInt(link.parameters['pri'] ?? '', 10);
+  return Number.isNaN(pri) ? Number.MAX_SAFE_INTEGER : pri;
+}
+
+/** What a director is asked. */
+export interface Question {
+  directorUrl: string;
+  verb: 'GET' | 'PUT';
+  /** Escaped path of the object. */
+  path: string;
+  /** Without the `?`. */
+  query: string;
+  token?: string;
+}
+
+/** How long to go on asking, in milliseconds. */
+export interface DirectorPatience {
+  silent: number;
+  /** One that has just started knows no servers yet. */
+  starting: number;
+}
+
+/** It, or something in front of it, is being changed; or it is no director. */
+const nonsenseMs = 3_500;
+
+/** Decides what a director's reply to a question means, and whether to ask again. */
+export function readDirectorReply(
+  question: Question,
+  reply: ControlAnswer | NoAnswer,
+  now: number,
+  patience: DirectorPatience,
+): Try<DirectorAnswer> {
+  if (reply instanceof NoAnswer)
+    return {
+      failed: unreachable(question, `gives no answer: ${reply.message}`, reply),
+      again: reply.mayPass,
+      patienceMs: patience.silent,
+    };
+  if (reply.status >= 300 && reply.status < 400) return readRedirect(question, reply);
+  const afterMs = retryAfterMs(reply.headers['retry-after'], now);
+  if (reply.status === 429) {
+    const failed = unreachable(question, `has just started and knows no servers yet: ${words(reply)}`);
+    return { failed, again: true, patienceMs: patience.starting, afterMs };
+  }
+  const isPelican = (reply.headers['server'] ?? '').startsWith('pelican/');
+  const isIngress = !isPelican && reply.status === 404;
+  if (reply.status >= 500 || isIngress) {
+    const who = isPelican
+      ? ''
+      : ` (something in front of it: ${reply.headers['server'] ?? 'it does not say what'})`;
+    return {
+      failed: unreachable(question, `answers ${reply.status}${who}: ${words(reply)}`),
+      again: true,
+      patienceMs: patience.silent,
+      afterMs,
+    };
+  }
+  return { failed: refusal(question, reply), again: false, patienceMs: 0 };
+}
+
+function readRedirect(question: Question, reply: ControlAnswer): Try<DirectorAnswer> {
+  const answer = parseDirectorAnswer(reply.headers);
+  if (answer !== undefined) return { done: answer };
+  const failed = unreachable(
+    question,
+    `answers nonsense: status ${reply.status} with no server in its Link or Location`,
+  );
+  return { failed, again: true, patienceMs: nonsenseMs };
+}
+
+function unreachable(question: Question, why: string, cause?: unknown): Fault {
+  const host = new URL(question.directorUrl).host;
+  return new Fault('director-unreachable', `the director ${host} ${why}`, {
+    about: host,
+    fix: 'wait and run it again; if it lasts, ask whoever runs the federation',
+    cause,
+  });
+}
+
+function refusal(question: Question, reply: ControlAnswer): Fault {
+  const object = unescapePath(question.path);
+  const [kind, what, fix] = reasonOf(question, reply, object);
+  const host = new URL(question.directorUrl).host;
+  return new Fault(kind, `${what} (the director ${host} answers ${reply.status}: ${words(reply)})`, {
+    about: object,
+    fix,
+  });
+}
+
+function reasonOf(question: Question, reply: ControlAnswer, object: string): [FaultKind, string, string] {
+  switch (reply.status) {
+    case 404:
+      return /no caches can fulfill/i.test(reply.body)
+        ? ['servers-unreachable', `no cache can serve ${object}`, 'try again later, or with ?directread']
+        : [
+            'object-missing',
+            `${object} is not in the federation`,
+            'check the spelling of the path; list its folder',
+          ];
+    case 405:
+      return question.verb === 'PUT'
+        ? [
+            'url-invalid',
+            `${object} is where nothing can be uploaded`,
+            'choose a path in a namespace that allows writes',
+          ]
+        : [
+            'servers-unreachable',
+            `no origin of ${object} allows this`,
+            'read it through the caches, without ?directread',
+          ];
+    case 401:
+    case 403:
+      return ['token-refused', `access to ${object} is refused`, 'get a token for this namespace'];
+    case 400:
+      return [
+        'url-invalid',
+        `the director does not understand the request for ${object}`,
+        'check the query of the URL',
+      ];
+    default:
+      return ['director-unreachable', 'the director answers nonsense', 'wait and run it again'];
+  }
+}
+
+function words(reply: ControlAnswer): string {
+  return errorText(reply.body) || 'no explanation';
 }

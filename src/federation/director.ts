@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
-import { withBackOff } from './back-off.ts';
-import { answerFor, type DirectorAnswer } from './director-answer.ts';
-import { readDirectorReply, type Question } from './director-reply.ts';
-import { unescapePath } from './escape-path.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { isUnder } from './path-prefix.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
+import { withBackOff } from './back-off.ts';
+import { answerFor, readDirectorReply, type DirectorAnswer, type Question } from './director-answer.ts';
+import { isUnder, unescapePath } from './escape-path.ts';
 import { SharedWork } from './shared-work.ts';
 
 export interface Director {

@@ -3,11 +3,10 @@ import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { testAuthority, webServer } from '../../test/federation/web-server.ts';
 import { Fault } from '../fault/fault.ts';
-import { createDiscovery } from './discovery.ts';
-import { plainHttpRule } from './plain-http.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
+import { createDiscovery, plainHttpRule } from './discovery.ts';
 
 type Reply = { status?: number; body?: unknown; headers?: Record<string, string> } | 'reset';
 

@@ -1,9 +1,10 @@
+import net from 'node:net';
 import type { Clock } from '../base/clock.ts';
+import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
-import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
+import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
 import { SharedWork } from './shared-work.ts';
 
 /** What a federation is made of, as far as a client cares. */
@@ -91,7 +92,7 @@ function refused(options: DiscoveryOptions, host: string, answer: ControlAnswer)
     failed: failed(host, `it answers ${answer.status} where the description of a federation was expected`),
     again: answer.status >= 500 || answer.status === 429,
     patienceMs,
-    ...(afterMs === undefined ? {} : { afterMs }),
+    afterMs,
   };
 }
 
@@ -138,4 +139,27 @@ function failed(host: string, why: string, cause?: unknown): Fault {
     fix,
     cause,
   });
+}
+
+/** Says whether a host may be spoken to without TLS as a part of a federation. */
+export type PlainHttpRule = (host: string) => boolean;
+
+/**
+ * Federations are https throughout. For tests and demonstrations on one machine, `UPDRAFT_FEDERATION_HTTP=1` lets
+ * hosts on the loopback interface, and no others, be discovered, asked and given tokens over plain http.
+ */
+export function plainHttpRule(env: Env): PlainHttpRule {
+  return env['UPDRAFT_FEDERATION_HTTP'] === '1' ? isLoopback : () => false;
+}
+
+function isLoopback(host: string): boolean {
+  const name = new URL(`http://${host}`).hostname;
+  if (name === 'localhost' || name === '[::1]') return true;
+  return net.isIPv4(name) && name.startsWith('127.');
+}
+
+/** Whether this URL may be used as a server of a federation that is given tokens. */
+export function isTrustworthy(url: string, plainHttp: PlainHttpRule): boolean {
+  const { protocol, host } = new URL(url);
+  return protocol === 'https:' || (protocol === 'http:' && plainHttp(host));
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { parseLinkHeader } from './director-answer.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
-import { parseLinkHeader } from './link-header.ts';
 
 const name = fc.string({ unit: 'grapheme' });
 

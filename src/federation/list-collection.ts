@@ -1,8 +1,8 @@
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import { unescapePath } from './escape-path.ts';
-import type { Resource } from './multistatus.ts';
-import type { ObjectOptions } from './object-request.ts';
-import { propfind } from './propfind.ts';
+import { escapePath, unescapePath } from './escape-path.ts';
+import type { Located, ObjectServer } from './located.ts';
+import { requestPatiently, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** Something in a collection. */
 export interface CollectionEntry {
@@ -34,16 +34,16 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
 }
 
 /** Deeper than any data set, and far from what would take for ever. */
-const mostDepth = 100;
+const maxDepth = 100;
 
-/** All objects below a collection, folder by folder; collections themselves are not told. */
+/** All objects below a collection, folder by folder; collections themselves are left out. */
 export async function* walkCollection(
   url: string,
   options: ObjectOptions,
   below = '',
 ): AsyncGenerator<CollectionEntry> {
-  if (below.split('/').length > mostDepth)
-    throw new Fault('data-wrong', `${url}: more than ${mostDepth} folders inside each other`, {
+  if (below.split('/').length > maxDepth)
+    throw new Fault('data-wrong', `${url}: more than ${maxDepth} folders inside each other`, {
       about: url,
       fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
     });
@@ -55,12 +55,7 @@ export async function* walkCollection(
 }
 
 function facts({ isCollection, size, etag, modified }: Resource): Omit<CollectionEntry, 'url' | 'name'> {
-  return {
-    isCollection,
-    ...(size === undefined ? {} : { size }),
-    ...(etag === undefined ? {} : { etag }),
-    ...(modified === undefined ? {} : { modified }),
-  };
+  return defined({ isCollection, size, etag, modified });
 }
 
 /** Names become file names: one that could climb out of its folder is nobody's mistake. */
@@ -69,4 +64,142 @@ function nameOf({ path }: Resource, url: string): string {
   if (name === '' || name === '.' || name === '..' || name.includes('\0'))
     throw new Fault('data-wrong', `${url}: its listing has the name ${JSON.stringify(name)}`, { about: url });
   return name;
+}
+
+interface Listing {
+  /** What the URL itself names. */
+  self: Resource | undefined;
+  /** What is in it, where it is a collection. */
+  children: Resource[];
+  /** `host:port` that answered. */
+  host: string;
+}
+
+/** A hundred thousand names of a folder take some fifty megabytes. */
+const largestListing = 256 << 20;
+
+/** Asks the server that lists about a path: only itself, or what is in it too. */
+export async function propfind(located: Located, options: ObjectOptions, depth: '0' | '1'): Promise<Listing> {
+  const server = listingServer(located);
+  const request = { method: 'PROPFIND' as const, server, headers: { Depth: depth }, maxBody: largestListing };
+  const answer = await requestPatiently(located, request, options);
+  if (answer.status === 405 || answer.status === 501) throw noListing(located);
+  if (answer.status !== 207)
+    throw statusFault(answer.status, { object: located.url, host: server.host, tokenFix: located.tokenFix });
+  const resources = parseMultistatus(answer.body);
+  if (resources === undefined)
+    throw new Fault('data-wrong', `${located.url}: ${server.host} answers a listing with something else`, {
+      about: located.url,
+    });
+  return { ...split(resources, new URL(answer.url).pathname), host: server.host };
+}
+
+function listingServer(located: Located): ObjectServer {
+  const [first] = located.servers;
+  if (first?.kind === 'plain' && !first.url.startsWith('file:')) return first;
+  if (located.collectionsUrl === undefined) throw noListing(located);
+  return { url: located.collectionsUrl, host: new URL(located.collectionsUrl).host, kind: 'origin' };
+}
+
+/**
+ * Tells what was asked about from what is in it. Servers behind a prefix may name paths of their own: then the
+ * shortest is the collection itself.
+ */
+function split(resources: Resource[], pathname: string): Pick<Listing, 'self' | 'children'> {
+  const asked = escapePath(pathname).replace(/(.)\/+$/, '$1');
+  const shortest = resources.toSorted((one, other) => one.path.length - other.path.length)[0];
+  const self = resources.find(({ path }) => path === asked) ?? shortest;
+  return { self, children: resources.filter((resource) => resource !== self) };
+}
+
+function noListing(located: Located): Fault {
+  const where = located.namespace ?? located.url;
+  return new Fault('servers-unreachable', `${located.url}: ${where} cannot be listed, only read by name`, {
+    about: located.url,
+    fix: 'name the objects one by one',
+  });
+}
+
+/** One resource of a WebDAV listing. */
+export interface Resource {
+  /** Escaped path at the server, without a slash at its end. */
+  path: string;
+  isCollection: boolean;
+  size?: number;
+  etag?: string;
+  /** Milliseconds since the epoch. */
+  modified?: number;
+}
+
+const markup =
+  /<!--.*?-->|<!\[CDATA\[(.*?)\]\]>|<[?!][^>]*>|<(\/?)(?:[\w.-]+:)?([\w.-]+)(?:"[^"]*"|'[^']*'|[^>"'])*?(\/?)>|([^<]+)/gs;
+
+/**
+ * Reads the part of a 207 answer that clients need, from whatever prefixes and order the server writes it in:
+ * XRootD, Pelican and Apache differ in all of them. Undefined when the text is no multistatus at all.
+ */
+export function parseMultistatus(xml: string): Resource[] | undefined {
+  const resources: Resource[] = [];
+  const open: string[] = [];
+  let fields = new Map<string, string>();
+  let isMultistatus = false;
+  for (const [, cdata, closing, name, selfClosing, text] of xml.matchAll(markup)) {
+    if (name === undefined) {
+      const field = open.at(-1) ?? '';
+      fields.set(field, (fields.get(field) ?? '') + (cdata ?? decodeEntities(text ?? '')));
+    } else if (closing === '/') {
+      if (name === 'response') resources.push(...toResource(fields));
+      open.splice(Math.max(0, open.lastIndexOf(name)));
+    } else {
+      if (name === 'multistatus') isMultistatus = true;
+      if (name === 'response') fields = new Map();
+      // XRootD says some things twice: the last word counts.
+      fields.delete(name);
+      if (name === 'collection' && open.at(-1) === 'resourcetype') fields.set('collection', '1');
+      if (selfClosing !== '/') open.push(name);
+    }
+  }
+  return isMultistatus ? resources : undefined;
+}
+
+function toResource(fields: Map<string, string>): Resource[] {
+  const field = (name: string): string => fields.get(name)?.trim() ?? '';
+  const path = hrefPath(field('href'));
+  if (path === undefined) return [];
+  const isCollection = fields.has('collection') || field('iscollection') === '1';
+  const length = field('getcontentlength');
+  const modified = Date.parse(field('getlastmodified'));
+  const etag = field('getetag');
+  return [
+    {
+      path,
+      isCollection,
+      ...(/^\d+$/.test(length) && !isCollection ? { size: Number(length) } : {}),
+      ...(etag === '' ? {} : { etag }),
+      ...(Number.isNaN(modified) ? {} : { modified }),
+    },
+  ];
+}
+
+/** A path or a whole URL, escaped or not. */
+function hrefPath(href: string): string | undefined {
+  const pathname = href.replace(/^https?:\/\/[^/]*/i, '');
+  return pathname.startsWith('/')
+    ? escapePath(pathname)
+        .replace(/\/{2,}/g, '/')
+        .replace(/(.)\/$/, '$1')
+    : undefined;
+}
+
+const entities: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" };
+
+function decodeEntities(text: string): string {
+  return text.replace(
+    /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(\w+));/gi,
+    (whole, decimal?: string, hex?: string, name?: string) => {
+      if (name !== undefined) return entities[name] ?? whole;
+      const code = decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal);
+      return code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+    },
+  );
 }

@@ -1,17 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import type { Director } from './director.ts';
-import { parseNamespaceHeaders, type DirectorAnswer } from './director-answer.ts';
-import type { Question } from './director-reply.ts';
-import type { Discovery } from './discovery.ts';
-import { unescapePath } from './escape-path.ts';
-import type { JobIdentity } from './job-identity.ts';
-import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import type { FederatedUrl } from './object-url.ts';
-import { isTrustworthy, type PlainHttpRule } from './plain-http.ts';
 import type { Request } from '../http/request.ts';
-import { howToGet, type TokenChoice, type Tokens } from './token.ts';
-import type { TokenUse } from './token-claims.ts';
+import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './director-answer.ts';
+import type { Director } from './director.ts';
+import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
+import { unescapePath } from './escape-path.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import type { FederatedUrl } from './object-url.ts';
+import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
 /** What finding an object in a federation takes. */
 export interface FederationParts {
@@ -66,14 +67,11 @@ export async function locateFederated(
 }
 
 export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
-  return {
-    ...(tokenFile === undefined ? {} : { tokenFile }),
-    ...(credential === undefined ? {} : { credential }),
-  };
+  return defined({ tokenFile, credential });
 }
 
 /**
- * Asks without a token first, since only the answer tells whether the namespace wants one, then with it: a director
+ * Asks without a token first, since only the answer says whether the namespace wants one, then with it: a director
  * that may look into the caches knows better who has the object. That second answer is a bonus, except for
  * "nobody has it".
  */
@@ -96,7 +94,7 @@ async function askDirector(
   }
 }
 
-/** A federation of one server has no director: the server itself tells about the namespace. */
+/** A federation of one server has no director: the server itself describes the namespace. */
 async function askOnlyServer(
   parts: FederationParts,
   url: string,
@@ -156,7 +154,7 @@ function tokenUse(answer: DirectorAnswer, path: string, verb: 'GET' | 'PUT'): To
     path: unescapePath(path),
     namespace: unescapePath(namespace ?? path),
     issuers: generation === undefined ? issuers : [generation.issuer],
-    ...(generation?.basePath === undefined ? {} : { basePath: generation.basePath }),
+    ...defined({ basePath: generation?.basePath }),
   };
 }
 
@@ -189,4 +187,38 @@ async function authorization(
     if (isOptional) return {};
     throw error;
   }
+}
+
+/** Who is asking, as servers like to know it for their accounts. */
+export interface JobIdentity {
+  /** HTCondor's GlobalJobId, or a made-up one outside of a job. */
+  jobId: string;
+  userAgent: string;
+}
+
+/** Reads the job's id and project from HTCondor's job ad, where there is one. */
+export function readJobIdentity(env: Env, cwd: string, version: string): JobIdentity {
+  const ad = readAd(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
+  const project = headerSafe(attribute(ad, 'ProjectName'));
+  return {
+    jobId: headerSafe(attribute(ad, 'GlobalJobId')) ?? randomUUID(),
+    // Directors check the version of everything that calls itself pelican-something.
+    userAgent: `updraft/${version}${project === undefined ? '' : ` project/${project}`}`,
+  };
+}
+
+function readAd(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function attribute(ad: string, name: string): string | undefined {
+  return new RegExp(`^\\s*${name}\\s*=\\s*"([^"]*)"`, 'im').exec(ad)?.[1];
+}
+
+function headerSafe(value: string | undefined): string | undefined {
+  return value?.replace(/[^\x21-\x7e]+/g, '_').slice(0, 200) || undefined;
 }

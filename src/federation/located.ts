@@ -20,7 +20,7 @@ export interface Located {
   /** URL of the object at the server that lists collections (WebDAV), if there is one. */
   collectionsUrl?: string;
   /**
-   * Request headers for this server, asked anew before every request: the token is re-read when its file has
+   * Request headers for this server, asked for before every request: the token is re-read when its file has
    * changed, and is given only to the federation's own servers, over https, where the namespace asks for one.
    */
   headers(server: ObjectServer): Promise<Record<string, string>>;

@@ -1,18 +1,15 @@
 import { pathToFileURL } from 'node:url';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
-import { createDirector } from './director.ts';
-import { createDiscovery, type Discovery } from './discovery.ts';
-import { readJobIdentity } from './job-identity.ts';
-import { locateFederated, tokenChoice, type FederationParts } from './locate-federated.ts';
-import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
-import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
-import { isTrustworthy, plainHttpRule } from './plain-http.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest } from '../http/request.ts';
-import { createTokens } from './token.ts';
-import type { TokenUse } from './token-claims.ts';
 import { readTrust } from '../http/trust.ts';
+import { createDirector } from './director.ts';
+import { createDiscovery, isTrustworthy, plainHttpRule, type Discovery } from './discovery.ts';
+import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
+import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
+import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
+import { createTokens, type TokenUse } from './token.ts';
 
 interface LocatorOptions {
   env: Env;

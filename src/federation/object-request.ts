@@ -1,10 +1,10 @@
 import { Fault } from '../fault/fault.ts';
+import type { FaultKind } from '../fault/kinds.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import { createRequest, type ControlAnswer, type ControlRequest } from '../http/request.ts';
 import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
 import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import type { FederationLocator } from './locator.ts';
-import { NoAnswer } from '../http/no-answer.ts';
-import { createRequest, type ControlAnswer, type ControlRequest } from '../http/request.ts';
-import { mayPass, statusFault } from './status-fault.ts';
 
 /** How the small requests about objects are made. */
 export interface ObjectOptions extends Pick<LocateOptions, 'tokenFile' | 'signal' | 'direct' | 'fresh'> {
@@ -67,9 +67,9 @@ export function refused(
   { now, patienceMs }: { now: number; patienceMs: number },
 ): Try<never> {
   const afterMs = retryAfterMs(headers['retry-after'], now);
-  const wait = afterMs === undefined ? {} : { retryAfterSeconds: Math.ceil(afterMs / 1000) };
-  const failed = statusFault(status, { object, host, tokenFix, ...wait });
-  return { failed, again: mayPass(status), patienceMs, ...(afterMs === undefined ? {} : { afterMs }) };
+  const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000);
+  const failed = statusFault(status, { object, host, tokenFix, retryAfterSeconds });
+  return { failed, again: mayPass(status), patienceMs, afterMs };
 }
 
 /** What silence means for the next try; anything else that was thrown goes on. */
@@ -81,4 +81,61 @@ export function silent(object: string, error: unknown, patienceMs: number): Try<
 /** Silence of a server, as a Fault about the object. */
 export function noAnswerFault(object: string, error: NoAnswer): Fault {
   return new Fault('servers-unreachable', `${object}: ${error.message}`, { about: object, cause: error });
+}
+
+interface StatusContext {
+  /** The object, as the user named it. */
+  object: string;
+  /** `host:port` that answered. */
+  host: string;
+  /** Seconds from a `Retry-After` header. */
+  retryAfterSeconds?: number | undefined;
+  /** What helps where a token is refused. */
+  tokenFix?: string | undefined;
+}
+
+/** What a server's refusal means; for statuses that are no success. */
+export function statusFault(
+  status: number,
+  { object, host, retryAfterSeconds, tokenFix }: StatusContext,
+): Fault {
+  const [kind, what, usualFix] = meaning(status);
+  const fix = kind === 'token-refused' ? (tokenFix ?? usualFix) : usualFix;
+  return new Fault(kind, `${object}: ${host} ${what} (status ${status})`, {
+    about: object,
+    fix,
+    retryAfterSeconds,
+  });
+}
+
+/** Whether a server that answered so may do better a little later. */
+function mayPass(status: number): boolean {
+  return (
+    status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501 && status !== 507)
+  );
+}
+
+function meaning(status: number): [FaultKind, string, string?] {
+  switch (status) {
+    case 401:
+    case 403:
+      return ['token-refused', 'refuses access', 'get a token for this path and this action'];
+    case 404:
+    case 410:
+      return ['object-missing', 'has no such object', 'check the spelling of the path; list its folder'];
+    case 429:
+      return ['servers-unreachable', 'is overloaded', 'wait and run it again'];
+    case 504:
+      return [
+        'transfer-stalled',
+        'waits for the origin',
+        'wait and run it again: the cache goes on fetching',
+      ];
+    case 507:
+      return ['disk-full', 'has no room left', 'ask whoever runs the origin for space'];
+    default:
+      return status >= 500
+        ? ['servers-unreachable', 'is in trouble', 'wait and run it again']
+        : ['transfer-failed', 'does not do what it was asked'];
+  }
 }

@@ -1,11 +1,12 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { archiveKinds } from '../base/archive-kinds.ts';
+import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { nearest } from '../base/nearest.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
-import { parseObjectQuery, type ObjectQuery } from './object-query.ts';
 
 interface Named {
   /** What the user wrote, fit for logs: no password, no signature. */
@@ -17,7 +18,7 @@ interface Named {
 /** An object of a federation. */
 export interface FederatedUrl extends Named, ObjectQuery {
   kind: 'federated';
-  /** `host[:port]` that tells what the federation is made of. */
+  /** `host[:port]` that says what the federation is made of. */
   discoveryHost: string;
   /** Path in the federation, escaped, from `/`, without a slash at its end. */
   path: string;
@@ -48,7 +49,7 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   const [, prefixed, rest] = /^([A-Za-z][A-Za-z0-9+._-]*):(.*)$/s.exec(text) ?? [];
   if (prefixed === undefined || rest === undefined) throw noScheme(text);
   const { scheme, credential } = splitScheme(prefixed);
-  const named = { text: withoutSecrets(text), ...(credential === undefined ? {} : { credential }) };
+  const named = { text: withoutSecrets(text), ...defined({ credential }) };
   switch (scheme) {
     case 'osdf':
     case 'stash':
@@ -142,7 +143,7 @@ function splitQuery(rest: string): [string, string] {
 
 function invalid(text: string, what: string, fix?: string): Fault {
   const about = withoutSecrets(text);
-  return new Fault('url-invalid', `${about} ${what}`, { about, ...(fix === undefined ? {} : { fix }) });
+  return new Fault('url-invalid', `${about} ${what}`, { about, fix });
 }
 
 function passwordInUrl(text: string): Fault {
@@ -163,4 +164,57 @@ function unknownScheme(text: string, scheme: string, rest: string): Fault {
       ? `use one of ${schemes.map((s) => `${s}:`).join(' ')}`
       : `did you mean ${meant}:${withoutSecrets(rest)}?`;
   return invalid(text, `has the unknown scheme '${scheme}'`, fix);
+}
+
+const packKinds = ['auto', ...archiveKinds] as const;
+export type PackKind = (typeof packKinds)[number];
+
+/** What the query of a federation URL asks for. */
+export interface ObjectQuery {
+  /** The URL names a collection, and all in it is meant. */
+  recursive: boolean;
+  /** Unpack after getting, pack before putting. */
+  pack?: PackKind;
+  /** Go to the origin, past the caches. */
+  direct: boolean;
+  /** The part of the query that is the director's business, as `a&b=c`. */
+  directorQuery: string;
+}
+
+const known = new Set(['recursive', 'pack', 'directread', 'prefercached', 'skipstat']);
+/** These two say what the client does with the bytes; asking the director with them only splits its answers. */
+const ours = new Set(['recursive', 'pack']);
+
+/** Understands `recursive`, `pack`, `directread`, `prefercached`, `skipstat`; others go to the director as they are. */
+function parseObjectQuery(url: string, query: string): ObjectQuery {
+  const parts = query.split('&').filter((part) => part !== '');
+  const values = new Map<string, string>();
+  for (const part of parts) {
+    const [name = '', value = ''] = part.split('=', 2);
+    if (known.has(name) && values.has(name))
+      throw invalid(url, `has '${name}' twice in its query`, 'keep only one of them');
+    values.set(name, value);
+  }
+  conflict(url, values, 'pack', 'recursive');
+  conflict(url, values, 'directread', 'prefercached');
+  const pack = packKind(url, values.get('pack'));
+  return {
+    recursive: values.has('recursive'),
+    direct: values.has('directread'),
+    directorQuery: parts.filter((part) => !ours.has(part.split('=', 1)[0] ?? '')).join('&'),
+    ...defined({ pack }),
+  };
+}
+
+function packKind(url: string, value: string | undefined): PackKind | undefined {
+  if (value === undefined) return undefined;
+  const kind = packKinds.find((known) => known === value);
+  if (kind === undefined)
+    throw invalid(url, `has pack=${value} in its query`, `write pack= with one of ${packKinds.join(', ')}`);
+  return kind;
+}
+
+function conflict(url: string, values: Map<string, string>, one: string, other: string): void {
+  if (values.has(one) && values.has(other))
+    throw invalid(url, `has both '${one}' and '${other}' in its query`, 'keep one of the two');
 }

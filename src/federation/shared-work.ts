@@ -1,4 +1,4 @@
-import { orAborted } from '../base/or-aborted.ts';
+import { orAborted } from '../base/map-limited.ts';
 
 /**
  * Lets callers who want the same thing at the same time share one piece of work. Each caller's signal ends only

@@ -6,7 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { testFederation } from '../../test/federation/origin-server.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
-import { statObject } from './stat-object.ts';
+import type { ObjectServer } from './located.ts';
+import { isFinalMissing, statObject } from './stat-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
 
@@ -111,4 +112,55 @@ test('files of this machine are told about too', async (t) => {
   assert.deepEqual([info.size, info.isCollection], [5, false]);
   assert.equal((await statObject(`file://${folder}`, { federation })).isCollection, true);
   await assert.rejects(statObject(`file://${folder}/none`, { federation }), isFault('object-missing'));
+});
+
+const server = (name: string, kind: ObjectServer['kind'] = 'cache'): ObjectServer => ({
+  url: `https://${name}/x`,
+  host: name,
+  kind,
+});
+const [a, b, origin] = [server('a'), server('b'), server('o', 'origin')];
+
+test('one cache that says 404 does not make an object missing', () => {
+  assert.equal(isFinalMissing([a, b], [{ server: a, status: 404 }]), false);
+  assert.equal(
+    isFinalMissing(
+      [a, b],
+      [
+        { server: a, status: 404 },
+        { server: b, status: undefined },
+      ],
+    ),
+    false,
+  );
+  assert.equal(
+    isFinalMissing(
+      [a, b],
+      [
+        { server: a, status: 404 },
+        { server: a, status: 404 },
+      ],
+    ),
+    false,
+  );
+});
+
+test('the origin, a plain server, or all caches together do', () => {
+  assert.equal(
+    isFinalMissing(
+      [a, b],
+      [
+        { server: a, status: 404 },
+        { server: b, status: 410 },
+      ],
+    ),
+    true,
+  );
+  assert.equal(isFinalMissing([a, origin], [{ server: origin, status: 404 }]), true);
+  assert.equal(isFinalMissing([a], [{ server: server('p', 'plain'), status: 404 }]), true);
+});
+
+test('no answer is no proof', () => {
+  assert.equal(isFinalMissing([], []), false);
+  assert.equal(isFinalMissing([a], [{ server: a, status: 403 }]), false);
 });

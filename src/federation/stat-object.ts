@@ -1,14 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
-import { isFinalMissing, type ServerAnswer } from './final-missing.ts';
-import type { Located, ObjectServer } from './located.ts';
 import { NoAnswer } from '../http/no-answer.ts';
-import { noAnswerFault, requestObject, type ObjectOptions } from './object-request.ts';
-import { propfind } from './propfind.ts';
 import type { ControlAnswer } from '../http/request.ts';
-import { statusFault } from './status-fault.ts';
+import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
+import { propfind } from './list-collection.ts';
+import type { Located, ObjectServer } from './located.ts';
+import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** What can be known of an object without reading it. */
 export interface ObjectInfo {
@@ -34,7 +33,7 @@ export interface StatOptions extends ObjectOptions {
 const digestMs = 15 * 60_000;
 
 /**
- * Asks the servers named for an object, one after the other, until one tells about it; then, where listings are
+ * Asks the servers named for an object, one after the other, until one knows it; then, where listings are
  * allowed, the origin. Throws `object-missing` only when the origin or all of them say so.
  */
 export async function statObject(url: string, options: StatOptions): Promise<ObjectInfo> {
@@ -104,8 +103,7 @@ async function fromHead(
     ...listed,
     url: located.url,
     isCollection: headers['content-type'] === 'httpd/unix-directory',
-    ...(length === undefined ? {} : { size: Number(length) }),
-    ...(headers['etag'] === undefined ? {} : { etag: headers['etag'] }),
+    ...defined({ size: length === undefined ? undefined : Number(length), etag: headers['etag'] }),
     ...(Number.isNaN(modified) ? {} : { modified }),
     ...(Number.isNaN(age) ? {} : { age }),
     digests,
@@ -144,16 +142,13 @@ async function fromListing(located: Located, options: StatOptions): Promise<Obje
   const { isCollection, size, etag, modified } = self;
   return {
     url: located.url,
-    isCollection,
-    ...(size === undefined ? {} : { size }),
-    ...(etag === undefined ? {} : { etag }),
-    ...(modified === undefined ? {} : { modified }),
+    ...defined({ isCollection, size, etag, modified }),
     digests: {},
     server: host,
   };
 }
 
-/** The fault worth telling: a 404 that is not final says least. */
+/** The fault worth reporting: a 404 that is not final says least. */
 function worse(before: Fault | undefined, now: Fault): Fault {
   return before === undefined || before.kind === 'object-missing' ? now : before;
 }
@@ -163,4 +158,57 @@ function missing(url: string): Fault {
     about: url,
     fix: 'check the spelling of the path; list its folder',
   });
+}
+
+/** What a server said about an object: a status, or nothing where it could not be reached. */
+export interface ServerAnswer {
+  server: ObjectServer;
+  status: number | undefined;
+}
+
+/**
+ * Whether an object is missing for good. Caches remember a 404 for a while after the object has come, and a new one
+ * may know only half of the federation: one server's 404 is final only if that server is the origin, or if every
+ * server named for the object says the same.
+ */
+export function isFinalMissing(servers: ObjectServer[], answers: ServerAnswer[]): boolean {
+  const missing = answers.filter(({ status }) => status === 404 || status === 410);
+  if (missing.some(({ server }) => server.kind !== 'cache')) return true;
+  const sayingSo = new Set(missing.map(({ server }) => server.url));
+  return servers.length > 0 && servers.every(({ url }) => sayingSo.has(url));
+}
+
+/** What one server says of an object. */
+export interface ServerView {
+  server: ObjectServer;
+  /** HTTP status; undefined when it does not answer. */
+  status?: number;
+  bytes?: number;
+  /** Seconds it has been in this cache; undefined where the server says nothing of it. */
+  age?: number;
+}
+
+/** Asks one server, and no other, what it has of an object. Silence is an answer, too; a missing token is thrown. */
+export async function viewServer(
+  located: Located,
+  server: ObjectServer,
+  how: ObjectOptions,
+  headerMs?: number,
+): Promise<ServerView> {
+  if (server.url.startsWith('file:')) return { server };
+  await located.headers(server);
+  try {
+    const request = { method: 'HEAD' as const, server, ...defined({ headerMs }) };
+    const { status, headers } = await requestObject(located, request, how);
+    const [length, age] = [headers['content-length'], headers['age']];
+    return {
+      server,
+      status,
+      ...(length === undefined || status !== 200 ? {} : { bytes: Number(length) }),
+      ...(age === undefined ? {} : { age: Number(age) }),
+    };
+  } catch {
+    how.signal?.throwIfAborted();
+    return { server };
+  }
 }

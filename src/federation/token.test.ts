@@ -6,8 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { signedToken } from '../../test/federation/signed-token.ts';
 import { Fault } from '../fault/fault.ts';
-import { createTokens, type TokenChoice } from './token.ts';
-import type { TokenUse } from './token-claims.ts';
+import { createTokens, type TokenChoice, type TokenUse } from './token.ts';
 
 const use: TokenUse = {
   verb: 'GET',

@@ -67,8 +67,9 @@ function interlude(job: JobFold, event: LogEvent): void {
     job.enter('executing');
   }
   if (event.kind === 'reconnected' && attempt.details !== undefined) attempt.details.reconnects += 1;
-  if (event.kind === 'reconnected' || event.kind === 'disconnected')
-    attempt.machine ||= machineOf(event.details.slot, event.details.host);
+  if (attempt.machine !== '' || (event.kind !== 'reconnected' && event.kind !== 'disconnected')) return;
+  attempt.machine = machineOf(event.details.slot, event.details.host);
+  job.announce();
 }
 
 const interludes = new Set<LogEvent['kind']>([

@@ -1,10 +1,9 @@
 import type { Cause } from '../codes/causes.ts';
-import type { Account } from '../diagnosis/account.ts';
-import type { Evidence } from '../diagnosis/explanation.ts';
+import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 
-/** What happens on a slot, as far as a log tells. `cut-off` is between a lost connection and a failed try to mend it;
- * `stalled` is input that stood still until a server was given up, where a run's own journal tells. */
+/** What happens on a slot, as far as a log says. `cut-off` is between a lost connection and a failed try to restore it;
+ * `stalled` is input that stood still until a server was given up, where a run's own journal says so. */
 export type Doing =
   | 'queue'
   | 'input'
@@ -31,7 +30,7 @@ export interface Span<T> {
 
 /**
  * How an attempt ended. `requeued`: by itself, and its own policy wants it again. `lost`: another began and no event
- * tells what became of this one. `running`: the log ends first.
+ * says what became of this one. `running`: the log ends first.
  */
 export type Ending =
   | 'success'
@@ -61,13 +60,13 @@ export interface AttemptHistory {
   checkpointed: boolean;
   site: string;
   machine: string;
-  /** Models of its GPUs; empty where nobody tells. */
+  /** Models of its GPUs; empty where no event names them. */
   gpu: string;
   /** Bytes HTCondor itself brought to the job; what plugins fetched is not in it. */
   receivedBytes?: number;
   /** Bytes HTCondor itself brought back from the job. */
   sentBytes?: number;
-  /** Which cache gave how much, in fetches of how long; only a run's own journal tells. */
+  /** Which cache gave how much, in fetches of how long; only a run's own journal says it. */
   caches?: CacheShare[];
   resources: readonly UsedResource[];
   /** What only an explanation needs, where it was asked for. */
@@ -125,7 +124,7 @@ export interface UsedResource {
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
-/** A job as its events tell it. */
+/** A job by its events. */
 export interface JobHistory {
   /** `cluster.proc`; a second job of the same number ends in `#2`. */
   id: string;

@@ -1,4 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
+import { transferWay } from '../codes/codes.ts';
 import { causeOfRemoved } from '../diagnosis/cause-of.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import type {
@@ -44,12 +45,11 @@ export const longestWords = 4000;
 const sameMomentMs = 1000;
 /** Holds by a person or by a rule: they befall jobs in the queue too, and may quote what befell an attempt before. */
 const holdsInQueue: ReadonlySet<number> = new Set([1, 3, 26]);
-/** Results that did not come home whole. */
-const outputCauses: ReadonlySet<Cause> = new Set<Cause>([
-  'output-failed',
-  'output-missing',
-  'output-too-big',
-]);
+const outputCauses = new Set<Cause>(['output-failed', 'output-missing', 'output-too-big']);
+
+/** Whether the results did not come home whole. */
+const isAboutOutput = (cause: Cause | undefined, { code, reason }: AttemptEnd): boolean =>
+  cause !== undefined && (outputCauses.has(cause) || transferWay(code, reason) === 'output');
 
 /**
  * One job while its events come in. Time never runs backwards here: an event older than the one before it counts as
@@ -161,7 +161,7 @@ export class JobFold {
     this.#changed({ kind: 'began', attempt: this.#attempt });
   }
 
-  /** An attempt whose beginning the log does not have: the time until now is nobody's to tell. */
+  /** An attempt whose beginning the log does not have: nobody knows what the time until now was. */
   beginUnseen(): void {
     const [since, now] = [this.#since, this.#now];
     this.#now = since;
@@ -328,10 +328,8 @@ export class JobFold {
     end: AttemptEnd & { evidence?: Evidence },
   ): void {
     if (cause !== undefined) attempt.cause = cause;
-    if (cause !== undefined && outputCauses.has(cause)) {
-      const output = attempt.spans.findLast(({ doing }) => doing === 'output');
-      if (output !== undefined) output.failed = true;
-    }
+    const output = attempt.spans.findLast(({ doing }) => doing === 'output');
+    if (output !== undefined && isAboutOutput(cause, end)) output.failed = true;
     const evidence = end.evidence ?? this.evidence;
     if (attempt.details !== undefined && evidence !== undefined) {
       if (attempt.details.end === undefined) attempt.details.to = this.now;

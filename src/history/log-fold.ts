@@ -186,7 +186,7 @@ function nameZone(facts: LogFacts, { zone, timeText }: LogEvent): void {
 }
 
 const quarter = 15 * 60_000;
-/** The event of an end is written soon after the end it tells of. */
+/** The event of an end is written soon after the end itself. */
 const soon = 120_000;
 
 /** Some releases give the moment of an end in UTC beside the log's own clock. */

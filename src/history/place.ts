@@ -39,9 +39,12 @@ export function machineOf(slot: string | undefined, address: string | undefined)
   return once(/[?&]alias=([^&>]+)/.exec(address ?? '')?.[1] ?? /^<?([^:?>]+)/.exec(address ?? '')?.[1] ?? '');
 }
 
-/** The machine that the words of a hold or an eviction come from, where they name its slot. */
-export const machineIn = (reason: string): string =>
-  machineOf(/(?:error from|execution point) (\S+@[^\s:]*[^\s:.])/i.exec(reason)?.[1], undefined);
+/** The machine that the words of a hold or an eviction come from, where they name it or its slot. */
+export function machineIn(reason: string): string {
+  const [, from, slot] = /\berror from ([^\s:]+)|execution point (\S+@[^\s:]*[^\s:.])/i.exec(reason) ?? [];
+  const name = from ?? slot ?? '';
+  return name.includes('@') ? machineOf(name, undefined) : once(name);
+}
 
 const known = new Map<string, string>();
 const maxKnown = 100_000;

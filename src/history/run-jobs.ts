@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
@@ -9,7 +10,7 @@ import { runSpans } from './run-spans.ts';
 export interface RunContext {
   /** Memory that its jobs ask for. */
   askedMemoryBytes?: number | undefined;
-  /** Its jobs as HTCondor's log tells them, where that is its pool. */
+  /** Its jobs by HTCondor's log, where that is its pool. */
   logged?: readonly JobHistory[] | undefined;
 }
 
@@ -33,7 +34,8 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   // One that was never tried only waited.
   const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
   const outcome = outcomeOf(job);
-  const fault = job.fault ?? job.held ?? job.attempts.at(-1)?.fault;
+  const fault = job.fault ?? job.held ?? faultOf(job.attempts.at(-1));
+  const isOver = outcome !== 'success' && outcome !== 'running' && outcome !== 'waiting';
   return {
     id: job.id,
     from,
@@ -41,12 +43,30 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     attempts,
     after: [],
     outcome,
-    ...(outcome === 'success' || outcome === 'running' || outcome === 'waiting'
-      ? {}
-      : { cause: causeOf(fault, endingOf(job)) }),
-    ...(fault === undefined ? {} : { reason: fault.message }),
+    ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
   };
 }
+
+/** Why a job has no good end, or waits again; undefined where nothing is wrong. Pure. */
+export function causeOfJob(job: JobState): Cause | undefined {
+  const outcome = outcomeOf(job);
+  if (outcome === 'success') return undefined;
+  const last = job.attempts.at(-1);
+  if (outcome === 'running' || outcome === 'waiting') return last && causeOfAttempt(last);
+  return causeOf(job.fault ?? job.held ?? faultOf(last), endingOf(job));
+}
+
+/** Why an attempt came to no good end; undefined where it did, or has not ended. */
+export function causeOfAttempt(attempt: AttemptState): Cause | undefined {
+  const { outcome } = attempt;
+  return outcome === undefined || outcome === 'success'
+    ? undefined
+    : causeOf(faultOf(attempt), endings[outcome]);
+}
+
+/** What went wrong in an attempt: the access point's word, or the last that its agent said of it. */
+export const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
+  attempt?.fault ?? attempt?.agent?.faults.at(-1);
 
 function outcomeOf({ status, outcome, held }: JobState): JobOutcome {
   if (held !== undefined) return 'held';
@@ -112,14 +132,14 @@ function runAttempt(
     checkpointed: false,
     caches: cacheShares(agent),
     resources: usedMemory(agent, context),
-    ...(ending === 'success' || ending === 'running' ? {} : { cause: causeOf(attempt.fault, ending) }),
+    ...defined({ cause: causeOfAttempt(attempt) }),
     site: agent?.site ?? pool?.site ?? '',
     machine: agent?.host ?? pool?.host ?? '',
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
   };
 }
 
-/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch tells. */
+/** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
 
 function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {

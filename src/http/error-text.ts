@@ -1,8 +1,7 @@
 import type { Clock } from '../base/clock.ts';
-import { printable } from '../base/printable.ts';
-import { withoutSecrets } from '../base/without-secrets.ts';
+import { printable, withoutSecrets } from '../base/printable.ts';
 import type { HttpConnection } from './http-connection.ts';
-import type { ResponseHead } from './response-head.ts';
+import type { ResponseHead } from './response.ts';
 
 const maxBytes = 2048;
 const maxChars = 160;

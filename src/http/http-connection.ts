@@ -1,6 +1,5 @@
-import { bodyDecoder, type BodyDecoder } from './body-decoder.ts';
 import { RawSocket, type Endpoint } from './raw-socket.ts';
-import { HeadParser, ProtocolError, type ResponseHead } from './response-head.ts';
+import { bodyDecoder, HeadParser, ProtocolError, type BodyDecoder, type ResponseHead } from './response.ts';
 
 /** The connection ended before the answer did. */
 export class ConnectionLost extends Error {}

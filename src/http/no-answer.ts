@@ -1,5 +1,5 @@
 import { ConnectionLost } from './http-connection.ts';
-import { ProtocolError } from './response-head.ts';
+import { ProtocolError } from './response.ts';
 
 export type NoAnswerReason =
   | 'timeout'

@@ -1,10 +1,8 @@
-import { ask, parseUrl, requestHead, type Answer } from './exchange.ts';
-import type { ConnectionPool } from './connections.ts';
-import { withDeadline } from './deadline.ts';
-import { NoAnswer, noAnswer } from './no-answer.ts';
-import { followRedirects } from './redirects.ts';
+import { withDeadline, type ConnectionPool } from './connections.ts';
+import { ask, followRedirects, parseUrl, requestHead, type Answer } from './exchange.ts';
 import type { Method } from './http-connection.ts';
-import type { ResponseHead } from './response-head.ts';
+import { NoAnswer, noAnswer } from './no-answer.ts';
+import type { ResponseHead } from './response.ts';
 
 /** The verbs of Pelican's protocol that carry little. */
 export interface ControlRequest {

@@ -1,8 +1,7 @@
 import { nearest } from '../base/nearest.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
-import { combinations } from './expand.ts';
-import { builtinNames, fillText, isBuiltin, parseTemplate, shellContexts } from './fill-template.ts';
+import { builtinNames, combinations, fillText, isBuiltin, parseTemplate, shellContexts } from './expand.ts';
 import { isInside, overlap, plainPath } from './inside.ts';
 import {
   entriesAt,

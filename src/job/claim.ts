@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { createExclusive } from '../base/create-exclusive.ts';
-import { isGone } from '../base/is-gone.ts';
+import { isGone } from '../base/error-reason.ts';
+import { createExclusive } from '../base/lease.ts';
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import { attemptFiles } from './layout.ts';
 

@@ -1,4 +1,4 @@
-import { fillShell, fillText } from './fill-template.ts';
+import { shellQuote } from '../base/shell-quote.ts';
 import { plainPath } from './inside.ts';
 import type { Job } from './job.ts';
 import { jobId } from './layout.ts';
@@ -46,4 +46,115 @@ export function combinations(matrix: Record<string, Scalar[]>): Record<string, S
     (made, [name, values]) => made.flatMap((one) => values.map((value) => ({ ...one, [name]: value }))),
     [{}],
   );
+}
+
+/** Fills placeholders with the plain text of their values. */
+export const fillText = (text: string, values: Record<string, Scalar>): string =>
+  parseTemplate(text)
+    .parts.map((part) => ('literal' in part ? part.literal : String(values[part.name])))
+    .join('');
+
+/** Fills placeholders of a shell command so that each value stays one piece of data, whatever it holds. */
+export function fillShell(text: string, values: Record<string, Scalar>): string {
+  const { parts } = parseTemplate(text);
+  const contexts = shellContexts(parts);
+  return parts
+    .map((part, index) => {
+      if ('literal' in part) return part.literal;
+      const value = String(values[part.name]);
+      switch (contexts[index]) {
+        case 'double':
+          return value.replace(/[\\$`"]/g, String.raw`\$&`);
+        case 'single':
+          return value.replaceAll("'", String.raw`'\''`);
+        default:
+          return shellQuote(value);
+      }
+    })
+    .join('');
+}
+
+/** How the shell reads what stands at a placeholder. `unclear`: no quoting is proven safe there. */
+type ShellContext = 'none' | 'single' | 'double' | 'unclear';
+
+interface State {
+  context: ShellContext;
+  escaped: boolean;
+  comment: boolean;
+}
+
+/** The shell's state at every part of a command: what a placeholder must be quoted for. */
+export function shellContexts(parts: readonly Part[]): ShellContext[] {
+  const state: State = { context: 'none', escaped: false, comment: false };
+  let before = '\n';
+  return parts.map((part) => {
+    const context = state.escaped || state.comment ? 'unclear' : state.context;
+    const text = 'literal' in part ? part.literal : 'x';
+    for (let at = 0; at < text.length && state.context !== 'unclear'; at++)
+      at += step(state, text.slice(at), at === 0 ? before : text.charAt(at - 1));
+    before = text.at(-1) ?? before;
+    return context;
+  });
+}
+
+/** Takes one character into account and answers how many more of them it has consumed. */
+function step(state: State, rest: string, before: string): number {
+  const char = rest.charAt(0);
+  if (state.comment) {
+    state.comment = char !== '\n';
+  } else if (state.escaped) {
+    state.escaped = false;
+  } else if (state.context === 'single') {
+    if (char === "'") state.context = 'none';
+  } else if (cannotFollow(state.context, rest)) {
+    state.context = 'unclear';
+  } else if (rest.startsWith('${')) {
+    return rest.indexOf('}');
+  } else if (char === '\\') {
+    state.escaped = true;
+  } else if (char === '"') {
+    state.context = state.context === 'double' ? 'none' : 'double';
+  } else if (state.context === 'none') {
+    if (char === "'") state.context = 'single';
+    if (char === '#' && /[\s;&|()]/.test(before)) state.comment = true;
+  }
+  return 0;
+}
+
+/** Constructs with quoting rules of their own: here-documents, arithmetic, substitution inside quotes. */
+function cannotFollow(context: ShellContext, rest: string): boolean {
+  if (/^(`|\$\(\(|\$\{[^{}]*["'`\\$])/.test(rest) || (rest.startsWith('${') && !rest.includes('}')))
+    return true;
+  return context === 'double' ? rest.startsWith('$(') : /^(<<|\$'|\(\()/.test(rest);
+}
+
+/** A text cut at its `{name}` placeholders. */
+type Part = { literal: string } | { name: string };
+
+/** Stands for every job beside the run's own parameters. */
+export const builtinNames = ['job', 'index'] as const;
+
+export const isBuiltin = (name: string): boolean => (builtinNames as readonly string[]).includes(name);
+
+const piece = /(\$\{[^{}]*\}|[^{}$]+|\$)|(\{\{|\}\})|\{([A-Za-z_]\w*)\}|[{}]/g;
+
+/**
+ * Cuts a text at `{name}`; `{{` and `}}` stand for braces, and the shell's own `${NAME}` stays as it is. A brace
+ * that is none of these is a problem rather than a guess.
+ */
+export function parseTemplate(text: string): { parts: Part[]; problem?: string } {
+  const parts: Part[] = [];
+  let literal = '';
+  for (const [whole, plain, doubled, name] of text.matchAll(piece)) {
+    if (name !== undefined) {
+      parts.push({ literal }, { name });
+      literal = '';
+    } else if (plain !== undefined || doubled !== undefined) {
+      literal += plain ?? whole.charAt(0);
+    } else {
+      const problem = `a lone "${whole}"; write "${whole}${whole}" for a brace, {name} for a parameter`;
+      return { parts, problem };
+    }
+  }
+  return { parts: [...parts, { literal }] };
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { fillShell, fillText, parseTemplate, shellContexts } from './fill-template.ts';
+import { fillShell, fillText, parseTemplate, shellContexts } from './expand.ts';
 
 const value = fc.oneof(
   fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\0', '')),

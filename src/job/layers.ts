@@ -1,5 +1,5 @@
 import { readToml } from './read-toml.ts';
-import { problemAt, type Place, type SourceFile } from './source-file.ts';
+import { problemAt, type TextPosition, type SourceFile } from './source-file.ts';
 
 /** What is said beside the job file, and counts instead of what the file says. */
 export interface Layer {
@@ -27,7 +27,7 @@ export function layerOfSetting(setting: string): Layer {
  */
 export function layOver(base: SourceFile, over: SourceFile): SourceFile {
   const places = new Map(base.places);
-  const from = (place: Place): Place => ({ ...place, file: over.file });
+  const from = (place: TextPosition): TextPosition => ({ ...place, file: over.file });
   for (const [key, { key: name, value }] of over.places)
     places.set(key, { key: from(name), value: from(value) });
   const problems = [...base.problems, ...over.problems];

@@ -3,8 +3,7 @@ import { createReadStream, type Stats } from 'node:fs';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { errorReason } from '../base/error-reason.ts';
-import { isGone } from '../base/is-gone.ts';
+import { errorReason, isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import type { PlannedFile } from './plan.ts';
 
@@ -56,7 +55,7 @@ function explain(root: string, entry: string, error: unknown): string {
 }
 
 /** What stands at a path that the user named; undefined for nothing. What may not be looked at is told as such. */
-export async function lookAt(file: string): Promise<Stats | undefined> {
+export async function statIfThere(file: string): Promise<Stats | undefined> {
   try {
     return await stat(file);
   } catch (error) {

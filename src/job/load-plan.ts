@@ -4,9 +4,8 @@ import { Fault } from '../fault/fault.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
 import { jobFileNames } from './layout.ts';
-import { FileProblem, listFiles, lookAt } from './list-files.ts';
-import { makePlan, type Plan, type PlannedFile } from './plan.ts';
-import { withEnvironment } from './planned-environment.ts';
+import { FileProblem, listFiles, statIfThere } from './list-files.ts';
+import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
 import { bytesHere, fileBytes, resolveData, resolveEnvironment } from './resolve-environment.ts';
 import {
@@ -116,7 +115,7 @@ async function collectFiles(
 
 /** The job file that a path means: the file itself, or the one in the folder. */
 async function findJobFile(folderOrFile: string): Promise<string> {
-  const info = await lookAt(folderOrFile);
+  const info = await statIfThere(folderOrFile);
   if (info === undefined)
     throw new Fault('file-invalid', `${folderOrFile}: no such file or folder`, {
       about: folderOrFile,

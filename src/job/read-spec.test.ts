@@ -361,3 +361,136 @@ test('a partition, or several, and a quality of service are plain names', () => 
   for (const bad of ['"a b"', '"a,"', '"a\\n#SBATCH --x"'])
     assert.throws(() => run(`partition = ${bad}`), /the name of a partition/, bad);
 });
+
+// Runs that were begun with an earlier release are read with their plan.json: what it calls things stays.
+test('every key of the file has the name in the plan that it always had', () => {
+  assert.deepEqual(readSpec(everyKey, 'updraft.toml'), {
+    data: [
+      {
+        arriving: true,
+        expect: { files: 3 },
+        into: 'd/e',
+        manifest: 'm.json',
+        method: 'stream',
+        name: 'zeta',
+        sha256: 'abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd',
+        tokenFile: '/a/tok',
+        unpack: 'tar.gz',
+        url: 'osdf:///a/b.tar.gz',
+      },
+      {
+        expect: { bytes: 3 },
+        into: 'data',
+        method: 'auto',
+        name: 'alpha',
+        unpack: 'auto',
+        url: 'https://a.b/c',
+      },
+    ],
+    environment: {
+      delivery: 'pack',
+      pack: {
+        bytes: 4,
+        manifest: 'm',
+        sha256: 'abcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcdefabcd',
+        tokenFile: 't',
+        url: 'osdf:///p/e.sh',
+      },
+      pixi: { environment: 'gpu', manifest: 'pixi.toml', platform: 'linux-64' },
+      python: ['torch'],
+      unpacker: 'pixi-unpack',
+    },
+    name: 'all',
+    recovery: {
+      avoid: 'machine',
+      diskMaxBytes: 9000000000,
+      failedJobs: 4,
+      giveUpSeconds: 259200,
+      memoryMaxBytes: 8000000000,
+    },
+    resources: {
+      cpus: 2,
+      diskBytes: 5000000000,
+      gpu: { capability: 7.5, cuda: '12.1', memoryBytes: 16000000000 },
+      gpus: 1,
+      memoryBytes: 4000000000,
+      timeSeconds: 36000,
+    },
+    run: {
+      attempts: 3,
+      jobs: 2,
+      matrix: { lr: [0.1, 0.2], some_name: ['a'] },
+      pool: 'condor',
+      profile: 'chtc',
+      project: 'p',
+      requirements: 'x',
+    },
+    train: {
+      check: 'true',
+      checkpoint: 'ck',
+      checkpointEverySeconds: 3600,
+      checkpointKeep: 2,
+      command: 'a {lr}',
+      env: { A: '1', B: 'true', C: 'x' },
+      files: ['a/b', 'c'],
+      outputs: ['m.pt', 'x/{job}'],
+      quietLimitSeconds: 7200,
+      slowLimit: 4,
+    },
+  });
+});
+
+const everyKey = `name = "all"
+[train]
+command = "a {lr}"
+files = ["./a//b/", "c"]
+outputs = ["./m.pt", "x/{job}"]
+check = "true"
+checkpoint = "./ck/"
+checkpoint_keep = 2
+checkpoint_every = "1h"
+quiet_limit = "2h"
+slow_limit = 4
+env = { A = 1, B = true, C = "x" }
+[data.zeta]
+url = "osdf:///a/b.tar.gz"
+into = "./d//e"
+arriving = true
+unpack = "tar.gz"
+method = "stream"
+expect = { files = 3 }
+sha256 = "ABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCD"
+manifest = "m.json"
+token_file = "/a/tok"
+[data.alpha]
+url = "https://a.b/c"
+expect = { bytes = 3 }
+[environment]
+python = ["torch"]
+pixi = "./pixi.toml"
+pixi_environment = "gpu"
+pixi_unpack = "./pixi-unpack"
+delivery = "pack"
+pack = { url = "osdf:///p/e.sh", sha256 = "ABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCDEFABCD", bytes = 4, manifest = "m", token_file = "t" }
+[resources]
+cpus = 2
+gpus = 1
+gpu = { capability = 7.5, memory = "16 GB", cuda = "12.1" }
+memory = "4 GB"
+disk = "5 GB"
+time = "10h"
+[run]
+jobs = 2
+matrix = { lr = [0.1, 0.2], some_name = ["a"] }
+pool = "condor"
+profile = "chtc"
+project = "p"
+requirements = "x"
+attempts = 3
+[recovery]
+avoid = "machine"
+memory_max = "8 GB"
+disk_max = "9 GB"
+give_up_after = "3d"
+failed_jobs = 4
+`;

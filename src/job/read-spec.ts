@@ -9,7 +9,7 @@ import { type Layer, layOver } from './layers.ts';
 import { readToml } from './read-toml.ts';
 import {
   type KeyPath,
-  type Place,
+  type TextPosition,
   placeKey,
   problemAt,
   problemAtKey,
@@ -78,7 +78,7 @@ function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
 function readYaml(text: string, file: string): SourceFile {
   const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
   // Counted here: the parser's own counter knows only the lines it got to.
-  const placeOf = (offset: number): Place => {
+  const placeOf = (offset: number): TextPosition => {
     const before = text.slice(0, offset).split('\n');
     return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
   };
@@ -110,7 +110,7 @@ function notePlaces(
   node: unknown,
   path: KeyPath,
   places: SourceFile['places'],
-  placeOf: (offset: number) => Place,
+  placeOf: (offset: number) => TextPosition,
 ): void {
   if (isMap(node))
     for (const { key, value } of node.items) {

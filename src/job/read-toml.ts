@@ -1,5 +1,11 @@
 import { getStaticTOMLValue, ParseError, parseTOML, type AST } from 'toml-eslint-parser';
-import { placeKey, type KeyPath, type Place, type SourceFile, type SpecProblem } from './source-file.ts';
+import {
+  placeKey,
+  type KeyPath,
+  type TextPosition,
+  type SourceFile,
+  type SpecProblem,
+} from './source-file.ts';
 
 /** Reads TOML into values and their places; what is not TOML becomes located problems. */
 export function readToml(text: string, file: string): SourceFile {
@@ -92,7 +98,7 @@ function noteValue(node: AST.TOMLContentNode, path: KeyPath, places: SourceFile[
   for (const [index, element] of node.elements.entries()) noteValue(element, [...path, index], places);
 }
 
-const start = (node: AST.TOMLNode): Place => ({
+const start = (node: AST.TOMLNode): TextPosition => ({
   line: node.loc.start.line,
   column: node.loc.start.column + 1,
 });

@@ -6,7 +6,7 @@ import type { EnvironmentFacts } from '../environment/describe-environment.ts';
 import { describeLocked, loadWorkspace, type Workspace } from '../environment/load-workspace.ts';
 import { Fault } from '../fault/fault.ts';
 import { chooseMethod } from './choose-method.ts';
-import { environmentSize, packName, type PlannedEnvironment } from './planned-environment.ts';
+import { environmentSize, packName, type PlannedEnvironment } from './plan.ts';
 import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 

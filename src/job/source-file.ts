@@ -2,7 +2,7 @@ import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 
 /** A place in the user's file, both from 1. */
-export interface Place {
+export interface TextPosition {
   line: number;
   column: number;
   /** Where it is another file than the job file. */
@@ -13,7 +13,7 @@ export interface Place {
 export type KeyPath = readonly PropertyKey[];
 
 /** Something wrong with the user's file, and where. */
-export interface SpecProblem extends Place {
+export interface SpecProblem extends TextPosition {
   file: string;
   /** Dotted, such as `train.outputs[0]`; empty when the file as a whole is meant. */
   key: string;
@@ -25,7 +25,7 @@ export interface SpecProblem extends Place {
 export interface SourceFile {
   file: string;
   value: unknown;
-  places: Map<string, { key: Place; value: Place }>;
+  places: Map<string, { key: TextPosition; value: TextPosition }>;
   /** What the syntax itself gets wrong; `value` is undefined when nothing could be read. */
   problems: SpecProblem[];
 }
@@ -54,7 +54,7 @@ export function problemAtKey(source: SourceFile, path: KeyPath, message: string)
   return { file: source.file, ...place, key: showKey(path), message };
 }
 
-function valuePlace(source: SourceFile, path: KeyPath): Place {
+function valuePlace(source: SourceFile, path: KeyPath): TextPosition {
   const exact = source.places.get(placeKey(path));
   if (exact !== undefined) return exact.value;
   for (let length = path.length - 1; length > 0; length--) {

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { Fault } from '../fault/fault.ts';
@@ -160,7 +161,6 @@ export function recordOf(fault: Fault): FaultRecord {
   return {
     kind,
     message,
-    ...(fix === undefined ? {} : { fix }),
-    ...(about === undefined ? {} : { about }),
+    ...defined({ fix, about }),
   };
 }

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { isAgentEntry } from './codec.ts';
 import { outcomes, type AgentEntry, type Entry, type Outcome, type Phase, type RunEntry } from './entry.ts';
 import { foldAgent } from './fold-agent.ts';
@@ -68,11 +69,11 @@ export class RunFold {
     const endedAt = runEndedAt(jobs);
     return {
       ...this.#run,
-      ...(endedAt === undefined ? {} : { endedAt }),
+      ...defined({ endedAt }),
       jobs,
       tally: tally(jobs),
       garbled,
-      ...(trouble === undefined ? {} : { trouble }),
+      ...defined({ trouble }),
     };
   }
 
@@ -125,8 +126,7 @@ export class RunFold {
           status: 'ended',
           outcome,
           endedAt: t,
-          ...(results === undefined ? {} : { results }),
-          ...(fault === undefined ? {} : { fault }),
+          ...defined({ results, fault }),
         }));
         return;
       }
@@ -150,8 +150,7 @@ export class RunFold {
       endedAt: t,
       outcome,
       exit,
-      ...(fault === undefined ? {} : { fault }),
-      ...(movedOn === undefined ? {} : { movedOn }),
+      ...defined({ fault, movedOn }),
     }));
     this.#changeJob(job, (old) => (old.status === 'ended' ? old : { ...old, status: 'waiting' }));
   }
@@ -166,7 +165,7 @@ export class RunFold {
       ...old,
       why,
       startedAt: t,
-      ...(waitingSince === undefined ? {} : { waitingSince }),
+      ...defined({ waitingSince }),
     }));
     this.#changeJob(job, (old) => ({ ...again(old), status: 'running' }));
   }
@@ -252,8 +251,7 @@ function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-pha
   const before = old.pool ?? { phase, since: t, millis: { fetching: 0, training: 0, returning: 0 } };
   const pool = {
     ...closed(before, phase, t),
-    ...(host === undefined ? {} : { host }),
-    ...(site === undefined ? {} : { site }),
+    ...defined({ host, site }),
   };
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
 }

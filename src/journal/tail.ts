@@ -5,7 +5,7 @@ import type { Entry } from './entry.ts';
 
 const chunkBytes = 1 << 20;
 /** No entry comes near this; a "line" that does is not ours, and must not fill the memory. */
-const longestLine = 1 << 20;
+const maxLine = 1 << 20;
 const newline = 0x0a;
 
 /** What a journal gained since it was last read. */
@@ -105,7 +105,7 @@ export class JournalTail {
     }
     if (this.#skipping) return;
     this.#rest = Buffer.concat([this.#rest, bytes.subarray(start)]);
-    if (this.#rest.length <= longestLine) return;
+    if (this.#rest.length <= maxLine) return;
     this.#rest = Buffer.alloc(0);
     this.#skipping = true;
     grown.garbled += 1;

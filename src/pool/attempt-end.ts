@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { type FaultKind, kinds } from '../fault/kinds.ts';
 import { readClaim } from '../job/claim.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
-import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import type { Entry, FaultRecord, Outcome } from '../journal/entry.ts';
 import { foldAgent } from '../journal/fold-agent.ts';
-import { readJournal } from '../journal/tail.ts';
 import type { AgentState } from '../journal/state.ts';
+import { readJournal } from '../journal/tail.ts';
 import { hasMovedOn } from '../recovery/decide.ts';
 import type { Exit } from './local/agent-process.ts';
 
@@ -67,4 +67,19 @@ async function saidIn(log: string): Promise<string> {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const line = lines.findLast((one) => /^updraft-agent: |error\b/i.test(one)) ?? lines.at(-1) ?? '';
   return line === '' ? '' : `; it said: ${line.trim().slice(0, 300)}`;
+}
+
+/** A job ends as its last attempt did, as far as the agent could tell; `outcomes` remembers those of earlier entries. */
+export function withOutcomes(entries: Entry[], outcomes = new Map<string, Outcome>()): Entry[] {
+  const faults = new Map<string, FaultRecord | undefined>();
+  return entries.map((entry) => {
+    if (entry.kind === 'attempt-ended') {
+      outcomes.set(entry.job, entry.outcome);
+      faults.set(entry.job, entry.exit === null ? undefined : entry.fault);
+    }
+    // A job that a rule of ours keeps back after its attempt has ended is kept back for what the agent found.
+    if (entry.kind === 'job-held') return { ...entry, fault: faults.get(entry.job) ?? entry.fault };
+    if (entry.kind !== 'job-ended' || entry.outcome !== 'failed') return entry;
+    return { ...entry, outcome: outcomes.get(entry.job) ?? entry.outcome };
+  });
 }

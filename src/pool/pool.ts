@@ -1,7 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
-import type { SlotFacts, Where } from '../check/facts.ts';
-import type { PlanLimits } from '../check/plan-limits.ts';
+import type { PlanLimits, SlotFacts, Where } from '../check/facts.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { LivePage } from '../job/live-page.ts';
 import type { Plan } from '../job/plan.ts';
@@ -9,7 +8,6 @@ import type { PoolTraits } from '../job/pool-traits.ts';
 import type { Resources } from '../job/spec.ts';
 import type { EntrySource } from '../journal/load-run.ts';
 import type { Policy } from '../recovery/policy.ts';
-import type { SupervisorState } from './supervisor-state.ts';
 
 /** What a pool makes of a plan, to be shown before anything happens. */
 export interface Rendering {
@@ -44,6 +42,13 @@ export interface PoolStart {
   pid: number;
   kill: Kill;
 }
+
+/**
+ * Whether somebody brings a run of the local pool to its end: `running`; `elsewhere`, on a machine we cannot look
+ * into; `died` without finishing; or `none`, because it ended or was never started.
+ */
+export type SupervisorState =
+  { state: 'running' | 'elsewhere' | 'died'; pid: number; host: string } | { state: 'none' };
 
 /** What explains the jobs of a run beside its journal and those of its attempts. */
 export interface RunAccount {

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { errorReason } from '../base/error-reason.ts';
-import { isGone } from '../base/is-gone.ts';
+import { errorReason, isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { roundFolder, runFiles } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';

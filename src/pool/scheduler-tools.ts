@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 
@@ -62,8 +63,7 @@ export class SchedulerTools {
         timeout: this.patienceMs,
         killSignal: 'SIGKILL',
         maxBuffer: 1 << 28,
-        ...(cwd === undefined ? {} : { cwd }),
-        ...(signal === undefined ? {} : { signal }),
+        ...defined({ cwd, signal }),
       });
       return stdout;
     } catch (error) {

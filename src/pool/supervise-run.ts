@@ -1,11 +1,10 @@
 import path from 'node:path';
 import { identifyProcess } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
-import { agentCommand } from './agent-command.ts';
+import { agentCommand } from './packed-agent.ts';
 import { startAgent } from './local/agent-process.ts';
-import { localPoolFolder } from './local/local-pool-folder.ts';
-import { detectMachine } from './local/machine.ts';
-import { supervise } from './local/supervise.ts';
+import { detectMachine, localPoolFolder } from './local/machine.ts';
+import { supervise } from './local/supervisor.ts';
 import type { PoolStart } from './pool.ts';
 import { readPlan } from './read-plan.ts';
 

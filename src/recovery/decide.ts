@@ -28,7 +28,7 @@ export type Decision =
   | { do: 'end'; outcome: Outcome; why: string };
 
 /** A job whose attempts are always taken away must end some day too. */
-const mostTaken = 10;
+const maxTaken = 10;
 
 /**
  * The next step of a job from its history alone: another attempt where that can help, at once or after a wait that
@@ -46,8 +46,10 @@ export function decide({ queuedAt, attempts }: History, policy: Policy, now: num
   const until = last.endedAt + wait * 1000;
   const { giveUpSeconds = Infinity } = policy;
   if (queuedAt !== undefined && Math.max(now, until) > queuedAt + giveUpSeconds * 1000)
-    return end(`it is given up ${giveUpSeconds} s after it was queued; its last attempt ${told(last)}`);
-  const why = `attempt ${attempts.length} ${told(last)}`;
+    return end(
+      `it is given up ${giveUpSeconds} s after it was queued; its last attempt ${describeEnd(last)}`,
+    );
+  const why = `attempt ${attempts.length} ${describeEnd(last)}`;
   if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
   if (last.movedOn === true) return { do: 'start', why: `${why}; its checkpoint is kept, and it moved on` };
   return { do: 'start', why: isTaken(last) ? `${why}, which does not count against the job` : why };
@@ -63,11 +65,15 @@ function endReason(
   const taken = attempts.filter(isTaken).length;
   const failed = attempts.length - taken;
   if (isTaken(last))
-    return taken < mostTaken ? undefined : `${taken} attempts were taken away, the last one ${told(last)}`;
+    return taken < maxTaken
+      ? undefined
+      : `${taken} attempts were taken away, the last one ${describeEnd(last)}`;
   if (answerTo(last, failed, policy) === 'never')
-    return `another attempt cannot help: attempt ${attempts.length} ${told(last)}`;
+    return `another attempt cannot help: attempt ${attempts.length} ${describeEnd(last)}`;
   const { attempts: limit } = policy;
-  return failed < limit ? undefined : `${failed} of ${limit} attempts failed; the last one ${told(last)}`;
+  return failed < limit
+    ? undefined
+    : `${failed} of ${limit} attempts failed; the last one ${describeEnd(last)}`;
 }
 
 function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
@@ -96,7 +102,7 @@ export function allowed({ memory, disk, growsItself }: Policy, answer: Answer): 
   return isAll ? 'never' : answer;
 }
 
-function told({ outcome, fault }: EndedAttempt): string {
+function describeEnd({ outcome, fault }: EndedAttempt): string {
   if (fault !== undefined) return `ended with ${fault.kind}: ${fault.message}`;
   return outcome === 'lost' ? 'was lost: its agent went away without a word' : `ended as ${outcome}`;
 }
@@ -105,7 +111,7 @@ function told({ outcome, fault }: EndedAttempt): string {
 export const hasMovedOn = (agent: AgentState | undefined): boolean =>
   agent?.checkpoint !== undefined && (agent.resumed === undefined || agent.resumed.movedOn === true);
 
-/** What became of a job, from its attempts as the journals tell them. */
+/** What became of a job, from the attempts in its journals. */
 export const historyOf = (attempts: readonly AttemptState[]): History => {
   const queuedAt = Date.parse(attempts[0]?.waitingSince ?? '');
   return {

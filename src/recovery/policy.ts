@@ -23,19 +23,19 @@ export interface Growth {
 
 /**
  * What is done about failures: from the user's file and the pool's pace. Plain data, and the only source of it: the
- * local pool decides by it, HTCondor's rules are rendered from it, and people are told from it what comes next.
+ * local pool decides by it, HTCondor's rules are rendered from it, and what people read of the next step comes from it.
  */
 export interface Policy {
-  /** A job is given up when so many attempts failed. */
+  /** Failed attempts after which a job is given up. */
   attempts: number;
   avoid: Avoidance;
   memory: Growth;
   disk: Growth;
   /** The scheduler asks for more memory by itself: a hold for lack of it then says that it had all it may. */
   growsItself: boolean;
-  /** No attempt is begun later than so many seconds after the job was queued. */
+  /** Seconds after a job was queued from which on no attempt is begun. */
   giveUpSeconds?: number;
-  /** The rest of the run is given up when so many jobs failed for good. */
+  /** Jobs that failed for good after which the rest of the run is given up. */
   failedJobs?: number;
   pace: Pace;
 }
@@ -47,7 +47,7 @@ export interface PolicyTerms {
   growsItself?: boolean;
 }
 
-/** Without a limit of the user's, requests grow to so many times what was asked for. */
+/** How far requests grow without a limit of the user's, in times of what was asked for. */
 const usualGrowth = 4;
 
 /** A spec; those of old runs know nothing of recovery. */
@@ -76,7 +76,7 @@ export function policyOf(
   };
 }
 
-/** Seconds to wait after the so many-th failure. */
+/** Seconds to wait after the nth failure. */
 export const waitAfter = (
   failures: number,
   { firstWait, mostWait }: Pick<Pace, 'firstWait' | 'mostWait'>,

@@ -12,8 +12,8 @@ export function endOfHold(hold: Hold): Pick<EndedAttempt, 'fault' | 'answer'> {
 }
 
 /**
- * Whether a job held for this, when so many attempts have failed and so many seconds after it was queued, will be
- * released by the rules of its run.
+ * Whether the rules of its run will release a job that is held for this at its nth failure, `heldAfter` seconds after
+ * it was queued.
  */
 export function willRelease(policy: Policy, hold: Hold, failures: number, heldAfter = 0): boolean {
   const answer = allowed(policy, answerToHold(hold, failures));

@@ -256,7 +256,7 @@ test('hold and idle time lie between attempts and on no slot', async () => {
   });
 });
 
-test('time nobody told of is unknown: a shadow that died, a connection that did not come back', async () => {
+test('time that no event covers is unknown: a shadow that died, a connection that did not come back', async () => {
   const died: [number, string][] = [
     ...begun,
     [41, '006|Image size of job updated: 10'],

@@ -1,14 +1,23 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
-import { cacheReports, type CacheReport } from './cache-reports.ts';
 import { inSeconds, lossColumns, type Amounts, type Column } from './columns.ts';
 import type { JobRow, Ledger, RowOutcome } from './ledger.ts';
-import { brokenMachines, groupReports, hostOf, lostMillis, siteReports } from './places.ts';
-import type { BrokenMachine, GroupReport, SiteReport } from './places.ts';
+import {
+  type BrokenMachine,
+  brokenMachines,
+  type CacheReport,
+  cacheReports,
+  type GroupReport,
+  groupReports,
+  hostOf,
+  lostMillis,
+  type SiteReport,
+  siteReports,
+} from './places.ts';
 import { resourceReports, type ResourceReport } from './resource-reports.ts';
 import { ascending, mean, quantile } from './statistics.ts';
 import type { Suspect } from './validity.ts';
-import { verdictOf, type Verdict } from './verdict.ts';
+import { verdictOf, type Source, type Verdict } from './verdict.ts';
 
 /**
  * A report on the jobs of event logs: what `report --json` prints. The keys are stable; new ones may be added.
@@ -16,6 +25,7 @@ import { verdictOf, type Verdict } from './verdict.ts';
  */
 export interface LogReport {
   format: 1;
+  source: Source;
   /** The logs, as they were named. */
   logs: string[];
   firstEventAt: string | null;
@@ -79,6 +89,7 @@ export interface FailureReport {
 interface Extras {
   logs: string[];
   notes: string[];
+  source?: Source;
   suspects?: Suspect[];
   resources?: ResourceReport[];
 }
@@ -87,11 +98,12 @@ const listed = 10;
 
 export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: Extras): LogReport {
   const { facts, sum, rows, slotMillis } = ledger;
-  const { logs, notes, suspects = [], resources = resourceReports(jobs) } = extras;
+  const { logs, notes, source = 'log', suspects = [], resources = resourceReports(jobs) } = extras;
   const when = (time: number | undefined) => (time === undefined ? null : new Date(time).toISOString());
   const [broken, caches] = [brokenMachines(jobs, rows), cacheReports(jobs)];
   return {
     format: 1,
+    source,
     logs,
     firstEventAt: when(facts.firstTime),
     lastEventAt: when(facts.lastTime),
@@ -101,7 +113,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
       guessedYear: facts.guessedYear,
     },
     events: facts.events,
-    verdict: verdictOf({ jobs, rows, slotMillis, broken, caches, resources }),
+    verdict: verdictOf({ source, jobs, rows, slotMillis, broken, caches, resources }),
     jobs: tally(rows),
     nodes: jobs.some(({ node }) => node !== undefined),
     attempts: rows.reduce((count, row) => count + row.attempts.length, 0),

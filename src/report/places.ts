@@ -1,5 +1,5 @@
-import type { Cause } from '../codes/causes.ts';
-import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
+import { causeInfo, type Cause } from '../codes/causes.ts';
+import type { AttemptHistory, CacheShare, Doing, JobHistory } from '../history/history.ts';
 import {
   addAmounts,
   inSeconds,
@@ -173,13 +173,20 @@ const manyInARow = 5;
 const severalJobs = 2;
 /** No machine is to blame for these. */
 const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end']);
-/** Nor for these, which are the job's or a server's, unless the same job did well elsewhere. */
-export const jobsOwn: ReadonlySet<Cause> = new Set<Cause>([
-  ...(['exit-code', 'signal', 'wrong-output', 'time-limit', 'memory-exceeded', 'disk-exceeded'] as const),
-  ...(['job-policy', 'pool-policy', 'output-missing', 'output-too-big', 'output-failed'] as const),
-  ...(['input-missing', 'input-too-big', 'command-missing', 'file-unusable', 'object-missing'] as const),
-  ...(['access-refused', 'server-failed', 'transfer-stalled', 'checkpoint-failed'] as const),
+/** A server or the access point is the same to all machines. */
+const fromElsewhere: ReadonlySet<Cause> = new Set([
+  'object-missing',
+  'access-refused',
+  'server-failed',
+  'transfer-stalled',
+  'pool-policy',
 ]);
+
+/** Whether it happens on every machine alike: then one is to blame only if the same job did well on another. */
+export function isEverywhere(cause: Cause): boolean {
+  const { change } = causeInfo(cause);
+  return fromElsewhere.has(cause) || (change !== 'retry' && change !== 'staff');
+}
 
 export function brokenMachines(jobs: readonly JobHistory[], rows: readonly JobRow[]): BrokenMachine[] {
   return [...Map.groupBy(placedAttempts(jobs, rows), ({ attempt }) => hostOf(attempt.machine))]
@@ -202,7 +209,7 @@ function longestFailure(here: readonly Placed[]): Placed[] {
   for (const placed of here.toSorted((a, b) => startOf(a) - startOf(b))) {
     const { good, cause } = placed.row;
     if (good) current = [];
-    if (cause === undefined || blameless.has(cause) || (jobsOwn.has(cause) && !isHealed(placed))) continue;
+    if (cause === undefined || blameless.has(cause) || (isEverywhere(cause) && !isHealed(placed))) continue;
     current.push(placed);
     if (current.length > longest.length) longest = current;
   }
@@ -213,3 +220,41 @@ const isHealed = ({ job, attempt }: Placed): boolean =>
   job.attempts.some(
     ({ ending, machine }) => ending === 'success' && hostOf(machine) !== hostOf(attempt.machine),
   );
+
+/** What a cache or an origin gave to a run. */
+export interface CacheReport {
+  name: string;
+  /** Fetches it gave something to. */
+  fetches: number;
+  bytes: number;
+  /** Of all that came. */
+  share: number | null;
+  /** Its bytes over the time of the finished fetches it took part in. */
+  bytesPerSecond: number | null;
+  /** How often it was given up. */
+  setbacks: number;
+}
+
+/** What each cache gave, the ones that gave most first; empty where no journal says. */
+export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
+  const shares = jobs.flatMap(({ attempts }) => attempts.flatMap(({ caches = [] }) => caches));
+  const all = sumOf(shares, ({ bytes }) => bytes);
+  return [...Map.groupBy(shares, ({ name }) => name)]
+    .map(([name, own]): CacheReport => {
+      const bytes = sumOf(own, (one) => one.bytes);
+      const timed = own.filter(({ seconds }) => seconds > 0);
+      const seconds = sumOf(timed, (one) => one.seconds);
+      return {
+        name,
+        fetches: own.filter((one) => one.bytes > 0).length,
+        bytes,
+        share: all === 0 ? null : bytes / all,
+        bytesPerSecond: seconds === 0 ? null : sumOf(timed, (one) => one.bytes) / seconds,
+        setbacks: sumOf(own, (one) => one.setbacks),
+      };
+    })
+    .sort((a, b) => b.bytes - a.bytes || a.name.localeCompare(b.name));
+}
+
+const sumOf = (shares: readonly CacheShare[], value: (share: CacheShare) => number): number =>
+  shares.reduce((sum, share) => sum + value(share), 0);

@@ -26,7 +26,7 @@ export function readRun(folder: string, state: RunState, context: RunContext = {
   return {
     jobs,
     ledger,
-    report: logReport(jobs, ledger, { logs: [folder], notes: notesOn(state), resources }),
+    report: logReport(jobs, ledger, { source: 'run', logs: [folder], notes: notesOn(state), resources }),
   };
 }
 

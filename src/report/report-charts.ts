@@ -18,19 +18,21 @@ export interface Chart {
   svg: string;
 }
 
-const mostRows = 40;
+const maxRows = 40;
 
 /** Every chart there is something to draw for. */
 export function reportCharts(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): Chart[] {
   const wasteful = mostLost(rows);
+  const doubted = new Set(report.suspicious.map(({ job }) => job));
+  const sure = jobs.filter(({ id }) => !doubted.has(id));
   return [
     ...whole(report),
     ...completions(rows, report),
-    ...compute(jobs),
+    ...compute(sure),
     ...losses(wasteful),
     ...failures(report),
     ...timeline(jobs, wasteful),
-    ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(jobs, transferRate)),
+    ...rateChart('sites', 'rates', 'Input transfer rate per site', strips(sure, transferRate)),
     ...cacheRates(jobs),
   ];
 }
@@ -49,7 +51,7 @@ function mostLost(rows: readonly JobRow[]): JobRow[] {
   const visible = (lost[0]?.millis ?? 0) / 200;
   return lost
     .filter(({ millis }) => millis > visible)
-    .slice(0, mostRows)
+    .slice(0, maxRows)
     .map(({ row }) => row);
 }
 
@@ -114,7 +116,7 @@ function cacheRates(jobs: readonly JobHistory[]): Chart[] {
 
 function losses(wasteful: readonly JobRow[]): Chart[] {
   if (wasteful.length === 0) return [];
-  const title = `Slot time lost per job, by cause${wasteful.length < mostRows ? '' : ` (the ${mostRows} worst)`}`;
+  const title = `Slot time lost per job, by cause${wasteful.length < maxRows ? '' : ` (the ${maxRows} worst)`}`;
   const bars = wasteful.map(({ job, node, millis }) => ({
     name: node ?? job,
     seconds: Object.fromEntries(lossColumns.map((column) => [column, millis[column] / 1000])),
@@ -131,10 +133,10 @@ function failures({ failures: found }: LogReport): Chart[] {
 
 function timeline(jobs: readonly JobHistory[], wasteful: readonly JobRow[]): Chart[] {
   const worst = new Set(wasteful.map(({ job }) => job));
-  const few = jobs.length <= mostRows ? jobs : jobs.filter(({ id }) => worst.has(id));
+  const few = jobs.length <= maxRows ? jobs : jobs.filter(({ id }) => worst.has(id));
   const shown = few.filter(({ from, to }) => to > from);
   if (shown.length === 0) return [];
   const title =
-    jobs.length <= mostRows ? 'Attempts over time' : 'Attempts over time, of the most wasteful jobs';
+    jobs.length <= maxRows ? 'Attempts over time' : 'Attempts over time, of the most wasteful jobs';
   return [{ section: 'waste', title, svg: attemptTimeline(shown) }];
 }

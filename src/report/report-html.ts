@@ -140,6 +140,7 @@ caption { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-pa
 table { border-collapse: collapse; min-width: min(34rem, 100%); font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .3rem 1.4rem .3rem 0; border-bottom: 1px solid var(--line); vertical-align: top; font-weight: inherit; }
 thead th { font-size: .85rem; opacity: .8; }
+tbody th { white-space: nowrap; }
 .right { text-align: right; white-space: nowrap; }
 .bar { width: 22rem; min-width: 6rem; padding-right: 0; }
 .bar i { display: block; height: .8rem; margin-top: .35rem; background: var(--mark); min-width: 1px; }
@@ -155,7 +156,6 @@ svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 @media (max-width: 40rem) {
   th, td { padding-right: .9rem; }
   .bar { width: 8rem; }
-  tbody th { white-space: nowrap; }
   td:last-child:not(.right, .bar) { min-width: 11rem; }
   #summary th, #time th { min-width: 8rem; width: 8rem; white-space: normal; }
 }

@@ -4,8 +4,7 @@ import { addAmounts, columns, noAmounts, slotColumns, sumOver, type Column } fro
 import type { RunAttempt, RunReport } from './read-run.ts';
 import type { LogReport } from './log-report.ts';
 import { timePicture, type Section } from './sections.ts';
-import { showHours, showShare } from './show.ts';
-import { showMillis } from './show-millis.ts';
+import { showHours, showMillis, showShare } from './show.ts';
 
 /** A page: how many characters wide, and the marks that its bars are made of. */
 export interface TextPage {
@@ -66,10 +65,17 @@ function sectionLines({ title, head, rows, bars, after = [] }: Section, page: Te
     if (share === undefined || longest === 0) return [];
     return [pad(glyphs.done.repeat(Math.round((share / longest) * barRoom)), barRoom)];
   };
-  const table = textTable(
-    [...head, { title: '' }],
-    rows.map((row, index) => [...row.map(printable), ...drawn(index)]),
-  );
+  const tableOf = (shown: number) =>
+    textTable(
+      [...head.slice(0, shown), { title: '' }],
+      rows.map((row, index) => [...row.slice(0, shown).map(printable), ...drawn(index)]),
+    );
+  let table = tableOf(head.length);
+  // Figures are whole or not there; words may be cut.
+  for (let shown = head.length - 1; head[shown]?.align === 'right' && bars === undefined; shown--) {
+    if (table.every((line) => widthOf(line) + 2 <= width)) break;
+    table = tableOf(shown);
+  }
   const titled = head.some((column) => column.title !== '');
   return [
     title,

@@ -21,16 +21,16 @@ function reported(log: string) {
   return resourceReports(fold.finish()).map(({ name, suggested, advice }) => [name, suggested, advice]);
 }
 
-test('who uses much less than asked for is told what would fit', () => {
-  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'ask for less: more slots will fit']]);
-  assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'ask for less: more slots will fit']]);
+test('who uses much less than asked for learns what would fit', () => {
+  assert.deepEqual(reported(ended(0, 700)), [['Memory', 840, 'ask for less']]);
+  assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'ask for less']]);
 });
 
 test('a request that is small already fits, however little was used of it', () => {
   assert.deepEqual(reported(ended(0, 3).replaceAll('2000', ' 512')), [['Memory', null, 'fits']]);
 });
 
-test('where an attempt ended for want of memory nobody is told to ask for less, however little others used', () => {
+test('where an attempt ended for want of memory nobody is advised to ask for less, however little others used', () => {
   const held = `${begun(1)}012 (001.001.000) ${at(5)} Job was held.\n\tError from slot1@ep: Job has gone over memory limit of 2000 megabytes. Peak usage: 14069 megabytes.\n\tCode 34 Subcode 0\n...\n`;
   assert.deepEqual(reported(ended(0, 400) + held), [
     ['Memory', null, '1 attempt ended for want of it: ask for more'],

@@ -77,6 +77,6 @@ function advise(used: number, requested: number, exceeded: number, least: number
     ];
   if (used > requested) return [fitting, 'more was used than asked for: ask for more'];
   const less = Math.max(fitting, least);
-  if (used < requested * muchTooMuch && less < requested) return [less, 'ask for less: more slots will fit'];
+  if (used < requested * muchTooMuch && less < requested) return [less, 'ask for less'];
   return [null, 'fits'];
 }

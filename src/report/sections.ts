@@ -3,9 +3,8 @@ import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
 import type { JobName, LogReport } from './log-report.ts';
-import type { GroupReport } from './places.ts';
-import { showAmount, showHours, showSeconds, showShare } from './show.ts';
-import { showMillis } from './show-millis.ts';
+import { unknownSite, type GroupReport } from './places.ts';
+import { showAmount, showHours, showMillis, showSeconds, showShare } from './show.ts';
 import { avoidLine } from './verdict.ts';
 
 /** A part of a report: a table with words around it, to be shown as text, Markdown or HTML. */
@@ -66,17 +65,18 @@ export function timePicture({
 export function sections(report: LogReport, all = false): Section[] {
   const { jobs, sites, machines } = report;
   const often = machines.filter(({ attempts }) => all || attempts > 1);
-  // Without sites the machines are told by already.
-  const isNew = all || sites.some(({ name }) => !machines.some((machine) => machine.name === name));
+  const hosts = new Set(machines.map(({ name }) => name));
+  // A log that names no sites has its machines in their place.
+  const hasSites = sites.some(({ name }) => name !== unknownSite && !hosts.has(name));
   return [
     summarySection(report),
     timeSection(report),
     suspectSection(report),
     failureSection(report),
     setbackSection(report),
-    siteSection(report, all),
+    siteSection(report, all, hasSites),
     groupSection('gpus', 'GPUs', 'model', report.gpus),
-    ...(isNew && jobs.total > 1
+    ...(hasSites && jobs.total > 1
       ? [groupSection('machines', 'Machines that lost most', 'machine', worst(often, all))]
       : []),
     brokenSection(report),
@@ -88,8 +88,8 @@ export function sections(report: LogReport, all = false): Section[] {
   ].filter(({ rows }) => rows.length > 0);
 }
 
-/** A node by its name, with the number that the pool knows it by. */
-const labelOf = ({ job, node }: JobName): string => (node === null ? job : `${node} (${job})`);
+/** A node goes by its name. */
+const labelOf = ({ job, node }: JobName): string => node ?? job;
 
 function summarySection(report: LogReport): Section {
   const { jobs, nodes, attempts, slotTotalSeconds, usefulShare, completion } = report;
@@ -109,14 +109,14 @@ function summarySection(report: LogReport): Section {
 }
 
 /** By the log's own clock. */
-function whenRow({ firstEventAt, lastEventAt, clock, events }: LogReport): string[][] {
+function whenRow({ firstEventAt, lastEventAt, clock }: LogReport): string[][] {
   if (firstEventAt === null || lastEventAt === null) return [];
   const { zone, offsetMinutes, guessedYear } = clock;
   const dayOf = (time: string) =>
     logTime(Date.parse(time), { zone: undefined, offsetMinutes: offsetMinutes ?? undefined }).slice(0, 10);
   const [from, to] = [dayOf(firstEventAt), dayOf(lastEventAt)];
   const took = showMillis(Date.parse(lastEventAt) - Date.parse(firstEventAt));
-  const where = zone ?? (events === 0 ? 'UTC' : 'no zone given');
+  const where = zone ?? 'no zone given';
   const days = `${from === to ? from : `${from} to ${to}`}${guessedYear ? ' (year guessed)' : ''}`;
   return [['when', `${days}, ${took}, ${where}`]];
 }
@@ -168,7 +168,9 @@ function failureSection({ failures }: LogReport): Section {
   const rows = failures.map(({ cause, jobs, share, what }) => [cause, jobs, showShare(share), what]);
   const after = failures.flatMap(({ cause, remedy, example }) => [
     `${cause}: ${remedy}`,
-    ...(example === null ? [] : [`  job ${labelOf(example)}: ${example.reason}`]),
+    ...(example === null
+      ? []
+      : [`  ${example.node === null ? 'job' : 'node'} ${labelOf(example)}: ${example.reason}`]),
   ]);
   const head = 'cause | jobs> | share> | what';
   return table('failures', 'Jobs without a good end, by cause', head, rows, { after });
@@ -177,7 +179,7 @@ function failureSection({ failures }: LogReport): Section {
 function setbackSection({ setbacks, failures }: LogReport): Section {
   const known = new Set(failures.map(({ cause }) => cause));
   const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !known.has(cause));
-  const head = 'cause | attempts> | slot time lost> | what';
+  const head = 'cause | attempts> | lost> | what';
   const rows = setbacks.map(({ cause, attempts, lostSeconds }) => [
     cause,
     attempts,
@@ -188,10 +190,12 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
   return table('setbacks', 'Attempts that did not go well, by cause', head, rows, { after });
 }
 
-function siteSection({ sites }: LogReport, all: boolean): Section {
+function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Section {
   const shown = all ? sites : sites.slice(0, maxSites);
   const left = sites.length - shown.length;
-  const head = 'site | attempts> | good> | lost> | mostly | compute median> | transfer median> | rate>';
+  const name = hasSites ? 'site' : 'machine';
+  const title = hasSites ? 'Sites, by attempts' : 'Machines, by attempts';
+  const head = `${name} | attempts> | good> | lost> | mostly | compute median> | transfer median> | rate>`;
   const rows = shown.map((site) => [
     site.name,
     site.attempts,
@@ -203,18 +207,18 @@ function siteSection({ sites }: LogReport, all: boolean): Section {
     showRate(site.transferBytesPerSecond),
   ]);
   const after = left > 0 ? [`${left} more that lost less are shown with --all.`] : [];
-  return table('sites', 'Sites, by attempts', head, rows, { after });
+  return table('sites', title, head, rows, { after });
 }
 
 function groupSection(id: string, title: string, what: string, groups: readonly GroupReport[]): Section {
-  const head = `${what} | attempts> | good> | time on slots> | useful compute> | slot time lost>`;
+  const head = `${what} | attempts> | good> | lost> | time on slots> | useful compute>`;
   const rows = groups.map((group) => [
     group.name,
     group.attempts,
     group.success,
+    showHours(group.lostSeconds),
     showHours(group.slotTotalSeconds),
     showShare(group.usefulShare),
-    showHours(group.lostSeconds),
   ]);
   return table(id, title, head, rows);
 }
@@ -222,10 +226,11 @@ function groupSection(id: string, title: string, what: string, groups: readonly 
 const worst = (machines: readonly GroupReport[], all: boolean): GroupReport[] =>
   machines.filter(({ lostSeconds }) => lostSeconds > 0).slice(0, all ? undefined : maxMachines);
 
-function brokenSection({ brokenMachines }: LogReport): Section {
+function brokenSection({ brokenMachines, source }: LogReport): Section {
   const shown = brokenMachines.slice(0, maxMachines);
   const rows = shown.map(({ name, attempts, inARow, cause }) => [name, attempts, inARow, cause]);
-  const after = shown.slice(0, 1).map(({ name }) => `To avoid it: \`${avoidLine('Machine', name)}\``);
+  const lines = shown.slice(0, 1).map(({ name }) => avoidLine('machine', name, source));
+  const after = lines.flatMap((line) => (line === null ? [] : [`To avoid it: \`${line}\``]));
   const head = 'machine | attempts> | failed in a row> | mostly';
   return table('broken', 'Machines that seem broken', head, rows, { after });
 }
@@ -238,7 +243,7 @@ function wasteSection({ mostWasteful }: LogReport): Section {
     showSeconds(lostSeconds),
     columnWords[mostly],
   ]);
-  const head = 'job | outcome | attempts> | slot time lost> | mostly';
+  const head = 'job | outcome | attempts> | lost> | mostly';
   return table('waste', 'Most wasteful jobs', head, rows);
 }
 

@@ -56,13 +56,13 @@ function figuresOf({ attempts }: JobHistory): Figures {
 }
 
 /** Fewer jobs than this have no usual figures. */
-const fewestAlike = 8;
+const minAlike = 8;
 /** Below this part of the median a job stands out, unless many do or others come close. */
 const [littleTime, fewBytes] = [0.1, 0.01];
-const mostOdd = 0.1;
+const maxOdd = 0.1;
 const gap = 2;
 /** Jobs that usually take less than this, or send less, differ by chance. */
-const [leastSeconds, leastBytes] = [60, 10_000];
+const [minSeconds, minBytes] = [60, 10_000];
 
 function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
   const good = jobs.filter(({ outcome, attempts }) => outcome === 'success' && attempts.length > 0);
@@ -71,20 +71,20 @@ function suspectsOf(jobs: readonly JobHistory[]): Suspect[] {
     const seconds = standout(
       figures.map((each) => each.seconds),
       littleTime,
-      leastSeconds,
+      minSeconds,
     );
     const bytes = standout(
       figures.map((each) => each.bytes),
       fewBytes,
-      leastBytes,
+      minBytes,
     );
     return alike.flatMap((job, index): Suspect[] => {
       const own = figures[index] ?? { bytes: undefined, seconds: 0 };
       const why = [
-        ...(bytes !== undefined && (own.bytes ?? Infinity) <= bytes.most
+        ...(bytes !== undefined && (own.bytes ?? Infinity) <= bytes.max
           ? [`sent home ${formatSize(own.bytes ?? 0)}, others ${formatSize(bytes.median)}`]
           : []),
-        ...(seconds !== undefined && own.seconds <= seconds.most
+        ...(seconds !== undefined && own.seconds <= seconds.max
           ? [`ran for ${showSeconds(own.seconds)}, others for ${showSeconds(seconds.median)}`]
           : []),
       ];
@@ -103,16 +103,15 @@ const kindOf = ({ id, node }: JobHistory): string =>
 function standout(
   values: readonly (number | undefined)[],
   share: number,
-  least: number,
-): { most: number; median: number } | undefined {
+  min: number,
+): { max: number; median: number } | undefined {
   const known = ascending(values.filter((value) => value !== undefined));
   const median = quantile(known, 0.5) ?? 0;
   const odd = known.filter((value) => value < median * share);
-  const most = odd.at(-1);
+  const max = odd.at(-1);
   const next = known[odd.length];
-  if (known.length < fewestAlike || median < least || most === undefined || next === undefined)
-    return undefined;
-  return odd.length <= known.length * mostOdd && next >= most * gap ? { most, median } : undefined;
+  if (known.length < minAlike || median < min || max === undefined || next === undefined) return undefined;
+  return odd.length <= known.length * maxOdd && next >= max * gap ? { max, median } : undefined;
 }
 
 const comparison = /^(bytes|seconds)\s*(>=|<=|>|<|==)\s*(\d+(?:\.\d+)?)([kMGT]?)$/;

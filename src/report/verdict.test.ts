@@ -54,8 +54,8 @@ function job(id: string, ...tries: Tried[]): JobHistory {
 
 const many = (count: number, make: (id: string, index: number) => JobHistory): JobHistory[] =>
   Array.from({ length: count }, (_, index) => make(`${index + 1}.0`, index));
-const reportOn = (jobs: JobHistory[]): LogReport =>
-  logReport(jobs, ledgerOf(jobs, noFacts), { logs: [], notes: [] });
+const reportOn = (jobs: JobHistory[], source: 'log' | 'run' = 'log'): LogReport =>
+  logReport(jobs, ledgerOf(jobs, noFacts), { source, logs: [], notes: [] });
 
 test('a site where nothing goes well is the verdict, with the line that avoids it', () => {
   const jobs = many(12, (id, index) =>
@@ -73,7 +73,10 @@ test('a site where nothing goes well is the verdict, with the line that avoids i
     verdict?.text ?? '',
     /^94 % of the loss is RAILS: 8 attempts, none good, mostly because the pool took the slot back; 8 of its 8 jobs succeeded elsewhere\./,
   );
-  assert.equal(verdict?.line, 'requirements = ($(requirements:True)) && (GLIDEIN_ResourceName =!= "RAILS")');
+  assert.equal(
+    verdict?.line,
+    'requirements = ($(requirements:True)) && (GLIDEIN_ResourceName =!= "RAILS") && (GLIDEIN_Site =!= "RAILS")',
+  );
   assert.deepEqual(
     sites.map(({ name, jobs: own, attempts, success, lostSeconds, cause }) => [
       ...[name, own, attempts, success, lostSeconds / 3600, cause],
@@ -172,4 +175,26 @@ test('what a removed job had saved before was lost by its removal, not by the ev
 test('names in a verdict’s line are quoted', () => {
   const jobs = many(8, (id) => job(id, { site: 'a"b', cause: 'evicted' }, { site: 'C' }));
   assert.match(reportOn(jobs).verdict?.line ?? '', /=!= "a\\"b"\)$/);
+});
+
+test('a machine that is known by its address only cannot be avoided by name', () => {
+  const jobs = many(8, (id) =>
+    job(id, { machine: '10.0.0.7', cause: 'machine-broken' }, { machine: '10.0.0.8' }),
+  );
+  const { verdict } = reportOn(jobs);
+  assert.deepEqual([verdict?.name, verdict?.line], ['10.0.0.7', null]);
+  assert.match(verdict?.text ?? '', /8 failed in a row\.$/);
+});
+
+test('of a run the lines are for its job file', () => {
+  const jobs = many(8, (id) => job(id, { site: 'A', cause: 'evicted' }, { site: 'B' }));
+  const { text, line } = reportOn(jobs, 'run').verdict ?? {};
+  assert.match(text ?? '', /put this in `\[run\]` of the job file:$/);
+  assert.equal(line, `requirements = '(GLIDEIN_ResourceName =!= "A") && (GLIDEIN_Site =!= "A")'`);
+  const killed: Tried = { cause: 'memory-exceeded', memory: { usage: 5000, request: 4096 } };
+  const short = reportOn(
+    many(6, (id) => job(id, killed, {})),
+    'run',
+  );
+  assert.equal(short.verdict?.line, 'memory = "6 GB"');
 });

@@ -1,9 +1,16 @@
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
-import type { CacheReport } from './cache-reports.ts';
 import type { JobRow } from './ledger.ts';
-import { hostOf, jobsOwn, lostMillis, placedAttempts, siteNames, unknownSite } from './places.ts';
-import type { BrokenMachine } from './places.ts';
+import {
+  type BrokenMachine,
+  type CacheReport,
+  hostOf,
+  isEverywhere,
+  lostMillis,
+  placedAttempts,
+  siteNames,
+  unknownSite,
+} from './places.ts';
 import type { ResourceReport } from './resource-reports.ts';
 import { showAmount, showShare } from './show.ts';
 
@@ -19,7 +26,11 @@ export interface Verdict {
   line: string | null;
 }
 
+/** Where the jobs come from: a log of anybody's, whose submit file is theirs, or a run, which has a job file. */
+export type Source = 'log' | 'run';
+
 interface Known {
+  source: Source;
   jobs: readonly JobHistory[];
   rows: readonly JobRow[];
   slotMillis: number;
@@ -29,10 +40,10 @@ interface Known {
 }
 
 /** Less than these is not worth a sentence. */
-const [leastShareOfSlots, leastMillis, leastAttempts] = [0.05, 300_000, 3];
+const [minShareOfSlots, minMillis, minAttempts] = [0.05, 300_000, 3];
 /** Fewer attempts at a place, or elsewhere, prove nothing about it. */
-const leastAtPlace = 5;
-const mostOfIt = 0.5;
+const minAtPlace = 5;
+const majority = 0.5;
 /** A place is to blame when attempts elsewhere go well, and this many times as often. */
 const [fineElsewhere, timesAsOften] = [0.25, 3];
 /** Of a site's loss: then it is the machine's and not the site's. */
@@ -43,15 +54,15 @@ export function verdictOf(known: Known): Verdict | null {
   const tried = triesOf(known);
   const lost = tried.reduce((sum, { millis }) => sum + millis, 0);
   const bad = tried.filter(({ isGood, millis }) => !isGood && millis > 0).length;
-  if (lost < Math.max(leastMillis, known.slotMillis * leastShareOfSlots) || bad < leastAttempts) return null;
+  if (lost < Math.max(minMillis, known.slotMillis * minShareOfSlots) || bad < minAttempts) return null;
   const site = worstPlace(tried, lost, ({ site: name }) => name);
   const machine = worstPlace(tried, lost, ({ host }) => host);
   const isMachine =
     machine !== null &&
     (site === null || site.name === machine.name || machine.share >= site.share * allOfIt);
-  if (isMachine) return machineVerdict(machine, known.broken);
-  if (site !== null) return placeVerdict('site', site, avoidLine('GLIDEIN_ResourceName', site.name));
-  return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known.resources);
+  if (isMachine) return placeVerdict('machine', machine, known);
+  if (site !== null) return placeVerdict('site', site, known);
+  return cacheVerdict(tried, lost, known.caches) ?? causeVerdict(tried, lost, known);
 }
 
 /** An attempt as a verdict sees it. */
@@ -100,9 +111,9 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const others = tried.length - here.length;
   const shareElsewhere = others === 0 ? 0 : (allGood - good) / others;
   const isToBlame =
-    millis >= lost * mostOfIt &&
-    here.length >= leastAtPlace &&
-    others >= leastAtPlace &&
+    millis >= lost * majority &&
+    here.length >= minAtPlace &&
+    others >= minAtPlace &&
     shareElsewhere >= fineElsewhere &&
     shareElsewhere >= (good / here.length) * timesAsOften;
   if (!isToBlame) return null;
@@ -110,7 +121,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
   const cause = mainCause(here)?.cause;
   // What is the job's own doing happens everywhere, unless the same job did well elsewhere.
-  if (healed === 0 && cause !== undefined && jobsOwn.has(cause)) return null;
+  if (healed === 0 && cause !== undefined && isEverywhere(cause)) return null;
   const elsewhere =
     healed > 0
       ? `${healed} of its ${failed.size} jobs succeeded elsewhere`
@@ -120,7 +131,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
     share: millis / lost,
     attempts: here.length,
     good,
-    cause: mainCause(here)?.cause,
+    cause,
     elsewhere,
   };
 }
@@ -134,21 +145,33 @@ function mainCause(tried: readonly Try[]): { cause: Cause; here: Try[]; millis: 
     .sort((a, b) => b.millis - a.millis)[0];
 }
 
-/** Self-reference keeps the requirements that the file has already; an attribute that is not there excludes nothing. */
-export const avoidLine = (attribute: 'GLIDEIN_ResourceName' | 'Machine', name: string): string =>
-  `requirements = ($(requirements:True)) && (${attribute} =!= ${JSON.stringify(name)})`;
+const isAddress = (name: string): boolean => /^[\d.]+$|:/.test(name);
 
-function machineVerdict(place: Place, broken: readonly BrokenMachine[]): Verdict {
-  const found = broken.find(({ name }) => name === place.name);
-  const inARow = found === undefined ? '' : ` The machine seems broken: ${found.inARow} failed in a row.`;
-  const verdict = placeVerdict('machine', place, avoidLine('Machine', place.name));
-  return { ...verdict, text: verdict.text.replace(' To avoid', `${inARow} To avoid`) };
+/**
+ * A line that keeps jobs away from a place; null for a machine known by its address only, which no attribute has, and for
+ * machines of a run, which may be on a pool that knows no requirements. In a submit file, self-reference keeps the
+ * requirements that are there already. An attribute that a machine does not have excludes nothing.
+ */
+export function avoidLine(kind: 'site' | 'machine', name: string, source: Source): string | null {
+  if (kind === 'machine' && (source === 'run' || isAddress(name))) return null;
+  // Logs name a site by either.
+  const attributes = kind === 'machine' ? ['Machine'] : ['GLIDEIN_ResourceName', 'GLIDEIN_Site'];
+  const all = attributes.map((attribute) => `(${attribute} =!= ${JSON.stringify(name)})`).join(' && ');
+  return source === 'run' ? `requirements = '${all}'` : `requirements = ($(requirements:True)) && ${all}`;
 }
 
-function placeVerdict(kind: 'site' | 'machine', place: Place, line: string): Verdict {
+function placeVerdict(kind: 'site' | 'machine', place: Place, { source, broken }: Known): Verdict {
   const { name, share, attempts, good, cause, elsewhere } = place;
-  const why = cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`;
-  const text = `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good${why}; ${elsewhere}. To avoid it, put this before \`queue\` in the submit file:`;
+  const line = avoidLine(kind, name, source);
+  const inARow = kind === 'machine' ? broken.find((machine) => machine.name === name)?.inARow : undefined;
+  const where = source === 'run' ? 'in `[run]` of the job file' : 'before `queue` in the submit file';
+  const text = [
+    `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good`,
+    cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`,
+    `; ${elsewhere}.`,
+    inARow === undefined ? '' : ` The machine seems broken: ${inARow} failed in a row.`,
+    line === null ? '' : ` To avoid it, put this ${where}:`,
+  ].join('');
   return { kind, name, share, text, line };
 }
 
@@ -164,8 +187,8 @@ function cacheVerdict(
   const share = sumOf(stalled) / lost;
   const given = caches.reduce((sum, { setbacks }) => sum + setbacks, 0);
   const [worst] = caches.toSorted((a, b) => b.setbacks - a.setbacks);
-  if (worst === undefined || given < leastAttempts || caches.length < 2) return undefined;
-  if (share < mostOfIt || worst.setbacks < given * mostOfIt) return undefined;
+  if (worst === undefined || given < minAttempts || caches.length < 2) return undefined;
+  if (share < majority || worst.setbacks < given * majority) return undefined;
   const text = `${percent(share)} of the loss is transfers that stalled, and ${worst.name} was given up in ${worst.setbacks} of ${given} cases: its operators should know.`;
   return { kind: 'cache', name: worst.name, share, text, line: null };
 }
@@ -173,15 +196,11 @@ function cacheVerdict(
 /** Nothing can be done about a cause that nobody knows. */
 const unexplained: ReadonlySet<Cause> = new Set(['unknown', 'silent-end', 'none']);
 
-function causeVerdict(
-  tried: readonly Try[],
-  lost: number,
-  resources: readonly ResourceReport[],
-): Verdict | null {
+function causeVerdict(tried: readonly Try[], lost: number, { resources, source }: Known): Verdict | null {
   const worst = mainCause(tried.filter(({ millis }) => millis > 0));
-  if (worst === undefined || worst.millis < lost * mostOfIt || unexplained.has(worst.cause)) return null;
+  if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
-  const line = cause === 'memory-exceeded' ? memoryLine(resources) : null;
+  const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
   const advice = line === null ? remedyOf(cause) : 'Ask for what was used:';
   const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
   const text =
@@ -191,9 +210,10 @@ function causeVerdict(
   return { kind: 'cause', name: cause, share: millis / lost, text, line };
 }
 
-function memoryLine(resources: readonly ResourceReport[]): string | null {
+function memoryLine(resources: readonly ResourceReport[], source: Source): string | null {
   const memory = resources.find(({ name }) => name === 'Memory');
   if (memory === undefined) return null;
   const wanted = memory.suggested ?? memory.requestedMax * 2;
-  return `request_memory = ${showAmount(Math.ceil(wanted / 1024), 'GB').replace(' ', '')}`;
+  const amount = showAmount(Math.ceil(wanted / 1024), 'GB');
+  return source === 'run' ? `memory = "${amount}"` : `request_memory = ${amount.replace(' ', '')}`;
 }

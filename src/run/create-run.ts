@@ -1,15 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
+import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
+import { errorReason } from '../base/error-reason.ts';
 import { withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
-import { errorReason } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
-import { copyFiles, writeRendered } from './place-files.ts';
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
@@ -89,4 +88,30 @@ function cannotCreate(runs: string, error: unknown): Fault {
       cause: error,
     },
   );
+}
+
+/** Writes what a pool rendered, by path in the folder. Scripts among it can be executed. */
+export async function writeRendered(folder: string, rendered: Record<string, string>): Promise<void> {
+  const folders = new Set(Object.keys(rendered).map((name) => path.dirname(path.join(folder, name))));
+  for (const one of folders) await mkdir(one, { recursive: true });
+  for (const [name, text] of Object.entries(rendered))
+    await writeFile(path.join(folder, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
+}
+
+/** Copies the files that a plan sends, as they were when it was made, or not at all. */
+export async function copyFiles(plan: Pick<Plan, 'files' | 'folder'>, to: string): Promise<void> {
+  await mkdir(to);
+  for (const file of plan.files) {
+    const copy = path.join(to, file.path);
+    await mkdir(path.dirname(copy), { recursive: true });
+    await copyFile(path.join(plan.folder, file.path), copy);
+    const sha256 = createHash('sha256')
+      .update(await readFile(copy))
+      .digest('hex');
+    if (sha256 !== file.sha256)
+      throw new Fault('file-invalid', `${file.path} changed while it was being copied`, {
+        fix: 'run the same command again',
+        about: file.path,
+      });
+  }
 }

@@ -1,8 +1,7 @@
 import type { Pool } from '../pool/pool.ts';
 import { nextRung } from '../recovery/next-rung.ts';
 import { readRunState } from './run-states.ts';
-import { startRound } from './start-round.ts';
-import { withRounds, type RoundsWorld } from './with-rounds.ts';
+import { type RoundsWorld, startRound, withRounds } from './rounds.ts';
 
 /**
  * Queues the next rung of a run's canary ladder when all jobs that went ahead have a valid result. Gives the jobs

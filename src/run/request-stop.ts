@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { runFiles } from '../job/layout.ts';
 import { openJournal } from '../journal/file.ts';
 import type { RunState } from '../journal/state.ts';
-import { findJob } from './find-job.ts';
+import { findJob } from './run-states.ts';
 
 /**
  * Writes into the journal that some jobs (all when none is named) shall stop. Gives the jobs that have to end for

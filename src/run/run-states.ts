@@ -1,10 +1,12 @@
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { runFiles } from '../job/layout.ts';
+import { printable } from '../base/printable.ts';
+import { Fault } from '../fault/fault.ts';
+import { jobId, runFiles } from '../job/layout.ts';
 import { followRun } from '../journal/follow-run.ts';
-import { loadRun, type EntrySource } from '../journal/load-run.ts';
+import { type EntrySource, loadRun } from '../journal/load-run.ts';
+import type { JobState, RunState } from '../journal/state.ts';
 import { readJournal } from '../journal/tail.ts';
-import type { RunState } from '../journal/state.ts';
 import { poolKind } from '../pool/open-pool.ts';
 import { readPlan } from '../pool/read-plan.ts';
 
@@ -28,4 +30,18 @@ async function poolSource(runFolder: string): Promise<EntrySource | undefined> {
   // A journal may have lost its beginning; a copy of a run may have lost its plan.
   const name = created?.pool ?? (await readPlan(runFolder).catch(() => undefined))?.spec.run.pool;
   return name === undefined ? undefined : await poolKind(name)?.source(runFolder);
+}
+
+/** The job of a run that a user names, as `0003` or `3`. */
+export function findJob({ run, jobs }: RunState, word: string): JobState {
+  const id = /^\d+$/.test(word) ? jobId(Number(word)) : word;
+  const found = jobs.find((job) => job.id === word || job.id === id);
+  if (found !== undefined) return found;
+  throw new Fault('usage', `${printable(run)} has no job "${printable(word)}"`, {
+    about: word,
+    fix:
+      jobs.length === 1
+        ? `its only job is ${jobs[0]?.id ?? ''}`
+        : `its jobs are ${jobs[0]?.id ?? ''} to ${jobs.at(-1)?.id ?? ''}`,
+  });
 }

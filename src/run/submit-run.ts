@@ -1,14 +1,17 @@
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
-import { firstFew } from '../base/first-few.ts';
+import { isGone } from '../base/error-reason.ts';
+import { firstFew } from '../base/printable.ts';
+import { stableJson } from '../base/stable-json.ts';
+import { runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import type { Pool, Round } from '../pool/pool.ts';
-import { climb } from './keep-going.ts';
+import { readPlan } from '../pool/read-plan.ts';
 import { createRun, newRunName, whileCreating } from './create-run.ts';
-import { findEarlier, type Earlier, type EarlierRun } from './find-earlier.ts';
-import { whatChanged } from './what-changed.ts';
+import { climb } from './keep-going.ts';
 import { readRunState } from './run-states.ts';
-import type { RoundsWorld } from './with-rounds.ts';
+import type { RoundsWorld } from './rounds.ts';
 
 export interface SubmitOptions {
   /** Start another run even when there is one of the same plan. */
@@ -112,4 +115,63 @@ function reason(plan: Plan, { same, newest }: Earlier, { isNew }: SubmitOptions)
   if (isNew && same !== undefined) return `another run was asked for, beside ${last}`;
   const still = newest.isEnded ? '' : ', which has not ended';
   return `changed since ${last}${still}: ${whatChanged(newest.plan, plan).join(', ')}`;
+}
+
+/** The parts of the job file and the files that differ between two plans, for a sentence. */
+export function whatChanged(before: Plan, after: Plan): string[] {
+  const sections = ['train', 'data', 'environment', 'resources', 'run'] as const;
+  const changed: string[] = sections
+    .filter((section) => stableJson(before.spec[section]) !== stableJson(after.spec[section]))
+    .map((section) => `[${section}]`);
+  const hashes = new Map(before.files.map(({ path, sha256 }) => [path, sha256]));
+  for (const { path, sha256 } of after.files) {
+    if (hashes.get(path) !== sha256) changed.push(path);
+    hashes.delete(path);
+  }
+  return [...changed, ...hashes.keys()];
+}
+
+/** A run that was made under the same name before. */
+export interface EarlierRun {
+  folder: string;
+  plan: Plan;
+  isEnded: boolean;
+}
+
+export interface Earlier {
+  /** The run of this very plan to go on with: an unfinished one, or else the newest. */
+  same: EarlierRun | undefined;
+  /** The newest run under this name, whatever its plan. */
+  newest: EarlierRun | undefined;
+}
+
+/** Looks for runs under the plan's name. What is no readable run is left alone. */
+export async function findEarlier(plan: Plan): Promise<Earlier> {
+  const earlier: Earlier = { same: undefined, newest: undefined };
+  for (const folder of await runsNamed(plan)) {
+    const its = await readPlan(folder).catch(() => undefined);
+    const isSame = its?.planHash === plan.planHash;
+    if (its?.spec.name !== plan.spec.name || !(isSame || earlier.newest === undefined)) continue;
+    const state = await readRunState(folder).catch(() => undefined);
+    if (state === undefined) continue;
+    const run = { folder, plan: its, isEnded: state.endedAt !== undefined };
+    earlier.newest ??= run;
+    if (isSame) earlier.same ??= run;
+    if (isSame && !run.isEnded) return { ...earlier, same: run };
+  }
+  return earlier;
+}
+
+/** Newest first: the id in a run's name begins with its date and time. */
+async function runsNamed({ folder, spec }: Plan): Promise<string[]> {
+  const runs = path.join(folder, runsFolder);
+  const names = await readdir(runs).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
+  const ours = names.filter((name) => name.startsWith(`${spec.name}-`));
+  return ours
+    .sort()
+    .reverse()
+    .map((name) => path.join(runs, name));
 }

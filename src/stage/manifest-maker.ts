@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { tagger } from '../transfer/proof/chunk-proof.ts';
-import type { Manifest } from '../transfer/proof/manifest.ts';
+import { tagger, type Manifest } from '../transfer/proof/manifest.ts';
 
 /** What is known of an object once all its bytes were seen. */
 export interface Seal {

@@ -12,7 +12,6 @@ const suites = [
   'http/request.test.ts',
   'http/redirects.test.ts',
   'federation/put-object.test.ts',
-  'federation/send-file.test.ts',
 ].map((name) => path.join(import.meta.dirname, '..', name));
 
 test('the same promises hold under Bun, which the agent runs on', { timeout: 300_000 }, async (t) => {

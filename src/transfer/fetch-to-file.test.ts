@@ -687,7 +687,7 @@ test('a target that nobody can compare with the object is not said to be another
   const s = await scene(t, []);
   writeFileSync(s.target, 'my notes');
   const fetched = s.fetch({ locator: locatorOf([{ server, seen: [] }]) });
-  await fails(fetched, 'file-invalid', /exists, and nobody tells whether it is/);
+  await fails(fetched, 'file-invalid', /exists, and no server says whether it is/);
   assert.equal(readFileSync(s.target, 'utf8'), 'my notes');
 });
 

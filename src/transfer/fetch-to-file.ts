@@ -1,15 +1,14 @@
+import fs from 'node:fs';
 import { Fault } from '../fault/fault.ts';
-import { alreadyThere } from './sinks/already-there.ts';
-import { askObject, type ServerDigest } from './proof/digest.ts';
-import { earlierPart, type EarlierPart } from './sinks/earlier-part.ts';
-import type { Fetched, FetchOptions, Verified } from './fetch.ts';
-import { FileSink } from './sinks/file-sink.ts';
-import { PartFile } from './sinks/part-file.ts';
-import { JournalKeeper } from './sinks/journal-keeper.ts';
-import type { PartJournal } from './sinks/part-journal.ts';
-import type { BadRange } from './sinks/sink.ts';
-import { asStopped, settle, type Settings } from './settings.ts';
+import { ConnectionPool } from '../http/connections.ts';
+import { Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
+import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
+import { askObject, hasher, type Algorithm, type ServerDigest } from './proof/digest.ts';
+import { FileSink } from './sinks/file-sink.ts';
+import { onDisk, PartFile } from './sinks/part-file.ts';
+import { earlierPart, JournalKeeper, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
+import type { BadRange } from './sinks/sink.ts';
 
 export interface FetchToFileOptions extends FetchOptions {
   /** Replace a target that holds something else. */
@@ -150,4 +149,70 @@ class FileFetch {
     if (known.size === undefined || done.length === 0) return undefined;
     return { url: this.#settings.shownUrl, identity: known, done };
   }
+}
+
+/** The result, if the target already holds the object; a Fault if it holds something else; else undefined. */
+async function alreadyThere(url: string, target: string, settings: Settings): Promise<Fetched | undefined> {
+  const stat = onDisk(target, () => fs.statSync(target, { throwIfNoEntry: false }));
+  if (stat === undefined) return undefined;
+  if (!stat.isFile())
+    throw new Fault('scratch-unusable', `${target} exists and is not a file`, { about: target });
+  const verified = await compare(url, target, stat.size, settings);
+  if (verified !== undefined) return { bytes: stat.size, seconds: 0, verified, servers: [] };
+  throw new Fault('file-invalid', `${target} exists and is not ${settings.shownUrl}`, {
+    about: target,
+    fix: 'Remove it, choose another name, or ask for it to be overwritten.',
+  });
+}
+
+async function compare(
+  url: string,
+  target: string,
+  size: number,
+  settings: Settings,
+): Promise<Verified | undefined> {
+  const { manifest, sha256 } = settings;
+  const proof = manifest?.sha256 ?? sha256;
+  if (settings.size !== undefined && settings.size !== size) return undefined;
+  if (proof !== undefined) return (await hashFile(target, 'sha-256')) === proof ? 'digest' : undefined;
+  const remote = await askAny(url, settings);
+  if (remote?.size === undefined)
+    throw new Fault(
+      'file-invalid',
+      `${target} exists, and no server says whether it is ${settings.shownUrl}`,
+      {
+        about: target,
+        fix: 'Try again later, choose another name, or ask for it to be overwritten.',
+      },
+    );
+  if (remote.size !== size) return undefined;
+  if (remote.digest === undefined) return 'size';
+  return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;
+}
+
+async function askAny(url: string, settings: Settings) {
+  const { locator, clock, policy, signal, tokenFile, connections: kept } = settings;
+  const roster = new Roster();
+  const connectMs = policy.connectSeconds * 1000;
+  const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+  try {
+    roster.add(
+      await locator.locate(url, { signal, ...(tokenFile !== undefined && { tokenFile }) }),
+      clock.monotonic(),
+    );
+    for (const source of roster.sources) {
+      const answer = await askObject(source, pool, policy.digestSeconds * 1000, signal);
+      if (answer !== undefined) return answer;
+    }
+    return undefined;
+  } finally {
+    pool.close();
+  }
+}
+
+async function hashFile(file: string, algorithm: Algorithm): Promise<string> {
+  const hash = hasher(algorithm);
+  for await (const chunk of fs.createReadStream(file, { highWaterMark: 1 << 20 }))
+    hash.update(chunk as Buffer);
+  return hash.hex();
 }

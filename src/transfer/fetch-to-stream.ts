@@ -1,12 +1,8 @@
 import { Fault } from '../fault/fault.ts';
-import { askObject, type ObjectFacts } from './proof/digest.ts';
-import type { Fetched, FetchOptions, Verified } from './fetch.ts';
-import { hasher, type Algorithm, type Hasher } from './proof/hasher.ts';
-import { OrderedSink, type Write } from './sinks/ordered-sink.ts';
-import { ProvenSink } from './sinks/proven-sink.ts';
-import { asStopped, settle, type Settings } from './settings.ts';
-import type { Sink } from './sinks/sink.ts';
 import { Transfer } from './engine/transfer.ts';
+import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
+import { askObject, hasher, type Algorithm, type Hasher, type ObjectFacts } from './proof/digest.ts';
+import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**
  * Fetches an object and hands its bytes to `write` in order; a chunk is the engine's again when `write` returns

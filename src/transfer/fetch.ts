@@ -1,9 +1,10 @@
-import type { Clock } from '../base/clock.ts';
-import type { Fault } from '../fault/fault.ts';
+import { systemClock, type Clock } from '../base/clock.ts';
+import { withoutSecrets } from '../base/printable.ts';
+import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { KeptConnections } from '../http/connections.ts';
+import { defaultPolicy, type Policy } from './policy.ts';
 import type { Manifest } from './proof/manifest.ts';
-import type { Policy } from './policy.ts';
 
 /** How far the bytes were proven: by chunk hashes, by a whole-object digest, by their number, or not at all. */
 export type Verified = 'manifest' | 'digest' | 'size' | 'none';
@@ -41,4 +42,63 @@ export interface Fetched {
   seconds: number;
   verified: Verified;
   servers: { server: string; bytes: number }[];
+}
+
+/** A fetch's options with every default filled in. */
+export interface Settings {
+  /** The URL as it may be shown and written down. */
+  shownUrl: string;
+  locator: Locator;
+  clock: Clock;
+  signal: AbortSignal;
+  tokenFile: string | undefined;
+  manifest: Manifest | undefined;
+  sha256: string | undefined;
+  /** What the user or the manifest says the size is. */
+  size: number | undefined;
+  policy: Policy;
+  suspects: Set<string>;
+  connections: KeptConnections | undefined;
+  onEvent: (event: FetchEvent) => void;
+  onDigest: () => void;
+}
+
+/** Fills in defaults and refuses options that contradict each other. */
+export function settle(url: string, options: FetchOptions): Settings {
+  const { manifest, bytes } = options;
+  const shownUrl = withoutSecrets(url);
+  const sha256 = options.sha256?.toLowerCase();
+  if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
+    throw new Fault(
+      'file-invalid',
+      `${shownUrl}: a SHA-256 is 64 hex digits, not ${JSON.stringify(options.sha256)}`,
+    );
+  if (manifest !== undefined && bytes !== undefined && manifest.bytes !== bytes)
+    throw new Fault(
+      'file-invalid',
+      `${shownUrl}: ${bytes} bytes are expected, the manifest says ${manifest.bytes}`,
+    );
+  if (manifest !== undefined && sha256 !== undefined && manifest.sha256 !== sha256)
+    throw new Fault('file-invalid', `${shownUrl}: the expected SHA-256 is not the manifest's`);
+  return {
+    shownUrl,
+    locator: options.locator,
+    clock: options.clock ?? systemClock,
+    signal: options.signal ?? new AbortController().signal,
+    tokenFile: options.tokenFile,
+    manifest,
+    sha256,
+    size: manifest?.bytes ?? bytes,
+    policy: { ...defaultPolicy, ...options.policy },
+    suspects: options.suspects ?? new Set(),
+    connections: options.connections,
+    onEvent: options.onEvent ?? (() => undefined),
+    onDigest: options.onDigest ?? (() => undefined),
+  };
+}
+
+/** What a fetch is rejected with when the user stopped it. */
+export function asStopped({ shownUrl, signal }: Settings, error: unknown): unknown {
+  if (!signal.aborted || signal.reason instanceof Fault) return error;
+  return new Fault('interrupted', `${shownUrl}: stopped`, { about: shownUrl, cause: signal.reason });
 }

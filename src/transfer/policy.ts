@@ -13,15 +13,15 @@ export interface Policy {
   maxServers: number;
   /** The whole fetch must end within this time, if it is set. */
   budgetSeconds: number | undefined;
-  /** Give up when no byte came from anywhere for so long. */
+  /** Give up when no byte came from anywhere for this long. */
   quietSeconds: number;
-  /** Give up when every server has failed so often since the last progress. */
+  /** Give up when every server has failed this often since the last progress. */
   laps: number;
   /** The same while no server could ever be asked: nobody listens there, or its name is unknown. */
   unreachedLaps: number;
   /**
    * How long to wait, after the last byte, for a new token in the place of one that has expired. One that had expired
-   * before the first byte is told at once.
+   * before the first byte ends the fetch at once.
    */
   renewSeconds: number;
   /** How long to wait, after the last byte, for a digest that a server is still computing. */

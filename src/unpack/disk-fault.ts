@@ -1,5 +1,5 @@
 import { lstatSync, statfsSync, type Stats } from 'node:fs';
-import { isGone } from '../base/is-gone.ts';
+import { isGone } from '../base/error-reason.ts';
 import { Fault } from '../fault/fault.ts';
 
 /** A failed file operation as a Fault that says what the disk's trouble is. */

@@ -4,7 +4,7 @@ import type { ByteSink, Waiting } from './entry.ts';
 import { blockSize, parseTarHeader } from './tar-header.ts';
 
 /** What is no archive is mostly an error page: its size is told if it is no bigger than this. */
-const mostCounted = 1 << 20;
+const maxCounted = 1 << 20;
 
 /**
  * Looks at the first bytes before anything is unpacked, and lets them through to a reader only if they are
@@ -67,7 +67,7 @@ export class KindGate implements ByteSink {
   }
 
   #countWrong(): void {
-    if (this.#bytes > mostCounted) throw this.#wrong(`more than ${mostCounted.toLocaleString('en-US')}`);
+    if (this.#bytes > maxCounted) throw this.#wrong(`more than ${maxCounted.toLocaleString('en-US')}`);
   }
 
   #wrong(bytes: string): Fault {

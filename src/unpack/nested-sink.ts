@@ -52,7 +52,7 @@ export class NestedSink implements EntrySink {
     this.#inner = this.#open(
       inner.kind,
       `${entry.path} in ${this.#archive}`,
-      new FolderSink(folder, this.#sink),
+      belowFolder(folder, this.#sink),
     );
   }
 
@@ -94,39 +94,17 @@ export class NestedSink implements EntrySink {
 }
 
 /** Puts every entry below one folder. */
-class FolderSink implements EntrySink {
-  readonly #folder: SafePath;
-  readonly #sink: EntrySink;
-
-  constructor(folder: SafePath, sink: EntrySink) {
-    this.#folder = folder;
-    this.#sink = sink;
-  }
-
-  begin(entry: FileEntry): void {
-    this.#sink.begin({ ...entry, path: joinSafe(this.#folder, entry.path) });
-  }
-
-  data(piece: Buffer): Waiting {
-    return this.#sink.data(piece);
-  }
-
-  hole(bytes: number): Waiting {
-    return this.#sink.hole(bytes);
-  }
-
-  end(): Waiting {
-    return this.#sink.end();
-  }
-
-  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
-    const path = joinSafe(this.#folder, entry.path);
-    if (entry.type === 'hardlink')
-      this.#sink.place({ ...entry, path, target: joinSafe(this.#folder, entry.target) });
-    else this.#sink.place({ ...entry, path });
-  }
-
-  amend(path: SafePath, mode: number): void {
-    this.#sink.amend(joinSafe(this.#folder, path), mode);
-  }
+function belowFolder(folder: SafePath, sink: EntrySink): EntrySink {
+  return {
+    begin: (entry) => sink.begin({ ...entry, path: joinSafe(folder, entry.path) }),
+    data: (piece) => sink.data(piece),
+    hole: (bytes) => sink.hole(bytes),
+    end: () => sink.end(),
+    place(entry) {
+      const path = joinSafe(folder, entry.path);
+      if (entry.type === 'hardlink') sink.place({ ...entry, path, target: joinSafe(folder, entry.target) });
+      else sink.place({ ...entry, path });
+    },
+    amend: (path, mode) => sink.amend(joinSafe(folder, path), mode),
+  };
 }

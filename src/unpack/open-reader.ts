@@ -26,9 +26,9 @@ export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, 
     case 'tar':
       return { input: tar, ended };
     case 'tar.gz':
-      return { input: new GunzipStage(archive, tar, limits), ended };
+      return { input: gunzip(archive, tar, limits), ended };
     case 'tar.zst':
-      return { input: new UnzstdStage(archive, tar, limits), ended };
+      return { input: unzstd(archive, tar, limits), ended };
     case 'tar.xz':
       return { input: new UnxzStage(archive, tar, limits), ended };
     case 'tar.bz2':
@@ -41,74 +41,55 @@ export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, 
 }
 
 /** Unpacks gzip, also of several members, and hands the bytes on. Only zeros may follow the last member. */
-class GunzipStage implements ByteSink {
-  readonly #archive: string;
-  readonly #next: ByteSink;
-  readonly #decompressor: Decompressor;
-  #over = false;
-
-  constructor(archive: string, next: ByteSink, limits: Limits) {
-    this.#archive = archive;
-    this.#next = next;
-    this.#decompressor = new Decompressor(createGunzip({ chunkSize }), archive, next, limits);
-  }
-
-  async write(piece: Buffer): Promise<void> {
-    const used = this.#over ? 0 : await this.#decompressor.write(piece);
+function gunzip(archive: string, next: ByteSink, limits: Limits): ByteSink {
+  const decompressor = new Decompressor(createGunzip({ chunkSize }), archive, next, limits);
+  let isOver = false;
+  return stage(decompressor, next, async (piece) => {
+    const used = isOver ? 0 : await decompressor.write(piece);
     if (used === piece.length) return;
-    this.#over = true;
+    isOver = true;
     if (piece.subarray(used).some((byte) => byte !== 0))
-      throw new Fault('archive-damaged', `${this.#archive}: has bytes that are not gzip after its end`, {
-        about: this.#archive,
-      });
-  }
-
-  async end(): Promise<void> {
-    await this.#decompressor.end();
-    await this.#next.end();
-  }
-
-  destroy(): void {
-    this.#decompressor.destroy();
-    this.#next.destroy();
-  }
+      throw damaged(archive, 'has bytes that are not gzip after its end');
+  });
 }
 
 /** Unpacks zstd of any number of frames and hands the bytes on. */
-class UnzstdStage implements ByteSink {
-  readonly #archive: string;
-  readonly #next: ByteSink;
-  readonly #decompressor: Decompressor;
-  readonly #frames = new ZstdFrames();
-
-  constructor(archive: string, next: ByteSink, limits: Limits) {
-    this.#archive = archive;
-    this.#next = next;
-    this.#decompressor = new Decompressor(createZstdDecompress({ chunkSize }), archive, next, limits);
-  }
-
-  async write(piece: Buffer): Promise<void> {
+function unzstd(archive: string, next: ByteSink, limits: Limits): ByteSink {
+  const decompressor = new Decompressor(createZstdDecompress({ chunkSize }), archive, next, limits);
+  const frames = new ZstdFrames();
+  const write = async (piece: Buffer): Promise<void> => {
     for (let at = 0; at < piece.length;) {
-      const end = this.#frames.frameEnd(piece, at);
-      if (end === undefined) throw this.#damaged('has bytes that are not zstd');
-      const used = await this.#decompressor.write(piece.subarray(at, end));
-      if (used !== end - at) throw this.#damaged('has a broken zstd frame');
+      const end = frames.frameEnd(piece, at);
+      if (end === undefined) throw damaged(archive, 'has bytes that are not zstd');
+      const used = await decompressor.write(piece.subarray(at, end));
+      if (used !== end - at) throw damaged(archive, 'has a broken zstd frame');
       at = end;
     }
-  }
-
-  async end(): Promise<void> {
-    await this.#decompressor.end();
-    if (!this.#frames.between) throw this.#damaged('ends inside a zstd frame');
-    await this.#next.end();
-  }
-
-  destroy(): void {
-    this.#decompressor.destroy();
-    this.#next.destroy();
-  }
-
-  #damaged(what: string): Fault {
-    return new Fault('archive-damaged', `${this.#archive}: ${what}`, { about: this.#archive });
-  }
+  };
+  return stage(decompressor, next, write, () => {
+    if (!frames.between) throw damaged(archive, 'ends inside a zstd frame');
+  });
 }
+
+function stage(
+  decompressor: Decompressor,
+  next: ByteSink,
+  write: (piece: Buffer) => Promise<void>,
+  checkEnd: () => void = () => undefined,
+): ByteSink {
+  return {
+    write,
+    async end() {
+      await decompressor.end();
+      checkEnd();
+      await next.end();
+    },
+    destroy() {
+      decompressor.destroy();
+      next.destroy();
+    },
+  };
+}
+
+const damaged = (archive: string, what: string): Fault =>
+  new Fault('archive-damaged', `${archive}: ${what}`, { about: archive });

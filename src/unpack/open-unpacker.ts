@@ -2,16 +2,7 @@ import type { ArchiveKind } from '../base/archive-kinds.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { Budget, type Expected } from './budget.ts';
 import { freeBytes } from './disk-fault.ts';
-import {
-  andThen,
-  type ByteSink,
-  type EntrySink,
-  type FileEntry,
-  type FolderEntry,
-  type HardlinkEntry,
-  type SymlinkEntry,
-  type Waiting,
-} from './entry.ts';
+import { andThen, type ByteSink, type EntrySink, type Waiting } from './entry.ts';
 import { FileWriter } from './file-writer.ts';
 import { KindGate } from './kind-gate.ts';
 import { usualLimits, type Limits } from './limits.ts';
@@ -97,7 +88,7 @@ class ArchiveUnpacker implements Unpacker {
       isPublishing: arriving !== undefined,
     });
     if (mode === 'nested') this.#nested = this.#openNested(bounds);
-    const sink = this.#nested ?? new PartSink(this.#writer, (part) => this.#partIsWhole(part));
+    const sink = this.#nested ?? partSink(this.#writer, (part) => this.#partIsWhole(part));
     const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
     this.#gate = new KindGate(name, promised, (kind) => this.#openReader(kind, sink, bounds));
   }
@@ -192,42 +183,24 @@ function xzInXz(name: string): Fault {
   );
 }
 
-/** Hands everything on, and tells of every file that is whole. */
-class PartSink implements EntrySink {
-  readonly #sink: EntrySink;
-  readonly #onPart: (part: SafePath) => void;
-  #file: SafePath | undefined;
-
-  constructor(sink: EntrySink, onPart: (part: SafePath) => void) {
-    this.#sink = sink;
-    this.#onPart = onPart;
-  }
-
-  begin(entry: FileEntry): void {
-    this.#sink.begin(entry);
-    this.#file = entry.path;
-  }
-
-  data(piece: Buffer): Waiting {
-    return this.#sink.data(piece);
-  }
-
-  hole(bytes: number): Waiting {
-    return this.#sink.hole(bytes);
-  }
-
-  end(): Waiting {
-    return andThen(this.#sink.end(), () => {
-      if (this.#file !== undefined) this.#onPart(this.#file);
-    });
-  }
-
-  place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void {
-    this.#sink.place(entry);
-    if (entry.type === 'hardlink') this.#onPart(entry.path);
-  }
-
-  amend(path: SafePath, mode: number): void {
-    this.#sink.amend(path, mode);
-  }
+/** Hands everything on, and calls `onPart` for every file that is whole. */
+function partSink(sink: EntrySink, onPart: (part: SafePath) => void): EntrySink {
+  let file: SafePath | undefined;
+  return {
+    begin(entry) {
+      sink.begin(entry);
+      file = entry.path;
+    },
+    data: (piece) => sink.data(piece),
+    hole: (bytes) => sink.hole(bytes),
+    end: () =>
+      andThen(sink.end(), () => {
+        if (file !== undefined) onPart(file);
+      }),
+    place(entry) {
+      sink.place(entry);
+      if (entry.type === 'hardlink') onPart(entry.path);
+    },
+    amend: (path, mode) => sink.amend(path, mode),
+  };
 }

@@ -27,7 +27,7 @@ export class ByteQueue {
   }
 
   /** The last `count` bytes taken were not used. */
-  giveBack(count: number): void {
+  unread(count: number): void {
     this.#start -= count;
   }
 

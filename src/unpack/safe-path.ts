@@ -9,22 +9,22 @@ declare const safe: unique symbol;
 export type SafePath = string & { readonly [safe]: true };
 
 /** Linux's limits, less the room the target folder's own path needs. */
-const mostBytesInName = 255;
-const mostBytesInPath = 3072;
+const maxBytesInName = 255;
+const maxBytesInPath = 3072;
 
 /** Names may hold line breaks and worse; messages show them on one line. */
 export const quoted = (name: string): string => printable(JSON.stringify(name));
 
 /** Checks a name from an archive; `archive` is only for the message. */
-export function safePath(name: string, archive: string, mostDepth: number): SafePath {
+export function safePath(name: string, archive: string, maxDepth: number): SafePath {
   const wrong = whatIsWrong(name);
   if (wrong !== undefined) throw unsafe(archive, name, wrong);
   const parts = name.split('/').filter((part) => part !== '' && part !== '.');
-  if (parts.length > mostDepth) throw unsafe(archive, name, `lies more than ${mostDepth} folders deep`);
+  if (parts.length > maxDepth) throw unsafe(archive, name, `lies more than ${maxDepth} folders deep`);
   for (const part of parts) {
     if (part === '..') throw unsafe(archive, name, 'climbs out of its folder with ".."');
-    if (part.length * 3 > mostBytesInName && Buffer.byteLength(part) > mostBytesInName)
-      throw unsafe(archive, name, `has a part longer than ${mostBytesInName} bytes`);
+    if (part.length * 3 > maxBytesInName && Buffer.byteLength(part) > maxBytesInName)
+      throw unsafe(archive, name, `has a part longer than ${maxBytesInName} bytes`);
   }
   return parts.join('/') as SafePath;
 }
@@ -45,8 +45,8 @@ function whatIsWrong(name: string): string | undefined {
   if (name.startsWith('/')) return 'is an absolute path';
   if (/^[A-Za-z]:(?:[\\/]|$)/.test(name)) return 'begins with a drive letter';
   if (name.includes('\0')) return 'has a zero byte in its name';
-  if (name.length * 3 > mostBytesInPath && Buffer.byteLength(name) > mostBytesInPath)
-    return `is longer than ${mostBytesInPath} bytes`;
+  if (name.length * 3 > maxBytesInPath && Buffer.byteLength(name) > maxBytesInPath)
+    return `is longer than ${maxBytesInPath} bytes`;
   return undefined;
 }
 

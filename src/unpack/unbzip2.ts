@@ -61,12 +61,12 @@ export class Unbzip2Stage implements ByteSink {
     try {
       if (this.#level === undefined) this.#between(bytes, bits);
       else pieces = this.#block(this.#level, bits);
-      this.#queue.giveBack(bytes.length - bits.at);
+      this.#queue.unread(bytes.length - bits.at);
       this.#bit = bits.bit;
     } catch (error) {
       if (error !== cut) throw error;
       if (isEnd || this.#wanted >= maxBlockBytes) throw this.#cut();
-      this.#queue.giveBack(bytes.length);
+      this.#queue.unread(bytes.length);
       this.#wanted = maxBlockBytes;
       return;
     }

@@ -16,7 +16,7 @@ export interface ZipData {
   descriptor?: number;
 }
 
-const mostAtOnce = 1 << 20;
+const maxAtOnce = 1 << 20;
 
 /** Hands an entry's data to the sink; sizes and checksum stated ahead are held against it. */
 export function* readZipData(
@@ -47,7 +47,7 @@ export function* readZipData(
 
 function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
   for (let left = entry.packed; left > 0;) {
-    const piece: Buffer = yield { bytes: Math.min(left, mostAtOnce), atMost: true };
+    const piece: Buffer = yield { bytes: Math.min(left, maxAtOnce), atMost: true };
     left -= piece.length;
     const waiting = out.write(piece);
     if (waiting !== undefined) yield waiting;
@@ -67,14 +67,14 @@ const lookahead = 28;
  */
 function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number> {
   for (;;) {
-    let window: Buffer = yield { bytes: mostAtOnce, atMost: true };
+    let window: Buffer = yield { bytes: maxAtOnce, atMost: true };
     if (window.length < lookahead) {
-      queue.giveBack(window.length);
+      queue.unread(window.length);
       window = yield { bytes: lookahead };
     }
     const found = findEnd(window, out);
     const taken = found?.end ?? window.length - lookahead + 1;
-    queue.giveBack(window.length - taken);
+    queue.unread(window.length - taken);
     const waiting = out.write(window.subarray(0, taken));
     if (waiting !== undefined) yield waiting;
     if (found !== undefined) return found.descriptor;
@@ -117,11 +117,11 @@ function* inflated(
   let packed = 0;
   try {
     for (let over = false; !over && (entry.described || packed < entry.packed);) {
-      const most = entry.described ? mostAtOnce : Math.min(entry.packed - packed, mostAtOnce);
+      const most = entry.described ? maxAtOnce : Math.min(entry.packed - packed, maxAtOnce);
       const piece: Buffer = yield { bytes: most, atMost: true };
       let used = 0;
       yield decompressor.write(piece).then((count) => void (used = count));
-      queue.giveBack(piece.length - used);
+      queue.unread(piece.length - used);
       packed += used;
       over = used < piece.length;
     }

@@ -1,6 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import { byCause, diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import type { Termination } from '../eventlog/details.ts';
 import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
@@ -22,23 +21,13 @@ function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined
   return accountDiagnosis({ ...end, reason: complaint.text }, memoryMb);
 }
 
-const silentEnd: Diagnosis = {
-  cause: 'silent-end',
-  because: [
-    'The attempt ended without a word in the log: HTCondor’s process for it on the access point was killed, or the access point was restarted.',
-  ],
-  outlook: 'passing',
-  advice: ['If it happens often, ask the staff of the access point: it may be short of memory.'],
-};
+const silentEnd = byCause('silent-end', [
+  'The attempt ended without a word in the log: HTCondor’s process for it on the access point was killed, or the access point was restarted.',
+]);
 
 function accountDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   if (end.how === 'vacated' && end.code === undefined && end.reason.trim() === '')
-    return {
-      cause: 'evicted',
-      because: ['The slot was taken back; the log does not say why.'],
-      outlook: 'passing',
-      advice: ['Save checkpoints, so that such an end costs minutes and not the whole attempt.'],
-    };
+    return byCause('evicted', ['The slot was taken back; the log does not say why.']);
   const diagnosis = diagnose(end, memoryMb);
   if (end.how !== 'exception' || diagnosis.cause !== 'unknown') return diagnosis;
   return {
@@ -48,35 +37,23 @@ function accountDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
 }
 
 /** What shells and kernels mean by exit codes, whatever the program. */
-const shellCodes: Partial<Record<number, string>> = {
-  126: 'A shell ends so when a command cannot be executed.',
-  127: 'A shell ends so when a command is not found.',
-  137: 'A shell ends so when its command was killed (signal 9), often for lack of memory.',
-  139: 'A shell ends so when its command crashed (signal 11).',
-  143: 'A shell ends so when its command was told to end (signal 15).',
+const shellCodes: Partial<Record<number, string[]>> = {
+  126: ['A shell ends so when a command cannot be executed.'],
+  127: ['A shell ends so when a command is not found.'],
+  137: ['A shell ends so when its command was killed (signal 9), often for lack of memory.'],
+  139: ['A shell ends so when its command crashed (signal 11).'],
+  143: ['A shell ends so when its command was asked to end (signal 15).'],
 };
 
 /** How a program ended by itself. */
 function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
   if (termination?.normal === true && termination.returnValue === 0)
-    return {
-      cause: 'none',
-      because: ['It ended by itself with exit code 0.'],
-      outlook: 'lasting',
-      advice: [],
-    };
-  if (termination?.normal === true) {
-    const meaning = shellCodes[termination.returnValue];
-    return {
-      cause,
-      because: [
-        `The program ended by itself with exit code ${termination.returnValue}.`,
-        ...(meaning === undefined ? [] : [meaning]),
-      ],
-      outlook: 'lasting',
-      advice: ['Read what the program printed on its standard error.'],
-    };
-  }
+    return { ...byCause('none', ['It ended by itself with exit code 0.']), advice: [] };
+  if (termination?.normal === true)
+    return byCause(cause, [
+      `The program ended by itself with exit code ${termination.returnValue}.`,
+      ...(shellCodes[termination.returnValue] ?? []),
+    ]);
   const row = resources.find(({ name }) => name === 'Memory');
   const used = Math.max(row?.usage ?? 0, memoryMb);
   return signalDiagnosis(termination, row?.request, used);
@@ -88,25 +65,18 @@ function signalDiagnosis(
   used: number,
 ): Diagnosis {
   const signal = termination?.normal === false ? termination.signal : undefined;
-  const isOver = asked !== undefined && used > asked;
-  const seen =
-    asked === undefined ? [] : [`It was seen to use ${used} MB of memory and asked for ${asked} MB.`];
-  const isFarBelow = asked !== undefined && used < asked / 2;
-  const hint: Record<number, string> = {
-    9: isOver
+  const how =
+    signal === undefined
+      ? 'The log does not say how the program ended.'
+      : `The program was ended by signal ${signal}.`;
+  const crashed = 'It touched memory that is not its own: a mistake in it or in a library.';
+  if (signal === 11) return byCause('signal', [how, crashed]);
+  if (asked === undefined) return byCause('signal', [how]);
+  const seen = `It was seen to use ${used} MB of memory and asked for ${asked} MB.`;
+  const hint =
+    used > asked
       ? 'Ask for more memory: the machine may have killed it for that.'
-      : `Signal 9 is often the machine’s answer to too much memory; ${isFarBelow ? 'what was seen of it speaks against that, and the log does not show who sent it' : 'the log alone does not show it'}.`,
-    11: 'The program touched memory that is not its own: a mistake in it or in a library.',
-  };
-  return {
-    cause: 'signal',
-    because: [
-      signal === undefined
-        ? 'The log does not say how the program ended.'
-        : `The program was ended by signal ${signal}.`,
-      ...seen,
-    ],
-    outlook: 'unclear',
-    advice: [hint[signal ?? 0] ?? 'Read what the program printed on its standard error.'],
-  };
+      : 'What was seen of its memory speaks against a lack of it; the log does not show who sent the signal.';
+  const isTelling = signal === 9 && (used > asked || used < asked / 2);
+  return byCause('signal', [how, seen], { advice: isTelling ? [hint] : [] });
 }

@@ -1,10 +1,9 @@
 import { causeTitle, type Cause } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
+import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { holdCount } from './explained.ts';
 import type { Evidence, Explanation } from '../diagnosis/explanation.ts';
 import type { Doing, JobDetails, JobHistory } from '../history/history.ts';
-import { detailsOf, streaksOf, tellStreaks } from './past-attempts.ts';
+import { detailsOf, streaksOf, describeStreaks } from './past-attempts.ts';
 import { causeOfRemoved, removalCause } from '../diagnosis/cause-of.ts';
 import { showSpan } from './show-span.ts';
 import type { RunRules } from './what-is-done.ts';
@@ -96,7 +95,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
       evidence: [first],
     };
   const streaks = streaksOf(story.attempts);
-  const past = tellStreaks(streaks);
+  const past = describeStreaks(streaks);
   const diagnosis = streaks.at(-1)?.diagnosis;
   const running =
     last.ending === 'removed' && last.details?.end?.how === 'removed'

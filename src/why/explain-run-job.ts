@@ -1,4 +1,6 @@
+import { causeTitle } from '../codes/causes.ts';
 import { kinds } from '../fault/kinds.ts';
+import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { checkpointAdvice, checkpointSentences } from './checkpoint-sentences.ts';
@@ -12,7 +14,7 @@ export interface FiledEntry {
   entry: Entry;
 }
 
-/** What a run's journals tell of one job. */
+/** What a run's journals say of one job. */
 export interface RunJobAccount {
   job: JobState;
   /** The entries of its journals, in their order. */
@@ -49,10 +51,11 @@ export function explainRunJob(account: RunJobAccount): Explanation {
   const isGood = standing === 'succeeded' || (standing === 'running' && last?.outcome === undefined);
   const own = isGood ? goodAccount(job, last) : badAccount(account, last, fault);
   const log = isGood ? undefined : fromLog;
+  const cause = isGood ? own.cause : (causeOfJob(job) ?? own.cause);
   return {
     job: job.id,
     standing,
-    cause: own.cause,
+    cause,
     title: own.title,
     because: [...own.because, ...resumed, ...pastSentences(job), ...(fromLog?.because ?? [])],
     evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
@@ -76,10 +79,7 @@ function standingOf({ status, outcome, held }: JobState): Standing {
   return outcome === 'stopped' ? 'removed' : 'failed';
 }
 
-const faultOf = (attempt: AttemptState | undefined): FaultRecord | undefined =>
-  attempt?.fault ?? attempt?.agent?.faults.at(-1);
-
-/** Whether the agent itself tells of the fault: it was there. */
+/** Whether the agent itself reported the fault: it was there. */
 const isByAgent = (attempt: AttemptState | undefined): boolean => (attempt?.agent?.faults.length ?? 0) > 0;
 
 function goodAccount({ status, attempts }: JobState, last: AttemptState | undefined): Own {
@@ -130,9 +130,9 @@ function badAccount(
   };
 }
 
-const heldAccount = ({ message, fix }: FaultRecord): Own => ({
-  cause: 'user',
-  title: 'it is held',
+const heldAccount = ({ message, fix, cause = 'user' }: FaultRecord): Own => ({
+  cause,
+  title: cause === 'user' ? 'it is held' : causeTitle(cause),
   because: [`${safeLine(message)}.`],
   advice: fix === undefined ? [] : [safeLine(fix)],
 });
@@ -142,14 +142,15 @@ function stopAccount(entries: readonly FiledEntry[]): Own {
   const why = reasons.findLast((reason) => reason !== undefined);
   const because = why === undefined ? 'Somebody stopped it.' : `The run was given up: ${safeLine(why)}.`;
   const title = why === undefined ? 'it was stopped' : 'the run was given up';
-  return { cause: 'interrupted', title, because: [because], advice: [] };
+  return { cause: 'user', title, because: [because], advice: [] };
 }
 
-function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRecord): Own {
+function faultAccount(last: AttemptState, fault: FaultRecord): Own {
+  const { kind, message, fix, about, cause = kind } = fault;
   const object = about === undefined || message.includes(about) ? '' : ` (${safeLine(about)})`;
   return {
-    cause: kind,
-    title: asTitle(kinds[kind].what),
+    cause,
+    title: causeTitle(cause),
     because: [
       `Attempt ${last.attempt}${placeOf(last)}: ${safeLine(message)}${object}`,
       ...setbackSentences(last),
@@ -160,9 +161,6 @@ function faultAccount(last: AttemptState, { kind, message, fix, about }: FaultRe
     ],
   };
 }
-
-const asTitle = (sentence: string): string =>
-  sentence.charAt(0).toLowerCase() + sentence.slice(1).replace(/\.$/, '');
 
 function setbackSentences({ agent }: AttemptState): string[] {
   return (agent?.fetches ?? [])
@@ -195,9 +193,9 @@ const mostSetbacks = 2;
 function evidenceOf({ entries }: RunJobAccount): Evidence[] {
   const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
   const left = new Set(setbacks.slice(0, -mostSetbacks));
-  const told = entries.filter((one) => isTelling(one.entry) && !left.has(one));
+  const shown = entries.filter((one) => isTelling(one.entry) && !left.has(one));
   const attemptOf = ({ entry }: FiledEntry): number => ('attempt' in entry ? entry.attempt : Infinity);
-  return told.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
+  return shown.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
 }
 
 const isTelling = (entry: Entry): boolean =>

@@ -1,8 +1,8 @@
+import { defined } from '../base/defined.ts';
 import type { Termination } from '../eventlog/details.ts';
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
 import { causeTitle, type Cause } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
-import { diagnose } from '../diagnosis/diagnose.ts';
+import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
@@ -10,12 +10,16 @@ import { adviceOf, explained, holdCount, nothingWrong, reconnects } from './expl
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
-import { detailsOf, streaksOf, tellStreaks, type Streak } from './past-attempts.ts';
+import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
 
 /** Why a job stands as it does, from its events alone; `rules` where the job is one of a run of ours. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
+  return { ...explain(job, rules), ...defined({ node: job.node }) };
+}
+
+function explain(job: JobHistory, rules: RunRules | undefined): Explanation {
   const { outcome, attempts } = job;
   const { removal } = detailsOf(job);
   if (removal !== undefined) return explainRemoval(job, removal, rules);
@@ -35,7 +39,7 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
   const diagnosis = lastDiagnosis(job, last);
   const isGood = diagnosis.cause === 'none';
   const streaks = streaksOf(job.attempts.slice(0, -1));
-  const past = tellStreaks(streaks);
+  const past = describeStreaks(streaks);
   const count = job.attempts.length;
   const { end } = last.details ?? {};
   return {
@@ -100,7 +104,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
   const { complaint, memoryMb } = last?.details ?? {};
   const isBare = hold.reason.trim() === '';
   const diagnosis = diagnose({ ...hold, reason: isBare ? (complaint?.text ?? '') : hold.reason }, memoryMb);
-  const past = tellStreaks(streaksOf(held === undefined ? attempts : attempts.slice(0, -1)));
+  const past = describeStreaks(streaksOf(held === undefined ? attempts : attempts.slice(0, -1)));
   const then = diagnosis.outlook === 'lasting' ? 'When that is fixed' : 'To try again';
   return explained(job, 'held', diagnosis, {
     because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],

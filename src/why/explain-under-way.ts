@@ -1,9 +1,9 @@
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
-import { detailsOf, tellStreaks, type Streak } from './past-attempts.ts';
+import { detailsOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
 
@@ -16,7 +16,7 @@ export function loopOf(streaks: readonly Streak[]): Streak | undefined {
   const end = last?.last.details?.end;
   if (last === undefined || end?.how === 'exited' || passingCauses.has(last.diagnosis.cause))
     return undefined;
-  // A subcode of -1000 and below tells HTCondor to put the job back and never to hold it.
+  // A subcode of -1000 and below makes HTCondor put the job back and never hold it.
   const neverHolds = end?.how === 'vacated' && (end.subcode ?? 0) <= -1000;
   return last.to - last.from + 1 >= (neverHolds ? 2 : loopLength) ? last : undefined;
 }
@@ -31,7 +31,7 @@ export function explainLoop(
   const { diagnosis, from, to, first, last } = loop;
   const count = to - from + 1;
   const span = showSpan(first.details?.from, last.details?.to);
-  const past = tellStreaks(streaks.slice(0, -1));
+  const past = describeStreaks(streaks.slice(0, -1));
   return explained(job, 'looping', diagnosis, {
     because: [
       ...diagnosis.because,
@@ -40,7 +40,7 @@ export function explainLoop(
     ],
     evidence: [first, last].flatMap(({ details }) => details?.end?.evidence ?? []),
     doing: doneAboutLoop(count, rules),
-    advice: [...adviceOf(diagnosis, rules), `Stop it until that is mended: condor_hold ${job.id}`],
+    advice: [...adviceOf(diagnosis, rules), `Stop it until that is fixed: condor_hold ${job.id}`],
   });
 }
 
@@ -65,7 +65,7 @@ export function explainRunning(
 ): Explanation {
   const { doing = 'executing', began } = last.details ?? {};
   const details = detailsOf(job);
-  const past = tellStreaks(streaks);
+  const past = describeStreaks(streaks);
   const place = placeOf(last);
   const cause = doing === 'cut-off' ? 'disconnected' : 'none';
   const explanation = explained(
@@ -100,7 +100,7 @@ export function explainWaiting(
   streaks: readonly Streak[],
   rules: RunRules | undefined,
 ): Explanation {
-  const past = tellStreaks(streaks);
+  const past = describeStreaks(streaks);
   const last = streaks.at(-1);
   const { first, releases } = detailsOf(job);
   const release = releases.at(-1);
@@ -112,7 +112,7 @@ export function explainWaiting(
       { ...nothingWrong, cause: 'waits-for-slot' },
       {
         because: [
-          'No slot has taken it yet. The log tells no more: why no machine matches, only the scheduler knows.',
+          'No slot has taken it yet. The log says no more: why no machine matches, only the scheduler knows.',
         ],
         evidence: [first, ...(release === undefined ? [] : [release.evidence])],
         doing: ['HTCondor looks for a slot by itself.'],

@@ -1,9 +1,9 @@
 import { causeTitle } from '../codes/causes.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
 import type { JobHistory } from '../history/history.ts';
 import { detailsOf } from './past-attempts.ts';
-import { times, type RunRules } from './what-is-done.ts';
+import { releasesByRule, times, type RunRules } from './what-is-done.ts';
 
 /** What an explanation says beyond how the job stands. */
 interface Parts {
@@ -36,7 +36,7 @@ export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'l
 export function holdCount(job: JobHistory): string[] {
   const { holds, releases } = detailsOf(job);
   if (holds.length < 2) return [];
-  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  const byRule = releasesByRule(job);
   const some = byRule === releases.length ? '' : ` ${byRule} of them`;
   const who = byRule === 0 ? '' : `,${some} by a rule of its own`;
   return [`It has been held ${times(holds.length)} and released ${times(releases.length)}${who}.`];

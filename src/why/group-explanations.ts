@@ -5,6 +5,7 @@ export interface ExplainedGroup {
   standing: Standing;
   cause: Explanation['cause'];
   title: string;
+  /** Their ids, or the names of their nodes. */
   jobs: string[];
   /** The first of them. */
   example: Explanation;
@@ -16,11 +17,11 @@ const order: Standing[] = ['looping', 'held', 'failed', 'removed', 'waiting', 'r
 export function groupExplanations(explanations: readonly Explanation[]): ExplainedGroup[] {
   const groups = new Map<string, ExplainedGroup>();
   for (const example of explanations) {
-    const { standing, cause, title, job } = example;
+    const { standing, cause, title, job, node = job } = example;
     const key = `${standing} ${title}`;
     const group = groups.get(key);
-    if (group === undefined) groups.set(key, { standing, cause, title, jobs: [job], example });
-    else group.jobs.push(job);
+    if (group === undefined) groups.set(key, { standing, cause, title, jobs: [node], example });
+    else group.jobs.push(node);
   }
   const rank = ({ standing }: ExplainedGroup): number => order.indexOf(standing);
   return [...groups.values()].sort((a, b) => rank(a) - rank(b) || b.jobs.length - a.jobs.length);

@@ -1,5 +1,5 @@
 import { attemptDiagnosis } from './attempt-diagnosis.ts';
-import type { Diagnosis } from '../diagnosis/diagnosis.ts';
+import type { Diagnosis } from '../diagnosis/diagnose.ts';
 import type { Evidence } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobDetails, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
@@ -42,19 +42,19 @@ function isSame(a: Diagnosis, b: Diagnosis): boolean {
 }
 
 /** What became of earlier attempts, in sentences with their evidence: the latest few causes. */
-export function tellStreaks(streaks: readonly Streak[]): { because: string[]; evidence: Evidence[] } {
-  const told = streaks.slice(-maxStreaks);
+export function describeStreaks(streaks: readonly Streak[]): { because: string[]; evidence: Evidence[] } {
+  const shown = streaks.slice(-maxStreaks);
   const left = streaks.slice(0, -maxStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
   return {
     because: [
       ...(left === 0 ? [] : [`The first ${left} attempts ended for other reasons.`]),
-      ...told.map(sentence),
+      ...shown.map(sentence),
     ],
-    evidence: told.flatMap(({ last }) => evidenceOfEnd(last)),
+    evidence: shown.flatMap(({ last }) => evidenceOfEnd(last)),
   };
 }
 
-/** Of an end nobody wrote down, the two beginnings tell. */
+/** Of an end nobody wrote down, the two beginnings are the evidence. */
 function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
   if (details?.end === undefined) return [];
   const { began, end } = details;

@@ -35,15 +35,14 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
   if (willRelease(policy, held, outlook.failures))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
-    `Nothing: the rules of the run release only what another try can mend, and this is not of that kind (${rule}).`,
+    `Nothing: the rules of the run release only what another try can fix, and this is not of that kind (${rule}).`,
   ];
 }
 
 function doneByOthers(job: JobHistory, hold: Hold): string[] {
-  const { releases } = detailsOf(job);
   if (hold.code === 16)
     return ['The files are being copied; the job is released by itself when they are there.'];
-  const byRule = releases.filter(({ reason }) => /expression/i.test(reason)).length;
+  const byRule = releasesByRule(job);
   return byRule === 0
     ? ['Nothing that the log shows: it stays held until somebody, or a rule of its submit file, releases it.']
     : [
@@ -68,7 +67,7 @@ function releaseWords({ failures, attempts, next, waits }: Outlook, rule: string
 /** `05:43:10 UTC`. */
 const clock = (time: number): string => `${new Date(time).toISOString().slice(11, 19)} UTC`;
 
-/** The failures of a job as its log tells them: attempts that ended by themselves and were put back, and holds. */
+/** The failures of a job by its log: attempts that ended by themselves and were put back, and holds. */
 function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: EndedAttempt[] } {
   const failed = (how: Partial<EndedAttempt> = {}): EndedAttempt => ({
     outcome: 'failed',
@@ -128,8 +127,12 @@ export function doneAboutExit(
   return [
     kind !== undefined && answerToKind(kind, 1) !== 'never'
       ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.policy.attempts} attempts (${rule}).`
-      : `Nothing: the rules of the run try again only what another try can mend (${rule}).`,
+      : `Nothing: the rules of the run try again only what another try can fix (${rule}).`,
   ];
 }
+
+/** How often a rule released it: HTCondor quotes the rule, unless it is too long; a person is always named. */
+export const releasesByRule = (job: JobHistory): number =>
+  detailsOf(job).releases.filter(({ reason }) => reason.trim() === '' || /expression/i.test(reason)).length;
 
 export const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);

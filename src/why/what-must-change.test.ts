@@ -23,7 +23,7 @@ const of = (cause: Explanation['cause'], because = [''], advice: string[] = []):
 test('a training that failed needs another script, and is told whether there is one', () => {
   const need = (files: Partial<Changes['files']>) =>
     whatMustChange(of('training-failed'), { ...none, files: { ...none.files, ...files } });
-  assert.match(need({ changed: [], used: false }).what, /mend the script/);
+  assert.match(need({ changed: [], used: false }).what, /fix the script/);
   assert.equal(need({ changed: [], used: false }).isMet, false);
   assert.match(need({ changed: ['train.py'], used: false }).what, /train\.py has changed.*--with-new-files/);
   assert.equal(need({ changed: ['train.py'], used: true }).isMet, true);
@@ -35,7 +35,9 @@ test('memory, disk and time are asked for by name, also when a crash tells of it
   const crash = of('training-failed', ['the training ended with status 1: MemoryError']);
   assert.match(whatMustChange(crash, none).what, /--memory/);
   assert.match(whatMustChange(of('disk-full'), none).what, /--disk/);
-  assert.deepEqual(whatMustChange(of('time-limit'), { ...none, time: true }).isMet, true);
+  assert.match(whatMustChange(of('time-limit'), none).what, /more time, or a checkpoint, .*--time/);
+  assert.equal(whatMustChange(of('time-limit'), none).isMet, false);
+  assert.equal(whatMustChange(of('time-limit'), { ...none, time: true }).isMet, true);
 });
 
 test('trouble that passes needs nothing; what lasts needs what its advice says; nothing is guessed', () => {

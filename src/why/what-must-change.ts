@@ -1,4 +1,4 @@
-import { firstFew } from '../base/first-few.ts';
+import { firstFew } from '../base/printable.ts';
 import { causeInfo } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 
@@ -58,7 +58,7 @@ function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boo
   const names = firstFew(changed, 4);
   const verb = changed.length === 1 ? 'has' : 'have';
   const failed = isGpuMemory ? 'The memory of the GPU was too small for it' : 'The training itself failed';
-  const mend = isGpuMemory ? 'use a smaller batch' : 'mend the script';
+  const fix = isGpuMemory ? 'use a smaller batch' : 'fix the script';
   if (changed.length > 0 && used)
     return { what: `${failed}: ${names} ${verb} changed and will be used.`, isMet: true };
   if (changed.length > 0)
@@ -67,7 +67,7 @@ function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boo
       isMet: false,
     };
   const then = areSent
-    ? `${mend}, then try again with --with-new-files`
+    ? `${fix}, then try again with --with-new-files`
     : 'it is the command of the job file that must change, and that makes a new run (updraft run)';
   const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) is for a new run' : '';
   return { what: `${failed}: ${then}${gpu}.`, isMet: false };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { cp, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import type { Usage } from '../../src/adopt/evidence.ts';
+import type { PastUsage } from '../../src/adopt/submit-facts.ts';
 import type { Finding } from '../../src/base/finding.ts';
 import { allRules, lintSubmission } from '../../src/adopt/lint.ts';
 import { survey } from '../../src/adopt/survey.ts';
@@ -15,7 +15,7 @@ interface Case {
   pool?: ProfileName;
   /** Files that are too large to be kept here: made with holes, of these sizes in bytes. */
   sizes?: Record<string, number>;
-  usage?: Usage;
+  usage?: PastUsage;
 }
 
 const here = import.meta.dirname;

@@ -50,6 +50,22 @@ test('a file of the machine itself is data too, and several sources share a fold
   assert.equal(bench.result('model.pt'), 'alphaa,1\n');
 });
 
+test('an xz archive is unpacked by the executable, and one it cannot read is refused with the way out', async (t) => {
+  const fixture = (name: string): string =>
+    new URL(`../archives/fixtures/${name}.tar.xz`, import.meta.url).href;
+  const bench = await AgentBench.open(t);
+  const read = await bench.run({
+    data: [{ url: fixture('blocks') }],
+    train: { command: 'cp data/a/b/hello.txt model.pt' },
+  });
+  assert.equal(read.stderr, '');
+  assert.equal(bench.result('model.pt'), 'hello\n');
+  const other = await AgentBench.open(t);
+  const refused = await other.run({ data: [{ url: fixture('x86-filter') }], train });
+  assert.match(refused.stderr, /uses the x86 filter, which Updraft does not unpack/);
+  assert.match(refused.stderr, /xz -dc .* \| zstd/);
+});
+
 test('an object that is no archive is put where it belongs under its own name', async (t) => {
   const bench = await AgentBench.open(t);
   const { url } = await serveBytes(t, Buffer.from('1,2,3\n'));

@@ -1,4 +1,4 @@
-import type { Code } from '../../src/check/code/code.ts';
+import type { JobCode } from '../../src/check/code/code.ts';
 import { readCode } from '../../src/check/code/read-code.ts';
 import { usesOf } from '../../src/check/code/uses.ts';
 import type { Facts, Where } from '../../src/check/facts.ts';
@@ -30,7 +30,7 @@ export const whereIn = (text = ''): Where => {
 };
 
 /** The code of a job with these files, started by this command. */
-export const aCode = (sent: Record<string, string>, command = 'python3 train.py'): Code =>
+export const aCode = (sent: Record<string, string>, command = 'python3 train.py'): JobCode =>
   readCode(
     [{ text: command, place: { file: 'updraft.toml', line: 3 } }],
     Object.entries(sent).map(([file, text]) => ({ file, text })),

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { systemClock } from '../../src/base/clock.ts';
-import { buildProgram } from '../../src/cli/build-program.ts';
 import type { Cli } from '../../src/cli/cli.ts';
+import { buildProgram } from '../../src/cli/commands.ts';
 
 interface Said {
   out: string;

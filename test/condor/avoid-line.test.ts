@@ -15,7 +15,7 @@ const good = 'PDX-Coeus-CE1';
 // With the two sites as an alternative, a line that was joined without brackets would let the bad one in.
 const before = `requirements = GLIDEIN_ResourceName == "${good}" || GLIDEIN_ResourceName == "${bad.site}"`;
 
-for (const line of [avoidLine('GLIDEIN_ResourceName', bad.site), avoidLine('Machine', bad.machine)])
+for (const line of [avoidLine('site', bad.site, 'log') ?? '', avoidLine('machine', bad.machine, 'log') ?? ''])
   test(`jobs submitted with ${line} run elsewhere, and their own requirements still count`, async (t) => {
     const pool = await testPool(t);
     if (pool === undefined) return;
@@ -40,9 +40,12 @@ test('the line is right alone, where the file has no requirements', async (t) =>
   const pool = await testPool(t);
   if (pool === undefined) return;
   const folder = await temporaryFolder(t);
-  const text = `executable = /bin/true\n${avoidLine('GLIDEIN_ResourceName', bad.site)}\nqueue\n`;
+  const text = `executable = /bin/true\n${avoidLine('site', bad.site, 'log')}\nqueue\n`;
   await writeFile(path.join(folder, 'job.sub'), text);
   const submit = path.join(pool.bin, 'condor_submit');
   const { stdout } = await promisify(execFile)(submit, ['job.sub', '-dry-run', '-'], { cwd: folder });
-  assert.match(stdout, /^Requirements=\(\(true\) && \(GLIDEIN_ResourceName =!= "CHTC-Spark-CE1"\)\) && /m);
+  assert.match(
+    stdout,
+    /^Requirements=\(\(true\) && \(GLIDEIN_ResourceName =!= "CHTC-Spark-CE1"\) && \(GLIDEIN_Site =!= "CHTC-Spark-CE1"\)\) && /m,
+  );
 });

@@ -9,6 +9,7 @@ import { decide, type EndedAttempt } from '../../src/recovery/decide.ts';
 import type { Policy } from '../../src/recovery/policy.ts';
 import { endOfHold } from '../../src/recovery/releases.ts';
 import { recoveryLines } from '../../src/pool/condor/submit/recovery-lines.ts';
+import { examples } from '../codes/examples.ts';
 import { testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -99,20 +100,22 @@ for (const growsItself of [true, false])
     const one = policy(growsItself);
     const codes = [...Array.from({ length: 50 }, (_, code) => code), 777];
     const subcodes = [0, 2, 5, 12, 13, 28, 96, 102, 104, 110, 122, 137, 256, 1008, -1000];
-    const all = codes
-      .filter((code) => code !== 1)
-      .flatMap((code) =>
-        subcodes.flatMap((subcode) => [1, 3, 4, 5].map((failures) => ({ code, subcode, failures }))),
-      );
+    const plain = codes.flatMap((code) => subcodes.map((subcode) => ({ code, subcode, reason: '' })));
+    const worded = examples.flatMap(({ said: { code = 1, subcode = 0, reason } }) =>
+      code < 1000 && reason !== '' ? [{ code, subcode, reason }] : [],
+    );
+    const all = [...plain, ...worded]
+      .filter(({ code }) => code !== 1)
+      .flatMap((hold) => [1, 3, 4, 5].map((failures) => ({ ...hold, failures })));
     const now = Math.floor(Date.now() / 1000);
     // An attempt that goes on elsewhere at once is not held by our own rule.
     const isReal = (each: (typeof all)[number]): boolean =>
       each.code !== 3 || kindOfExit(each.subcode) === undefined || waitOf(each) !== 0;
-    const waitOf = ({ code, subcode, failures }: (typeof all)[number]): number | undefined =>
-      waitBy(one, endOfHold({ code, subcode, reason: '' }), failures);
+    const waitOf = ({ failures, ...hold }: (typeof all)[number]): number | undefined =>
+      waitBy(one, endOfHold(hold), failures);
     const cases = all.filter(isReal);
-    const adAt = (held: number, { code, subcode, failures }: (typeof cases)[number]): string =>
-      `${rulesAd(one)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;
+    const adAt = (held: number, { code, subcode, reason, failures }: (typeof cases)[number]): string =>
+      `${rulesAd(one)}\nNumHolds = ${failures}\nHoldReasonCode = ${code}\nHoldReasonSubCode = ${subcode}\nHoldReason = ${JSON.stringify(reason)}\nEnteredCurrentStatus = ${now - held}\nQDate = ${now - 5000}`;
     const waits = cases.map(waitOf);
     const due = cases.map((each, index) => ({
       ad: adAt((waits[index] ?? 9000) + 60, each),

@@ -62,19 +62,6 @@ test('a run of more jobs than may wait is stopped whole, also those that never w
   assert.equal(await bench.tool('condor_q', '-constraint', constraint, '-af', 'ProcId'), '');
 });
 
-test('some jobs of a run are stopped and the others go on; stopping what is gone is no error', async (t) => {
-  const bench = await condorBench(t, { 'updraft.toml': waiting });
-  if (bench === undefined) return;
-  const run = await bench.submit();
-  await bench.pool.stop(run, ['0001']);
-  const state = await bench.until(run, ({ tally }) => tally.stopped === 1);
-  assert.equal(state.jobs[1]?.outcome, 'stopped');
-  assert.equal(state.jobs[0]?.outcome, undefined);
-  await bench.pool.stop(run, ['0000', '0001']);
-  assert.equal((await bench.finish(run)).tally.stopped, 2);
-  await bench.pool.stop(run, ['0000', '0001']);
-});
-
 test('a job held by hand is shown as held with the reason, and goes on when it is released', async (t) => {
   const bench = await condorBench(t, {
     'updraft.toml': waiting.replace('sleep 600', 'echo 1 > out.txt').replace('jobs = 2', 'jobs = 1'),

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import { runContext } from '../../src/cli/report/run-context.ts';
+import { runContext } from '../../src/cli/report/report-source.ts';
 import { readRun } from '../../src/report/read-run.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
 import { openChromium } from '../browser/chromium.ts';

@@ -1,8 +1,13 @@
 import path from 'node:path';
 import type { TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
-import { latestAttempt, placeOf } from '../../src/cli/run-view/job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from '../../src/cli/run-view/job-words.ts';
+import {
+  jobFigures,
+  jobNotes,
+  jobWord,
+  latestAttempt,
+  shownPlace,
+} from '../../src/cli/run-view/job-words.ts';
 import type { JobWords } from '../../src/dashboard/job-row.ts';
 import { readEnd, type RunSource } from '../../src/dashboard/run-source.ts';
 import { type Dashboard, serveDashboard } from '../../src/dashboard/serve-dashboard.ts';
@@ -12,7 +17,7 @@ import type { JobState } from '../../src/journal/state.ts';
 /** A job in the words of the command line. */
 export const tell = (job: JobState, now: number): JobWords => ({
   word: jobWord(job),
-  where: placeOf(latestAttempt(job)),
+  where: shownPlace(latestAttempt(job)),
   figures: jobFigures(job),
   notes: jobNotes(job, now),
 });

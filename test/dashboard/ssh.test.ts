@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { access, chmod, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { Evidence } from '../../src/adopt/evidence.ts';
+import type { SubmitFacts } from '../../src/adopt/submit-facts.ts';
 import { parseSubmit } from '../../src/adopt/parse-submit.ts';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { printedFile } from '../../src/cli/adopt/printed-file.ts';
@@ -12,8 +12,7 @@ import { RunHub } from '../../src/dashboard/run-hub.ts';
 import { Fault } from '../../src/fault/fault.ts';
 import { followRun } from '../../src/journal/follow-run.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { accountFiles } from '../../src/pool/condor/condor-files.ts';
-import { isAdopted } from '../../src/pool/condor/follow/is-adopted.ts';
+import { accountFiles, isAdopted } from '../../src/pool/condor/condor-files.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { imagenetRun } from './imagenet-run.ts';
 import { tell } from './served.ts';
@@ -102,7 +101,7 @@ test('over ssh, too, an adopted run is known as such, and what its jobs print is
     '0.out': 'epoch 1\n',
   });
   const submission = parseSubmit(description, { file: 'job.sub' });
-  const plan = adoptedPlan(path.join(folder, 'job.sub'), { submission } as Evidence);
+  const plan = adoptedPlan(path.join(folder, 'job.sub'), { submission } as SubmitFacts);
   await writeFile(path.join(folder, 'adopted/plan.json'), JSON.stringify(plan));
   await using adopted = await remote(`ap1.example:${folder}/adopted`, env);
   await using own = await remote(`ap1.example:${folder}/own`, env);

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
+import { reportCharts } from '../../src/report/report-charts.ts';
 import { studyView } from '../../bench/study/study-view.ts';
 
 const hours = (seconds: number): string => (seconds / 3600).toFixed(1);
@@ -125,4 +126,11 @@ test('the 302 hours called retried transfers split into stalls, holds and evicti
   ]);
   assert.equal(hours(held.heldOrIdleSeconds), '4.1');
   assert.equal(hours(evicted.lostComputeSeconds + evicted.heldOrIdleSeconds), '13.2');
+});
+
+test('the charts leave out suspicious jobs', async (t) => {
+  const folder = await temporaryFolder(t, { 'osg.log': osgLog() });
+  const { jobs, ledger, report } = await readLogs([path.join(folder, 'osg.log')]);
+  const compute = reportCharts(jobs, ledger, report).find(({ section }) => section === 'sites');
+  assert.match(compute?.svg ?? '', /PDX-Coeus-CE1: 42, mean/);
 });

@@ -29,7 +29,7 @@ async function opened(t: TestContext, name: keyof typeof made): Promise<Tab | un
   await runCommand(report, [await made[name](cwd), '--html', 'page.html'], { cwd });
   const tab = await browser.open();
   await tab.go(pathToFileURL(path.join(cwd, 'page.html')).href);
-  await tab.until(`document.readyState === 'complete' && document.querySelector('#charts svg')`);
+  await tab.until(`document.readyState === 'complete' && document.querySelector('main svg')`);
   return tab;
 }
 
@@ -108,7 +108,7 @@ test('text and marks stand out from their ground, by day and by night', async (t
     await tab.prefer({ 'color-scheme': scheme });
     const text = await tab.read<number>(`${contrast}(${style('body', 'color')}, ${ground})`);
     const link = await tab.read<number>(`${contrast}(${style('nav a', 'color')}, ${ground})`);
-    const dot = await tab.read<number>(`${contrast}(${style('#charts circle', 'fill')}, ${ground})`);
+    const dot = await tab.read<number>(`${contrast}(${style('main circle', 'fill')}, ${ground})`);
     assert.ok(text > 7 && link > 4.5 && dot > 3, `${scheme}: ${text} ${link} ${dot}`);
   }
 });

@@ -8,8 +8,8 @@ import { test } from 'node:test';
 import { readClaim } from '../../src/job/claim.ts';
 import { attemptFolder } from '../../src/job/layout.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { supervise } from '../../src/pool/local/supervise.ts';
-import { supervisorState } from '../../src/pool/supervisor-state.ts';
+import { supervise } from '../../src/pool/local/supervisor.ts';
+import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { eventually, isIn, projectRoot, RunBench } from './run-bench.ts';
 
@@ -250,7 +250,7 @@ async function startSupervisor(bench: RunBench, run: string, startAgent: string)
     import { spawn } from 'node:child_process';
     import { identifyProcess } from ${from('src/base/process-identity.ts')};
     import { startAgent } from ${from('src/pool/local/agent-process.ts')};
-    import { supervise } from ${from('src/pool/local/supervise.ts')};
+    import { supervise } from ${from('src/pool/local/supervisor.ts')};
     import { hurriedClock } from ${from('test/run/hurried-clock.ts')};
     await supervise({
       ...${options},

@@ -3,7 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { supervise } from '../../src/pool/local/supervise.ts';
+import { supervise } from '../../src/pool/local/supervisor.ts';
 import { RunBench } from './run-bench.ts';
 
 /** The most trainings that ran at the same time, by their own account. */

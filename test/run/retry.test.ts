@@ -3,7 +3,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
-import { supervise } from '../../src/pool/local/supervise.ts';
+import { supervise } from '../../src/pool/local/supervisor.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { RunBench } from './run-bench.ts';
 

@@ -14,8 +14,8 @@ import type { RunState } from '../../src/journal/state.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import type { Entry } from '../../src/journal/entry.ts';
 import { startAgent } from '../../src/pool/local/agent-process.ts';
-import type { SuperviseOptions } from '../../src/pool/local/supervise.ts';
-import { supervisorState } from '../../src/pool/supervisor-state.ts';
+import type { SuperviseOptions } from '../../src/pool/local/supervisor.ts';
+import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { createRun } from '../../src/run/create-run.ts';
 import { runNames } from '../run-names.ts';
 

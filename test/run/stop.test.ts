@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { test, type TestContext } from 'node:test';
 import { loadRun } from '../../src/journal/load-run.ts';
-import { supervise } from '../../src/pool/local/supervise.ts';
+import { supervise } from '../../src/pool/local/supervisor.ts';
 import { requestStop } from '../../src/run/request-stop.ts';
 import { hurriedClock } from './hurried-clock.ts';
 import { eventually, isIn, RunBench } from './run-bench.ts';
@@ -71,22 +71,6 @@ test('a stop while fetching ends the attempt at once', async (t) => {
   assert.equal(await supervised, 'ended');
   assert.equal((await loadRun(run)).tally.stopped, 1);
   await assertNothingLeft(bench);
-});
-
-test('one job can be stopped while the others go on', async (t) => {
-  const bench = await RunBench.make(t);
-  await bench.describe('while [ ! -e "$GO" ]; do sleep 0.02; done; echo 1 > model.pt', 'jobs = 2');
-  const run = await bench.createRun();
-  const supervised = supervise(await bench.supervision(run));
-  await bench.until(run, isIn('0001', 'training'));
-  await requestStop(run, await loadRun(run), ['0001'], systemClock);
-  await bench.until(run, ({ jobs }) => jobs[1]!.outcome === 'stopped');
-  await writeFile(bench.env['GO']!, '');
-  await supervised;
-  assert.deepEqual(
-    (await loadRun(run)).jobs.map(({ outcome }) => outcome),
-    ['success', 'stopped'],
-  );
 });
 
 test('a stop works when the supervisor is dead', async (t) => {

@@ -4,8 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { loadPlan } from '../../src/job/load-plan.ts';
-import { renderOrders } from '../../src/pool/slurm/render-orders.ts';
-import { renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
+import { renderOrders, renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-bench.ts';
 

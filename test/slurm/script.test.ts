@@ -6,8 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { readJournal } from '../../src/journal/tail.ts';
-import { renderSbatch } from '../../src/pool/slurm/render-sbatch.ts';
-import { slurmPolicy } from '../../src/pool/slurm/slurm-policy.ts';
+import { renderSbatch, slurmPolicy } from '../../src/pool/slurm/render-sbatch.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-bench.ts';
 

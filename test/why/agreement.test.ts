@@ -2,44 +2,55 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { osgLog } from '../../scripts/osg-log.ts';
 import type { LogEvent } from '../../src/eventlog/events.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
-import { explainStory } from '../../src/why/explain-story.ts';
-import { osgLog } from '../../scripts/osg-log.ts';
-import { LogFold } from '../../src/history/log-fold.ts';
+import { loadRun } from '../../src/journal/load-run.ts';
 import { stamps } from '../eventlogs/plain.ts';
+import { differences, saidOfLog, saidOfRun } from './agreement.ts';
 import { eventLogs } from './render-log.ts';
 
 const eventsOf = (log: Uint8Array): LogEvent[] => parseEventLog(log, stamps).events;
+const logsIn = (folder: string): string[] => readdirSync(folder).filter((name) => name.endsWith('.log'));
+const ends = new Set<LogEvent['kind']>(['held', 'terminated', 'aborted', 'evicted', 'released']);
 
-/** The causes of the jobs that are over or held, by what `updraft report` counts. */
-function reported(events: readonly LogEvent[]): Map<string, string> {
-  const fold = new LogFold();
-  for (const event of events) fold.add(event);
-  return new Map(fold.finish().flatMap(({ id, cause }) => (cause === undefined ? [] : [[id, cause]])));
-}
-
-function assertAgreement(events: readonly LogEvent[], log: string): number {
-  const fold = new LogFold({ evidence: log });
-  for (const event of events) fold.add(event);
-  const explained = new Map(fold.finish().map((story) => [story.id, explainStory(story).cause]));
-  const causes = reported(events);
-  for (const [job, cause] of causes) assert.equal(cause, explained.get(job), `${log}: job ${job}`);
-  return causes.size;
-}
-
-const ends = new Set<LogEvent['kind']>(['held', 'terminated', 'aborted']);
-
-test('why and report name the same cause, at every hold and every end of every real log', () => {
+test('why, report, status and the page agree on every job, after every end in every real log', () => {
   let compared = 0;
-  for (const log of readdirSync(eventLogs).filter((name) => name.endsWith('.log'))) {
+  for (const log of logsIn(eventLogs)) {
     const events = eventsOf(readFileSync(path.join(eventLogs, log)));
-    for (const [index, { kind }] of events.entries())
-      if (ends.has(kind)) compared += assertAgreement(events.slice(0, index + 1), log);
+    for (const [index, { kind }] of events.entries()) {
+      if (!ends.has(kind) && index < events.length - 1) continue;
+      const said = saidOfLog(events.slice(0, index + 1));
+      compared += said.length;
+      assert.deepEqual(differences(said), [], `${log}, event ${index + 1}`);
+    }
   }
-  assert.ok(compared > 30, `${compared} compared`);
+  assert.ok(compared > 150, `${compared} compared`);
 });
 
-test('why and report name the same cause for each of the published 100 jobs', () => {
-  assert.equal(assertAgreement(eventsOf(Buffer.from(osgLog())), 'osg.log'), 18);
+test('they agree on each of the published 100 jobs', () => {
+  const said = saidOfLog(eventsOf(Buffer.from(osgLog())));
+  assert.deepEqual([said.length, differences(said)], [100, []]);
+});
+
+test('they agree on the jobs of runs by their journals', async () => {
+  const journals = path.join(import.meta.dirname, '../journals');
+  for (const run of readdirSync(journals))
+    assert.deepEqual(differences(saidOfRun(await loadRun(path.join(journals, run)))), [], run);
+});
+
+/** `UPDRAFT_LOGS=FOLDER node --test test/why/agreement.test.ts` compares the logs of a folder. */
+const folder = process.env['UPDRAFT_LOGS'];
+test('they agree on the logs of a folder of your own', { skip: folder === undefined }, (t) => {
+  let [logs, jobs, four] = [0, 0, 0];
+  const wrong: string[] = [];
+  for (const log of logsIn(folder ?? '')) {
+    const said = saidOfLog(eventsOf(readFileSync(path.join(folder ?? '', log))));
+    logs += 1;
+    jobs += said.length;
+    four += said.filter((one) => 'status' in one.said).length;
+    wrong.push(...differences(said).map((line) => `${log} ${line}`));
+  }
+  t.diagnostic(`${logs} logs, ${jobs} jobs, ${four} of them as a run's too, ${wrong.length} differ`);
+  assert.deepEqual(wrong, []);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { explanationText } from '../../src/cli/why/explanation-text.ts';
+import { explanationText } from '../../src/cli/commands/why.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { groupExplanations } from '../../src/why/group-explanations.ts';
 import type { RunRules } from '../../src/why/what-is-done.ts';
@@ -248,4 +248,22 @@ test('jobs with the same cause are one group, and what needs somebody comes firs
       ['succeeded', ['7.0']],
     ],
   );
+});
+
+test('a hold of an attempt that the log has not is not laid on the attempt before it', () => {
+  const words = 'Error from slot1_9@siteB@other: Failed to create directory';
+  const { because } = only(submit + running(1) + evicted(30, 1022, 0, 'drained') + held(50, 6, 0, words));
+  assert.ok(because.includes('It was attempt 2 at siteB@other, which had lasted 0 s.'), because.join('\n'));
+  assert.match(because.join(' '), /Attempt 1 at siteA@node: /);
+  const byHand = held(50, 1, 0, 'via condor_hold (by user alice)');
+  const idle = only(submit + running(1) + evicted(30, 1022, 0, 'drained') + byHand);
+  assert.ok(idle.because.includes('No attempt was under way; 1 had ended before.'), idle.because.join('\n'));
+});
+
+test('a release without words is by a rule that is too long to be quoted', () => {
+  const twice = (reason: string): string =>
+    submit + fetching(1) + held(2, 13, 256, 'x') + released(3, reason) + fetching(4) + held(5, 13, 256, 'x');
+  assert.match(only(twice('')).because.join(' '), /held 2 times and released once, by a rule of its own/);
+  const byHand = only(twice('via condor_release (by user alice)')).because.join(' ');
+  assert.match(byHand, /held 2 times and released once\./);
 });

@@ -28,7 +28,7 @@ attempts = 2
   assert.deepEqual([job?.standing, job?.cause], ['failed', 'training-failed'], out);
   const files = new Set(job?.evidence.map(({ file }) => file));
   assert.ok(files.has('events.log'), out);
-  assert.match(job?.doing.join(' ') ?? '', /only what another try can mend .*condor\/job\.sub/);
+  assert.match(job?.doing.join(' ') ?? '', /only what another try can fix .*condor\/job\.sub/);
   assert.ok(
     [...files].some((file) => file.endsWith('agent.jsonl')),
     out,

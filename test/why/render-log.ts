@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { explanationText } from '../../src/cli/why/explanation-text.ts';
+import { explanationText } from '../../src/cli/commands/why.ts';
 import { parseEventLog } from '../../src/eventlog/parse.ts';
 import { explainStory } from '../../src/why/explain-story.ts';
 import type { Explanation } from '../../src/diagnosis/explanation.ts';

@@ -28,6 +28,44 @@ test('a log with many jobs is explained by cause, and one of them in full', asyn
   assert.match(one.out, /^69\.2 running/);
 });
 
+test('a node of a DAG is one job, by its name or by the number of any of its clusters', async (t) => {
+  const at = (number: string, cluster: number, minute: number, text: string): string =>
+    `${number} (${cluster}.000.000) 2026-01-01 10:0${minute}:00 ${text}\n...\n`;
+  const submit = (cluster: number, minute: number, node: string): string =>
+    at('000', cluster, minute, `Job submitted from host: <192.0.2.1>\n    DAG Node: ${node}`);
+  const run = (cluster: number, minute: number): string =>
+    at('001', cluster, minute, 'Job executing on host: <192.0.2.2?alias=ep>');
+  const end = (cluster: number, minute: number, code: number): string =>
+    at('005', cluster, minute, `Job terminated.\n\t(1) Normal termination (return value ${code})`);
+  const log = [
+    submit(7, 0, 'train'),
+    submit(9, 0, 'eval'),
+    run(7, 1),
+    end(7, 2, 1),
+    submit(8, 3, 'train'),
+    run(8, 4),
+    end(8, 5, 0),
+  ];
+  const cwd = await temporaryFolder(t, { 'dag.log': log.join('') });
+  for (const word of ['train', '7', '8.0']) {
+    const { out } = await runCommand(why, ['dag.log', word], { cwd });
+    assert.match(out, /^8\.0 \(train\) succeeded: it ended well, though not at its first attempt\n/);
+    assert.match(out, /Attempt 1 at ep: The program ended by itself with exit code 1/);
+  }
+  const all = await runCommand(why, ['dag.log'], { cwd });
+  assert.match(all.out, /1 waiting: .*\n {2}job eval\n/);
+  const { jobs } = JSON.parse((await runCommand(why, ['dag.log', '--json'], { cwd })).out) as {
+    jobs: Explanation[];
+  };
+  assert.deepEqual(
+    jobs.map(({ job, node }) => [job, node]),
+    [
+      ['8.0', 'train'],
+      ['9.0', 'eval'],
+    ],
+  );
+});
+
 test('--json gives the same as data, with the evidence by byte', async () => {
   const { out } = await runCommand(why, ['p_memhold.log', '38.0', '--json'], { cwd: eventLogs });
   const { log, jobs } = JSON.parse(out) as { log: string; jobs: Explanation[] };

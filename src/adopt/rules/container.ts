@@ -1,20 +1,28 @@
-import { attributeOf, perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import {
+  attributeValue,
+  perBatch,
+  whereSet,
+  valueOf,
+  type Batch,
+  type SubmitFacts,
+} from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about images. */
-export const containerRules: Rule<Evidence>[] = [
+export const containerRules: Rule<SubmitFacts>[] = [
   {
     name: 'two-images',
     level: 'error',
     about: '`+SingularityImage` and `container_image` are both set, and which one holds depends on the pool.',
     check: perBatch((batch) =>
-      attributeOf(batch, 'SingularityImage') !== undefined && valueOf(batch, 'container_image') !== undefined
+      attributeValue(batch, 'SingularityImage') !== undefined &&
+      valueOf(batch, 'container_image') !== undefined
         ? [
             {
               message:
                 '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
               fix: 'keep `container_image` alone',
-              place: placeOf(batch, 'MY.SingularityImage'),
+              place: whereSet(batch, 'MY.SingularityImage'),
             },
           ]
         : [],
@@ -26,14 +34,14 @@ export const containerRules: Rule<Evidence>[] = [
     about:
       '`+SingularityImage` only sets an attribute: without a pool that acts on it the job runs outside the image.',
     check: perBatch((batch) => {
-      const image = attributeOf(batch, 'SingularityImage');
+      const image = attributeValue(batch, 'SingularityImage');
       if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
       return [
         {
           message:
             '`+SingularityImage` adds no requirement: a machine without Apptainer takes the job and runs it outside the image',
           fix: `container_image = ${image.replaceAll('"', '')}`,
-          place: placeOf(batch, 'MY.SingularityImage'),
+          place: whereSet(batch, 'MY.SingularityImage'),
         },
       ];
     }),
@@ -49,7 +57,7 @@ export const containerRules: Rule<Evidence>[] = [
         {
           message: '`docker_image` only runs where Docker is; most pools of many sites have Apptainer alone',
           fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and no \`universe = docker\`)`,
-          place: placeOf(batch, 'docker_image'),
+          place: whereSet(batch, 'docker_image'),
         },
       ];
     }),
@@ -75,7 +83,7 @@ function mutableImage(batch: Batch): Found[] {
     {
       message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may run different software`,
       fix: 'name a version tag, or better the digest: …@sha256:…',
-      place: placeOf(batch, name),
+      place: whereSet(batch, name),
     },
   ];
 }

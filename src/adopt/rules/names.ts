@@ -1,9 +1,17 @@
 import path from 'node:path';
-import { batches, isUrl, listOf, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import {
+  batches,
+  isUrl,
+  fileList,
+  whereSet,
+  valueOf,
+  type Batch,
+  type SubmitFacts,
+} from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 
 /** Rules about the names of files that jobs write on the access point. */
-export const nameRules: Rule<Evidence>[] = [
+export const nameRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-log',
     level: 'warning',
@@ -78,7 +86,7 @@ function sharedName(batch: Batch, command: string): Found[] {
     {
       message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's stays`,
       fix: `put the job's number into the name, such as ${withNumber(shared.name)}`,
-      place: placeOf(batch, command),
+      place: whereSet(batch, command),
     },
   ];
 }
@@ -97,7 +105,7 @@ function sharedResults(batch: Batch): Found[] {
     {
       message: `${shared.jobs} jobs return ${shared.name}: only the last result stays`,
       fix: `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
-      place: placeOf(batch, 'transfer_output_files'),
+      place: whereSet(batch, 'transfer_output_files'),
     },
   ];
 }
@@ -109,7 +117,7 @@ function returnedFiles(batch: Batch): string[] {
       .split(';')
       .map((pair) => pair.split('=').map((part) => part.trim()) as [string, string]),
   );
-  return listOf(valueOf(batch, 'transfer_output_files'))
+  return fileList(valueOf(batch, 'transfer_output_files'))
     .map((name) => remaps.get(name) ?? remaps.get(path.posix.basename(name)) ?? path.posix.basename(name))
     .filter((name) => !isUrl(name))
     .map((name) => whereTo(batch, name));
@@ -128,12 +136,12 @@ function fixedNames(batch: Batch): Found[] {
     {
       message: `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
       fix: `${first} = ${withNumber(name)}`,
-      place: placeOf(batch, first),
+      place: whereSet(batch, first),
     },
   ];
 }
 
-function missingFolders(evidence: Evidence, batch: Batch): Found[] {
+function missingFolders(evidence: SubmitFacts, batch: Batch): Found[] {
   const seen = new Set<string>();
   return ['output', 'error', 'log'].flatMap((command) => {
     const name = valueOf(batch, command);
@@ -144,7 +152,7 @@ function missingFolders(evidence: Evidence, batch: Batch): Found[] {
       {
         message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,
         fix: `mkdir -p ${folder}`,
-        place: placeOf(batch, command),
+        place: whereSet(batch, command),
       },
     ];
   });

@@ -1,11 +1,11 @@
-import { perBatch, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import { perBatch, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import type { Rule } from '../../base/finding.ts';
 
 const has = (batch: Batch, ...names: string[]): boolean =>
   names.some((name) => valueOf(batch, name) !== undefined);
 
 /** Rules about what happens when something goes wrong. */
-export const recoveryRules: Rule<Evidence>[] = [
+export const recoveryRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-recovery',
     level: 'warning',
@@ -35,7 +35,7 @@ export const recoveryRules: Rule<Evidence>[] = [
               message:
                 '`success_exit_code` alone switches on 2 retries; each overwrites the output of the one before',
               fix: 'say how many: max_retries = 2, or 0 for none',
-              place: placeOf(batch, 'success_exit_code'),
+              place: whereSet(batch, 'success_exit_code'),
             },
           ]
         : [],
@@ -57,7 +57,7 @@ export const recoveryRules: Rule<Evidence>[] = [
         {
           message: '`periodic_release` has no limit: a job that can never work is started again for ever',
           fix: `periodic_release = (${rule}) && NumJobStarts < 5`,
-          place: placeOf(batch, 'periodic_release'),
+          place: whereSet(batch, 'periodic_release'),
         },
       ];
     }),
@@ -73,7 +73,7 @@ export const recoveryRules: Rule<Evidence>[] = [
               message:
                 '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, the checkpoint perhaps not',
               fix: 'transfer_checkpoint_files = checkpoints/',
-              place: placeOf(batch, 'checkpoint_exit_code'),
+              place: whereSet(batch, 'checkpoint_exit_code'),
             },
           ]
         : [],
@@ -90,7 +90,7 @@ export const recoveryRules: Rule<Evidence>[] = [
               message:
                 '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
               fix: 'checkpoint_exit_code = 85, and let the training end with 85 after saving one',
-              place: placeOf(batch, 'transfer_checkpoint_files'),
+              place: whereSet(batch, 'transfer_checkpoint_files'),
             },
           ]
         : [],

@@ -1,18 +1,19 @@
 import { nearest } from '../../base/nearest.ts';
 import {
   assignmentOf,
-  attributeOf,
-  perBatch,
-  placeOf,
-  valueOf,
+  attributeValue,
   type Batch,
-  type Evidence,
-} from '../evidence.ts';
+  type SubmitFacts,
+  parseQuantity,
+  perBatch,
+  whereSet,
+  showQuantity,
+  valueOf,
+} from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what a job asks of the machine and of the pool. */
-export const resourceRules: Rule<Evidence>[] = [
+export const resourceRules: Rule<SubmitFacts>[] = [
   {
     name: 'no-units',
     level: 'warning',
@@ -56,7 +57,7 @@ export const resourceRules: Rule<Evidence>[] = [
     about: 'The pool accounts by project and the file names none.',
     check: perBatch((batch, { limits }) =>
       limits.wantsProject &&
-      attributeOf(batch, 'ProjectName') === undefined &&
+      attributeValue(batch, 'ProjectName') === undefined &&
       valueOf(batch, 'project_name') === undefined
         ? [
             {
@@ -90,7 +91,7 @@ function withoutUnits(batch: Batch): Found[] {
       {
         message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${showQuantity(quantity.bytes)} in all; some access points refuse it`,
         fix: `write the unit: ${name} = ${showQuantity(quantity.bytes)}`,
-        place: placeOf(batch, name),
+        place: whereSet(batch, name),
       },
     ];
   });
@@ -119,13 +120,13 @@ function oddResources(batch: Batch): Found[] {
       {
         message: `\`${command}\` asks for a resource named "${name}", which no machine has: the job would wait for ever`,
         fix: `did you mean request_${meant}?`,
-        place: placeOf(batch, command),
+        place: whereSet(batch, command),
       },
     ];
   });
 }
 
-function belowUse(batch: Batch, { usage }: Evidence): Found[] {
+function belowUse(batch: Batch, { usage }: SubmitFacts): Found[] {
   const used: Record<Request, number | undefined> = {
     request_memory: usage?.memoryMegabytes === undefined ? undefined : usage.memoryMegabytes * 2 ** 20,
     request_disk: usage?.diskKilobytes === undefined ? undefined : usage.diskKilobytes * 1024,
@@ -139,7 +140,7 @@ function belowUse(batch: Batch, { usage }: Evidence): Found[] {
       {
         message: `${showQuantity(asked)} asked for, ${showQuantity(most)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
         fix: `${name} = ${enough} GB`,
-        place: placeOf(batch, name),
+        place: whereSet(batch, name),
       },
     ];
   });
@@ -168,7 +169,7 @@ function anyGpu(batch: Batch): Found[] {
       message:
         'any GPU will do, also one that is too old for your CUDA: such a job fails after its data has travelled',
       fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
-      place: placeOf(batch, 'request_gpus'),
+      place: whereSet(batch, 'request_gpus'),
     },
   ];
 }
@@ -181,14 +182,14 @@ function ignoredConditions(batch: Batch): Found[] {
     {
       message: `\`${set.join('`, `')}\` without \`request_gpus\`: ignored`,
       fix: 'request_gpus = 1',
-      place: placeOf(batch, first),
+      place: whereSet(batch, first),
     },
   ];
 }
 
-function durationCategory(batch: Batch, { limits }: Evidence): Found[] {
+function durationCategory(batch: Batch, { limits }: SubmitFacts): Found[] {
   const known = limits.durationCategories;
-  const given = attributeOf(batch, 'JobDurationCategory')?.replaceAll('"', '');
+  const given = attributeValue(batch, 'JobDurationCategory')?.replaceAll('"', '');
   if (known.length === 0 || (given !== undefined && known.includes(given))) return [];
   return [
     {
@@ -197,7 +198,7 @@ function durationCategory(batch: Batch, { limits }: Evidence): Found[] {
           ? `no +JobDurationCategory: ${limits.title} takes "${known[0] ?? ''}", and holds a job that runs longer`
           : `${limits.title} knows no duration category "${given}"`,
       fix: `+JobDurationCategory = "${known.join('" or "')}"`,
-      place: placeOf(batch, 'MY.JobDurationCategory'),
+      place: whereSet(batch, 'MY.JobDurationCategory'),
     },
   ];
 }

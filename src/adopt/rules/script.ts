@@ -1,12 +1,20 @@
 import path from 'node:path';
 import { findAll, type Found, type Rule } from '../../base/finding.ts';
 import { argumentWords, BadQuoting } from '../argument-words.ts';
-import { type Batch, type Evidence, isUrl, listOf, perBatch, placeOf, valueOf } from '../evidence.ts';
+import {
+  type Batch,
+  type SubmitFacts,
+  isUrl,
+  fileList,
+  perBatch,
+  whereSet,
+  valueOf,
+} from '../submit-facts.ts';
 import { readWrapper, type Wrapper } from '../shell-commands.ts';
 import { wrapperRules } from './wrapper.ts';
 
 /** Rules that need the submit description and the script together. */
-export const scriptRules: Rule<Evidence>[] = [
+export const scriptRules: Rule<SubmitFacts>[] = [
   {
     name: 'flat-path',
     level: 'error',
@@ -21,11 +29,11 @@ export const scriptRules: Rule<Evidence>[] = [
   },
 ];
 
-const wrapperOf = ({ wrapper }: Evidence): Wrapper | undefined =>
+const wrapperOf = ({ wrapper }: SubmitFacts): Wrapper | undefined =>
   wrapper === undefined ? undefined : readWrapper(wrapper.file, wrapper.text);
 
-function flatPaths(batch: Batch, evidence: Evidence): Found[] {
-  const inputs = listOf(valueOf(batch, 'transfer_input_files'));
+function flatPaths(batch: Batch, evidence: SubmitFacts): Found[] {
+  const inputs = fileList(valueOf(batch, 'transfer_input_files'));
   if (/^true$/i.test(valueOf(batch, 'preserve_relative_paths') ?? '')) return [];
   const isFolder = (name: string): boolean =>
     evidence.files.get(path.posix.join(batch.job.commands['initialdir'] ?? '.', name))?.kind === 'folder';
@@ -55,7 +63,10 @@ function flatPaths(batch: Batch, evidence: Evidence): Found[] {
 }
 
 /** Words of the script and of the arguments that look like a relative path with a folder. */
-function usesOf(batch: Batch, evidence: Evidence): { word: string; place: { file: string; line: number } }[] {
+function usesOf(
+  batch: Batch,
+  evidence: SubmitFacts,
+): { word: string; place: { file: string; line: number } }[] {
   const isPath = (word: string): boolean => /^(\.\/)?[\w.-]+(\/[\w.-]+)+$/.test(word);
   const script = wrapperOf(evidence);
   const inScript = script?.commands.flatMap(({ words, line }) =>
@@ -65,7 +76,7 @@ function usesOf(batch: Batch, evidence: Evidence): { word: string; place: { file
     ...(inScript ?? []),
     ...argumentsOf(batch)
       .filter(isPath)
-      .map((word) => ({ word, place: placeOf(batch, 'arguments') })),
+      .map((word) => ({ word, place: whereSet(batch, 'arguments') })),
   ];
 }
 
@@ -79,7 +90,7 @@ function argumentsOf(batch: Batch): string[] {
 }
 
 /** The script makes the folder, or unpacks something that may. */
-function madeInScript(evidence: Evidence, folder: string): boolean {
+function madeInScript(evidence: SubmitFacts, folder: string): boolean {
   return (wrapperOf(evidence)?.commands ?? []).some(
     ({ words }) =>
       (/^(mkdir|mv|cp|git|ln)$/.test(words[0] ?? '') &&
@@ -88,7 +99,7 @@ function madeInScript(evidence: Evidence, folder: string): boolean {
   );
 }
 
-function unreachableCheckpoint(batch: Batch, evidence: Evidence): Found[] {
+function unreachableCheckpoint(batch: Batch, evidence: SubmitFacts): Found[] {
   const code = valueOf(batch, 'checkpoint_exit_code');
   const script = wrapperOf(evidence);
   if (code === undefined || script === undefined) return [];
@@ -100,7 +111,7 @@ function unreachableCheckpoint(batch: Batch, evidence: Evidence): Found[] {
     {
       message: `exit code ${code} never reaches HTCondor: ${losing.file} line ${losing.line} gives another one, so no checkpoint is ever saved`,
       fix: `let the script end with the training's own status: ${losing.fix}`,
-      place: placeOf(batch, 'checkpoint_exit_code'),
+      place: whereSet(batch, 'checkpoint_exit_code'),
     },
   ];
 }

@@ -1,10 +1,10 @@
 import { argumentWords, BadQuoting, environmentWords } from '../argument-words.ts';
-import { batches, placeOf, valueOf, type Batch, type Evidence } from '../evidence.ts';
+import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import type { ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
 
-const problems = ({ submission }: Evidence, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
+const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
   submission.problems
     .filter(({ kind }) => kinds.includes(kind))
     .map(({ message, place }) => ({ message, place, fix }));
@@ -24,7 +24,7 @@ const replaced = new Set([
   'environment',
 ]);
 
-export const statementRules: Rule<Evidence>[] = [
+export const statementRules: Rule<SubmitFacts>[] = [
   {
     name: 'syntax',
     level: 'error',
@@ -119,7 +119,7 @@ export const statementRules: Rule<Evidence>[] = [
           message:
             'the whole environment of the submitter goes into every job: PATH and library paths that are wrong on the worker, and any secret in it',
           fix: 'name the variables: `getenv = NAME, PREFIX_*`, or set them with `environment`',
-          place: placeOf(batch, 'getenv'),
+          place: whereSet(batch, 'getenv'),
         })),
   },
   {
@@ -138,7 +138,7 @@ export const statementRules: Rule<Evidence>[] = [
         .map((batch) => ({
           message: `the universe "${valueOf(batch, 'universe') ?? ''}" is gone from HTCondor`,
           fix: 'use `universe = vanilla`, or `container` with `container_image`',
-          place: placeOf(batch, 'universe'),
+          place: whereSet(batch, 'universe'),
         })),
   },
   {
@@ -155,7 +155,7 @@ export const statementRules: Rule<Evidence>[] = [
   },
 ];
 
-function replacedCommands({ submission }: Evidence): Found[] {
+function replacedCommands({ submission }: SubmitFacts): Found[] {
   const lastQueue = Math.max(0, ...submission.queues.map(({ place }) => place.line));
   return submission.assignments.flatMap((second, index) => {
     const first = submission.assignments
@@ -200,14 +200,14 @@ function quotingOf(batch: Batch): Found[] {
         {
           message: `\`${command}\`: ${error.message}`,
           fix: `put the whole value in double quotes: ${example}`,
-          place: placeOf(batch, command),
+          place: whereSet(batch, command),
         },
       ];
     }
   });
 }
 
-function unusedNames({ submission }: Evidence): Found[] {
+function unusedNames({ submission }: SubmitFacts): Found[] {
   const used = (name: string): boolean => submission.referenced.has(name.toLowerCase());
   const assigned = submission.assignments
     .filter(
@@ -232,7 +232,7 @@ function unusedNames({ submission }: Evidence): Found[] {
   return assigned;
 }
 
-function undefinedMacros({ submission }: Evidence): Found[] {
+function undefinedMacros({ submission }: SubmitFacts): Found[] {
   const defined = new Set([
     ...submission.assignments.map(({ name }) => name.toLowerCase()),
     ...submission.queues.flatMap(({ variables }) => variables.map((name) => name.toLowerCase())),
@@ -249,7 +249,7 @@ function undefinedMacros({ submission }: Evidence): Found[] {
   );
 }
 
-function unquotedAttributes({ submission }: Evidence): Found[] {
+function unquotedAttributes({ submission }: SubmitFacts): Found[] {
   return submission.assignments
     .filter(
       ({ attribute, value }) =>

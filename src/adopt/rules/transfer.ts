@@ -1,19 +1,20 @@
 import path from 'node:path';
 import {
-  perBatch,
-  isUrl,
-  listOf,
-  placeOf,
-  valueOf,
   type Batch,
-  type Evidence,
+  type SubmitFacts,
   type FileFact,
-} from '../evidence.ts';
+  isUrl,
+  fileList,
+  parseQuantity,
+  perBatch,
+  whereSet,
+  showQuantity,
+  valueOf,
+} from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import { parseQuantity, showQuantity } from '../quantity.ts';
 
 /** Rules about what travels to the job and back. */
-export const transferRules: Rule<Evidence>[] = [
+export const transferRules: Rule<SubmitFacts>[] = [
   {
     name: 'executable-missing',
     level: 'error',
@@ -75,7 +76,7 @@ export const transferRules: Rule<Evidence>[] = [
               message:
                 'IF_NEEDED: on a worker that names the same file system domain nothing is transferred, shared or not',
               fix: 'should_transfer_files = YES',
-              place: placeOf(batch, 'should_transfer_files'),
+              place: whereSet(batch, 'should_transfer_files'),
             },
           ]
         : [],
@@ -93,7 +94,7 @@ export const transferRules: Rule<Evidence>[] = [
             {
               message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
               fix: 'add success_exit_code = 0 and max_retries = 0 (or as many as you want)',
-              place: placeOf(batch, 'when_to_transfer_output'),
+              place: whereSet(batch, 'when_to_transfer_output'),
             },
           ]
         : [],
@@ -124,13 +125,13 @@ const mostMissing = 5;
 
 const isOff = (batch: Batch): boolean => /^(no|false)$/i.test(valueOf(batch, 'should_transfer_files') ?? '');
 
-const inputsOf = (batch: Batch): string[] => listOf(valueOf(batch, 'transfer_input_files'));
+const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_input_files'));
 
 /** Each path as evidence knows it. */
-const factOf = ({ files }: Evidence, { job }: Batch, name: string): FileFact | undefined =>
+const factOf = ({ files }: SubmitFacts, { job }: Batch, name: string): FileFact | undefined =>
   files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
 
-function missingExecutable(batch: Batch, { files }: Evidence): Found[] {
+function missingExecutable(batch: Batch, { files }: SubmitFacts): Found[] {
   const name = valueOf(batch, 'executable');
   if (name === undefined && needsExecutable(batch))
     return [
@@ -146,7 +147,7 @@ function missingExecutable(batch: Batch, { files }: Evidence): Found[] {
     {
       message: `the executable ${name} does not exist in the folder of submission`,
       fix: 'correct the path; it is relative to where condor_submit runs, not to `initialdir`',
-      place: placeOf(batch, 'executable'),
+      place: whereSet(batch, 'executable'),
     },
   ];
 }
@@ -156,7 +157,7 @@ const needsExecutable = (batch: Batch): boolean =>
   !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
   !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
 
-function missingInitialdir({ queue }: Batch, { files }: Evidence): Found[] {
+function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): Found[] {
   const missing = queue.jobs.filter(
     ({ commands: { initialdir } }) =>
       initialdir !== undefined && files.get(path.posix.normalize(initialdir))?.kind === 'missing',
@@ -168,12 +169,12 @@ function missingInitialdir({ queue }: Batch, { files }: Evidence): Found[] {
     {
       message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${missing.length - 1} other jobs` : ''}: HTCondor refuses the file`,
       fix: `mkdir -p ${folder}`,
-      place: placeOf({ queue, job: first }, 'initialdir'),
+      place: whereSet({ queue, job: first }, 'initialdir'),
     },
   ];
 }
 
-function missingInputs({ queue }: Batch, evidence: Evidence): Found[] {
+function missingInputs({ queue }: Batch, evidence: SubmitFacts): Found[] {
   const missing = new Map<string, Batch>();
   for (const job of queue.jobs)
     for (const name of inputsOf({ queue, job }))
@@ -185,13 +186,13 @@ function missingInputs({ queue }: Batch, evidence: Evidence): Found[] {
     return {
       message: `the input ${name} does not exist: the job would be held with code 13`,
       fix: blanks ? `separate files by commas: ${words.join(', ')}` : 'create it, or correct its name',
-      place: placeOf(batch, 'transfer_input_files'),
+      place: whereSet(batch, 'transfer_input_files'),
     };
   });
 }
 
 /** What the access point itself sends: local inputs, the executable and a local image; URLs do not count. */
-function sentBytes(batch: Batch, evidence: Evidence): number {
+function sentBytes(batch: Batch, evidence: SubmitFacts): number {
   const image = valueOf(batch, 'container_image');
   const local = [...inputsOf(batch), ...(image === undefined ? [] : [image])].filter((name) => !isUrl(name));
   const executable = evidence.files.get(path.posix.normalize(valueOf(batch, 'executable') ?? '.'));
@@ -201,7 +202,7 @@ function sentBytes(batch: Batch, evidence: Evidence): number {
   return bytes + (executable?.kind === 'file' ? executable.bytes : 0);
 }
 
-function tooLarge(batch: Batch, evidence: Evidence): Found[] {
+function tooLarge(batch: Batch, evidence: SubmitFacts): Found[] {
   const own = Number(valueOf(batch, 'max_transfer_input_mb') ?? NaN);
   const limit = own > 0 ? own : Math.floor(evidence.limits.inputBytes / 2 ** 20);
   const megabytes = Math.ceil(sentBytes(batch, evidence) / 2 ** 20);
@@ -210,12 +211,12 @@ function tooLarge(batch: Batch, evidence: Evidence): Found[] {
     {
       message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: held with code 32 at once`,
       fix: 'put the large files on the federation and name them as osdf:/// URLs, which do not count',
-      place: placeOf(batch, 'transfer_input_files'),
+      place: whereSet(batch, 'transfer_input_files'),
     },
   ];
 }
 
-function large(batch: Batch, evidence: Evidence): Found[] {
+function large(batch: Batch, evidence: SubmitFacts): Found[] {
   const bytes = sentBytes(batch, evidence);
   const { adviseBytes, inputBytes, title } = evidence.limits;
   if (bytes <= adviseBytes || bytes > inputBytes) return [];
@@ -224,12 +225,12 @@ function large(batch: Batch, evidence: Evidence): Found[] {
     {
       message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${title} advises at most ${showQuantity(adviseBytes)}`,
       fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
-      place: placeOf(batch, 'transfer_input_files'),
+      place: whereSet(batch, 'transfer_input_files'),
     },
   ];
 }
 
-function diskBelowInput(batch: Batch, evidence: Evidence): Found[] {
+function diskBelowInput(batch: Batch, evidence: SubmitFacts): Found[] {
   const asked = parseQuantity(valueOf(batch, 'request_disk') ?? '', 'k')?.bytes;
   const image = valueOf(batch, 'container_image') ?? '';
   const urls = new Set([...inputsOf(batch), image].filter(isUrl));
@@ -240,7 +241,7 @@ function diskBelowInput(batch: Batch, evidence: Evidence): Found[] {
     {
       message: `${showQuantity(asked)} of disk asked for, and the input alone takes ${showQuantity(needed)}: such jobs are held, or fill the disk of others`,
       fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, and as much again for what is unpacked and written`,
-      place: placeOf(batch, 'request_disk'),
+      place: whereSet(batch, 'request_disk'),
     },
   ];
 }
@@ -270,7 +271,7 @@ function transferOff(batch: Batch): Found[] {
     {
       message: `\`${lists.join('` and `')}\` with should_transfer_files = NO: HTCondor refuses the file`,
       fix: 'should_transfer_files = YES, or remove the list',
-      place: placeOf(batch, 'should_transfer_files'),
+      place: whereSet(batch, 'should_transfer_files'),
     },
   ];
 }
@@ -278,7 +279,7 @@ function transferOff(batch: Batch): Found[] {
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
 
 function secretUrls(batch: Batch): Found[] {
-  return [...inputsOf(batch), ...listOf(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
+  return [...inputsOf(batch), ...fileList(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
     const name =
       isUrl(url) || url.includes('://')
         ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
@@ -288,7 +289,7 @@ function secretUrls(batch: Batch): Found[] {
       {
         message: `a URL carries a secret (\`${name}\`): anyone who may look at the queue or the log can read it`,
         fix: 'let HTCondor bring the token: use_oauth_services, or a token file that the plugin finds',
-        place: placeOf(batch, 'transfer_input_files'),
+        place: whereSet(batch, 'transfer_input_files'),
       },
     ];
   });
@@ -309,7 +310,7 @@ function queryUrls(batch: Batch): Found[] {
       return {
         message: `the query of ${url.slice(0, url.indexOf('?'))}?… is dropped from the name: the file arrives as ${name}`,
         fix: `read it as ${name} in the job, or use a URL without a query`,
-        place: placeOf(batch, 'transfer_input_files'),
+        place: whereSet(batch, 'transfer_input_files'),
       };
     });
 }
@@ -325,7 +326,7 @@ function mutableObjects(batch: Batch): Found[] {
     .map((url) => ({
       message: `${url} has no version in its name: when the object is replaced, caches go on serving the old bytes to some jobs`,
       fix: 'publish every version under a new name, such as one with a date or the first digits of its hash',
-      place: placeOf(
+      place: whereSet(
         batch,
         url === valueOf(batch, 'container_image') ? 'container_image' : 'transfer_input_files',
       ),

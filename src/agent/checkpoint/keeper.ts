@@ -1,16 +1,15 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { recordOf, type AgentBody } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { attemptProcesses } from '../training/processes.ts';
 import { diskFull } from '../scratch.ts';
-import { bytesOf, isWhole, positionIn, type CheckpointRecord, type Position } from './record.ts';
-import { restoreGeneration } from './restore.ts';
-import { ResumeCheck } from './resume-check.ts';
+import { bytesOf, isWhole, positionIn, ResumeCheck, type CheckpointRecord, type Position } from './record.ts';
 import { lookAt, openForWriting, SettledFolder, type FolderLook } from './settled-folder.ts';
-import { CheckpointStore } from './store.ts';
+import { CheckpointStore, restoreGeneration } from './store.ts';
 
 const lookEveryMs = 1000;
 /** Saving may take this share of the time, and of a core, and after trouble waits for so long. */
@@ -91,7 +90,7 @@ export class CheckpointKeeper {
   }
 
   /** Takes the training's folder as it lies there, after a pause in the same place. */
-  async takeUp(): Promise<void> {
+  async resume(): Promise<void> {
     const latest = (await this.#store.generations()).find(isWhole);
     this.#latest = latest?.record;
     this.#began = latest?.record.began;
@@ -196,7 +195,7 @@ export class CheckpointKeeper {
       savedAt: new Date(world.clock.now()).toISOString(),
       code: this.#code,
       position: this.#writtenAt,
-      ...(this.#began === undefined ? {} : { began: this.#began }),
+      ...defined({ began: this.#began }),
     };
     const isStill = (): boolean => isLast || this.#settled.isStill(look);
     const options = { signal: this.#stop.signal, isLast, isStill };

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { defined } from '../../base/defined.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { isInside } from '../../job/inside.ts';
 
@@ -12,7 +13,7 @@ export interface Position {
 }
 
 /** Below 0 when `a` is behind `b`, above when it is ahead; undefined when they tell nothing that can be compared. */
-export function comparePositions(a: Position, b: Position): number | undefined {
+function comparePositions(a: Position, b: Position): number | undefined {
   const epochs = difference(a.epoch, b.epoch);
   const steps = difference(a.step, b.step);
   // Many trainings count their steps anew in each epoch.
@@ -24,7 +25,7 @@ const difference = (a: number | undefined, b: number | undefined): number | unde
 
 /** The part of something that is a position. */
 export function positionIn({ epoch, step }: Position): Position {
-  return { ...(epoch === undefined ? {} : { epoch }), ...(step === undefined ? {} : { step }) };
+  return { ...defined({ epoch, step }) };
 }
 
 /** One file of a checkpoint. It is kept under its number in the list: names that change must not pile up. */
@@ -140,3 +141,43 @@ async function readGeneration(folder: string): Promise<Generation> {
 /** Finite, so that two damaged ones can be compared. */
 const numberOf = (generation: Generation): number =>
   isWhole(generation) ? generation.record.number : Number.MAX_SAFE_INTEGER;
+
+/**
+ * Finds out whether a training that was given a checkpoint goes on from it. It does when it tells a position past the
+ * checkpoint's, and does not when it counts up from where it once began from nothing.
+ */
+export class ResumeCheck {
+  readonly #from: Position;
+  readonly #began: Position | undefined;
+  #first: Position | undefined;
+  #isDone = false;
+
+  constructor(from: Position, began: Position | undefined) {
+    this.#from = from;
+    this.#began = began;
+  }
+
+  /** The verdict, once, when what the training tells now decides it. */
+  hear(told: Position): (Position & { movedOn: boolean }) | undefined {
+    const position = positionIn(told);
+    const ahead = comparePositions(position, this.#from);
+    if (this.#isDone || ahead === undefined) return undefined;
+    this.#first ??= position;
+    // A first word, such as a banner, is not yet a count.
+    const counts = (comparePositions(position, this.#first) ?? 0) > 0;
+    const movedOn = ahead > 0 && !this.#beganAgain();
+    if (!movedOn && !(counts && this.#beganAgain())) return undefined;
+    this.#isDone = true;
+    return { movedOn, ...position };
+  }
+
+  /** Whether its first word is nearer to the beginning than to the checkpoint, in epochs or else in steps. */
+  #beganAgain(): boolean {
+    const [began, first, from] = [this.#began ?? {}, this.#first ?? {}, this.#from];
+    if ((comparePositions(first, from) ?? 0) >= 0) return false;
+    const unit = began.epoch !== from.epoch ? 'epoch' : 'step';
+    const [start, now, saved] = [began[unit], first[unit], from[unit]];
+    if (start === undefined || now === undefined || saved === undefined) return false;
+    return now - start < saved - now;
+  }
+}

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { link, mkdir, open, rename, stat, statfs, type FileHandle } from 'node:fs/promises';
+import { link, mkdir, open, rename, stat, statfs, symlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { removeTree } from '../../base/remove-tree.ts';
 import { ignoreUnsyncable, syncFolder } from '../../base/sync-folder.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
-import type { FolderLook } from './settled-folder.ts';
 import {
   bytesOf,
   findGenerations,
@@ -20,6 +19,7 @@ import {
   type KeptFile,
   type Whole,
 } from './record.ts';
+import type { FolderLook } from './settled-folder.ts';
 
 /** How much is kept. */
 export interface Keep {
@@ -198,7 +198,7 @@ async function freeBytes(folder: string): Promise<number> {
 const chunkBytes = 1 << 20;
 
 /** Copies a file, in pieces so that it can be stopped, and tells the SHA-256 of the very bytes that are on the disk then. */
-export async function copyKept(source: string, target: string, signal: AbortSignal): Promise<string> {
+async function copyKept(source: string, target: string, signal: AbortSignal): Promise<string> {
   await using input = await open(source, 'r');
   await using output = await open(target, 'wx', 0o600);
   const hash = createHash('sha256');
@@ -237,4 +237,45 @@ async function* pieces(input: FileHandle, signal: AbortSignal): AsyncGenerator<B
     if (bytesRead === 0) return;
     yield chunk.subarray(0, bytesRead);
   }
+}
+
+/**
+ * Copies a kept checkpoint into the training's folder, which is empty before and, when something is wrong with it,
+ * afterwards. Tells what is wrong; undefined when every byte is the one that was saved.
+ */
+export async function restoreGeneration(
+  { folder, record }: Whole,
+  into: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (const [index, file] of record.files.entries()) {
+    const problem = await restoreFile(path.join(folder, keptName(index)), file, into, signal);
+    if (problem === undefined) continue;
+    removeTree(into);
+    await mkdir(into, { recursive: true });
+    return `${file.path} ${problem}`;
+  }
+  for (const [name, target] of Object.entries(record.links)) {
+    await mkdir(path.dirname(path.join(into, name)), { recursive: true });
+    await symlink(target, path.join(into, name));
+  }
+  return undefined;
+}
+
+async function restoreFile(
+  kept: string,
+  file: Whole['record']['files'][number],
+  into: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const bytes = await stat(kept).then(
+    ({ size }) => size,
+    () => undefined,
+  );
+  if (bytes === undefined) return 'is missing';
+  if (bytes !== file.bytes) return `has ${bytes} bytes instead of ${file.bytes}`;
+  const target = path.join(into, file.path);
+  await mkdir(path.dirname(target), { recursive: true });
+  const sha256 = await copyKept(kept, target, signal);
+  return sha256 === file.sha256 ? undefined : 'is damaged: its SHA-256 is not the one it was saved with';
 }

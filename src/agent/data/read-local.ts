@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 

@@ -1,5 +1,6 @@
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Clock } from '../../base/clock.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
@@ -198,15 +199,13 @@ async function fetchOptions(
 ): Promise<Staging['options']> {
   const { clock, signal, env } = attempt.world;
   const { tokenFile, sha256, expect } = source;
-  const access = { locator, clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const access = { locator, clock, signal, ...defined({ tokenFile }) };
   const manifest = await readManifest(source, attempt.order.filesFrom, access);
   return {
     ...access,
     policy: { windowBytes, ...policyFrom(env) },
-    onEvent: tellEvents(object, attempt),
-    ...(manifest === undefined ? {} : { manifest }),
-    ...(sha256 === undefined ? {} : { sha256 }),
-    ...(expect.bytes === undefined ? {} : { bytes: expect.bytes }),
+    onEvent: recordEvents(object, attempt),
+    ...defined({ manifest, sha256, bytes: expect.bytes }),
   };
 }
 
@@ -235,7 +234,7 @@ async function readSent(name: string, folder: string): Promise<string> {
   }
 }
 
-function tellEvents(object: string, { world, note }: Attempt): (event: FetchEvent) => void {
+function recordEvents(object: string, { world, note }: Attempt): (event: FetchEvent) => void {
   let toldAt = -Infinity;
   return (event) => {
     if (event.kind === 'setback') {

@@ -5,7 +5,7 @@ import type { Note } from '../notes/notes.ts';
 import { openSharedNotes } from '../notes/shared-notes.ts';
 import { makeScratch } from '../scratch.ts';
 import type { World } from '../attempt.ts';
-import { bringEnvironment } from './bring-environment.ts';
+import { setUpEnvironment } from './set-up-environment.ts';
 
 /** Brings up the software of an order for somebody who works by hand, and leaves it; answers the script that activates it. */
 export async function openSoftware(
@@ -21,6 +21,6 @@ export async function openSoftware(
   };
   // In an interactive job the files of the training lie in its folder itself.
   const byHand = { ...order, filesFrom: world.cwd };
-  await bringEnvironment({ order: byHand, scratch, world, note, shared: openSharedNotes(order, undefined) });
+  await setUpEnvironment({ order: byHand, scratch, world, note, shared: openSharedNotes(order, undefined) });
   return path.join(scratch.root, 'software', 'activate.sh');
 }

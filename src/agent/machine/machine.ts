@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import type { World } from '../attempt.ts';
 
@@ -15,7 +16,7 @@ interface Machine {
 /** Where the attempt runs. Asks files and the environment only: no program has to exist. */
 export function describeMachine(env: Env): Machine {
   const site = siteName(env);
-  return { host: os.hostname(), ...(site === undefined ? {} : { site }), gpus: gpuModels() };
+  return { host: os.hostname(), ...defined({ site }), gpus: gpuModels() };
 }
 
 function siteName(env: Env): string | undefined {
@@ -116,7 +117,7 @@ interface Asking {
   patienceMs: number;
 }
 
-const mostCharacters = 64 * 1024;
+const maxCharacters = 64 * 1024;
 
 /**
  * Runs a program that answers in a few lines. One that does not end in time is killed and left: where a driver hangs,
@@ -134,7 +135,7 @@ export async function askProgram(
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on(
       'data',
-      (bytes: Buffer) => (text[name] = (text[name] + bytes.toString()).slice(-mostCharacters)),
+      (bytes: Buffer) => (text[name] = (text[name] + bytes.toString()).slice(-maxCharacters)),
     );
   const over = new AbortController();
   const ended = new Promise<ProgramAnswer>((resolve) => {

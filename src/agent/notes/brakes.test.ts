@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Order } from '../../job/job.ts';
-import { Brakes, heedFailedJobs, tellFailedJob } from './brakes.ts';
+import { Brakes, abortIfTooManyJobsFailed, tellFailedJob } from './brakes.ts';
 import type { SharedNotes } from './shared-notes.ts';
 
 const pace = { attempts: 5, firstWait: 300, mostWait: 3600 };
@@ -104,10 +104,10 @@ const order = (id: string, attempt: number, failedJobs?: number): Order =>
 test('jobs that failed for good are counted, and then no other attempt begins', async () => {
   const shared = notes();
   await tellFailedJob(order('0000', 1, 2), shared, new Fault('training-failed', 'x'));
-  await heedFailedJobs(order('0002', 1, 2), shared);
+  await abortIfTooManyJobsFailed(order('0002', 1, 2), shared);
   await tellFailedJob(order('0001', 3, 2), shared, new Fault('transfer-failed', 'x'));
   await assert.rejects(
-    heedFailedJobs(order('0002', 1, 2), shared),
+    abortIfTooManyJobsFailed(order('0002', 1, 2), shared),
     /given up: 0000, 0001 failed for good, and \[recovery\] failed_jobs = 2/,
   );
 });
@@ -123,6 +123,6 @@ test('a failure that is tried again, an eviction and a stop are not for good', a
 test('a run without a limit asks nobody', async () => {
   const shared = notes();
   await tellFailedJob(order('0000', 1), shared, new Fault('training-failed', 'x'));
-  await heedFailedJobs(order('0001', 1), shared);
+  await abortIfTooManyJobsFailed(order('0001', 1), shared);
   assert.deepEqual([...shared.names], []);
 });

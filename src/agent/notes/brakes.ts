@@ -97,7 +97,7 @@ function parse(text: string | undefined): Brake | undefined {
 }
 
 /** Ends the attempt at once when so many jobs have failed for good that the run is given up. */
-export async function heedFailedJobs({ recovery, job }: Order, shared: SharedNotes): Promise<void> {
+export async function abortIfTooManyJobsFailed({ recovery, job }: Order, shared: SharedNotes): Promise<void> {
   const most = recovery?.failedJobs;
   if (most === undefined) return;
   const failed = (await shared.list(noteFolders.failed)).filter((name) => name !== job.id);

@@ -18,7 +18,7 @@ interface Question {
 }
 
 /** No answer we ask for is near this; what is larger is not the protocol we know. */
-const mostBytes = 4 << 20;
+const maxBytes = 4 << 20;
 
 /** Takes a stream of chirp answers apart; they come in the order of the questions. */
 export class ChirpAnswers {
@@ -35,7 +35,7 @@ export class ChirpAnswers {
     this.#heard = Buffer.concat([this.#heard, bytes]);
     for (let question = this.#questions[0]; question !== undefined; question = this.#questions[0]) {
       const found = take(this.#heard, question.rest);
-      if (found === undefined) return this.#heard.length <= mostBytes;
+      if (found === undefined) return this.#heard.length <= maxBytes;
       if (Number.isNaN(found.answer.code)) return false;
       this.#heard = this.#heard.subarray(found.length);
       this.#questions.shift();
@@ -69,7 +69,7 @@ function lineLength(heard: Buffer, start: number): number | undefined {
 }
 
 /** HTCondor takes lines up to 5120 bytes; what is longer is not worth a line in a log. */
-const longestLine = 4000;
+const maxLine = 4000;
 /** How long the access point may take to answer before nobody waits for it any more. */
 const patienceMs = 5000;
 
@@ -109,7 +109,7 @@ export class Chirp {
   /** Writes a line into the job's event log. */
   log(line: string): void {
     const escaped = line.replace(/[\\ \t]/g, String.raw`\$&`).replace(/[\r\n]+/g, String.raw`\ `);
-    if (Buffer.byteLength(escaped) <= longestLine) void this.#say(`ulog ${escaped}\n`, 'nothing');
+    if (Buffer.byteLength(escaped) <= maxLine) void this.#say(`ulog ${escaped}\n`, 'nothing');
   }
 
   /**

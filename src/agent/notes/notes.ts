@@ -10,7 +10,7 @@ import type { Chirp } from './chirp.ts';
 export type Note = (body: AgentBody) => void;
 
 /** With this many entries waiting for room, only those that tell the attempt's fate are taken. */
-const mostWaiting = 100;
+const maxWaiting = 100;
 const chatter = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress']);
 
 /**
@@ -27,7 +27,7 @@ export class Notes {
   }
 
   readonly note: Note = (body) => {
-    if (chatter.has(body.kind) && this.#waiting.length >= mostWaiting) return;
+    if (chatter.has(body.kind) && this.#waiting.length >= maxWaiting) return;
     this.#waiting.push(body);
     this.#turn = this.#turn.then(() => this.#writeWaiting());
   };

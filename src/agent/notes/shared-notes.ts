@@ -134,7 +134,7 @@ class ChirpNotes implements SharedNotes {
 }
 
 /** Longer notes are refused: they pass through the access point, which has better things to do. */
-const longestNote = 4000;
+const maxNote = 4000;
 
 const part = '[A-Za-z0-9][A-Za-z0-9._-]{0,99}';
 
@@ -148,4 +148,4 @@ function splitNoteName(note: string): { folder: string; name: string } | undefin
 }
 
 /** Whether the note can be kept at all. An empty one could not be told from one that is being written. */
-const isNoteText = (text: string): boolean => text !== '' && Buffer.byteLength(text) <= longestNote;
+const isNoteText = (text: string): boolean => text !== '' && Buffer.byteLength(text) <= maxNote;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 
 /** HTCondor lets those of a job's variables through to a plugin that begin with the plugin's own name. */
@@ -41,7 +42,7 @@ export function readPlace(env: Env): Place {
     new RegExp(`^${name}\\s*=\\s*"([^"]+)"`, 'im').exec(ad)?.[1];
   const site = named('GLIDEIN_ResourceName') ?? named('GLIDEIN_Site');
   const host = named('K8SPhysicalHostName') ?? named('Machine') ?? os.hostname();
-  return { host, ...(site === undefined ? {} : { site }) };
+  return { host, ...defined({ site }) };
 }
 
 function textOf(file: string): string {

@@ -12,11 +12,9 @@ import { KeptConnections } from '../../http/connections.ts';
 import { policyFrom } from '../../transfer/policy.ts';
 import type { World } from '../attempt.ts';
 import { download, type TransferWorld } from './download.ts';
-import { errorCodeOf } from './error-codes.ts';
-import { OutFile } from './out-file.ts';
 import { pluginEnv, readPlace } from './plugin-env.ts';
 import { readWords, type TransferWords } from './plugin-words.ts';
-import { writeReport, type ResultContext } from './report.ts';
+import { errorCodeOf, OutFile, writeReport, type ResultContext } from './report.ts';
 import { readRequests, type Done, type Endpoint, type Outcome, type TransferRequest } from './requests.ts';
 
 /** How HTCondor, and the retry policies that pools build on it, read a plugin's end. */

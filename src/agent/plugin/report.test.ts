@@ -6,9 +6,8 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { attributeOf, type Ad, type AdValue } from '../../classad/ad.ts';
 import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
-import { OutFile } from './out-file.ts';
 import type { Outcome } from './requests.ts';
-import { writeReport } from './report.ts';
+import { OutFile, writeReport } from './report.ts';
 
 const context = { direction: 'download', version: '1.2.3', place: { host: 'h', site: 'S' } } as const;
 const outcome = (url: string, result: Outcome['result']): Outcome => ({

@@ -1,11 +1,11 @@
+import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { real, showAd, type Ad } from '../../classad/ad.ts';
 import { Fault } from '../../fault/fault.ts';
-import { errorCodeOf } from './error-codes.ts';
-import type { OutFile } from './out-file.ts';
-import type { Endpoint, Outcome } from './requests.ts';
+import type { FaultKind } from '../../fault/kinds.ts';
 import type { Place } from './plugin-env.ts';
+import type { Endpoint, Outcome } from './requests.ts';
 
 /** HTCondor quotes the first failure as the reason of a hold, so what no other try can mend comes first. */
 function ranked(outcomes: readonly Outcome[]): Outcome[] {
@@ -43,7 +43,7 @@ export interface ResultContext {
 
 /** Servers told of by name; a transfer that failed a hundred times has nothing new to say. */
 const endpointsTold = 8;
-const longestError = 1500;
+const maxError = 1500;
 
 /** The result of one request, as HTCondor's starter and the tools that read its transfer history want it. */
 function resultAd(outcome: Outcome, context: ResultContext): Ad {
@@ -63,7 +63,7 @@ function resultAd(outcome: Outcome, context: ResultContext): Ad {
 }
 
 /** As little as HTCondor has to know: for a disk that has no room for more. */
-function briefAd({ request, result }: Outcome, context: ResultContext, longest = longestError): Ad {
+function briefAd({ request, result }: Outcome, context: ResultContext, longest = maxError): Ad {
   const failed = result instanceof Fault;
   const bytes = failed ? 0 : result.bytes;
   return {
@@ -130,3 +130,94 @@ function errorData(fault: Fault, endpoints: Endpoint[], { version }: ResultConte
 
 const shortened = (text: string, longest: number): string =>
   text.length <= longest ? text : `${text.slice(0, longest - 1)}…`;
+
+/** What went wrong in the words and numbers of Pelican's client, which sites' tools and dashboards know. */
+interface ErrorCode {
+  code: number;
+  type: string;
+  /** Whether HTCondor's policies should try the job again. */
+  retryable: boolean;
+}
+
+const code = (code: number, type: string, retryable: boolean): ErrorCode => ({ code, type, retryable });
+const broken = code(6000, 'Transfer', true);
+const unknown = code(0, 'Unprocessed', false);
+
+const codes: Partial<Record<FaultKind, ErrorCode>> = {
+  'url-invalid': code(1000, 'Parameter', false),
+  'order-invalid': code(1000, 'Parameter', false),
+  'file-invalid': code(1011, 'Parameter.FileNotFound', false),
+  'discovery-failed': code(2002, 'Resolution.ConnectionFailure', true),
+  'servers-unreachable': code(3006, 'Contact.ConnectionSetup', true),
+  'token-refused': code(4000, 'Authorization', false),
+  'token-expired': code(4000, 'Authorization', true),
+  'token-missing': code(4010, 'Authorization.TokenNotFound', false),
+  'archive-kind': code(5000, 'Specification', false),
+  'archive-unsafe': code(5000, 'Specification', false),
+  'scratch-unusable': code(5002, 'Specification.FileNotCreated', true),
+  // Another machine may have more room.
+  'disk-full': code(5002, 'Specification.FileNotCreated', true),
+  // Said only when the origin or every server agrees, so another try finds the same.
+  'object-missing': code(5011, 'Specification.FileNotFound', false),
+  // Of all commands that can be wrong, the plugin has one: to upload over something.
+  usage: code(5012, 'Specification.FileAlreadyExists', false),
+  'transfer-failed': broken,
+  'object-changed': broken,
+  'data-wrong': broken,
+  'archive-damaged': broken,
+  interrupted: broken,
+  evicted: broken,
+  'transfer-stalled': code(6001, 'Transfer.StoppedTransfer', true),
+  'director-unreachable': code(6005, 'Transfer.DirectorTimeout', true),
+  'data-corrupt': code(6006, 'Transfer.ChecksumMismatch', true),
+};
+
+export const errorCodeOf = (fault: Fault): ErrorCode => codes[fault.kind] ?? unknown;
+
+/**
+ * HTCondor fills this file with spaces before it calls a plugin, so that there is room for the results when the disk
+ * is full. It is therefore written in place and never made shorter; what was there beyond the results becomes blank.
+ */
+export class OutFile {
+  readonly #path: string;
+  readonly #file: number;
+
+  /** Opened at once: a plugin that cannot report should not begin. */
+  constructor(path: string) {
+    this.#path = path;
+    try {
+      this.#file = openSync(path, constants.O_WRONLY | constants.O_CREAT, 0o600);
+    } catch (error) {
+      throw unwritable(path, error);
+    }
+  }
+
+  /** Bytes that are there already, full disk or not. */
+  get room(): number {
+    return fstatSync(this.#file).size;
+  }
+
+  /** Replaces all that the file held. */
+  write(text: string): void {
+    const bytes = Buffer.from(text);
+    const blank = Buffer.alloc(Math.max(0, this.room - bytes.length), ' ');
+    try {
+      const all = Buffer.concat([bytes, blank]);
+      for (let at = 0; at < all.length;) at += writeSync(this.#file, all, at, all.length - at, at);
+      fsyncSync(this.#file);
+    } catch (error) {
+      throw unwritable(this.#path, error);
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+function unwritable(path: string, error: unknown): Fault {
+  return new Fault('scratch-unusable', `${path} cannot be written: ${(error as Error).message}`, {
+    about: path,
+    cause: error,
+  });
+}

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { readdir, realpath, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
@@ -16,7 +16,7 @@ export interface Before {
 }
 
 /** Looks at the declared outputs just before the training starts, so that what it did not write cannot pass. */
-export async function lookBefore(outputs: string[], scratch: Scratch): Promise<Before> {
+export async function snapshotOutputs(outputs: string[], scratch: Scratch): Promise<Before> {
   const marker = path.join(scratch.root, 'started');
   await writeFile(marker, '');
   const { mtimeNs } = await stat(marker, { bigint: true });

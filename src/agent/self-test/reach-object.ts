@@ -1,4 +1,5 @@
 import os from 'node:os';
+import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
@@ -52,7 +53,7 @@ const isMissing = ({ status }: Answer): boolean => status === 404 || status === 
 
 function reached({ server, status, size }: Answer): Reached {
   const said = status === 200 ? 'has it' : `answers with status ${status ?? ''}`;
-  return { server: server.host, said, ...(size === undefined ? {} : { size }) };
+  return { server: server.host, said, ...defined({ size }) };
 }
 
 /** The first server named is asked first; only when it has nothing good to say, the others, all at once. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rm, stat, statfs } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -69,7 +70,7 @@ function faultOf({ name, said, fault, fix }: Finding, { world }: Attempt): Fault
 /** No order was written before this. */
 const earliest = Date.UTC(2026, 0, 1);
 /** Beyond this, tokens and certificates are judged wrongly. */
-const mostBehindMs = 15 * 60_000;
+const maxBehindMs = 15 * 60_000;
 
 /** Whether the machine's clock can be: it must not be behind the moment at which the access point started the attempt. */
 const checkClock: Check = async ({ world }) => [
@@ -79,7 +80,7 @@ const checkClock: Check = async ({ world }) => [
 export function judgeClock(now: number, startedAt: number | undefined): Finding {
   const behind = (startedAt ?? earliest) - now;
   const shown = new Date(now).toISOString().slice(0, 19);
-  if (behind <= mostBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
+  if (behind <= maxBehindMs) return { name: 'clock', ok: true, said: `${shown}Z` };
   const before = startedAt === undefined ? '' : ` when the access point started the attempt it was later`;
   return {
     name: 'clock',
@@ -180,7 +181,7 @@ async function checkObject(
 ): Promise<Finding> {
   const name = `data.${source.name}`;
   const { tokenFile } = source;
-  const access = { ...options, ...(tokenFile === undefined ? {} : { tokenFile }) };
+  const access = { ...options, ...defined({ tokenFile }) };
   try {
     await brakes?.heed(source.url);
     const { server, said, size } = await reachOrBrake(source.url, access, brakes);

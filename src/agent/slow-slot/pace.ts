@@ -3,7 +3,7 @@ import type { Progress } from '../../journal/entry.ts';
 /** With fewer paces than this nobody can say what is normal. */
 const fewestPaces = 3;
 /** What takes less than this share of the epoch tells more of a moment than of a machine. */
-const leastShare = 1 / 8;
+const minShare = 1 / 8;
 
 /** How an attempt went through its first epoch. */
 export interface Pace {
@@ -37,7 +37,7 @@ function stepSeconds({ seconds, marks }: Pace, reached: number | undefined): num
   const origin = reached === undefined ? 0 : first.seconds;
   const past = reached === undefined ? -Infinity : Math.max(reached, first.at);
   const ends = [...marks.filter(({ at }) => at > past).map((mark) => mark.seconds), seconds];
-  return ends.map((end) => end - origin).find((span) => span >= seconds * leastShare);
+  return ends.map((end) => end - origin).find((span) => span >= seconds * minShare);
 }
 
 function normOf(seconds: readonly number[]): Norm | undefined {

@@ -11,7 +11,7 @@ import type { SharedNotes } from '../notes/shared-notes.ts';
 import { epochNorm, FirstEpoch, noteOfPace, paceOfNote, stepNorm, type Norm, type Pace } from './pace.ts';
 
 /** So many paces tell enough; each one more costs every attempt a question to the access point. */
-const mostPaces = 15;
+const maxPaces = 15;
 /** Parameters by which the same work is only done again. */
 const repeats = /seed|fold|trial|repeat|replica/i;
 
@@ -38,7 +38,7 @@ export class RunNorms {
   /** The paces of other attempts. */
   async others(): Promise<Pace[]> {
     const names = (await this.#shared.list(this.#folder)).filter((name) => name !== this.#me);
-    for (const name of names.slice(0, mostPaces))
+    for (const name of names.slice(0, maxPaces))
       if (!this.#known.has(name))
         this.#known.set(name, paceOfNote(await this.#shared.read(`${this.#folder}/${name}`)));
     return [...this.#known.values()].filter((pace) => pace !== undefined);
@@ -47,7 +47,7 @@ export class RunNorms {
   /** Tells the others how it went here, unless enough have done so. */
   async tell(pace: Pace): Promise<void> {
     const names = await this.#shared.list(this.#folder);
-    if (names.length < mostPaces) await this.#shared.put(`${this.#folder}/${this.#me}`, noteOfPace(pace));
+    if (names.length < maxPaces) await this.#shared.put(`${this.#folder}/${this.#me}`, noteOfPace(pace));
   }
 
   /** How many machines this job has left for being slow. */
@@ -64,7 +64,7 @@ export class RunNorms {
 
 const defaultLimit = 3;
 /** A job that has left so many machines for being slow stays where it is: perhaps it is not the machines. */
-const mostLeavings = 2;
+const maxLeavings = 2;
 /** What goes on for less than this may be slow for a reason that passes, such as a cold disk. */
 const momentSeconds = 20;
 /** The access point is asked ever more rarely: the longer it takes, the less a moment matters. */
@@ -166,7 +166,7 @@ export class SlowSlot {
     const { seconds } = missed;
     const fault = slow(this.#attempt, missed);
     const leavings = await this.#norms.leavings();
-    if (leavings >= mostLeavings) {
+    if (leavings >= maxLeavings) {
       const said = `${fault.message}; the job stays, as it has left ${leavings} machines for that already`;
       this.#attempt.note({ kind: 'first-epoch', seconds: rounded(seconds), said });
     } else if (await this.#norms.leave(seconds)) this.#fault = fault;

@@ -90,12 +90,12 @@ export async function askShell(
 }
 
 /** Asks the whole group to end, and ends it by force when the grace has passed. */
-export async function stopShell(shell: Shell, { hurry, clock, kill, graceMs }: World): Promise<Ended> {
+export async function stopShell(shell: Shell, { forceStop, clock, kill, graceMs }: World): Promise<Ended> {
   const [over, late] = [new AbortController(), new AbortController()];
   void shell.ended.then(() => over.abort());
   shell.lenient.until = late.signal;
   kill(-shell.pid, 'SIGTERM');
-  await clock.sleep(graceMs(), AbortSignal.any([hurry, over.signal])).catch(() => undefined);
+  await clock.sleep(graceMs(), AbortSignal.any([forceStop, over.signal])).catch(() => undefined);
   late.abort();
   if (!over.signal.aborted) kill(-shell.pid, 'SIGKILL');
   return await shell.ended;
@@ -110,7 +110,7 @@ function notStarted(error: NodeJS.ErrnoException): Fault {
 }
 
 /** What leaves room for the names of sockets, of which a path can have 107 characters. */
-const longestTmp = 70;
+const maxTmp = 70;
 
 /**
  * The environment of the training: the machine's, then what Updraft tells it, then what the user sets. The folder
@@ -124,7 +124,7 @@ export function trainingEnv(order: Order, scratch: Scratch, env: Env): Record<st
     // Lines must arrive as they are printed, or a training that works looks like one that hangs.
     PYTHONUNBUFFERED: '1',
     ...env,
-    ...(scratch.tmp.length > longestTmp ? {} : { TMPDIR: scratch.tmp }),
+    ...(scratch.tmp.length > maxTmp ? {} : { TMPDIR: scratch.tmp }),
     UPDRAFT_RUN: run,
     UPDRAFT_JOB: job.id,
     UPDRAFT_ATTEMPT: String(attempt),

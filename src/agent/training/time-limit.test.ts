@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '../../../test/agent/manual-clock.ts';
 import { Fault } from '../../fault/fault.ts';
-import { limitTime, marginMs, withPatience } from './time-limit.ts';
+import { limitTime, marginMs, withGrace } from './time-limit.ts';
 import type { World } from '../attempt.ts';
 
 const graceMs = 10_000;
 
-function makeWorld(): { world: World; clock: ManualClock; stop: () => void; hurry: () => void } {
+function makeWorld(): { world: World; clock: ManualClock; stop: () => void; forceStop: () => void } {
   const clock = new ManualClock();
   const stop = new AbortController();
-  const hurry = new AbortController();
+  const forceStop = new AbortController();
   const world: World = {
     env: {},
     clock,
@@ -19,18 +19,23 @@ function makeWorld(): { world: World; clock: ManualClock; stop: () => void; hurr
     uid: 0,
     cwd: '/',
     signal: stop.signal,
-    hurry: hurry.signal,
+    forceStop: forceStop.signal,
     graceMs: () => graceMs,
     kill: () => undefined,
   };
-  return { world, clock, stop: () => stop.abort(new Fault('evicted', 'out')), hurry: () => hurry.abort() };
+  return {
+    world,
+    clock,
+    stop: () => stop.abort(new Fault('evicted', 'out')),
+    forceStop: () => forceStop.abort(),
+  };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('work of value goes on until the grace after the signal has passed', async () => {
   const { world, clock, stop } = makeWorld();
-  const { signal } = withPatience(world);
+  const { signal } = withGrace(world);
   await clock.pass(graceMs * 5);
   stop();
   await clock.pass(graceMs - 1);
@@ -43,7 +48,7 @@ test('work of value goes on until the grace after the signal has passed', async 
 test('a signal that came before gives a whole grace too', async () => {
   const { world, clock, stop } = makeWorld();
   stop();
-  const { signal } = withPatience(world);
+  const { signal } = withGrace(world);
   await clock.pass(graceMs - 1);
   assert.equal(signal.aborted, false);
   await clock.pass(1);
@@ -51,17 +56,17 @@ test('a signal that came before gives a whole grace too', async () => {
 });
 
 test('who asks twice is not kept waiting', async () => {
-  const { world, stop, hurry } = makeWorld();
-  const { signal } = withPatience(world);
+  const { world, stop, forceStop } = makeWorld();
+  const { signal } = withGrace(world);
   stop();
-  hurry();
+  forceStop();
   await turn();
   assert.equal(signal.aborted, true);
 });
 
 test('work that is done is never aborted', async () => {
   const { world, clock, stop } = makeWorld();
-  const { signal, done } = withPatience(world);
+  const { signal, done } = withGrace(world);
   stop();
   done();
   await clock.pass(graceMs * 2);

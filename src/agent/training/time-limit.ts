@@ -3,7 +3,7 @@ import type { AgentBody } from '../../journal/entry.ts';
 import type { World } from '../attempt.ts';
 
 /** Timers cannot be set further ahead than about 24 days. */
-const longestSleepMs = 3_600_000;
+const maxSleepMs = 3_600_000;
 const shortestSleepMs = 1000;
 
 interface Limited {
@@ -29,7 +29,7 @@ export function limitTime(world: World, seconds: number | undefined, saves: bool
     const end = clock.monotonic() + seconds * 1000;
     const left = (): number => end - margin() - clock.monotonic();
     // Half of what is left at a time: the margin may grow meanwhile.
-    const nap = (): number => Math.min(left(), Math.max(left() / 2, shortestSleepMs), longestSleepMs);
+    const nap = (): number => Math.min(left(), Math.max(left() / 2, shortestSleepMs), maxSleepMs);
     while (left() > 0) await clock.sleep(nap(), over.signal);
     up.abort(timeIsUp(seconds, saves));
   };
@@ -59,10 +59,10 @@ function timeIsUp(seconds: number, saves: boolean): Fault {
 }
 
 /**
- * Aborts when the grace after the attempt's signal has passed, or at once when asked to hurry: for what would be a
+ * Aborts when the grace after the attempt's signal has passed, or at once when asked to stop by force: for what would be a
  * pity to throw away, such as a result that is ready. `done` must be called at the end of that work.
  */
-export function withPatience({ signal, hurry, clock, graceMs }: World): {
+export function withGrace({ signal, forceStop, clock, graceMs }: World): {
   signal: AbortSignal;
   done: () => void;
 } {
@@ -70,7 +70,7 @@ export function withPatience({ signal, hurry, clock, graceMs }: World): {
   const over = new AbortController();
   const begin = (): void => {
     const abort = (): void => late.abort(signal.reason);
-    clock.sleep(graceMs(), AbortSignal.any([hurry, over.signal])).then(abort, () => {
+    clock.sleep(graceMs(), AbortSignal.any([forceStop, over.signal])).then(abort, () => {
       if (!over.signal.aborted) abort();
     });
   };

@@ -3,7 +3,7 @@ import type { Attempt } from '../attempt.ts';
 import type { CheckpointKeeper } from '../checkpoint/keeper.ts';
 import { checkpointExit } from './ending.ts';
 import { askShell, startShell, stopShell, type Ended } from './shell.ts';
-import { withPatience } from './time-limit.ts';
+import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
 
 /**
@@ -27,17 +27,17 @@ export async function trainOn(
       throw thrown;
     });
     if (trained === undefined) return 'paused';
-    if (keeper === undefined || !wantsOn(trained) || (trained.asked && (await isDone()))) return trained;
+    if (keeper === undefined || !wantsRestart(trained) || (trained.asked && (await isDone()))) return trained;
     if (keeper.hasNew && pausesIn !== undefined) return 'paused';
     if (keeper.hasNew) continue;
     if (!trained.asked) throw nothingSaved(attempt);
     // Whoever saves nothing when asked would lose everything each time.
     askEveryMs = Infinity;
-    attempt.note({ kind: 'checkpoint-refused', reason: deaf });
+    attempt.note({ kind: 'checkpoint-refused', reason: ignoredSaveRequest });
   }
 }
 
-const deaf =
+const ignoredSaveRequest =
   'the training was asked to save and end (SIGTERM) and left no new checkpoint; it is not asked again in this attempt';
 
 /** Whether its time is up where a pause would give it more. */
@@ -46,7 +46,7 @@ const isTimeUp = ({ world }: Attempt): boolean =>
   world.signal.aborted &&
   (world.signal.reason as Fault).kind === 'time-limit';
 
-const wantsOn = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
+const wantsRestart = ({ status, asked }: Trained): boolean => asked || status === checkpointExit;
 
 /** Unless the training succeeds, what it saved is kept. */
 async function trainOnce(
@@ -59,7 +59,7 @@ async function trainOnce(
     trained = await train(attempt, keeper, askEveryMs);
     return trained;
   } finally {
-    const isOver = trained === undefined || !wantsOn(trained);
+    const isOver = trained === undefined || !wantsRestart(trained);
     if (isOver && trained?.status === 0) await keeper?.stop();
     else if (keeper !== undefined) await save(attempt, keeper, isOver && !isTimeUp(attempt));
   }
@@ -67,11 +67,11 @@ async function trainOnce(
 
 async function save(attempt: Attempt, keeper: CheckpointKeeper, isLast: boolean): Promise<void> {
   attempt.note({ kind: 'phase', phase: 'saving' });
-  const patience = withPatience(attempt.world);
+  const grace = withGrace(attempt.world);
   try {
-    await keeper.saveLast(patience.signal, isLast);
+    await keeper.saveLast(grace.signal, isLast);
   } finally {
-    patience.done();
+    grace.done();
   }
 }
 

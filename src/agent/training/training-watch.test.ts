@@ -8,7 +8,7 @@ import type { Order } from '../../job/job.ts';
 import type { AgentBody } from '../../journal/entry.ts';
 import type { Attempt } from '../attempt.ts';
 import { openSharedNotes } from '../notes/shared-notes.ts';
-import { TrainingWatch } from './training-watch.ts';
+import { Rationed, TrainingWatch } from './training-watch.ts';
 
 function makeWatch(t: TestContext) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'updraft-watch-'));
@@ -84,4 +84,31 @@ test('a training that waits for its data does not hang; its silence counts from 
   assert.equal(watch.verdict(), undefined);
   await clock.pass(12_000);
   assert.equal(watch.verdict()?.kind, 'training-hung');
+});
+
+test('what takes 40 ms to get is got anew after 4 s when it may take a hundredth of the time', async () => {
+  const clock = new ManualClock();
+  let asked = 0;
+  let takes = 0;
+  const costly = {
+    now: () => clock.now(),
+    sleep: clock.sleep.bind(clock),
+    monotonic: () => clock.monotonic() + takes,
+  };
+  const get = (): number => {
+    takes += 40;
+    return ++asked;
+  };
+  const rationed = new Rationed(get, 0.01, costly);
+  assert.equal(rationed.ask(), 1);
+  await clock.pass(3999);
+  assert.equal(rationed.ask(), 1);
+  await clock.pass(1);
+  assert.equal(rationed.ask(), 2);
+});
+
+test('what costs nothing is got every time', () => {
+  let asked = 0;
+  const rationed = new Rationed(() => ++asked, 0.01, new ManualClock());
+  assert.deepEqual([rationed.ask(), rationed.ask()], [1, 2]);
 });

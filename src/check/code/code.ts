@@ -1,5 +1,5 @@
-import type { Place } from '../../base/finding.ts';
 import type { ShellCommand } from '../../adopt/shell-commands.ts';
+import type { SourceLine } from '../../base/finding.ts';
 import type { PythonLine } from './python-lines.ts';
 
 /** A text file that is sent with the job, by its path beside the job file. */
@@ -11,19 +11,19 @@ export interface SentText {
 /** A shell command of the job file, and where it stands. */
 export interface CommandText {
   text: string;
-  place: Place;
+  place: SourceLine;
 }
 
 /** A simple command that the job runs, wherever it stands. */
 export interface RunCommand extends Pick<ShellCommand, 'words' | 'before'> {
-  place: Place;
+  place: SourceLine;
 }
 
 /** A file sent along that the job runs or imports. */
 export type CodeFile = SentText & ({ kind: 'shell' } | { kind: 'python'; lines: PythonLine[] });
 
 /** What a job runs, as far as it can be read. */
-export interface Code {
+export interface JobCode {
   commands: RunCommand[];
   files: CodeFile[];
   /** Every text in which a name may stand: commands and all files sent along. */
@@ -31,3 +31,7 @@ export interface Code {
   /** The program itself is among the files; without it, that a name is missing says nothing. */
   isKnown: boolean;
 }
+
+/** Whether a name stands in some text of the job. */
+export const mentions = ({ texts }: JobCode, name: string): boolean =>
+  texts.some((text) => text.includes(name));

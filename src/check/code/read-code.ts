@@ -1,12 +1,11 @@
 import path from 'node:path';
 import { shellCommands } from '../../adopt/shell-commands.ts';
-import type { Code, CodeFile, CommandText, RunCommand, SentText } from './code.ts';
-import { localModules } from './local-modules.ts';
-import { pythonImports } from './python-imports.ts';
+import type { JobCode, CodeFile, CommandText, RunCommand, SentText } from './code.ts';
+import { localModules, pythonImports } from './python-imports.ts';
 import { pythonLines } from './python-lines.ts';
 
 /** Follows a job's commands through the scripts and Python files that they run and import. */
-export function readCode(commands: readonly CommandText[], sent: readonly SentText[]): Code {
+export function readCode(commands: readonly CommandText[], sent: readonly SentText[]): JobCode {
   const reader = new CodeReader(sent);
   for (const { text, place } of commands) reader.shell(text, () => place);
   return {
@@ -26,10 +25,10 @@ class CodeReader {
     this.#sent = sent;
   }
 
-  /** Takes in a shell text; `placeOf` tells where its line is. */
-  shell(text: string, placeOf: (line: number) => CommandText['place']): void {
+  /** Takes in a shell text; `whereSet` tells where its line is. */
+  shell(text: string, whereSet: (line: number) => CommandText['place']): void {
     for (const { words, before, line } of shellCommands(text)) {
-      const place = placeOf(line);
+      const place = whereSet(line);
       this.commands.push({ words, before, place });
       const inner = words[0] !== undefined && /^(ba|da|z|k)?sh$/.test(words[0]) ? words.indexOf('-c') : -1;
       if (inner > 0) this.shell(words[inner + 1] ?? '', () => place);

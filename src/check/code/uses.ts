@@ -1,12 +1,11 @@
-import type { Place } from '../../base/finding.ts';
-import type { Code, RunCommand } from './code.ts';
-import { isLocal } from './local-modules.ts';
-import { pythonImports } from './python-imports.ts';
+import type { SourceLine } from '../../base/finding.ts';
+import type { JobCode, RunCommand } from './code.ts';
+import { isLocal, pythonImports } from './python-imports.ts';
 
 /** Something that the job needs and does not bring along. */
 export interface Use {
   name: string;
-  place: Place;
+  place: SourceLine;
   /** It is needed in every run, not only in a branch or a function. */
   isCertain: boolean;
 }
@@ -30,7 +29,7 @@ const fromDriver = /^nvidia-/;
 const python = /^(?:\/\S*\/)?(python[\d.]*)$/;
 
 /** Tools and Python modules that the code uses; `sent` are the files that come along. */
-export function usesOf({ commands, files }: Code, sent: readonly string[]): Uses {
+export function usesOf({ commands, files }: JobCode, sent: readonly string[]): Uses {
   const defined = functionsIn(files.map(({ text }) => text));
   const tested = new Set(commands.flatMap(testedBy));
   const tools = commands.flatMap((command) =>
@@ -94,7 +93,7 @@ function runModules({ words, place, before }: RunCommand, sent: readonly string[
   return [{ name: module.split('.')[0] ?? module, place, isCertain: before !== '||' }];
 }
 
-function importedBy(files: Code['files'], sent: readonly string[]): Use[] {
+function importedBy(files: JobCode['files'], sent: readonly string[]): Use[] {
   return files.flatMap((file) => {
     if (file.kind !== 'python') return [];
     return pythonImports(file.lines)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
-import { packName } from '../../job/planned-environment.ts';
+import { packName } from '../../job/plan.ts';
 import type { PlanFacts } from '../facts.ts';
 import { findAll } from '../../base/finding.ts';
 import { diskRules } from './disk.ts';

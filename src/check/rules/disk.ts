@@ -1,6 +1,5 @@
 import { estimateDisk } from '../../job/estimate-disk.ts';
-import { fetchedBy, type PlannedData } from '../../job/plan.ts';
-import { packName } from '../../job/planned-environment.ts';
+import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aPlan, whereIn } from '../../../test/check/facts.ts';
 import { findAll } from '../../base/finding.ts';
-import type { PlanLimits } from '../plan-limits.ts';
+import type { PlanLimits } from '../facts.ts';
 import { limitRules } from './limits.ts';
 
 const ospool: PlanLimits = {

@@ -1,7 +1,6 @@
 import type { Found, Rule } from '../../base/finding.ts';
 import { deliveredName } from '../../job/layout.ts';
-import { fetchedBy, type PlannedData } from '../../job/plan.ts';
-import { packName } from '../../job/planned-environment.ts';
+import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { PlanFacts } from '../facts.ts';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { lintWrapper } from '../../adopt/lint.ts';
-import { mentions } from '../code/mentions.ts';
+import { mentions } from '../code/code.ts';
 import type { CodeFacts, PlanFacts } from '../facts.ts';
 import type { Finding, Rule } from '../../base/finding.ts';
 

@@ -3,8 +3,7 @@ import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import type { SoftwareFact } from '../facts.ts';
 import { findAll } from '../../base/finding.ts';
-import { cudaRules } from './cuda.ts';
-import { imageRules, softwareRules } from './software.ts';
+import { cudaRules, imageRules, softwareRules } from './software.ts';
 
 const sent = {
   'run.sh': '#!/bin/sh\nwget x\nunzip x || true\npython3 train.py\n',

@@ -1,6 +1,6 @@
-import type { Use } from '../code/uses.ts';
-import type { PlanFacts, SoftwareFacts } from '../facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
+import type { Use } from '../code/uses.ts';
+import type { Facts, PlanFacts, SoftwareFacts } from '../facts.ts';
 
 export const imageRules: Rule<PlanFacts>[] = [
   {
@@ -87,4 +87,96 @@ function missingModules({ uses: { modules }, software }: SoftwareFacts): (Use & 
         ? 'add it to the image, or send it along in train.files; installing it in the job needs the network'
         : `install it for ${python.path}, or name an image in [environment]`,
     }));
+}
+
+type CudaFacts = Pick<Facts, 'software' | 'plan' | 'where'>;
+
+/** What PyTorch was built with, and who says so. */
+interface Build {
+  /** `none`: without CUDA. */
+  cuda: string;
+  where: string;
+}
+
+/** Rules about CUDA: what PyTorch was built with against what the driver must support. */
+export const cudaRules: Rule<CudaFacts>[] = [
+  {
+    name: 'cuda-none',
+    level: 'error',
+    about: "GPUs are asked for and the environment's PyTorch is a build without CUDA.",
+    check: (facts) => {
+      const { gpus } = facts.plan.spec.resources;
+      const build = buildOf(facts);
+      if (gpus === 0 || build?.cuda !== 'none') return [];
+      return [
+        {
+          message: `PyTorch in ${build.where} has no CUDA, and the job asks for ${gpus} GPU${gpus === 1 ? '' : 's'}, which would idle`,
+          fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
+          place: facts.where('resources', 'gpus'),
+        },
+      ];
+    },
+  },
+  {
+    name: 'cuda-driver',
+    level: 'error',
+    about:
+      'The driver condition allows drivers of an older major version than the CUDA that PyTorch was built with.',
+    check: (facts) => driver(facts, ([env], [asked]) => asked < env),
+  },
+  {
+    name: 'cuda-driver-minor',
+    level: 'warning',
+    about:
+      'The driver condition is a minor version below the CUDA of PyTorch: most of it works there, not all.',
+    check: (facts) => driver(facts, ([env, minor], [asked, low]) => asked === env && low < minor),
+  },
+  {
+    name: 'cuda-any-driver',
+    level: 'warning',
+    about: 'GPUs are asked for without a condition on the driver, and PyTorch needs one that is new enough.',
+    check: (facts) => {
+      const { gpus, gpu } = facts.plan.spec.resources;
+      const build = buildOf(facts);
+      if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
+      return [
+        {
+          message: `PyTorch in ${build.where} is built with CUDA ${build.cuda}, and any driver will do for this job: on an older one it fails after its data has travelled`,
+          fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
+          place: facts.where('resources', 'gpu'),
+        },
+      ];
+    },
+  },
+];
+
+/** By the image itself, where it could be looked into, else by the lock of its environment. */
+function buildOf({ software, plan }: CudaFacts): Build | undefined {
+  if (software?.cuda !== undefined) return { cuda: software.cuda, where: software.where };
+  const locked = plan.environment?.facts;
+  if (locked?.torch === undefined) return undefined;
+  const cuda = locked.torch.build === 'cpu' ? 'none' : (locked.needs.cuda ?? locked.torch.cuda);
+  return cuda === undefined ? undefined : { cuda, where: `the Pixi environment ${locked.environment}` };
+}
+
+type Version = [major: number, minor: number];
+
+function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) => boolean): Found[] {
+  const { gpus, gpu } = facts.plan.spec.resources;
+  const build = buildOf(facts);
+  if (build === undefined || gpus === 0 || gpu?.cuda === undefined) return [];
+  const [environment, asked] = [versionOf(build.cuda), versionOf(gpu.cuda)];
+  if (environment === undefined || asked === undefined || !isBad(environment, asked)) return [];
+  return [
+    {
+      message: `gpu.cuda = "${gpu.cuda}", but PyTorch in ${build.where} is built with CUDA ${build.cuda}`,
+      fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
+      place: facts.where('resources', 'gpu', 'cuda'),
+    },
+  ];
+}
+
+function versionOf(text: string): Version | undefined {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(text) ?? [];
+  return major === undefined || minor === undefined ? undefined : [Number(major), Number(minor)];
 }

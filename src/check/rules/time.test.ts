@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { aCode, someFacts } from '../../../test/check/facts.ts';
 import { findAll } from '../../base/finding.ts';
-import type { PlanLimits } from '../plan-limits.ts';
+import type { PlanLimits } from '../facts.ts';
 import { resultRules, scriptFindings } from './results.ts';
 import { timeRules } from './time.ts';
 

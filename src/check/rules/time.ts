@@ -1,8 +1,7 @@
 import { formatDuration } from '../../job/units.ts';
-import type { CodeFacts, PlanFacts } from '../facts.ts';
+import { type CodeFacts, durationClasses, type PlanFacts } from '../facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import { mentions } from '../code/mentions.ts';
-import { durationClasses } from '../plan-limits.ts';
+import { mentions } from '../code/code.ts';
 
 /** From here on losing an attempt hurts. */
 const longSeconds = 2 * 3600;

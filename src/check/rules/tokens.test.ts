@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { someFacts } from '../../../test/check/facts.ts';
 import type { TokenFact } from '../facts.ts';
 import { findAll } from '../../base/finding.ts';
-import { tokenRules } from './tokens.ts';
+import { tokenRules } from './objects.ts';
 
 const hour = 3_600_000;
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import type { Evidence } from '../../adopt/evidence.ts';
+import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import { parseSubmit } from '../../adopt/parse-submit.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { LogReport } from '../../report/log-report.ts';
@@ -44,7 +44,7 @@ async function adopted(t: TestContext): Promise<string> {
     'work/logs/77.1.out': 'epoch 1\n',
   });
   const submission = parseSubmit(description, { file: 'job.sub' });
-  const plan = adoptedPlan(path.join(cwd, 'job.sub'), { submission } as Evidence);
+  const plan = adoptedPlan(path.join(cwd, 'job.sub'), { submission } as SubmitFacts);
   await writeFile(path.join(cwd, 'runs/job-a1b2c3/plan.json'), JSON.stringify(plan));
   return cwd;
 }
@@ -71,7 +71,7 @@ test('without an agent the time of an adopted job is told by HTCondor, and its e
   assert.deepEqual([lostToFailure, retriedTransfer, returning, queued, unknown], [2400, 60, 60, 60, 0]);
   assert.deepEqual(
     failures.map(({ cause, example }) => [cause, example?.reason]),
-    [['training-failed', 'the program ended with exit code 3']],
+    [['exit-code', 'the program ended with exit code 3']],
   );
   const { jobs } = await readRunState(path.join(cwd, 'runs/job-a1b2c3'));
   assert.equal(jobs[1]?.attempts[0]?.pool?.millis.training, 2_400_000);

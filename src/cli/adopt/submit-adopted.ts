@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { argumentWords } from '../../adopt/argument-words.ts';
-import { type Evidence, listOf } from '../../adopt/evidence.ts';
-import { parseQuantity } from '../../adopt/quantity.ts';
+import { type SubmitFacts, fileList, parseQuantity } from '../../adopt/submit-facts.ts';
+import type { Submission } from '../../adopt/submission.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -14,9 +14,8 @@ import { pluginScript } from '../../pool/launcher.ts';
 import { agentExecutable, placePackedAgent } from '../../pool/packed-agent.ts';
 import { SubmitRefused } from '../../pool/request-once.ts';
 import { createRun, newRunName, whileCreating } from '../../run/create-run.ts';
-import { findEarlier } from '../../run/find-earlier.ts';
+import { findEarlier } from '../../run/submit-run.ts';
 import type { Cli } from '../cli.ts';
-import { additions } from './additions.ts';
 
 export interface AdoptedRun {
   run: string;
@@ -40,7 +39,7 @@ export interface PlannedRun {
 export async function plannedRun(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   { withPlugin, isNew }: { withPlugin: boolean; isNew: boolean },
 ): Promise<PlannedRun> {
   assertCountable(file, evidence);
@@ -70,7 +69,7 @@ async function openRun(plan: Plan, text: string, withPlugin: boolean): Promise<s
 export async function submitAdopted(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   planned: PlannedRun,
 ): Promise<AdoptedRun> {
   const tools = await CondorTools.find(cli.env);
@@ -93,7 +92,7 @@ export async function submitAdopted(
 async function createAdopted(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   planned: PlannedRun,
 ): Promise<PlannedRun> {
   const now = planned.isNew ? planned : await plannedRun(cli, file, evidence, planned);
@@ -149,7 +148,7 @@ function assertListable(folder: string): void {
 }
 
 /** A run knows its jobs from the start. */
-function assertCountable(file: string, { submission }: Evidence): void {
+function assertCountable(file: string, { submission }: SubmitFacts): void {
   const unknown = submission.queues.find(({ total }) => total === undefined);
   if (unknown === undefined) return;
   const name = path.basename(file);
@@ -164,7 +163,7 @@ function assertCountable(file: string, { submission }: Evidence): void {
 }
 
 /** What a submit description asks for in the words of a job file, so that its run is shown like any other. */
-export function adoptedPlan(file: string, { submission }: Evidence): Plan {
+export function adoptedPlan(file: string, { submission }: SubmitFacts): Plan {
   const commands = submission.queues[0]?.jobs[0]?.commands ?? {};
   const jobs = submission.queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
   const bytes = (name: string, unit: 'k' | 'm'): number | undefined =>
@@ -179,7 +178,7 @@ export function adoptedPlan(file: string, { submission }: Evidence): Plan {
       train: {
         command: commandOf(commands),
         files: [],
-        outputs: listOf(commands['transfer_output_files']),
+        outputs: fileList(commands['transfer_output_files']),
         env: {},
       },
       data: [],
@@ -216,4 +215,36 @@ function commandOf(commands: Record<string, string>): string {
 function countOf(text: string | undefined, otherwise: number): number {
   const value = Number(text ?? otherwise);
   return Number.isInteger(value) && value >= 0 ? value : otherwise;
+}
+
+/** Statements that are given to `condor_submit` beside the file, which itself stays as it is. */
+function additions(submission: Submission, runFolder: string, withPlugin: boolean): string[] {
+  const has = (command: string): boolean => submission.assignments.some((one) => one.command === command);
+  // A folder's name may look like a macro.
+  const inRun = (name: string): string => path.join(runFolder, name).replaceAll('$(', '$(DOLLAR)(');
+  return [
+    // A second log, wherever the jobs' own ones are: the schedd writes to both.
+    `dagman_log = ${inRun(condorFiles.eventLog)}`,
+    // By which they are found in the queue when nobody heard what became of the submission.
+    `MY.UpdraftRun = "${path.basename(runFolder)}"`,
+    ...(has('ulog_execute_attrs') ? [] : ['ulog_execute_attrs = GLIDEIN_ResourceName']),
+    ...(withPlugin ? pluginStatements(has, inRun) : []),
+  ];
+}
+
+function pluginStatements(has: (command: string) => boolean, inRun: (name: string) => string): string[] {
+  const plugin = `osdf,pelican,stash=${inRun(condorFiles.plugin)}`;
+  const agent = inRun(condorFiles.agent);
+  return [
+    `transfer_plugins = ${has('transfer_plugins') ? `$(transfer_plugins); ${plugin}` : plugin}`,
+    `transfer_input_files = ${has('transfer_input_files') ? `$(transfer_input_files), ${agent}` : agent}`,
+  ];
+}
+
+/** What the additions would be as a change to the file: they stand before its first queue statement. */
+export function additionsDiff(file: string, { queues }: Submission, added: readonly string[]): string {
+  const name = path.basename(file);
+  const line = queues[0]?.place.line ?? 1;
+  const head = `--- ${name}\n+++ ${name} as it is submitted\n@@ -${line} +${line},${added.length + 1} @@\n`;
+  return `${head}${added.map((statement) => `+${statement}\n`).join('')} ${queues[0]?.text ?? 'queue'}\n`;
 }

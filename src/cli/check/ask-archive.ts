@@ -4,7 +4,7 @@ import type { ObjectFact } from '../../check/facts.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import { inspectHead } from '../../unpack/inspect-head.ts';
-import type { AskedObject } from './ask-objects.ts';
+import type { PlannedData } from '../../job/plan.ts';
 
 /** Enough for the first entries, and little to ask of a server. */
 const headBytes = 256 << 10;
@@ -20,7 +20,7 @@ const headPolicy = {
 
 /** Reads the first headers of an archive, so that one that cannot be unpacked is known before anything is queued. */
 export async function askArchive(
-  { url, unpack = 'none' }: AskedObject,
+  { url, unpack = 'none' }: { url: string; unpack?: PlannedData['unpack'] },
   read: (bytes: number) => Promise<Buffer>,
 ): Promise<Pick<ObjectFact, 'archiveProblem'>> {
   const name = path.posix.basename(url.replace(/[?#].*$/, ''));

@@ -1,20 +1,31 @@
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
-import type { Code, SentText } from '../../check/code/code.ts';
+import type { JobCode, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Use, type Uses, usesOf } from '../../check/code/uses.ts';
 import type { PlanFacts, SlotFacts, Where } from '../../check/facts.ts';
 import { analyseSlots } from '../../check/rules/slots.ts';
+import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import { findEarlier } from '../../run/submit-run.ts';
 import type { Cli } from '../cli.ts';
+import { counted } from '../text/words.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { type Gathered, notChecked, reasonOf, type Told, withoutTokens } from './gathered.ts';
-import { sizesOf, withSizes } from './with-sizes.ts';
+import { countFindings, findingLines } from './check-text.ts';
+import {
+  type Gathered,
+  notChecked,
+  reasonOf,
+  sizesOf,
+  type Told,
+  withoutTokens,
+  withSizes,
+} from './gathered.ts';
 
 /** What a check found, what it looked at, and what it could not. */
 export interface Checked extends Told {
@@ -106,7 +117,7 @@ function commandsOf({ spec, jobs }: Plan, where: Where): Parameters<typeof readC
 }
 
 /** What the code uses, what the job file declares, and what the agent needs of an image to unpack itself. */
-function neededBy({ spec, files }: Plan, code: Code, where: Where): Uses {
+function neededBy({ spec, files }: Plan, code: JobCode, where: Where): Uses {
   const { image, python } = spec.environment;
   const found = usesOf(
     code,
@@ -165,4 +176,34 @@ async function readTexts(
     if (content !== undefined && !content.includes(0)) texts.push({ file, text: content.toString('utf8') });
   }
   return texts;
+}
+
+/**
+ * The quick check before a new run is made: refuses what would surely fail, and only mentions the rest. A run that
+ * goes on has been checked when it was made.
+ */
+export async function checkBeforeSubmit(
+  cli: Cli,
+  words: string,
+  job: { plan: Plan; source: SourceFile },
+  isNew: boolean,
+): Promise<void> {
+  const { same } = await findEarlier(job.plan);
+  if (same !== undefined && !isNew) return;
+  const { findings } = await checkPlan(cli, job, { quick: true });
+  const errors = findings.filter(({ level }) => level === 'error');
+  const rest = findings.filter(({ level }) => level === 'warning');
+  const again = `updraft check${words}`;
+  if (errors.length > 0) {
+    cli.err(`${findingLines(errors, cli.columns).join('\n')}\n`);
+    throw new Fault(
+      'file-invalid',
+      `${job.plan.file}: ${counted(errors.length, 'error')}, so nothing was queued`,
+      {
+        fix: `correct ${errors.length === 1 ? 'it' : 'them'}, or queue it all the same with --no-check`,
+        about: job.plan.file,
+      },
+    );
+  }
+  if (rest.length > 0) cli.err(`${countFindings(rest)}; \`${again}\` says more\n`);
 }

@@ -2,31 +2,29 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { argumentWords } from '../../adopt/argument-words.ts';
 import {
-  attributeOf,
+  attributeValue,
   type Batch,
   batches,
-  type Evidence,
+  type SubmitFacts,
   isUrl,
-  listOf,
-  placeOf,
+  fileList,
+  whereSet,
   valueOf,
-} from '../../adopt/evidence.ts';
+} from '../../adopt/submit-facts.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
-import type { Code, CommandText, SentText } from '../../check/code/code.ts';
+import type { JobCode, CommandText, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
 import { type Uses, usesOf } from '../../check/code/uses.ts';
 import { findAll, type Finding, ordered } from '../../base/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
-import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
-import { surveyFile } from '../adopt/survey-file.ts';
+import { askCondor, type CondorAnswer, surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { type Looked, type Told, type Unchecked, withoutTokens } from './gathered.ts';
-import { sizesByUrl } from './with-sizes.ts';
+import { type Looked, sizesByUrl, type Told, type Unchecked, withoutTokens } from './gathered.ts';
 
 /** What a check of a submit description found. */
 export interface CheckedFile extends Told {
@@ -67,7 +65,7 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
   return { file, jobs: jobsOf(evidence), ...withoutTokens({ findings, looked, unchecked }) };
 }
 
-function jobsOf({ submission: { queues } }: Evidence): number | undefined {
+function jobsOf({ submission: { queues } }: SubmitFacts): number | undefined {
   const isKnown = queues.every(({ total }) => total !== undefined);
   return isKnown ? queues.reduce((sum, { total = 0 }) => sum + total, 0) : undefined;
 }
@@ -100,7 +98,7 @@ function refusal(file: string, { accepted: yes, messages }: CondorAnswer): Findi
 }
 
 /** The lint has told of the script's own downloads; those of Python files come here, with a submit file's remedy. */
-function pythonDownloads(code: Code): Finding[] {
+function pythonDownloads(code: JobCode): Finding[] {
   const found = findAll(downloadRules, { code: { ...code, commands: [] }, env: {}, folders: [] });
   const fix =
     'bring it as an input (transfer_input_files, an osdf:/// URL when it is large) and read it from there';
@@ -114,7 +112,7 @@ function commandOf(batch: Batch): CommandText[] {
   const program = valueOf(batch, 'executable');
   if (program === undefined) return [];
   const words = [path.posix.basename(program), ...wordsOf(valueOf(batch, 'arguments') ?? '')];
-  return [{ text: words.map(shellQuote).join(' '), place: placeOf(batch, 'executable') }];
+  return [{ text: words.map(shellQuote).join(' '), place: whereSet(batch, 'executable') }];
 }
 
 /** Quoting that HTCondor refuses is the lint's to tell. */
@@ -130,7 +128,7 @@ function wordsOf(text: string): string[] {
 async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentText[]> {
   const names = all.flatMap((batch) => [
     valueOf(batch, 'executable') ?? '',
-    ...listOf(valueOf(batch, 'transfer_input_files')).filter((name) => !isUrl(name)),
+    ...fileList(valueOf(batch, 'transfer_input_files')).filter((name) => !isUrl(name)),
   ]);
   const texts: SentText[] = [];
   for (const name of new Set(names.filter((one) => one !== ''))) {
@@ -147,12 +145,12 @@ function objectsOf(all: readonly Batch[]): AskedObject[] {
   const inputs = all.flatMap(({ queue }) =>
     queue.jobs.flatMap((job) => {
       const batch = { queue, job };
-      return listOf(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
+      return fileList(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
     }),
   );
   for (const batch of all) {
     const url = imageOf(batch);
-    const place = placeOf(batch, 'container_image', 'MY.SingularityImage');
+    const place = whereSet(batch, 'container_image', 'MY.SingularityImage');
     if (url !== undefined && isObject(url))
       found.set(url, { label: 'image', url, place, declared: {}, isProven: true });
   }
@@ -163,10 +161,10 @@ function objectsOf(all: readonly Batch[]): AskedObject[] {
         url,
         declared: {},
         isProven: true,
-        place: placeOf(batch, 'transfer_input_files'),
+        place: whereSet(batch, 'transfer_input_files'),
       });
   return [...found.values()];
 }
 
 const imageOf = (batch: Batch): string | undefined =>
-  valueOf(batch, 'container_image') ?? attributeOf(batch, 'SingularityImage')?.replaceAll('"', '');
+  valueOf(batch, 'container_image') ?? attributeValue(batch, 'SingularityImage')?.replaceAll('"', '');

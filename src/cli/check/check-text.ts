@@ -1,6 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import { levels, type Finding, type Level } from '../../base/finding.ts';
-import { wrap } from '../why/wrap.ts';
+import { wrap } from '../text/words.ts';
 import type { Told } from './gathered.ts';
 
 const titles: Record<Level, string> = {

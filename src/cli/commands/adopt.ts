@@ -1,22 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Option, type Command } from 'commander';
-import type { Evidence } from '../../adopt/evidence.ts';
-import type { Finding } from '../../base/finding.ts';
+import { type Command, Option } from 'commander';
+import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import { lintSubmission } from '../../adopt/lint.ts';
+import type { Finding } from '../../base/finding.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
-import { Fault } from '../../fault/fault.ts';
-import { additionsDiff } from '../adopt/additions.ts';
-import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
-import { readUsage } from '../adopt/read-usage.ts';
-import { reportText } from '../adopt/report-text.ts';
-import { surveyFile } from '../adopt/survey-file.ts';
-import { plannedRun, submitAdopted, type AdoptedRun } from '../adopt/submit-adopted.ts';
+import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
+import { askCondor, type CondorAnswer, readUsage, surveyFile } from '../adopt/survey-file.ts';
+import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { ToldFault } from '../told-fault.ts';
+import { ToldFault } from '../show-fault.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   json?: true;
@@ -74,7 +71,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
   const findings = lintSubmission(evidence);
   const condor = await askCondor(cli, file, evidence.submission);
   if (options.json !== true)
-    cli.out(reportText(file, evidence, findings, condor, await excerpts(file, evidence)));
+    cli.out(findingsText(file, evidence, findings, condor, await excerpts(file, evidence)));
   const isBad = condor.accepted === false || findings.some(({ level }) => level === 'error');
   const adopted =
     options.submit === true || options.withPlugin === true
@@ -94,7 +91,7 @@ async function adopt(cli: Cli, file: string, argument: string, options: Options)
 async function submit(
   cli: Cli,
   file: string,
-  evidence: Evidence,
+  evidence: SubmitFacts,
   options: Options,
   isBad: boolean,
 ): Promise<AdoptedRun> {
@@ -140,7 +137,7 @@ const errorsFound = (file: string, argument: string): Fault =>
 
 function answer(
   file: string,
-  { submission }: Evidence,
+  { submission }: SubmitFacts,
   findings: Finding[],
   condor: CondorAnswer,
   adopted: AdoptedRun | undefined,
@@ -159,7 +156,7 @@ function answer(
 }
 
 /** The line that a finding is about, from the file or its script. */
-async function excerpts(file: string, { wrapper }: Evidence): Promise<(finding: Finding) => string> {
+async function excerpts(file: string, { wrapper }: SubmitFacts): Promise<(finding: Finding) => string> {
   const texts = new Map<string, string[]>();
   if (wrapper !== undefined) texts.set(wrapper.file, wrapper.text.split('\n'));
   texts.set(path.basename(file), (await readFile(file, 'utf8')).split('\n'));

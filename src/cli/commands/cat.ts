@@ -2,10 +2,15 @@ import type { Command } from 'commander';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
-import { objectName } from '../object/object-name.ts';
-import { checkProof, readProof, type ProofOptions } from '../object/proof.ts';
+import {
+  checkProof,
+  objectName,
+  openFederation,
+  promptPolicy,
+  type ProofOptions,
+  readProof,
+} from '../object/access.ts';
 import { setbackWords, verifiedWords } from '../object/transfer-words.ts';
-import { openFederation, promptPolicy } from '../object/cli-patience.ts';
 
 interface Options extends ProofOptions {
   tokenFile?: string;

@@ -2,17 +2,22 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { lookAt } from '../../job/list-files.ts';
+import { statIfThere } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.ts';
 import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
+import {
+  jobFileArgument,
+  jobFileOptions,
+  type JobFileOptions,
+  jobFileWord,
+  layersOf,
+} from '../job-file-argument.ts';
+import { ToldFault } from '../show-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
-import { counted } from '../text/counted.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { ToldFault } from '../told-fault.ts';
+import { counted, nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
   json?: true;
@@ -62,7 +67,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
 
 /** Neither a folder nor named like a job file: what people give to condor_submit may be called anything. */
 async function isSubmitFile(file: string): Promise<boolean> {
-  const found = await lookAt(file);
+  const found = await statIfThere(file);
   return found?.isFile() === true && !/\.(toml|ya?ml)$/i.test(file);
 }
 

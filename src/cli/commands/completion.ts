@@ -1,7 +1,6 @@
 import { Argument, type Command } from 'commander';
+import { shellQuote } from '../../base/shell-quote.ts';
 import type { Cli } from '../cli.ts';
-import { commandTree } from '../completion/command-tree.ts';
-import { scripts } from '../completion/scripts.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -20,3 +19,103 @@ Exit codes: 0 printed, 2 another shell.`,
       cli.out(scripts[shell](commandTree(await cli.program())));
     });
 }
+
+/** What may stand after a command: its subcommands and its options, each with a line about it. */
+export interface CommandWords {
+  /** As in `/mini/pool`; empty for the program itself. */
+  at: string;
+  subcommands: Word[];
+  options: Word[];
+}
+
+export interface Word {
+  word: string;
+  about: string;
+}
+
+/** Every command that people may type, from the same definitions that parse them. */
+const commandTree = (program: Command): CommandWords[] => wordsOf(program, '');
+
+function wordsOf(command: Command, at: string): CommandWords[] {
+  const help = { word: '--help', about: 'what this command takes' };
+  const options = command.options.flatMap(({ long, description, hidden }) =>
+    long === undefined || hidden ? [] : [{ word: long, about: description }],
+  );
+  const typed = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((one) => one.name() !== 'help');
+  const subcommands = typed.map((one) => ({ word: one.name(), about: one.summary() }));
+  return [
+    { at, subcommands, options: [...options, help] },
+    ...typed.flatMap((one) => wordsOf(one, `${at}/${one.name()}`)),
+  ];
+}
+
+/** Makes a shell's completion script: subcommands where there are some, options after a dash, files otherwise. */
+type Script = (tree: CommandWords[]) => string;
+
+const paths = (tree: CommandWords[]): string[] => tree.map(({ at }) => at).filter((at) => at !== '');
+const plain = (words: Word[]): string => shellQuote(words.map(({ word }) => word).join(' '));
+
+const bash: Script = (tree) => `# bash completion of updraft: eval "$(updraft completion bash)"
+_updraft() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" at= word subcommands options
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case "$at/$word" in ${paths(tree).join('|')}) at="$at/$word" ;; esac
+  done
+  case "$at" in
+${tree.map((one) => `    '${one.at}') subcommands=${plain(one.subcommands)} options=${plain(one.options)} ;;`).join('\n')}
+  esac
+  case "$current" in -*) subcommands=$options ;; esac
+  COMPREPLY=($(compgen -W "$subcommands" -- "$current"))
+}
+complete -o default -F _updraft updraft
+`;
+
+/** `_describe` splits at the first colon that no backslash precedes. */
+const described = (words: Word[]): string =>
+  words.map(({ word, about }) => shellQuote(`${word}:${about.replaceAll(':', '\\:')}`)).join(' ');
+
+const zsh: Script = (tree) => `#compdef updraft
+# zsh completion of updraft: eval "$(updraft completion zsh)"
+_updraft() {
+  local at= word
+  local -a subcommands options
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    case "$at/$word" in (${paths(tree).join('|')}) at="$at/$word" ;; esac
+  done
+  case "$at" in
+${tree.map((one) => `    ('${one.at}') subcommands=(${described(one.subcommands)}) options=(${described(one.options)}) ;;`).join('\n')}
+  esac
+  if [[ "$PREFIX" == -* ]]; then _describe option options
+  elif (( $#subcommands )); then _describe command subcommands
+  else _files
+  fi
+}
+compdef _updraft updraft
+`;
+
+/** In fish's single quotes only the backslash and the quote itself mean something. */
+const fishQuote = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
+
+const fish: Script = (tree) => `# fish completion of updraft: updraft completion fish | source
+function __updraft_at
+  set -l at
+  for word in (commandline -opc)[2..]
+    contains -- "$at/$word" ${paths(tree).join(' ')}; and set at "$at/$word"
+  end
+  test "$at" = "$argv[1]"
+end
+${tree
+  .flatMap(({ at, subcommands, options }) => {
+    const here = `complete -c updraft -n "__updraft_at '${at}'"`;
+    return [
+      ...subcommands.map(({ word, about }) => `${here} -f -a ${word} -d ${fishQuote(about)}`),
+      ...options.map(({ word, about }) => `${here} -l ${word.slice(2)} -d ${fishQuote(about)}`),
+    ];
+  })
+  .join('\n')}
+`;
+
+const scripts = { bash, zsh, fish } satisfies Record<string, Script>;

@@ -21,9 +21,9 @@ import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { latestAttempt, placeOf } from '../run-view/job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from '../run-view/job-words.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from '../run-view/job-words.ts';
+import { nextCommands } from '../text/words.ts';
+import { explainRun } from '../why/explain-run.ts';
 
 interface Options {
   port?: number;
@@ -100,6 +100,7 @@ function localRun(cli: Cli, { folder, argument }: FoundRun): RunSource {
     folder,
     argument,
     follow: (signal) => followRunStates(folder, { clock: cli.clock, signal }),
+    explain: (state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
     readEnd: (file, mostBytes) => readEnd(path.resolve(folder, file), mostBytes),
     printedFile: (job, stream) => printedBy(cli, folder, job, stream),
     async stop(jobs) {
@@ -129,6 +130,7 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
   env: cli.env,
   clock: cli.clock,
   follow: (folder, signal) => followRunStates(folder, { clock: cli.clock, signal }),
+  explain: (folder, state, jobs) => explainRun(folder, state, jobs, cli.clock.now()),
   patterns: Object.values(poolKinds).flatMap(({ accountFiles }) => accountFiles),
   printedFile: (folder, job, stream) => printedBy(cli, folder, job, stream),
 });
@@ -136,7 +138,7 @@ const remoteOptions = (cli: Cli): RemoteOptions => ({
 function tell(job: JobState, now: number): JobWords {
   return {
     word: jobWord(job),
-    where: printable(placeOf(latestAttempt(job))),
+    where: printable(shownPlace(latestAttempt(job))),
     figures: jobFigures(job),
     notes: jobNotes(job, now),
   };

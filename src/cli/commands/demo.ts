@@ -1,6 +1,26 @@
+import { execFile } from 'node:child_process';
+import { access, copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import { findPython, type PythonTried } from '../../environment/find-python.ts';
+import { Fault } from '../../fault/fault.ts';
+import { resultsFolder } from '../../job/layout.ts';
+import { loadPlan } from '../../job/load-plan.ts';
+import { type MiniFederation, startFederation } from '../../mini/federation/federation.ts';
+import { runReport } from '../../report/read-run.ts';
+import { runText } from '../../report/report-text.ts';
+import { sections } from '../../report/sections.ts';
+import { requestStop } from '../../run/request-stop.ts';
+import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { demo } from '../demo/demo.ts';
+import { aptInstall, type Installer, mayInstall, progressLine } from '../debian.ts';
+import { textPage } from '../report/report-words.ts';
+import { assertSucceeded } from '../run-view/after-failure.ts';
+import { watchToEnd } from '../run-view/watch-run.ts';
+import { planText } from '../submit/plan-text.ts';
+import { submitPlan } from '../submit/submit-plan.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -14,3 +34,123 @@ Exit codes: 0 trained, 1 no valid result, 5 interrupted, 115 PyTorch is missing 
     )
     .action(() => demo(cli));
 }
+
+/** A real training, end to end: synthetic CIFAR-10 in the real format, through a local federation, on this machine. */
+async function demo(cli: Cli): Promise<void> {
+  const say = progressLine(cli);
+  const python = await ensureTorch({ ...cli, say });
+  say(`PyTorch: ${python}`);
+  say('making a learnable synthetic CIFAR-10 in the real file format ...', true);
+  const { project, published, prefix } = await demoFolder(cli.cwd, python, cli.signal);
+  say(`data:    ${path.join(published, 'cifar-10-python.tar.gz')}`);
+  await using federation = await startFederation({
+    namespaces: [{ prefix, folder: published, public: false }],
+  });
+  const { director, caches } = federation;
+  say(`federation: director ${director.url}, ${caches.length} caches, ${prefix} behind a token\n`);
+  const inside: Cli = {
+    ...cli,
+    cwd: project,
+    env: { ...cli.env, ...(await clientSettings(federation, project)) },
+  };
+  say(planText(await loadPlan(project, { cwd: project })));
+  await runAndTell(inside, cli);
+}
+
+/** What a user of the federation would export; the token itself stays in its file. */
+async function clientSettings(federation: MiniFederation, project: string): Promise<Record<string, string>> {
+  const tokenFile = path.join(project, '.token');
+  await writeFile(tokenFile, `${federation.issueToken({ expiresInSeconds: 24 * 3600 })}\n`, { mode: 0o600 });
+  return {
+    UPDRAFT_OSDF_HOST: federation.discoveryHost,
+    SSL_CERT_FILE: federation.caFile,
+    BEARER_TOKEN_FILE: tokenFile,
+  };
+}
+
+async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
+  const submitted = await submitPlan(inside, '.', { new: true });
+  try {
+    assertSucceeded(await watchToEnd(inside, submitted), submitted.argument);
+  } finally {
+    // The federation ends with this command, so a run that is left behind could not fetch.
+    const state = await readRunState(submitted.folder);
+    if (state.endedAt === undefined) await requestStop(submitted.folder, state, [], inside.clock);
+  }
+  const results = resultsFolder(submitted.folder, '0000');
+  const metrics = JSON.parse(await readFile(path.join(results, 'metrics.json'), 'utf8')) as {
+    accuracy: number;
+  };
+  const report = runReport(submitted.folder, await readRunState(submitted.folder));
+  cli.out(`\n${runText(report, sections(report), textPage(cli))}\n\n`);
+  cli.out(`accuracy on the test batch: ${(100 * metrics.accuracy).toFixed(1)} % (chance is 10 %)\n`);
+  cli.out(`model: ${path.join(results, 'cifar10_cnn.pt')}\n`);
+  const where = path.relative(cli.cwd, inside.cwd);
+  nextCommands(cli, [
+    [`cd ${where}`, 'the job file, its run and the model are there'],
+    ['npx updraft status', 'how each job stands'],
+    ['npx updraft logs', 'what the training printed'],
+    [
+      'eval "$(npx updraft mini federation up --publish /updraft/demo=published --detach)"',
+      'the federation again; then change updraft.toml, and `npx updraft run`',
+    ],
+  ]);
+}
+
+const debianPackages = ['python3-torch', 'python3-torchvision'];
+const modules = ['torch', 'torchvision', 'numpy'];
+
+/** An interpreter with PyTorch: the one that is there, or Debian's, installed now where we may. */
+export async function ensureTorch(machine: Installer): Promise<string> {
+  const before = await findPython(modules, machine.env, { signal: machine.signal });
+  if (before.found !== undefined) return before.found;
+  if (!(await mayInstall(machine))) throw missing(before.tried);
+  await aptInstall(machine, debianPackages, 'PyTorch is missing');
+  const after = await findPython(modules, machine.env, { signal: machine.signal });
+  if (after.found === undefined) throw missing(after.tried);
+  return after.found;
+}
+
+function missing(tried: PythonTried[]): Fault {
+  const list = tried.map(({ path, lacks }) => `\n    ${path} lacks ${lacks}`).join('');
+  const what = `no Python here can import torch and torchvision${list || ' (there is no python3)'}`;
+  return new Fault('self-test-failed', what, {
+    fix: `as root on Debian or Ubuntu: apt-get install ${debianPackages.join(' ')}; elsewhere: python3 -m pip install torch torchvision numpy`,
+  });
+}
+
+const run = promisify(execFile);
+const example = path.join(import.meta.dirname, '../../../examples/cifar10');
+const sent = ['updraft.toml', 'train.py', 'check_model.py'];
+
+/** Where the demo's data lies, and under which prefix the local federation publishes it. */
+interface DemoFolder {
+  /** A project of the user's to play with: job file and scripts. */
+  project: string;
+  published: string;
+  prefix: string;
+}
+
+/** Lays out the example and makes its synthetic data, unless a demo before did. */
+async function demoFolder(parent: string, python: string, signal: AbortSignal): Promise<DemoFolder> {
+  const project = path.join(parent, 'updraft-demo');
+  const published = path.join(project, 'published');
+  await mkdir(published, { recursive: true });
+  for (const name of sent)
+    if (!(await exists(path.join(project, name))))
+      await copyFile(path.join(example, name), path.join(project, name));
+  const archive = path.join(published, 'cifar-10-python.tar.gz');
+  if (!(await exists(archive))) {
+    await run(python, [path.join(example, 'make_data.py'), `${archive}.part`, '--images-per-batch', '1000'], {
+      signal,
+    });
+    await rename(`${archive}.part`, archive);
+  }
+  return { project, published, prefix: '/updraft/demo' };
+}
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import type { Cli } from '../cli.ts';
-import { examine, type Finding } from '../doctor/examine.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { examine, type DoctorFinding } from '../doctor/examine.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -32,7 +32,7 @@ Exit codes: 0 shown.`,
     });
 }
 
-function lines({ name, ok, said, fix }: Finding): string {
+function lines({ name, ok, said, fix }: DoctorFinding): string {
   const first = `${ok ? 'ok ' : '-  '} ${name.padEnd(10)} ${printable(said)}\n`;
   return fix === undefined ? first : `${first}${' '.repeat(15)}${printable(fix)}\n`;
 }

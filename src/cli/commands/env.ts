@@ -1,10 +1,22 @@
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
 import type { Command } from 'commander';
+import { findProgram } from '../../base/find-program.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { textTable } from '../../base/text-table.ts';
+import { describeEnvironment, type EnvironmentFacts } from '../../environment/describe-environment.ts';
+import { describeLocked, notLocked, type Workspace } from '../../environment/load-workspace.ts';
+import { inspectPack } from '../../environment/pack-inspector.ts';
+import { needProgram } from '../../environment/pixi-tools.ts';
+import { Fault } from '../../fault/fault.ts';
+import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
+import { archiveText, factsText } from '../environment/facts-text.ts';
 import { configureImage } from '../environment/image.ts';
-import { configureLock } from '../environment/lock.ts';
 import { configurePack } from '../environment/pack.ts';
-import { configureShow } from '../environment/show.ts';
 import { configureStage } from '../environment/stage.ts';
+import { chosenWords, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
+import { counted, nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   configureShow(command.command('show'), cli);
@@ -13,3 +25,202 @@ export function configure(command: Command, cli: Cli): void {
   configureImage(command.command('image'), cli);
   configureStage(command.command('stage'), cli);
 }
+
+function configureLock(command: Command, cli: Cli): void {
+  command
+    .description('write the lock of a workspace anew, or check it')
+    .argument('[workspace]', 'a pixi.toml or pyproject.toml, or the folder that holds one', '.')
+    .option('--check', 'only say whether the lock is one of the manifest')
+    .addHelpText('after', lockExample)
+    .action((word: string, options: { check?: true }) =>
+      options.check ? check(cli, word) : lock(cli, word),
+    );
+}
+
+async function lock(cli: Cli, word: string): Promise<void> {
+  const manifest = await manifestOf(cli, word);
+  const pixi = await needProgram('pixi', 'locking', cli.env);
+  await runTool(cli, pixi, ['lock', '--manifest-path', manifest]);
+  await check(cli, word);
+  const argument = word === '.' ? '' : ` ${shellQuote(word)}`;
+  nextCommands(cli, [[`updraft env show${argument}`, 'what is in it now']]);
+}
+
+/** Every environment on every platform of the lock; where there is pixi, it has the last word. */
+async function check(cli: Cli, word: string): Promise<void> {
+  const workspace = await openWorkspace(cli, word);
+  const [missing] = notLocked(workspace.manifest, workspace.lock);
+  if (missing !== undefined)
+    throw new Fault(
+      'file-invalid',
+      `${workspace.lockFile} does not match ${workspace.manifestFile}: ${missing}`,
+      {
+        about: workspace.lockFile,
+        fix: 'write the lock again with: updraft env lock',
+      },
+    );
+  let checked = 0;
+  for (const [name, { platforms }] of workspace.lock.environments)
+    for (const platform of platforms) {
+      describeLocked(workspace, name, platform.name);
+      checked++;
+    }
+  const pixi = await findProgram(['pixi'], cli.env);
+  const file = path.relative(cli.cwd, workspace.lockFile);
+  const found = `${file}: version ${workspace.lock.version}, ${counted(checked, 'environment')} on their platforms`;
+  if (pixi === undefined) {
+    cli.out(`${found}; every package that is asked for is locked\n`);
+    cli.err('pixi is not on the PATH: that the solution is still the best one was not asked\n');
+    return;
+  }
+  await askPixi(cli, pixi, workspace);
+  cli.out(`${found}; pixi agrees\n`);
+}
+
+/**
+ * Has pixi compare the lock with the manifest. Its own `lock --check` would write the lock anew before it answers,
+ * and takes one of an older format for a wrong one; a list that must be `--locked` does neither.
+ */
+async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }: Workspace): Promise<void> {
+  const places = [...lock.environments].flatMap(([name, { platforms }]) =>
+    platforms.map((platform) => ['--environment', name, '--platform', platform.name]),
+  );
+  const words = ['list', '-v', '--json', '--locked', '--no-install', '--manifest-path', manifestFile];
+  try {
+    await runTool(cli, pixi, [...words, ...(places[0] ?? [])], { capture: true });
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || !/lock.?file not up-to-date/.test(thrown.message)) throw thrown;
+    const said = thrown.cause instanceof Error ? thrown.cause.message : '';
+    const why = /: (.* out of date because .*)$/m.exec(said)?.[1];
+    const reason = why === undefined ? ', says pixi' : `, says pixi: ${why}`;
+    throw new Fault('file-invalid', `${lockFile} does not match ${manifestFile}${reason}`, {
+      about: lockFile,
+      fix: 'write the lock again with: updraft env lock',
+    });
+  }
+}
+
+const lockExample = `
+Examples:
+  $ updraft env lock
+  $ updraft env lock --check
+
+Exit codes: 0 locked, or the lock is good; 3 the lock does not match the manifest; 4 pixi is not here; 116 pixi failed.`;
+
+interface Options {
+  environment?: string;
+  platform: string;
+  json?: true;
+}
+
+function configureShow(command: Command, cli: Cli): void {
+  command
+    .description('what is in an environment, and what it needs')
+    .argument('[workspace]', 'a Pixi manifest, the folder that holds one, or an archive of pixi-pack', '.')
+    .option('-e, --environment <name>', 'only this environment of the workspace')
+    .option('-p, --platform <name>', 'platform of the workers', 'linux-64')
+    .option('--json', 'print it as JSON')
+    .addHelpText('after', showExample)
+    .action((word: string, options: Options) => show(cli, word, options));
+}
+
+async function show(cli: Cli, word: string, options: Options): Promise<void> {
+  const place = path.resolve(cli.cwd, word);
+  const isFile = (await stat(place).catch(() => undefined))?.isFile() === true;
+  const isLock = path.basename(place) === 'pixi.lock';
+  if (isFile && !isLock && !place.endsWith('.toml')) {
+    await showArchive(cli, word, options.json === true);
+    return;
+  }
+  const workspace = await openWorkspace(cli, isLock ? path.dirname(place) : word);
+  const chosen =
+    options.environment === undefined
+      ? lockedOn(workspace, options.platform)
+      : [{ environment: options.environment, platform: options.platform }];
+  if (chosen.length === 0) throw noneOn(workspace, options.platform);
+  const facts = chosen.map(({ environment, platform }) => describeLocked(workspace, environment, platform));
+  if (options.json) {
+    cli.out(`${JSON.stringify(options.environment === undefined ? facts : facts[0], undefined, 2)}\n`);
+    return;
+  }
+  const [only, second] = facts;
+  cli.out(second === undefined && only !== undefined ? factsText(only) : overview(facts));
+  if (only !== undefined) tellNext(cli, word, only, second !== undefined);
+}
+
+function tellNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
+  const chosen = chosenWords(word, first);
+  nextCommands(cli, [
+    ...(areMore ? [[`updraft env show${chosen}`, 'all about one environment'] as const] : []),
+    [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],
+    [`updraft env image${chosen}`, 'write the recipe of an image of it'],
+  ]);
+}
+
+/** Every environment on the platform of that name, and on all platforms of that subdir. */
+const lockedOn = ({ lock }: Workspace, word: string): { environment: string; platform: string }[] =>
+  [...lock.environments].flatMap(([environment, { platforms }]) =>
+    platforms
+      .filter(({ name, subdir }) => name === word || subdir === word)
+      .map(({ name }) => ({ environment, platform: name })),
+  );
+
+function noneOn({ lock }: Workspace, platform: string): Fault {
+  const known = new Set(
+    [...lock.environments.values()].flatMap(({ platforms }) => platforms.map(({ name }) => name)),
+  );
+  return new Fault('file-invalid', `${lock.file}: no environment is locked for the platform "${platform}"`, {
+    about: lock.file,
+    fix: `it has ${[...known].join(', ') || 'none'}; add the platform to the manifest and run: updraft env lock`,
+  });
+}
+
+function overview(facts: EnvironmentFacts[]): string {
+  const rows = facts.map(({ environment, platform, subdir, python, torch, cuda, packages, bytes, hash }) => [
+    platform === subdir ? environment : `${environment} (${platform})`,
+    python ?? '-',
+    torch === undefined ? '-' : torch.version,
+    torch === undefined ? '-' : torch.build,
+    cuda ?? '-',
+    String(packages),
+    formatSize(bytes),
+    hash.slice(0, 8),
+  ]);
+  const columns = [
+    { title: 'environment' },
+    ...['python', 'pytorch', 'build', 'cuda'].map((title) => ({ title })),
+    { title: 'packages', align: 'right' as const },
+    { title: 'size', align: 'right' as const },
+    { title: 'hash' },
+  ];
+  return `${textTable(columns, rows).join('\n')}\n`;
+}
+
+async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<void> {
+  const found = await inspectPack(path.resolve(cli.cwd, word), cli.signal);
+  const { metadata, packages } = found;
+  const platform = { name: metadata.platform, subdir: metadata.platform, virtual: [] };
+  const { hash, ...facts } = describeEnvironment({ environment: word, platform, channels: [], packages });
+  if (asJson) {
+    cli.out(
+      `${JSON.stringify({ ...found, packages: packages.map(({ url }) => url), facts }, undefined, 2)}\n`,
+    );
+    return;
+  }
+  cli.out(archiveText(word, found, { ...facts, hash }));
+  nextCommands(cli, [
+    [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name that holds its hash'],
+  ]);
+}
+
+const showExample = `
+Reads the manifest and its pixi.lock (versions 6 and 7); nothing is downloaded and pixi is not needed. Of an archive it
+says whether it is whole, package by package.
+
+Examples:
+  $ updraft env show
+  $ updraft env show -e gpu --json
+  $ updraft env show environment-1a2b3c4d.sh
+
+Exit codes: 0 shown; 3 the manifest or the lock is wrong, or they do not match; 104 it is no archive of pixi-pack that
+could be used; 116 the archive is broken.`;

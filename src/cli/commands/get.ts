@@ -1,20 +1,24 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { Fault } from '../../fault/fault.ts';
 import { KeptConnections } from '../../http/connections.ts';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
-import { Board, boardMode } from '../object/board.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
-import { listItems, readWords } from '../object/get-items.ts';
-import { isUrl } from '../object/object-name.ts';
-import { checkProof, manifestSuffix, type ProofOptions } from '../object/proof.ts';
+import { listItems, itemsOfWords } from '../object/get-items.ts';
+import {
+  checkProof,
+  hasScheme,
+  manifestSuffix,
+  openFederation,
+  type ProofOptions,
+} from '../object/access.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { Fault } from '../../fault/fault.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options extends ProofOptions {
   recursive?: true;
@@ -53,7 +57,7 @@ export function configure(command: Command, cli: Cli): void {
 async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (words.length === 0)
     throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
-  const wanted = readWords(words);
+  const wanted = itemsOfWords(words);
   const federation = openFederation(cli);
   const { recursive = false, json, into, tokenFile } = options;
   const unpack = options.unpack === true ? 'auto' : options.unpack;
@@ -71,7 +75,7 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = options.staged ? listed.filter(({ url }) => !url.endsWith(manifestSuffix)) : listed;
   checkProof(options, items.length);
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
-  const board = new Board(cli, boardMode(cli, options), items.length);
+  const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   using connections = new KeptConnections(cli.clock);
   const how: FetchItemOptions = { ...options, unpack, federation, connections };
   const results = await mapLimited(items, options.parallel, async (item) => {
@@ -99,7 +103,7 @@ const modes = unpackModes.filter((mode) => mode !== 'none');
 function unpackMode(word: string, swallowed: string[]): UnpackerOptions['mode'] {
   const mode = modes.find((each) => each === word);
   if (mode !== undefined) return mode;
-  if (!isUrl(word)) throw new InvalidArgumentError(`it must be one of ${modes.join(', ')}.`);
+  if (!hasScheme(word)) throw new InvalidArgumentError(`it must be one of ${modes.join(', ')}.`);
   swallowed.push(word);
   return 'auto';
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { readSpec } from '../../job/read-spec.ts';
-import { jobTemplates } from '../submit/job-templates.ts';
+import { jobTemplates } from './init.ts';
 import * as check from './check.ts';
 import * as init from './init.ts';
 

@@ -1,15 +1,41 @@
 import { constants } from 'node:fs';
-import { access, copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { access, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Option, type Command } from 'commander';
+import { pathToFileURL } from 'node:url';
+import { type Command, Option } from 'commander';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileWord } from '../job-file-argument.ts';
-import { jobTemplates, starterPlaces, templateText } from '../submit/job-templates.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
+
+const root = path.join(import.meta.dirname, '..', '..', '..');
+
+/** The job files that `init` can write, and what each is for. */
+export const jobTemplates: Record<string, string> = {
+  minimal: 'one training, with a script to start from',
+  sweep: 'a matrix of parameters, a job for each combination',
+  cifar10: 'CIFAR-10: data fetched, verified, unpacked; checkpoints; an output check',
+  imagenet: 'ImageNet on a GPU pool through the federation: ResNet-50, from the first classes that arrive',
+};
+
+/** A template's job file, its schema line pointing at this installation's schema. */
+async function templateText(template: string, fileName: string): Promise<string> {
+  const text = await readFile(path.join(root, 'templates', template, fileName), 'utf8');
+  const schema = path.join('schema', 'updraft.schema.json');
+  return text.replace(`../../${schema}`, pathToFileURL(path.join(root, schema)).href);
+}
+
+/** The example whose scripts a template uses, where it is not of the same name. */
+const examples: Record<string, string> = { imagenet: 'imagenet-resnet50' };
+
+/** Where a script that a template names can be had, the best place first; not every one can. */
+const starterPlaces = (template: string, file: string): string[] =>
+  [`templates/${template}`, `examples/${examples[template] ?? template}`, 'templates/minimal'].map((shelf) =>
+    path.join(root, shelf, file),
+  );
 
 interface InitOptions {
   template?: string;

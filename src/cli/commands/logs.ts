@@ -1,18 +1,16 @@
 import path from 'node:path';
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { findJob } from '../../run/find-job.ts';
+import { findJob, readRunState } from '../../run/run-states.ts';
 import { printedFile } from '../adopt/printed-file.ts';
 import type { Cli } from '../cli.ts';
+import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
-import { findRun, type FoundRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { runAndJobs } from '../run-and-jobs.ts';
 import { showLogs } from '../run-view/show-logs.ts';
-import { readRunState } from '../../run/run-states.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   follow?: boolean;

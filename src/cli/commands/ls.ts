@@ -4,7 +4,7 @@ import { pad } from '../../base/text-table.ts';
 import { listCollection, walkCollection, type CollectionEntry } from '../../federation/list-collection.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { openFederation } from '../object/access.ts';
 
 interface Options {
   long?: true;

@@ -1,9 +1,209 @@
+import { access, constants } from 'node:fs/promises';
+import path from 'node:path';
 import type { Command } from 'commander';
+import { findProgram } from '../../base/find-program.ts';
+import { withLease } from '../../base/lease.ts';
+import { identifyProcess } from '../../base/process-identity.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { cacheFolder } from '../../base/user-folders.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { troubleLanguage } from '../../mini/federation/parse-trouble.ts';
+import { sites } from '../../mini/pool/condor-config.ts';
+import { type PoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
+import { rootFolder } from '../../mini/pool/root-folder.ts';
 import type { Cli } from '../cli.ts';
-import { configureFederation } from '../mini/federation-commands.ts';
-import { configurePool } from '../mini/pool-commands.ts';
+import { aptInstall, mayInstall, progressLine } from '../debian.ts';
+import {
+  federationDown,
+  federationStatus,
+  federationToken,
+  federationTrouble,
+} from '../mini/federation-control.ts';
+import { federationUp, type UpOptions } from '../mini/federation-up.ts';
+import { miniPoolHome } from '../mini/state-folder.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   configureFederation(command.command('federation'), cli);
   configurePool(command.command('pool'), cli);
 }
+
+interface Options {
+  state?: string;
+  json?: true;
+}
+
+/** `updraft mini pool up | status | down`. */
+function configurePool(command: Command, cli: Cli): void {
+  command.summary('a real HTCondor pool of three sites on this machine').description(help);
+  const sub = (name: string, summary: string): Command =>
+    command
+      .command(name)
+      .summary(summary)
+      .description(summary)
+      .option('--state <folder>', 'where the pool keeps its files (default: in your state folder)')
+      .option('--json', 'as one object');
+  sub('up', 'start it, building it first if need be').action((options: Options) => up(cli, options));
+  sub('status', 'say whether it runs, and where').action((options: Options) => status(cli, options));
+  sub('down', 'end every process of it').action((options: Options) => down(cli, options));
+}
+
+async function up(cli: Cli, options: Options): Promise<void> {
+  const own = await ownCondor(cli);
+  if (own !== undefined) {
+    if (options.json === true) cli.out(`${JSON.stringify({ running: false, condor: own })}\n`);
+    cli.err(`this machine has HTCondor already: ${own}; nothing to start\n`);
+    return;
+  }
+  const home = homeOf(cli, options);
+  const self = identifyProcess(cli.pid);
+  if (self === undefined) throw new Fault('pool-unreachable', 'there is no /proc on this machine');
+  // Given twice at once, the second waits for the first and finds its pool.
+  const state = await withLease(
+    path.join(home, 'starting'),
+    self,
+    cli.clock,
+    async () => (await runningPool(home)) ?? (await build(cli, home)),
+  );
+  tell(cli, state, options);
+}
+
+async function build(cli: Cli, home: string): Promise<PoolState> {
+  const say = progressLine(cli);
+  try {
+    const machine = { ...cli, say };
+    if ((await findProgram(['mmdebstrap'], cli.env)) === undefined && (await mayInstall(machine)))
+      await aptInstall(machine, ['mmdebstrap'], 'the pool is built with mmdebstrap');
+    const root = await rootFolder({ cacheFolder: cacheFolder(cli.env), say, signal: cli.signal });
+    say('starting HTCondor ...', true);
+    const state = await startPool({
+      root,
+      home,
+      sites,
+      clock: cli.clock,
+      kill: (pid, name) => cli.kill(pid, name),
+      signal: cli.signal,
+    });
+    say(`HTCondor runs: ${state.sites.join(', ')}`);
+    return state;
+  } catch (error) {
+    cli.signal.throwIfAborted();
+    throw new Fault('pool-unreachable', `the pool cannot be started: ${asFault(error).message}`, {
+      fix: 'it needs user namespaces and, the first time, Debian with mmdebstrap (apt-get install mmdebstrap) and its mirror; elsewhere use a machine with HTCondor',
+      cause: error,
+    });
+  }
+}
+
+function tell(cli: Cli, running: PoolState, { json, state }: Options): void {
+  const onPath = `export PATH=${shellQuote(running.bin)}:$PATH`;
+  cli.out(json === true ? `${JSON.stringify({ running: true, ...running })}\n` : `${onPath}\n`);
+  const [run, word]: [[string, string][], string] =
+    state === undefined
+      ? [[['updraft run --pool condor', 'your job file on it']], '']
+      : [[], ` --state ${shellQuote(state)}`];
+  nextCommands(cli, [
+    ...run,
+    [onPath, "condor_q, condor_status and HTCondor's other commands, in this shell"],
+    [`updraft mini pool down${word}`, 'end it'],
+  ]);
+}
+
+async function status(cli: Cli, options: Options): Promise<void> {
+  const state = await runningPool(homeOf(cli, options));
+  if (state !== undefined) tell(cli, state, options);
+  else if (options.json === true) cli.out('{"running":false}\n');
+  else cli.out('no pool runs here; `updraft mini pool up` starts one\n');
+}
+
+async function down(cli: Cli, options: Options): Promise<void> {
+  const state = await runningPool(homeOf(cli, options));
+  if (state !== undefined) await stopPool(state, cli);
+  if (options.json === true) cli.out(`${JSON.stringify({ stopped: state !== undefined })}\n`);
+  else cli.err(state === undefined ? 'no pool runs here\n' : 'the pool is down\n');
+}
+
+/** A pool of the machine's own is the real thing; the mini pool's tools do not count. */
+async function ownCondor(cli: Cli): Promise<string | undefined> {
+  for (const folder of foldersOf(cli)) {
+    if (await can(path.join(folder, '.inside'), constants.R_OK)) continue;
+    const file = path.join(folder, 'condor_submit');
+    if (await can(file, constants.X_OK)) return file;
+  }
+  return undefined;
+}
+
+const foldersOf = (cli: Cli): string[] => (cli.env['PATH'] ?? '').split(':');
+
+const can = (file: string, mode: number): Promise<boolean> =>
+  access(file, mode).then(
+    () => true,
+    () => false,
+  );
+
+const homeOf = (cli: Cli, { state }: Options): string =>
+  state === undefined ? miniPoolHome(cli.env) : path.resolve(cli.cwd, state);
+
+const help = `A real HTCondor pool on this machine, on loopback: three sites with slots of their own, some saying that they have a
+GPU, and Apptainer for jobs in containers. It comes from Debian's packages in a folder of its own (built once) and needs
+no root. A machine that has HTCondor already uses that.`;
+
+/** The commands of `updraft mini federation`. */
+function configureFederation(command: Command, cli: Cli): void {
+  command
+    .summary('a small Pelican federation on this machine')
+    .description(
+      'Run a small Pelican federation on this machine: director, origin and caches, with trouble on demand.',
+    )
+    .addHelpText('after', example);
+  configureUp(command.command('up'), cli);
+  common(
+    command.command('status').description('show the addresses, what was served and the trouble in force'),
+  ).action((options: { state?: string; json?: true }) => federationStatus(cli, options));
+  common(command.command('token').description('print a new token for a protected namespace'))
+    .argument('[prefix]', 'the namespace; the first that asks for tokens, if left out')
+    .option('--scope <scopes>', 'WLCG scopes, paths relative to the namespace')
+    .option('--expires <seconds>', 'seconds until it ends; below zero for one that has ended', '1200')
+    .action((prefix: string | undefined, options: Parameters<typeof federationToken>[2]) =>
+      federationToken(cli, prefix, options),
+    );
+  common(command.command('trouble').description('make servers misbehave; without rules, show those in force'))
+    .argument('[rule...]', "as in 'cache-1: stall after 1MB on *.tar first 2'")
+    .option('--clear', 'end all trouble first')
+    .option('--end <number>', 'end the trouble of this number')
+    .addHelpText('after', `\nA rule:\n  ${troubleLanguage}`)
+    .action((rules: string[], options: Parameters<typeof federationTrouble>[2]) =>
+      federationTrouble(cli, rules, options),
+    );
+  common(command.command('down').description('end the federation')).action(
+    (options: { state?: string; json?: true }) => federationDown(cli, options),
+  );
+}
+
+function configureUp(command: Command, cli: Cli): void {
+  const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
+  common(command.description('start it; Ctrl-C ends it'))
+    .option('--publish <prefix=folder>', 'serve this folder under this prefix (repeatable)', collect)
+    .option('--token-for <prefix>', 'ask for a token to read under this prefix (repeatable)', collect)
+    .option('--writable <prefix>', 'allow uploads, with a token, under this prefix (repeatable)', collect)
+    .option('--caches <number>', 'how many caches', '2')
+    .option('--http', 'let the director name public objects by http addresses')
+    .option('--trouble <rule>', 'start with this trouble (repeatable)', collect)
+    .option('--detach', 'leave it running in the background')
+    .addHelpText('after', `\nA rule of trouble:\n  ${troubleLanguage}`)
+    .action((options: UpOptions) => federationUp(cli, options));
+}
+
+function common(command: Command): Command {
+  return command
+    .option('--state <folder>', 'folder for its state ($XDG_STATE_HOME/updraft/mini-federation if left out)')
+    .option('--json', 'print JSON');
+}
+
+const example = `
+Examples:
+  $ updraft mini federation up --publish /demo=data --detach
+  $ updraft mini federation trouble 'cache-1: stall after 1MB on *.tar first 2'
+  $ updraft mini federation down
+
+Exit codes: 0 done, 2 wrong usage, 92 no federation is running.`;

@@ -1,19 +1,19 @@
 import type { Command } from 'commander';
-import { loadPlan } from '../../job/load-plan.ts';
 import { asFault } from '../../fault/fault.ts';
+import { loadPlan } from '../../job/load-plan.ts';
 import type { Plan } from '../../job/plan.ts';
-import type { Policy } from '../../recovery/policy.ts';
 import { openPool } from '../../pool/open-pool.ts';
+import type { Policy } from '../../recovery/policy.ts';
 import type { Cli } from '../cli.ts';
 import {
   jobFileArgument,
   jobFileOptions,
+  type JobFileOptions,
   jobFileWord,
   layersOf,
-  type JobFileOptions,
 } from '../job-file-argument.ts';
 import { planText } from '../submit/plan-text.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command.argument(...jobFileArgument))

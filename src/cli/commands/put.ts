@@ -1,18 +1,18 @@
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
-import { putObject, type Put } from '../../federation/put-object.ts';
+import { type Put, putObject } from '../../federation/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
-import { Board, boardMode } from '../object/board.ts';
-import { listUploads, type PutItem } from '../object/put-items.ts';
-import { counted } from '../text/counted.ts';
+import { below, hasScheme, openFederation } from '../object/access.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { counted } from '../text/words.ts';
 
 interface Options {
   recursive?: true;
@@ -49,7 +49,7 @@ export function configure(command: Command, cli: Cli): void {
 async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = await listUploads(cli, words, options.recursive === true);
   const federation = openFederation(cli);
-  const board = new Board(cli, boardMode(cli, options), items.length);
+  const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);
     tell(cli, board, result, options);
@@ -66,7 +66,7 @@ async function put(cli: Cli, words: string[], options: Options): Promise<void> {
 
 async function putItem(
   cli: Cli,
-  board: Board,
+  board: TransferBoard,
   item: PutItem,
   federation: FederationLocator,
   { overwrite, tokenFile }: Options,
@@ -120,7 +120,12 @@ function inOurWords(fault: Fault): Fault {
   return new Fault('usage', fault.message, { fix: 'choose another name, or say --overwrite', cause: fault });
 }
 
-function tell(cli: Cli, board: Board, { file, url, put, fault, isOld }: PutResult, { json }: Options): void {
+function tell(
+  cli: Cli,
+  board: TransferBoard,
+  { file, url, put, fault, isOld }: PutResult,
+  { json }: Options,
+): void {
   if (json) board.print(JSON.stringify({ file, url, ...put, error: fault && faultJson(fault) }));
   else if (fault !== undefined) tellFault(board, shown(cli, file), fault);
   else if (isOld && put !== undefined) board.print(`${url}: there already; ${verifiedWords(put.verified)}`);
@@ -144,3 +149,53 @@ Examples:
   $ updraft put --recursive results osdf:///inbox/me/results
 
 Exit codes: 0 all is there; 2 wrong usage, or another object has the name; 93 to 95 token; else those of docs/exit-codes.md.`;
+
+/** One file to upload and the object it becomes. */
+interface PutItem {
+  file: string;
+  url: string;
+}
+
+/** Every file that is to be uploaded, and where to. */
+async function listUploads(cli: Cli, words: readonly string[], recursive: boolean): Promise<PutItem[]> {
+  const url = words.at(-1) ?? '';
+  const names = words.slice(0, -1);
+  if (names.length === 0 || !hasScheme(url))
+    throw new Fault('usage', `"${url}" is no URL to upload to`, {
+      about: url,
+      fix: 'write the files first, then the URL: updraft put model.pt osdf:///PATH/model.pt',
+    });
+  const isFolder = names.length > 1 || (url.split('?', 1)[0] ?? '').endsWith('/');
+  const items: PutItem[] = [];
+  for (const name of names) {
+    const file = path.resolve(cli.cwd, name);
+    const to = isFolder ? below(url, path.basename(file)) : url;
+    if (!(await isDirectory(file))) items.push({ file, url: to });
+    else if (recursive) items.push(...(await filesBelow(file, to)));
+    else
+      throw new Fault('usage', `${name} is a folder`, {
+        about: name,
+        fix: 'say --recursive to upload all in it',
+      });
+  }
+  return items;
+}
+
+async function filesBelow(folder: string, url: string): Promise<PutItem[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)))
+    .sort();
+  return files.map((name) => ({ file: path.join(folder, name), url: below(url, name) }));
+}
+
+async function isDirectory(file: string): Promise<boolean> {
+  const info = await stat(file).catch((error: unknown) => {
+    throw new Fault('file-invalid', `${file} cannot be read: ${(error as Error).message}`, {
+      about: file,
+      cause: error,
+    });
+  });
+  return info.isDirectory();
+}

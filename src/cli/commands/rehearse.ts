@@ -5,20 +5,19 @@ import { pad } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { showMillis } from '../../report/show-millis.ts';
-import { gatherEvidence } from '../../run/rehearse/gather-evidence.ts';
-import { proofsOf, type Proof } from '../../run/rehearse/proofs.ts';
-import { rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
+import { showMillis } from '../../report/show.ts';
+import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
+import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
 import type { Cli } from '../cli.ts';
 import {
   jobFileArgument,
   jobFileOptions,
+  type JobFileOptions,
   jobFileWord,
   layersOf,
-  type JobFileOptions,
 } from '../job-file-argument.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { ToldFault } from '../told-fault.ts';
+import { ToldFault } from '../show-fault.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {
   json?: true;

@@ -1,18 +1,17 @@
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { compareReports } from '../../report/compare-reports.ts';
 import { runReport } from '../../report/read-run.ts';
 import { runText } from '../../report/report-text.ts';
 import { sections } from '../../report/sections.ts';
-import { failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
-import { currentState } from '../run-view/current-state.ts';
 import type { FoundRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { readSource, reportSource, sourceName } from '../report/report-source.ts';
-import { runContext } from '../report/run-context.ts';
-import { tellReport, tellSections, textPage, type ReportForm } from '../report/report-words.ts';
+import { readSource, reportSource, runContext, sourceName } from '../report/report-source.ts';
+import { type ReportForm, printReport, printSections, textPage } from '../report/report-words.ts';
+import { failureCommands } from '../run-view/after-failure.ts';
+import { currentState } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Flags extends ReportForm {
   compare?: true;
@@ -48,9 +47,9 @@ export function configure(command: Command, cli: Cli): void {
       if (flags.compare === true) return compare(cli, words, flags);
       const source = await reportSource(cli, words);
       const isPlain = Object.keys(flags).every((flag) => flag === 'json' || flag === 'all');
-      if ('run' in source && isPlain) return tellRun(cli, source.run, flags);
+      if ('run' in source && isPlain) return printRun(cli, source.run, flags);
       const read = await readSource(cli, source, flags);
-      await tellReport(cli, sourceName(source), read, flags);
+      await printReport(cli, sourceName(source), read, flags);
       if (Object.keys(flags).length > 0 || words.includes('-')) return;
       const named = words.map(shellQuote).join(' ');
       nextCommands(cli, [
@@ -76,7 +75,7 @@ Examples:
 
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
-async function tellRun(cli: Cli, run: FoundRun, { json, all }: ReportForm): Promise<void> {
+async function printRun(cli: Cli, run: FoundRun, { json, all }: ReportForm): Promise<void> {
   const state = await currentState(cli, run.folder);
   const context = await runContext(run.folder, state);
   const report = runReport(run.folder, state, context);
@@ -105,5 +104,5 @@ async function compare(cli: Cli, words: string[], flags: Flags): Promise<void> {
     return;
   }
   const names: [string, string] = [sourceName(sources[0]), sourceName(sources[1])];
-  tellSections(cli, names.join(' and '), compareReports(before, after, names), flags);
+  printSections(cli, names.join(' and '), compareReports(before, after, names), flags);
 }

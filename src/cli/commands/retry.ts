@@ -2,15 +2,19 @@ import type { Command } from 'commander';
 import { defined } from '../../base/defined.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { retryRun, type Retried } from '../../run/retry-run.ts';
+import { type Retried, retryRun } from '../../run/retry-run.ts';
 import type { Cli } from '../cli.ts';
+import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
+import {
+  type PlannedRetry,
+  planRetry,
+  type RetryPlan,
+  retryText,
+  type RetryWish,
+} from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
-import { findRun, type FoundRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { planRetry, type PlannedRetry, type RetryPlan, type RetryWish } from '../retry/plan-retry.ts';
-import { retryText } from '../retry/retry-text.ts';
-import { runAndJobs } from '../run-and-jobs.ts';
-import { durationOption, sizeOption } from '../submit/size-options.ts';
+import { durationOption, sizeOption } from '../submit/options.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   memory?: number;

@@ -1,17 +1,13 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { asFault, Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
-import type { RunState } from '../../journal/state.ts';
-import { keepGoing } from '../../run/keep-going.ts';
-import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
-import { canaryOption } from '../submit/canary-option.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { submitPlan, type SubmittedRun } from '../submit/submit-plan.ts';
-import { newRun, tellSubmitted } from '../submit/tell-submitted.ts';
-import { watchRun } from '../run-view/watch-run.ts';
+import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
+import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
+import { watchToEnd } from '../run-view/watch-run.ts';
+import { canaryOption } from '../submit/options.ts';
+import { newRun, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {
   new?: true;
@@ -39,7 +35,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     await tellSubmitted(cli, submitted, jobFileWord(where, options), options.json ?? false);
     return;
   }
-  const state = await watch(cli, submitted, options.json ?? false);
+  const state = await watchToEnd(cli, submitted, options.json);
   nextCommands(cli, [
     ...failureCommands(state, argument),
     [
@@ -50,30 +46,6 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
     [newRun('run', jobFileWord(where, options)), 'do it all again'],
   ]);
   assertSucceeded(state, argument);
-}
-
-/** Watches until the end and sees to it that somebody works on it; leaving is the user's right and no failure of the run. */
-async function watch(cli: Cli, { folder, argument, pool }: SubmittedRun, json: boolean): Promise<RunState> {
-  const over = new AbortController();
-  const signal = AbortSignal.any([cli.signal, over.signal]);
-  let failure: unknown;
-  const keeping = keepGoing(folder, pool, cli, signal).catch((error: unknown) => {
-    failure = error;
-    over.abort(error);
-  });
-  try {
-    const state = await watchRun({ ...cli, signal }, folder, { json });
-    if (state.endedAt !== undefined) return state;
-  } catch (thrown) {
-    if (!signal.aborted) throw thrown;
-  } finally {
-    over.abort();
-    await keeping;
-  }
-  if (failure !== undefined) throw asFault(failure);
-  throw new Fault('interrupted', `left ${path.basename(folder)}: it goes on by itself`, {
-    fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
-  });
 }
 
 const example = `

@@ -7,19 +7,14 @@ import { Fault } from '../../fault/fault.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
 import { describe, listSamples } from '../../stage/data-files.ts';
-import { planShards, type Shard } from '../../stage/plan-shards.ts';
-import { shuffleSamples } from '../../stage/shuffle-samples.ts';
+import { planShards, shuffleSamples, type Shard } from '../../stage/shards.ts';
 import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { stateFolder } from '../mini/state-folder.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { Board, boardMode } from '../object/board.ts';
-import { below } from '../object/object-name.ts';
-import { manifestSuffix } from '../object/proof.ts';
-import { stageNames, type StageNames } from '../object/stage-names.ts';
+import { miniFolder } from '../mini/state-folder.ts';
+import { below, manifestSuffix, openFederation } from '../object/access.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
 import { stageObject, type Staging } from '../object/stage-object.ts';
-import { counted } from '../text/counted.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { counted, nextCommands } from '../text/words.ts';
 
 interface Options {
   shardSize: string;
@@ -63,7 +58,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
     return;
   }
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
-  const board = new Board(cli, boardMode(cli, options), 0);
+  const board = new TransferBoard(cli, boardMode(cli, options), 0);
   const { tokenFile, manifests, json } = options;
   const staging: Staging = {
     cli,
@@ -162,7 +157,7 @@ function recordFile(cli: Cli, dataset: string, url: string): string {
     .update(`${dataset}\n${url.replace(/\/+$/, '')}`)
     .digest('hex')
     .slice(0, 16);
-  return path.join(stateFolder(cli, 'stage', undefined), `${name}.jsonl`);
+  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 interface Staged {
@@ -218,3 +213,28 @@ Examples:
 
 Exit codes: 0 all is there and proven; 2 wrong usage; 3 a file cannot be read; 5 stopped by the user; 93 to 95 token;
 107 no room for a shard in TMPDIR; else those of docs/exit-codes.md.`;
+
+/** How the objects of a data set are called, and the data in the job file. */
+interface StageNames {
+  /** The name of object `index`; caches treat names as immutable, so it holds a part of the content's hash. */
+  object(index: number, sha8: string): string;
+  /** The name of the table in the job file. */
+  data(index: number): string;
+}
+
+function stageNames(dataset: string, shape: 'file' | 'whole' | 'shards'): StageNames {
+  const base = path.basename(dataset);
+  const ending = shape === 'file' ? (/(?:\.tar)?\.[A-Za-z0-9]+$/.exec(base)?.[0] ?? '') : '.tar';
+  const stem =
+    (shape === 'file' && ending !== base ? base.slice(0, base.length - ending.length) : base) || 'data';
+  const name = (text: string): string =>
+    text
+      .replaceAll(/[^A-Za-z0-9_-]+/g, '-')
+      .replace(/^[^A-Za-z0-9]+/, '')
+      .slice(0, 58) || 'data';
+  const number = (index: number): string => (shape === 'shards' ? `-${String(index).padStart(4, '0')}` : '');
+  return {
+    object: (index, sha8) => `${stem}${number(index)}-${sha8}${ending}`,
+    data: (index) => `${name(stem)}${number(index)}`,
+  };
+}

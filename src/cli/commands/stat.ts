@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import type { Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
-import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
-import { viewServer, type ServerView } from '../../federation/view-server.ts';
+import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { openFederation } from '../object/cli-patience.ts';
+import { openFederation } from '../object/access.ts';
 
 interface Options {
   digest?: true;

@@ -3,17 +3,20 @@ import { printable } from '../../base/printable.ts';
 import { clip, textTable } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
 import type { JobState, RunState, TrainingState } from '../../journal/state.ts';
-import { failureCommands } from '../run-view/after-failure.ts';
 import type { Cli } from '../cli.ts';
-import { currentState } from '../run-view/current-state.ts';
 import { findRun } from '../find-run.ts';
-import { foldAlike } from '../run-view/fold-alike.ts';
-import { bytesOf, latestAttempt, placeOf } from '../run-view/job-progress.ts';
-import { jobNotes, jobWord, showEpoch, showLoss } from '../run-view/job-words.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { tellTrouble } from '../run-view/tell-trouble.ts';
-import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
-import { wrap } from '../why/wrap.ts';
+import { failureCommands } from '../run-view/after-failure.ts';
+import { currentState, tellTrouble, tellUnsupervised } from '../run-view/current-state.ts';
+import {
+  bytesOf,
+  jobNotes,
+  jobWord,
+  latestAttempt,
+  shownPlace,
+  showEpoch,
+  showLoss,
+} from '../run-view/job-words.ts';
+import { nextCommands, wrap } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -105,7 +108,7 @@ function row(job: JobState, now: number): string[] {
     printable(job.id),
     attempt === undefined ? '' : String(attempt.attempt),
     jobWord(job),
-    clip(printable(placeOf(attempt)), 20),
+    clip(printable(shownPlace(attempt)), 20),
     fetches.length === 0 ? '' : formatSize(bytes),
     rate > 0 ? `${formatSize(rate)}/s` : '',
     showEpoch(training),
@@ -122,4 +125,16 @@ function totals({ jobs, tally, garbled }: RunState): string {
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
   const lost = garbled === 0 ? '' : ` (${garbled} garbled line(s) in the journals)`;
   return `${total} job${total === 1 ? '' : 's'}${words === '' ? '' : `, ${words}`}${lost}`;
+}
+
+/** Rows of a table whose first cell is a name; those in a row that differ in it alone become one, from first to last. */
+export function foldAlike(rows: readonly string[][]): string[][] {
+  const folded: { first: string; last: string; rest: string[]; key: string }[] = [];
+  for (const [name = '', ...rest] of rows) {
+    const key = rest.join('\n');
+    const before = folded.at(-1);
+    if (before?.key === key) before.last = name;
+    else folded.push({ first: name, last: name, rest, key });
+  }
+  return folded.map(({ first, last, rest }) => [first === last ? first : `${first} to ${last}`, ...rest]);
 }

@@ -2,15 +2,12 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
-import { findJob } from '../../run/find-job.ts';
+import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
-import { currentState, whileRefreshing } from '../run-view/current-state.ts';
-import { findRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { runAndJobs } from '../run-and-jobs.ts';
-import { tellTrouble } from '../run-view/tell-trouble.ts';
-import { followRunStates, readRunState } from '../../run/run-states.ts';
+import { findRun, runAndJobs } from '../find-run.ts';
+import { currentState, tellTrouble, whileRefreshing } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   yes?: true;

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import { canaryOption } from '../submit/canary-option.ts';
+import { canaryOption } from '../submit/options.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
-import { submitPlan } from '../submit/submit-plan.ts';
-import { tellSubmitted } from '../submit/tell-submitted.ts';
+import { submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
 
 interface Options extends JobFileOptions {
   new?: true;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
+import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 import { findRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
+import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchRun } from '../run-view/watch-run.ts';
-import { readRunState } from '../../run/run-states.ts';
+import { tellUnsupervised } from '../run-view/current-state.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command

@@ -2,26 +2,24 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
-import { groupExplanations } from '../../why/group-explanations.ts';
-import type { Explanation } from '../../diagnosis/explanation.ts';
-import { findJob } from '../../run/find-job.ts';
+import { findJob } from '../../run/run-states.ts';
+import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
-import { currentState } from '../run-view/current-state.ts';
-import { findRun } from '../find-run.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { pathKind } from '../path-kind.ts';
-import { runAndJobs } from '../run-and-jobs.ts';
-import { tellUnsupervised } from '../submit/tell-unsupervised.ts';
+import { findRun, pathKind, runAndJobs } from '../find-run.ts';
+import { currentState, tellUnsupervised } from '../run-view/current-state.ts';
+import { jobList, nextCommands, wrap } from '../text/words.ts';
 import { explainLog } from '../why/explain-log.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { explanationText } from '../why/explanation-text.ts';
-import { groupText } from '../why/group-text.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument('[job]', 'a job of the run, such as 0003 or 3; of a log, such as 12.3 (default: all)')
+    .argument(
+      '[job]',
+      'a job of the run, such as 0003 or 3; of a log, such as 12.3, or a DAG’s node (default: all)',
+    )
     .option('--json', 'the explanations as one object with stable keys')
     .addHelpText('after', help)
     .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
@@ -47,6 +45,7 @@ Examples:
   $ updraft why cifar10 3              job 0003 of the latest run called cifar10
   $ updraft why my.log                 the log of any HTCondor jobs
   $ updraft why my.log 12.3 --json
+  $ updraft why my.log train_epoch3    a node of a DAG, over all the clusters it had
 
 Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
 
@@ -55,7 +54,7 @@ async function whyLog(cli: Cli, log: string, word: string | undefined, json: boo
   const name = shellQuote(log);
   tell(cli, explanations, json, { log: path.resolve(cli.cwd, log) });
   if (json) return;
-  const example = groupExplanations(explanations)[0]?.jobs[0] ?? '';
+  const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
   nextCommands(cli, [
     ...(explanations.length > 1
       ? [[`updraft why ${name} ${example}`, 'one job, with its evidence'] as const]
@@ -110,4 +109,61 @@ function tell(
   else if (only !== undefined && explanations.length === 1)
     cli.out(`${explanationText(only, cli.columns)}\n`);
   else cli.out(`${groupText(groupExplanations(explanations), cli.columns)}\n`);
+}
+
+/** Groups of jobs, each with its cause and an example's account. */
+function groupText(groups: readonly ExplainedGroup[], columns: number): string {
+  const width = Math.max(40, Math.min(columns, 100));
+  return groups
+    .map(({ standing, title, jobs, example }) =>
+      [
+        `${jobs.length} ${standing}: ${title}`,
+        ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
+        ...(example.cause === 'none' ? [] : example.because.slice(0, 2)).flatMap((sentence) =>
+          wrap(`${example.job}: ${sentence}`, width, '  ', '    '),
+        ),
+      ].join('\n'),
+    )
+    .join('\n\n');
+}
+
+/** Wide enough for a sentence, narrow enough for the eye. */
+const widest = 100;
+
+/** One job explained: cause, evidence, what is being done, what the user could do. */
+export function explanationText(explanation: Explanation, columns: number): string {
+  const width = Math.max(40, Math.min(columns, widest));
+  const { job, node, standing, title, because, evidence, doing, advice } = explanation;
+  return [
+    `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
+    ...section('why', because, width),
+    ...evidenceLines(evidence),
+    ...section('what is being done', doing, width),
+    ...section('what you could do', advice, width),
+  ].join('\n');
+}
+
+function section(title: string, sentences: readonly string[], width: number): string[] {
+  if (sentences.length === 0) return [];
+  return ['', title, ...sentences.flatMap((sentence) => wrap(sentence, width, '  ', '    '))];
+}
+
+/** As they are written: not wrapped, so that they can be searched for. */
+function evidenceLines(evidence: readonly Evidence[]): string[] {
+  const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
+  if (shown.length === 0) return [];
+  return [
+    '',
+    'shown by',
+    ...shown.flatMap((one) => [`  ${placeOf(one)}  ${one.at}`, ...one.lines.map((line) => `      ${line}`)]),
+  ];
+}
+
+const sameAs = (a: Evidence, b: Evidence): boolean =>
+  a.file === b.file && a.offset === b.offset && a.entry === b.entry;
+
+/** `events.log, byte 1811` (a colon would pass for a line), or `journal.jsonl#12` (an entry's number). */
+function placeOf({ file, offset, entry }: Evidence): string {
+  if (offset !== undefined) return `${file}, byte ${offset}`;
+  return entry === undefined ? file : `${file}#${entry}`;
 }

@@ -5,16 +5,16 @@ import { findPython } from '../../environment/find-python.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { readClaims } from '../../federation/token-claims.ts';
 import { createTokenFiles, tokenPlaces } from '../../federation/token-places.ts';
-import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
+import { readClaims } from '../../federation/token.ts';
 import { pools } from '../../job/choices.ts';
+import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { agentExecutable } from '../../pool/packed-agent.ts';
 import type { Cli } from '../cli.ts';
 
 /** What one look at this machine found. */
-export interface Finding {
+export interface DoctorFinding {
   name: string;
   ok: boolean;
   said: string;
@@ -41,10 +41,10 @@ const looks: Record<string, Look> = {
 };
 
 /** Looks at everything side by side; what is missing is a finding, never a failure. */
-export async function examine(cli: Cli): Promise<Finding[]> {
+export async function examine(cli: Cli): Promise<DoctorFinding[]> {
   const signal = AbortSignal.any([cli.signal, AbortSignal.timeout(patienceMs)]);
   const findings = await Promise.all(
-    Object.entries(looks).map(async ([name, look]): Promise<Finding> => {
+    Object.entries(looks).map(async ([name, look]): Promise<DoctorFinding> => {
       try {
         return { name, ok: true, said: await look(cli, signal) };
       } catch (error) {

@@ -11,9 +11,16 @@ import { declaredCuda } from '../../environment/pixi-manifest.ts';
 import { hashName, needProgram, refuseSources } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Cli } from '../cli.ts';
-import { nextCommands } from '../text/next-commands.ts';
-import { runTool } from './run-tool.ts';
-import { type Choice, chosenWords, environmentLines, fileStem, openWorkspace, withChoice } from './workspace.ts';
+import { nextCommands } from '../text/words.ts';
+import {
+  type Choice,
+  chosenWords,
+  environmentLines,
+  fileStem,
+  openWorkspace,
+  runTool,
+  withChoice,
+} from './workspace.ts';
 
 interface Options extends Choice {
   write?: true;

@@ -8,15 +8,27 @@ import { condaFile, type LockedPackage } from '../../environment/locked-package.
 import { type InspectedPack, inspectPack } from '../../environment/pack-inspector.ts';
 import { brokenPack } from '../../environment/pack-splitter.ts';
 import { type LockedSet, selectLocked } from '../../environment/pixi-lock.ts';
-import { hashName, needProgram, onePlatformLock, packWords, refuseSources } from '../../environment/pixi-tools.ts';
+import {
+  hashName,
+  needProgram,
+  onePlatformLock,
+  packWords,
+  refuseSources,
+} from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../text/counted.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { counted, nextCommands } from '../text/words.ts';
 import { sizeWords } from './facts-text.ts';
-import { runTool } from './run-tool.ts';
-import { type Choice, environmentLines, fileStem, openWorkspace, unpackerLines, withChoice } from './workspace.ts';
+import {
+  type Choice,
+  environmentLines,
+  fileStem,
+  openWorkspace,
+  runTool,
+  unpackerLines,
+  withChoice,
+} from './workspace.ts';
 
 interface Options extends Choice {
   outputFolder: string;

@@ -11,13 +11,11 @@ import { parseObjectUrl } from '../../federation/object-url.ts';
 import { describe } from '../../stage/data-files.ts';
 import { StagedRecord } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { stateFolder } from '../mini/state-folder.ts';
-import { Board, boardMode } from '../object/board.ts';
-import { openFederation } from '../object/cli-patience.ts';
-import { below } from '../object/object-name.ts';
-import { manifestSuffix } from '../object/proof.ts';
+import { miniFolder } from '../mini/state-folder.ts';
+import { TransferBoard, boardMode } from '../object/board.ts';
+import { below, manifestSuffix, openFederation } from '../object/access.ts';
 import { stageObject } from '../object/stage-object.ts';
-import { nextCommands } from '../text/next-commands.ts';
+import { nextCommands } from '../text/words.ts';
 import { unpackerLines } from './workspace.ts';
 
 interface Options {
@@ -55,7 +53,7 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   // An archive that no worker could use is found here, and not a hundred times over there.
   if (!isImage) await inspectPack(file, cli.signal);
   const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
-  const board = new Board(cli, boardMode(cli, options), 0);
+  const board = new TransferBoard(cli, boardMode(cli, options), 0);
   try {
     const object = await stageObject(
       {
@@ -121,7 +119,7 @@ function recordFile(cli: Cli, file: string, url: string): string {
     .update(`${file}\n${url.replace(/\/+$/, '')}`)
     .digest('hex')
     .slice(0, 16);
-  return path.join(stateFolder(cli, 'stage', undefined), `${name}.jsonl`);
+  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 const example = `

@@ -1,13 +1,12 @@
 import { livenessOf } from '../../base/process-identity.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import { askAdmin } from '../../mini/federation/admin.ts';
 import type { ServerCounters } from '../../mini/federation/exchange.ts';
-import { findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
+import { askAdmin, findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../text/counted.ts';
-import { publicState, showFederation } from './federation-text.ts';
-import { stateFolder } from './state-folder.ts';
+import { counted } from '../text/words.ts';
+import { miniFolder } from './state-folder.ts';
 
 interface Options {
   state?: string;
@@ -68,7 +67,7 @@ export async function federationTrouble(
 
 /** Ends it by its process id, after its identity is checked; one that is gone already is no error. */
 export async function federationDown(cli: Cli, options: Options): Promise<void> {
-  const folder = stateFolder(cli, 'mini-federation', options.state);
+  const folder = miniFolder(cli, 'mini-federation', options.state);
   const state = await findKept(folder);
   if (state !== undefined) {
     cli.kill(state.process.pid, 'SIGTERM');
@@ -99,10 +98,58 @@ async function ask(state: KeptState, method: string, where: string, body?: objec
 
 /** The running federation of this state folder, or a fault that says how to start one. */
 async function runningFederation(cli: Cli, given: string | undefined): Promise<KeptState> {
-  const folder = stateFolder(cli, 'mini-federation', given);
+  const folder = miniFolder(cli, 'mini-federation', given);
   const state = await findKept(folder);
   if (state !== undefined) return state;
   throw new Fault('servers-unreachable', `no mini federation is running (its state would be in ${folder})`, {
     fix: 'updraft mini federation up --publish /demo=FOLDER --detach',
+  });
+}
+
+/** Prints what a user needs to talk to the federation: lines for the shell on stdout, examples on stderr. */
+export function showFederation(cli: Cli, state: KeptState, { json }: { json?: true }): void {
+  if (json) {
+    cli.out(`${JSON.stringify(publicState(state))}\n`);
+    return;
+  }
+  for (const [name, value] of variables(state)) cli.out(`export ${name}=${shellQuote(value)}\n`);
+  cli.err('\n');
+  const rows: [string, string][] = [
+    ...[state.director, state.origin, ...state.caches].map(({ name, url, httpUrl }): [string, string] => [
+      name,
+      `${url}   ${httpUrl}`,
+    ]),
+    ...state.namespaces.map(({ prefix, folder, public: open, writable }): [string, string] => [
+      prefix,
+      `${folder} (${open ? 'public' : 'with a token'}${writable ? ', writable' : ''})`,
+    ]),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  for (const [name, what] of rows) cli.err(`  ${name.padEnd(width)}${what}\n`);
+  cli.err('\ntry:\n');
+  for (const line of examples(state)) cli.err(`  ${line}\n`);
+}
+
+/** All but the key of the admin door. */
+function publicState(state: KeptState): object {
+  return { ...state, admin: { url: state.admin.url } };
+}
+
+function variables(state: KeptState): [string, string][] {
+  const token = state.namespaces.find(({ tokenFile }) => tokenFile !== undefined)?.tokenFile;
+  return [
+    ['UPDRAFT_OSDF_HOST', state.discoveryHost],
+    ['SSL_CERT_FILE', state.caFile],
+    ...(token === undefined ? [] : [['BEARER_TOKEN_FILE', token] as [string, string]]),
+  ];
+}
+
+/** The token goes through a pipe: what stands on a command line, every user of the machine can read. */
+function examples({ discoveryUrl, caFile, namespaces }: KeptState): string[] {
+  const curl = `curl -L --cacert ${shellQuote(caFile)}`;
+  return namespaces.map(({ prefix, public: open, tokenFile }) => {
+    const url = `${discoveryUrl}${prefix}/FILE`;
+    if (open || tokenFile === undefined) return `${curl} ${url}`;
+    return `sed 's/^/Authorization: Bearer /' ${shellQuote(tokenFile)} | ${curl} -H @- ${url}`;
   });
 }

@@ -5,8 +5,8 @@ import { Fault } from '../../fault/fault.ts';
 import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
 import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
 import type { Cli } from '../cli.ts';
-import { showFederation } from './federation-text.ts';
-import { stateFolder } from './state-folder.ts';
+import { showFederation } from './federation-control.ts';
+import { miniFolder } from './state-folder.ts';
 
 export interface UpOptions {
   publish?: string[];
@@ -22,7 +22,7 @@ export interface UpOptions {
 
 /** Starts a federation, here until Ctrl-C or in the background. */
 export async function federationUp(cli: Cli, options: UpOptions): Promise<void> {
-  const folder = stateFolder(cli, 'mini-federation', options.state);
+  const folder = miniFolder(cli, 'mini-federation', options.state);
   const published = await readPublished(cli.cwd, options);
   const caches = readCount(options.caches);
   for (const rule of options.trouble ?? []) checkTrouble(rule, caches);

@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
-import { barLines, showRate, type Tally, type Work } from './bars.ts';
+import { barLines, showRate, type Tally, type Work } from './transfer-words.ts';
 import { formatSize } from '../../job/units.ts';
 
 /** Bars on a terminal, a line now and then in a file, or nothing but what went wrong. */
@@ -11,7 +11,7 @@ const redrawMs = 100;
 const lineMs = 10_000;
 
 /** Shows transfers under way on stderr; results and news are printed above the bars. */
-export class Board {
+export class TransferBoard {
   readonly tally: Tally;
   readonly #cli: Cli;
   readonly #mode: BoardMode;

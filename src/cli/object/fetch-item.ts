@@ -1,21 +1,20 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
+import type { KeptConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import type { KeptConnections } from '../../http/connections.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Cli } from '../cli.ts';
-import { promptPolicy } from './cli-patience.ts';
-import type { Work } from './bars.ts';
-import type { Board } from './board.ts';
+import { promptPolicy, type ProofOptions, readProof } from './access.ts';
+import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
-import { readProof, type ProofOptions } from './proof.ts';
-import { setbackWords } from './transfer-words.ts';
+import { setbackWords, type Work } from './transfer-words.ts';
 
 export interface FetchItemOptions extends ProofOptions {
   federation: FederationLocator;
@@ -43,7 +42,7 @@ export interface GetResult extends GetItem {
 /** Fetches one object and shows it on the board; a failure is part of the result, so that the others go on. */
 export async function fetchItem(
   cli: Cli,
-  board: Board,
+  board: TransferBoard,
   item: GetItem,
   options: FetchItemOptions,
 ): Promise<GetResult> {
@@ -78,7 +77,7 @@ function withFix(url: string, fault: Fault): Fault {
 
 async function fetchOptions(
   cli: Cli,
-  board: Board,
+  board: TransferBoard,
   work: Work,
   { url, setbacks }: GetResult,
   options: FetchItemOptions,
@@ -89,8 +88,7 @@ async function fetchOptions(
     clock: cli.clock,
     signal: cli.signal,
     policy: promptPolicy(cli),
-    ...(connections === undefined ? {} : { connections }),
-    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...defined({ connections, tokenFile }),
   };
   const proof = await readProof(cli, url, options, access);
   const told = new Set<string>();

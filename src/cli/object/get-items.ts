@@ -5,7 +5,7 @@ import { walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { Cli } from '../cli.ts';
-import { isUrl, objectName } from './object-name.ts';
+import { hasScheme, objectName } from './access.ts';
 
 /** One object to fetch and the file it becomes. */
 export interface GetItem {
@@ -20,11 +20,11 @@ export interface Wanted {
 }
 
 /** Tells the URLs from the target, which is the last word if it is no URL. */
-export function readWords(words: readonly string[]): Wanted {
+export function itemsOfWords(words: readonly string[]): Wanted {
   const last = words.at(-1) ?? '';
-  const target = words.length > 1 && !isUrl(last) ? last : undefined;
+  const target = words.length > 1 && !hasScheme(last) ? last : undefined;
   const urls = target === undefined ? [...words] : words.slice(0, -1);
-  const stray = words.length > 1 ? urls.find((word) => !isUrl(word)) : undefined;
+  const stray = words.length > 1 ? urls.find((word) => !hasScheme(word)) : undefined;
   if (stray !== undefined)
     throw new Fault('usage', `"${stray}" is no URL`, {
       about: stray,

@@ -5,20 +5,18 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { putObject } from '../../federation/put-object.ts';
 import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
 import type { Seal } from '../../stage/manifest-maker.ts';
-import { fingerprint, type Shard } from '../../stage/plan-shards.ts';
+import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shards.ts';
 import type { StagedObject, StagedRecord } from '../../stage/staged-record.ts';
-import { sealFile, writeShard } from '../../stage/write-shard.ts';
 import { withoutKey } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
-import type { Board } from './board.ts';
-import { below } from './object-name.ts';
-import { manifestSuffix } from './proof.ts';
+import type { TransferBoard } from './board.ts';
+import { below, manifestSuffix } from './access.ts';
 import { verifiedWords } from './transfer-words.ts';
 
 /** All that the staging of one object needs to know. */
 export interface Staging {
   cli: Cli;
-  board: Board;
+  board: TransferBoard;
   federation: FederationLocator;
   record: StagedRecord;
   /** URL of the folder the objects go to. */

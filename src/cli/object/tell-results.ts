@@ -1,25 +1,39 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { printable } from '../../base/printable.ts';
+import { findProgram } from '../../base/find-program.ts';
+import { printable, withoutSecrets } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
-import { withoutSecrets } from '../../base/without-secrets.ts';
+import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
-import type { Cli } from '../cli.ts';
-import { counted } from '../text/counted.ts';
-import { ToldFault } from '../told-fault.ts';
+import { keptImage } from '../../pool/image-command.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
-import type { Board } from './board.ts';
-import type { GetResult } from './fetch-item.ts';
+import type { Cli } from '../cli.ts';
+import { ToldFault } from '../show-fault.ts';
+import { counted } from '../text/words.ts';
+import { openFederation } from './access.ts';
+import { TransferBoard, boardMode } from './board.ts';
+import { fetchItem, type GetResult } from './fetch-item.ts';
 import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';
 
 /** The result of one object: a line, or an object of JSON. */
-export function tellResult(cli: Cli, board: Board, result: GetResult, options: { json?: true }): void {
+export function tellResult(
+  cli: Cli,
+  board: TransferBoard,
+  result: GetResult,
+  options: { json?: true },
+): void {
   if (options.json) board.print(JSON.stringify(resultJson(cli, result)));
   else if (result.fault !== undefined) tellFault(board, shown(cli, result.target), result.fault);
   else tellFetched(cli, board, result);
 }
 
-function tellFetched(cli: Cli, board: Board, { target, fetched, unpacked, setbacks }: GetResult): void {
+function tellFetched(
+  cli: Cli,
+  board: TransferBoard,
+  { target, fetched, unpacked, setbacks }: GetResult,
+): void {
   if (fetched === undefined) return;
   const { bytes, seconds, verified, servers } = fetched;
   const isThere = servers.length === 0 && bytes > 0;
@@ -69,7 +83,7 @@ export function faultJson({ kind, message, fix, info }: Fault): object {
   return { kind, message, fix, exit: info.exit };
 }
 
-export function tellFault(board: Pick<Board, 'say'>, name: string, fault: Fault): void {
+export function tellFault(board: Pick<TransferBoard, 'say'>, name: string, fault: Fault): void {
   board.say(`${name} FAILED: ${printable(fault.message)}`);
   if (fault.fix !== undefined) board.say(`  fix: ${printable(fault.fix)}`);
 }
@@ -106,4 +120,23 @@ function mayHelp({ kind, info }: Fault): boolean {
 export function shown(cli: Cli, file: string): string {
   const relative = path.relative(cli.cwd, file);
   return printable(relative.startsWith('..') ? file : relative);
+}
+
+/** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
+export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
+  const { image } = spec.environment;
+  const target = image === undefined ? undefined : keptImage(image, cli.env);
+  if (image === undefined || target === undefined || existsSync(target)) return;
+  // A machine that could not start it is told so by its pool.
+  const { runsHere } = poolTraits[spec.run.pool];
+  if (runsHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
+  cli.err(`fetching the image ${image}, once for this machine\n`);
+  // What a command that submits prints to stdout is about its run.
+  const talking: Cli = { ...cli, out: (text) => cli.err(text) };
+  const board = new TransferBoard(talking, boardMode(talking, {}), 1);
+  const options = { federation: openFederation(cli), unpack: undefined };
+  const result = await fetchItem(talking, board, { url: image, target }, options);
+  if (result.fault === undefined) tellResult(talking, board, result, {});
+  board.close();
+  if (result.fault !== undefined) throw result.fault;
 }

@@ -4,15 +4,16 @@ import { defined } from '../../base/defined.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { ReadLogs } from '../../report/read-logs.ts';
-import { readLogs } from '../../report/read-logs.ts';
-import { readValid } from '../../report/validity.ts';
+import type { RunContext } from '../../history/run-jobs.ts';
+import type { RunState } from '../../journal/state.ts';
+import { poolKind } from '../../pool/open-pool.ts';
+import { readPlan } from '../../pool/read-plan.ts';
+import { type ReadLogs, readLogs } from '../../report/read-logs.ts';
 import { readRun } from '../../report/read-run.ts';
+import { readValid } from '../../report/validity.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
-import { findRun, type FoundRun } from '../find-run.ts';
-import { pathKind } from '../path-kind.ts';
-import { runContext } from './run-context.ts';
+import { findRun, type FoundRun, pathKind } from '../find-run.ts';
 
 /** What a report is about: a run of ours, or event logs of anybody's. */
 export type ReportSource = { run: FoundRun } | { logs: string[] };
@@ -90,4 +91,12 @@ export function sourceName(source: ReportSource): string {
   if ('run' in source) return path.basename(source.run.folder);
   const [first = '', ...more] = source.logs.map((log) => path.basename(log));
   return more.length === 0 ? first : `${first} and ${more.length} more`;
+}
+
+/** What a run's folder has beside its journals. A copy may lack any of it: then there is less to report. */
+export async function runContext(folder: string, { pool }: RunState): Promise<RunContext> {
+  const plan = await readPlan(folder).catch(() => undefined);
+  const log = poolKind(pool)?.eventLog;
+  const read = log && (await readLogs([path.join(folder, log)]).catch(() => undefined));
+  return { askedMemoryBytes: plan?.spec.resources.memoryBytes, logged: read ? read.jobs : undefined };
 }

@@ -21,7 +21,7 @@ export interface ReportForm {
 }
 
 /** Shows a report in the form asked for. */
-export async function tellReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
+export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
   if (form.html !== undefined) await writePage(cli, name, read, form);
   else if (form.csv === true) for (const line of attemptCsv(read.ledger)) cli.out(line);
   else if (form.json === true) cli.out(`${JSON.stringify(read.report)}\n`);
@@ -41,7 +41,7 @@ export const textPage = (cli: Cli): TextPage => ({
 });
 
 /** Sections alone, such as of a comparison. */
-export function tellSections(
+export function printSections(
   cli: Cli,
   name: string,
   parts: readonly Section[],

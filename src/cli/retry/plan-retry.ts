@@ -1,13 +1,14 @@
+import { printable } from '../../base/printable.ts';
+import type { Explanation } from '../../diagnosis/explanation.ts';
 import type { PlannedFile } from '../../job/plan.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import type { ResourceChange } from '../../pool/pool.ts';
 import { roundPlan } from '../../pool/read-plan.ts';
-import type { Explanation } from '../../diagnosis/explanation.ts';
-import { whatMustChange, type Need } from '../../why/what-must-change.ts';
-import { changedFiles, filesNow } from '../../run/files-now.ts';
-import { findJob } from '../../run/find-job.ts';
-import { lackingJobs, type Lack } from '../../run/retry-run.ts';
+import { changedFiles, filesNow, type Lack, lackingJobs } from '../../run/retry-run.ts';
+import { findJob } from '../../run/run-states.ts';
+import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
+import { jobList, wrap } from '../text/words.ts';
 
 export interface RetryWish {
   /** As the user names them; all when empty. */
@@ -74,4 +75,38 @@ function whyLeft({ status, outcome, isKeptBack, held }: JobState): string {
   if (isKeptBack) return 'is kept back, and follows when those that went ahead are good';
   if (held !== undefined) return 'is held and will be released by itself, or by whoever holds it';
   return status === 'running' ? 'is running' : 'waits for its next attempt';
+}
+
+/** What would be tried again, by cause: which jobs, what befell them, what must change. */
+export function retryText({ retries, left }: RetryPlan, total: number, columns: number): string {
+  const width = Math.max(40, Math.min(columns, 100));
+  const groups = Map.groupBy(retries, ({ lack, explanation, what }) =>
+    [lack, explanation.title, what].join('\n'),
+  );
+  const lines = [...groups.values()].flatMap((group) => groupLines(group, width));
+  return [
+    `${retries.length} of ${total} jobs to try again`,
+    ...lines,
+    ...left.map(({ job, why }) => `\n${job} is left alone: it ${why}`),
+  ].join('\n');
+}
+
+function groupLines(group: readonly PlannedRetry[], width: number): string[] {
+  const [first] = group;
+  if (first === undefined) return [];
+  const { lack, explanation, what, isMet } = first;
+  const named = jobList(group.map(({ job }) => printable(job)));
+  const said = lack === 'missing' ? [] : explanation.because.slice(0, 1);
+  return [
+    '',
+    ...wrap(
+      `${named} ${lack}: ${lack === 'missing' ? 'its results are gone' : explanation.title}`,
+      width,
+      '',
+      '  ',
+    ),
+    ...said.flatMap((sentence) => wrap(printable(sentence), width, '  ', '    ')),
+    ...wrap(`what must change: ${printable(what)}`, width, '  ', '    '),
+    ...(isMet === false ? wrap('As it is, it will most likely end the same way.', width, '  ', '    ') : []),
+  ];
 }

@@ -1,7 +1,7 @@
 import { printable } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
-import { latestAttempt } from './job-progress.ts';
+import { latestAttempt } from './job-words.ts';
 
 /** The commands for a run with failed jobs; none where no job has failed. */
 export function failureCommands({ jobs }: RunState, argument: string): (readonly [string, string])[] {

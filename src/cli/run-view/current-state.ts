@@ -1,7 +1,10 @@
+import path from 'node:path';
+import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import type { RunState } from '../../journal/state.ts';
-import { openPool } from '../../pool/open-pool.ts';
+import { openPool, poolKind } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
+import { nextRung } from '../../recovery/next-rung.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 
@@ -41,3 +44,32 @@ export async function whileRefreshing<T>(cli: Cli, folder: string, action: () =>
 /** A scheduler that does not answer leaves what the folder tells, which is most of it. */
 const reportSilence = (cli: Cli, { traits }: Pool, { message }: Fault): void =>
   cli.err(`updraft: ${traits.title} cannot be asked now: ${message}\n`);
+
+/** Says on stderr when there may be more to tell of a run than its state, and why. */
+export function tellTrouble(cli: Cli, { trouble }: RunState): void {
+  if (trouble === undefined) return;
+  cli.err(`updraft: ${trouble.message}\n`);
+  cli.err(`  fix: ${trouble.fix}\n`);
+}
+
+/** Says on stderr when nobody brings an unfinished run of this machine to its end, and how to go on with it. */
+export async function tellUnsupervised(cli: Cli, folder: string, state: RunState): Promise<void> {
+  if (state.endedAt !== undefined) return;
+  const supervisor = await poolKind(state.pool)?.supervisor?.(folder);
+  if (supervisor === undefined) {
+    tellRung(cli, folder, state);
+    return;
+  }
+  if (supervisor.state === 'running' || supervisor.state === 'elsewhere') return;
+  const who = supervisor.state === 'died' ? ` (process ${supervisor.pid} on ${supervisor.host} is gone)` : '';
+  cli.err(`updraft: nobody works on it any more${who}\n`);
+  cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);
+}
+
+/** Where a scheduler has the jobs, nothing of ours stays behind to queue the next ones. */
+function tellRung(cli: Cli, folder: string, state: RunState): void {
+  const ahead = nextRung(state).length;
+  if (ahead === 0) return;
+  cli.err(`updraft: all jobs that went ahead have a valid result; the next ${ahead} wait for you\n`);
+  cli.err(`  fix: updraft submit ${shellQuote(path.relative(cli.cwd, folder) || '.')}\n`);
+}

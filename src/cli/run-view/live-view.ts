@@ -2,10 +2,9 @@ import { styleText } from 'node:util';
 import { printable } from '../../base/printable.ts';
 import { clip, pad } from '../../base/text-table.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Glyphs } from '../text/glyphs.ts';
-import { latestAttempt, placeOf, shareDone } from './job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from './job-words.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace, shareDone } from './job-words.ts';
 
 export interface Frame {
   columns: number;
@@ -135,7 +134,7 @@ function jobLines(jobs: readonly JobState[], frame: Frame, room: number): string
 }
 
 const placeWidth = (jobs: readonly JobState[]): number =>
-  Math.min(24, Math.max(5, ...jobs.map((job) => placeOf(latestAttempt(job)).length)));
+  Math.min(24, Math.max(5, ...jobs.map((job) => shownPlace(latestAttempt(job)).length)));
 
 function jobLine(
   job: JobState,
@@ -151,7 +150,7 @@ function jobLine(
   );
   const bar = share === undefined ? pad('', widths.bar + 6) : progressBar(share, widths.bar, glyphs);
   const place =
-    widths.place > 0 ? ` ${pad(clip(printable(placeOf(attempt)), widths.place), widths.place)}` : '';
+    widths.place > 0 ? ` ${pad(clip(printable(shownPlace(attempt)), widths.place), widths.place)}` : '';
   const used = start.length + 13 + widths.bar + 6 + (widths.place > 0 ? widths.place + 1 : 0) + 1;
   // Without a column of its own, the site comes behind the epoch, or where the figures of a transfer leave room.
   const site = widths.place > 0 || !running ? undefined : (attempt.agent?.site ?? attempt.pool?.site);

@@ -1,15 +1,16 @@
+import path from 'node:path';
 import { printable } from '../../base/printable.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
-import type { Cli } from '../cli.ts';
-import { whileRefreshing } from './current-state.ts';
-import { glyphsFor } from '../text/glyphs.ts';
-import { latestAttempt, placeOf } from './job-progress.ts';
-import { jobFigures, jobNotes, jobWord } from './job-words.ts';
-import { liveView } from './live-view.ts';
-import { openScreen } from '../text/screen.ts';
-import { tellTrouble } from './tell-trouble.ts';
-import type { Terminal } from '../text/terminal.ts';
+import { keepGoing } from '../../run/keep-going.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
+import type { Cli } from '../cli.ts';
+import type { SubmittedRun } from '../submit/submit-plan.ts';
+import { glyphsFor } from '../text/glyphs.ts';
+import type { Terminal } from '../text/terminal.ts';
+import { tellTrouble, whileRefreshing } from './current-state.ts';
+import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from './job-words.ts';
+import { liveView } from './live-view.ts';
 
 /**
  * Shows a run until it ends, or until the user leaves: a screen on a terminal, a line per change elsewhere, with
@@ -106,7 +107,7 @@ function newsOf(job: JobState): string {
 
 function textLine(job: JobState, at: number): string {
   const attempt = latestAttempt(job);
-  const place = placeOf(attempt);
+  const place = shownPlace(attempt);
   const time = new Date(at).toISOString().slice(0, 19);
   const detail = [...jobFigures(job), ...jobNotes(job, at)].join(', ');
   return [
@@ -117,4 +118,71 @@ function textLine(job: JobState, at: number): string {
     ...(place === '' ? [] : [`at ${printable(place)}`]),
     ...(detail === '' ? [] : [`(${detail})`]),
   ].join(' ');
+}
+
+/** Watches until the end and sees to it that somebody works on it; leaving is the user's right and no failure of the run. */
+export async function watchToEnd(
+  cli: Cli,
+  { folder, argument, pool }: SubmittedRun,
+  json = false,
+): Promise<RunState> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([cli.signal, over.signal]);
+  let failure: unknown;
+  const keeping = keepGoing(folder, pool, cli, signal).catch((error: unknown) => {
+    failure = error;
+    over.abort(error);
+  });
+  try {
+    const state = await watchRun({ ...cli, signal }, folder, { json });
+    if (state.endedAt !== undefined) return state;
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+  } finally {
+    over.abort();
+    await keeping;
+  }
+  if (failure !== undefined) throw asFault(failure);
+  throw new Fault('interrupted', `left ${path.basename(folder)}: it goes on by itself`, {
+    fix: `\`updraft watch ${argument}\` comes back to it, \`updraft stop ${argument}\` ends it`,
+  });
+}
+
+const enter = '\x1b[?1049h\x1b[?25l\x1b[?7l';
+const leave = '\x1b[?7h\x1b[?25h\x1b[?1049l';
+/** Without being told of a change: often enough for running clocks. */
+const redrawMillis = 1000;
+
+interface Screen {
+  redraw(): void;
+  /** Gives the terminal back as it was: its screen, cursor, line wrapping and keyboard. */
+  close(): void;
+}
+
+/** Takes the terminal for a view that is drawn anew on demand, on a change of size, and every second. */
+function openScreen(
+  cli: Cli,
+  terminal: Terminal,
+  { draw, onKey }: { draw: () => string[]; onKey: (key: string) => void },
+): Screen {
+  const redraw = () => {
+    // Line by line over what is there, so that nothing flickers. Cleared before, not behind: behind a full line the
+    // cursor still stands on its last character.
+    const lines = draw();
+    const text = lines.map((line, index) => `\x1b[${index + 1};1H\x1b[2K${line}`).join('');
+    cli.out(lines.length < terminal.size().rows ? `${text}\x1b[${lines.length + 1};1H\x1b[J` : text);
+  };
+  cli.out(enter);
+  const offKey = terminal.onKey(onKey);
+  const offResize = terminal.onResize(redraw);
+  const timer = setInterval(redraw, redrawMillis);
+  return {
+    redraw,
+    close() {
+      clearInterval(timer);
+      offResize();
+      offKey();
+      cli.out(leave);
+    },
+  };
 }

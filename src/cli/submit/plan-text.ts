@@ -3,10 +3,10 @@ import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
-import { counted } from '../text/counted.ts';
-import { needWords, sizeWords, torchWords } from '../environment/facts-text.ts';
-import type { Policy } from '../../recovery/policy.ts';
 import { policyWords } from '../../recovery/policy-words.ts';
+import type { Policy } from '../../recovery/policy.ts';
+import { needWords, sizeWords, torchWords } from '../environment/facts-text.ts';
+import { counted } from '../text/words.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;

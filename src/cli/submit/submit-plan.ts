@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { isThere } from '../../base/is-there.ts';
+import { isThere } from '../../base/error-reason.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
@@ -7,11 +7,13 @@ import { loadJobFile } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
 import { readPlan } from '../../pool/read-plan.ts';
+import { readRunState } from '../../run/run-states.ts';
 import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
-import { checkBeforeSubmit } from '../check/check-before-submit.ts';
+import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
-import { fetchImage } from '../object/fetch-image.ts';
-import { jobFileWord, layersOf, type JobFileOptions } from '../job-file-argument.ts';
+import { type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
+import { fetchImage } from '../object/tell-results.ts';
+import { nextCommands } from '../text/words.ts';
 
 export interface SubmitOptions extends JobFileOptions {
   new?: true;
@@ -71,3 +73,25 @@ function argumentFor(cwd: string, folder: string): string {
   const isAbove = `${cwd}/`.startsWith(home.endsWith('/') ? home : `${home}/`);
   return shellQuote(isAbove ? path.basename(folder) : path.relative(cwd, folder));
 }
+
+/** Prints the run's folder, or with `json` the run, and what to do next. */
+export async function tellSubmitted(
+  cli: Cli,
+  { folder, how, why, argument }: SubmittedRun,
+  words: string,
+  json: boolean,
+): Promise<void> {
+  const { tally } = await readRunState(folder);
+  const run = path.basename(folder);
+  cli.out(json ? `${JSON.stringify({ run, folder, how, why, tally })}\n` : `${folder}\n`);
+  nextCommands(cli, [
+    [`updraft watch ${argument}`, 'see it live'],
+    [`updraft status ${argument}`, 'see how it stands'],
+    how === 'finished'
+      ? [newRun('submit', words), 'start another run']
+      : [`updraft stop ${argument}`, 'stop it'],
+  ]);
+}
+
+/** The command that starts another run of the same job file. */
+export const newRun = (command: string, words: string): string => `updraft ${command} --new${words}`;

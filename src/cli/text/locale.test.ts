@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isUtf8, withPlainMarks } from './locale.ts';
+import { isUtf8, withPlainMarks } from './glyphs.ts';
 
 test('the locale is the first that is set of the three variables', () => {
   assert.equal(isUtf8({ LC_ALL: '', LC_CTYPE: 'en_US.UTF-8', LANG: 'C' }), true);

@@ -38,7 +38,7 @@ export function show(element: Element, ...children: Child[]): void {
 /** A mark for every tone, so that colour is never the only sign. */
 export const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
 
-export const showShare = (part: number, whole: number): string =>
+export const shareOf = (part: number, whole: number): string =>
   whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';
 
 /** `1 job`, `3 jobs`. */

@@ -1,7 +1,7 @@
 import { formatSize } from '../../job/units.ts';
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Board, Waste } from '../page-data.ts';
-import { html, show, showShare } from './dom.ts';
+import { html, show, shareOf } from './dom.ts';
 
 /** Waste by cause, sites and caches. */
 export function figures() {
@@ -53,7 +53,7 @@ function wasteTable({ slot, useful, moving, overhead, unknown, open, lost, queue
       html('span', {}, name, what === '' ? null : html('small', {}, ` ${what}`)),
       bar,
       showMillis(millis),
-      showShare(millis, slot),
+      shareOf(millis, slot),
     ];
   });
   const table = tableOf(['What', '', 'Time', 'Share'], lines, 'waste');

@@ -106,7 +106,7 @@ export class JobPanel {
   }
 
   #showDetail({ id, explanation, attempts, curve, commands, stop, retry }: JobDetail) {
-    show(this.#explanation, ...explanation.map((sentence) => html('p', {}, sentence)));
+    show(this.#explanation, ...explanationOf(explanation));
     show(this.#attempts, html('ol', { class: 'attempts' }, ...attempts.map(attemptOf)));
     show(this.#curve, lossCurve(curve));
     const list = commands.map(({ what, command }) => html('li', {}, `${what}: `, html('code', {}, command)));
@@ -141,6 +141,19 @@ export class JobPanel {
     // Who has scrolled back is reading.
     if (scrollTop + clientHeight >= scrollHeight - 4) this.#log.scrollTop = this.#log.scrollHeight;
   }
+}
+
+/** The headline, why, what is being done and what one could do, as `updraft why` has them. */
+function explanationOf({ headline, because, doing, advice }: JobDetail['explanation']) {
+  const paragraphs = (sentences: readonly string[]) => sentences.map((sentence) => html('p', {}, sentence));
+  const part = (title: string, sentences: readonly string[]) =>
+    sentences.length === 0 ? [] : [html('h3', {}, title), ...paragraphs(sentences)];
+  return [
+    html('p', {}, html('strong', {}, headline)),
+    ...paragraphs(because),
+    ...part('What is being done', doing),
+    ...part('What you could do', advice),
+  ];
 }
 
 const attemptOf = ({

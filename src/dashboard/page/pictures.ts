@@ -1,4 +1,4 @@
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { AttemptBar, JobDetail } from '../page-data.ts';
 import { html, svg } from './dom.ts';
 

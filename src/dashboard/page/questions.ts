@@ -1,6 +1,6 @@
-import { showMillis } from '../../report/show-millis.ts';
+import { showMillis } from '../../report/show.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, many, marks, show, showShare } from './dom.ts';
+import { html, many, marks, show, shareOf } from './dom.ts';
 
 /** The four questions of somebody who looks for ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {
@@ -123,13 +123,13 @@ function wastedOf({ waste }: Board) {
       { class: 'headline' },
       lost === 0
         ? 'Nothing: nothing was lost.'
-        : `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${showShare(lost, waste.slot)})`,
+        : `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${shareOf(lost, waste.slot)})`,
     ),
     html(
       'p',
       {},
       [
-        `Training that led to a result: ${showMillis(waste.useful)} (${showShare(waste.useful, waste.slot)}).`,
+        `Training that led to a result: ${showMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
         `Data and overhead: ${showMillis(waste.moving + waste.overhead)}.`,
         ...(waste.unknown === 0 ? [] : [`Unknown: ${showMillis(waste.unknown)}.`]),
         ...(waste.open === 0 ? [] : [`Still under way: ${showMillis(waste.open)}.`]),

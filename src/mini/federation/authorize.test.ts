@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { createPublicKey, verify, type JsonWebKey } from 'node:crypto';
 import { test } from 'node:test';
-import type { Clock } from '../../base/clock.ts';
-import { systemClock } from '../../base/clock.ts';
+import { type Clock, systemClock } from '../../base/clock.ts';
 import { ask, demoFederation } from '../../../test/mini/demo-federation.ts';
 
 test('a protected object needs a token in force, from its issuer, with a scope that covers it', async (t) => {

@@ -1,8 +1,7 @@
 import { answerObject, answerTrouble } from './answer-object.ts';
-import { denial } from './authorize.ts';
 import type { CachedObject, CacheStore } from './cache-store.ts';
 import { answerError, type Exchange, type Ground, openExchange } from './exchange.ts';
-import { findNamespace } from './namespace.ts';
+import { denial, findNamespace } from './namespace.ts';
 import { type OriginClient, UpstreamError } from './origin-client.ts';
 import { parseByteRange } from './send-body.ts';
 import type { StoredObject } from './stored-object.ts';

@@ -6,12 +6,12 @@ import { depthBelow, encodePath, findNamespace, type Namespace } from './namespa
 import { WebServer } from './web-server.ts';
 
 /** Where one server's objects are, over https and http. */
-export type Place = Pick<WebServer, 'url' | 'httpUrl'>;
+export type ServerUrls = Pick<WebServer, 'url' | 'httpUrl'>;
 
 /** Servers the director can name. */
 export interface Directory {
-  origin: Place;
-  caches: Place[];
+  origin: ServerUrls;
+  caches: ServerUrls[];
   /** Name public objects by their http addresses. */
   http: boolean;
 }
@@ -70,7 +70,7 @@ function redirect(
   directory: Directory,
   namespace: Namespace,
   objectPath: string,
-  servers: Place[],
+  servers: ServerUrls[],
 ): void {
   const { response, query, ground } = exchange;
   const http = directory.http && namespace.public && exchange.method !== 'PUT';

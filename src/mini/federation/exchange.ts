@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
-import { bearerToken } from './authorize.ts';
-import { decodePath, type Namespace } from './namespace.ts';
-import type { Asked } from './trouble-rule.ts';
+import { bearerToken, decodePath, type Namespace } from './namespace.ts';
+import type { TroubleRequest } from './trouble-rule.ts';
 import type { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
@@ -31,7 +30,7 @@ export interface Exchange {
   query: URLSearchParams;
   token: string | undefined;
   /** The same, as rules of trouble are about it. */
-  asked: Asked;
+  asked: TroubleRequest;
   /** Aborts when the client goes away or the federation stops. */
   signal: AbortSignal;
 }

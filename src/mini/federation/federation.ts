@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type Clock, systemClock } from '../../base/clock.ts';
 import { CacheStore } from './cache-store.ts';
 import { makeCache } from './cache.ts';
-import { makeDirector, type Place } from './director.ts';
+import { makeDirector, type ServerUrls } from './director.ts';
 import { Counters, type Ground } from './exchange.ts';
 import { Issuer, type TokenOptions } from './issuer.ts';
 import { type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
@@ -221,8 +221,8 @@ async function startServers(
   };
 }
 
-function placesOf({ origin, caches }: OtherServers): { origin: Place; caches: Place[] } {
-  const place = (url: string): Place => ({ url, httpUrl: url });
+function placesOf({ origin, caches }: OtherServers): { origin: ServerUrls; caches: ServerUrls[] } {
+  const place = (url: string): ServerUrls => ({ url, httpUrl: url });
   return { origin: place(origin), caches: caches.map(place) };
 }
 

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, randomUUID, sign, verify, type KeyObject } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 
 /** What a token shall say; everything has a sensible value. */

@@ -4,9 +4,8 @@ import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promis
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { answerObject, answerTrouble } from './answer-object.ts';
-import { denial } from './authorize.ts';
 import { answerError, answerJson, type Exchange, type Ground, openExchange } from './exchange.ts';
-import { encodePath, fileOf, findNamespace, type Namespace } from './namespace.ts';
+import { denial, encodePath, fileOf, findNamespace, type Namespace } from './namespace.ts';
 import { digestOf, type StoredObject } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 

@@ -1,4 +1,4 @@
-import type { Action, TroubleRule, TruncatedEnd } from './trouble-rule.ts';
+import type { TroubleAction, TroubleRule, TruncatedEnd } from './trouble-rule.ts';
 
 /**
  * The words of the little language, for help pages:
@@ -95,7 +95,7 @@ const simple = [
   'digest-mislabelled',
 ] as const;
 
-function parseAction(words: Words): Action {
+function parseAction(words: Words): TroubleAction {
   const word = words.next('an action');
   for (const kind of simple) if (word === kind) return { kind };
   if (/^[1-5]\d\d$/.test(word)) return parseStatus(Number(word), words);
@@ -122,7 +122,7 @@ function parseAction(words: Words): Action {
   }
 }
 
-function parseStatus(code: number, words: Words): Action {
+function parseStatus(code: number, words: Words): TroubleAction {
   const retryAfterSeconds = words.take('retry-after') ? Math.ceil(words.time() / 1000) : undefined;
   const proxy = words.take('by');
   if (proxy && !words.take('proxy')) words.fail(`'by' is followed by 'proxy'`);
@@ -137,7 +137,7 @@ function parseEnd(words: Words): TruncatedEnd {
   return words.fail(`a cut body ends 'with trailer', 'without trailer' or 'with length'`);
 }
 
-function parseCorrupt(words: Words): Action {
+function parseCorrupt(words: Words): TroubleAction {
   const at = words.take('at') ? words.size() : 0;
   return { kind: 'corrupt', at, length: words.take('length') ? words.size() : 1 };
 }

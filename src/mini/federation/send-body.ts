@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from './exchange.ts';
 import type { StoredObject } from './stored-object.ts';
-import type { Action, ActionOf } from './trouble-rule.ts';
+import type { TroubleAction, ActionOf } from './trouble-rule.ts';
 import type { Pacer } from './trouble.ts';
 
 /** What will go wrong while this body is sent; decided before the headers go out. */
@@ -17,7 +17,8 @@ const bufferSize = 256 * 1024;
 /** Asks for the troubles of a body; those that this range would never reach are not used up. */
 export function bodyTrouble({ ground, asked }: Exchange, range: ByteRange): BodyTrouble {
   const { trouble } = ground;
-  const reached = (action: Action & { after: number }): boolean => action.after < range.end - range.start;
+  const reached = (action: TroubleAction & { after: number }): boolean =>
+    action.after < range.end - range.start;
   const touches = ({ at, length }: ActionOf<'corrupt'>): boolean =>
     at < range.end && at + length > range.start;
   return {

@@ -2,7 +2,7 @@
 export type TruncatedEnd = 'auto' | 'trailer' | 'no-trailer' | 'length';
 
 /** One way in which a server misbehaves. Sizes are bytes, rates bytes per second. */
-export type Action =
+export type TroubleAction =
   | { kind: 'stall'; after: number }
   | { kind: 'reset'; after: number }
   | { kind: 'truncate'; after: number; end: TruncatedEnd }
@@ -23,14 +23,14 @@ export type Action =
   | { kind: 'digest-slow'; ms: number }
   | { kind: 'digest-mislabelled' };
 
-export type ActionOf<K extends Action['kind']> = Extract<Action, { kind: K }>;
+export type ActionOf<K extends TroubleAction['kind']> = Extract<TroubleAction, { kind: K }>;
 
 /** What misbehaves, how, for which objects and when. */
 export interface TroubleRule {
   text: string;
   /** `director`, `origin`, `cache-1`…, `caches` for all of them, or `all`. */
   server: string;
-  action: Action;
+  action: TroubleAction;
   /** Matched against the whole object path if it holds a slash, else against its last part. */
   glob: string | undefined;
   /** Matched against the job that the client says it is (`X-Pelican-JobId`). */
@@ -50,7 +50,7 @@ export interface TroubleRule {
 }
 
 /** What a rule may be about: a request for an object at a server, and the job that asks, where it says so. */
-export interface Asked {
+export interface TroubleRequest {
   server: string;
   object: string;
   job: string | undefined;

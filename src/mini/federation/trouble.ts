@@ -1,7 +1,13 @@
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import { parseTrouble, TroubleSyntaxError } from './parse-trouble.ts';
-import { type Action, type ActionOf, type Asked, ruleCovers, type TroubleRule } from './trouble-rule.ts';
+import {
+  type TroubleAction,
+  type ActionOf,
+  type TroubleRequest,
+  ruleCovers,
+  type TroubleRule,
+} from './trouble-rule.ts';
 
 /** A rule as `list` shows it. */
 export interface TroubleStatus {
@@ -84,16 +90,16 @@ export class Trouble {
    * The action of this kind that hits this request, if any, and counts it. `applies` says whether it can have an
    * effect here, so that a probe of one byte does not use up `stall after 1MB first 1`.
    */
-  pick<K extends Action['kind']>(
+  pick<K extends TroubleAction['kind']>(
     kind: K,
-    asked: Asked,
+    asked: TroubleRequest,
     applies: (action: ActionOf<K>) => boolean = () => true,
   ): ActionOf<K> | undefined {
     return this.#pick(kind, asked, applies)?.parsed.action as ActionOf<K> | undefined;
   }
 
   /** Pacers that every byte of this answer must pass: its own (`slow`) and the server's (`limit`). */
-  pacers(asked: Asked): Pacer[] {
+  pacers(asked: TroubleRequest): Pacer[] {
     const slow = this.pick('slow', asked);
     const limit = this.#pick('limit', asked, () => true);
     return [
@@ -103,7 +109,7 @@ export class Trouble {
   }
 
   /** Tells the rules that wait for it how much has been sent. */
-  sent(asked: Asked, bytes: number): void {
+  sent(asked: TroubleRequest, bytes: number): void {
     for (const rule of this.#rules) {
       const { onceSent } = rule.parsed;
       if (onceSent === undefined || !isAbout(rule.parsed, asked)) continue;
@@ -114,9 +120,9 @@ export class Trouble {
     }
   }
 
-  #pick<K extends Action['kind']>(
+  #pick<K extends TroubleAction['kind']>(
     kind: K,
-    asked: Asked,
+    asked: TroubleRequest,
     applies: (action: ActionOf<K>) => boolean,
   ): Active | undefined {
     return this.#rules.find((rule) => {
@@ -164,7 +170,7 @@ export class Trouble {
   }
 }
 
-function isAbout(rule: TroubleRule, { server, object, job }: Asked): boolean {
+function isAbout(rule: TroubleRule, { server, object, job }: TroubleRequest): boolean {
   if (!ruleCovers(rule, server) || !matches(rule.glob, object)) return false;
   return rule.job === undefined || (job !== undefined && path.posix.matchesGlob(job, rule.job));
 }

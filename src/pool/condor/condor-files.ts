@@ -1,4 +1,7 @@
+import path from 'node:path';
+import { isThere } from '../../base/error-reason.ts';
 import { runFiles } from '../../job/layout.ts';
+import type { Entry } from '../../journal/entry.ts';
 
 /** Files that a run on HTCondor has beside those of every run, by their path in its folder. */
 export const condorFiles = {
@@ -49,4 +52,26 @@ export function roundOfBatch(batch: string | undefined, run: string): number | u
   if (batch === undefined || !batch.startsWith(run) || run === '') return undefined;
   const [, round] = /^#(\d+)$/.exec(batch.slice(run.length)) ?? [];
   return batch === run ? 1 : round === undefined ? undefined : Number(round);
+}
+
+/**
+ * HTCondor's name (`CLUSTER.PROC`) of every job that was submitted, by the run's journal; of a job that was
+ * submitted again, each of its names, the latest last. Pure.
+ */
+export function jobIds(entries: readonly Entry[], jobs: readonly string[]): Map<string, string[]> {
+  const rounds = new Map<number, readonly string[]>([[1, jobs]]);
+  const names = new Map<string, string[]>();
+  for (const entry of entries) {
+    if (entry.kind === 'round-started') rounds.set(entry.round, entry.jobs);
+    if (entry.kind !== 'submitted') continue;
+    for (const [proc, job] of (rounds.get(entry.round ?? 1) ?? []).entries())
+      names.set(job, [...(names.get(job) ?? []), `${entry.cluster}.${proc}`]);
+  }
+  return names;
+}
+
+/** Whether a run on HTCondor was made of somebody's own submit description: then no agent is in its jobs. */
+export async function isAdopted(runFolder: string): Promise<boolean> {
+  const has = (file: string): Promise<boolean> => isThere(path.join(runFolder, file));
+  return (await has(condorFiles.submit)) && !(await has(condorFiles.items));
 }

@@ -1,37 +1,36 @@
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
+import { isThere } from '../../base/error-reason.ts';
+import { findAll } from '../../base/finding.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
+import type { PlanLimits } from '../../check/facts.ts';
+import { limitRules } from '../../check/rules/limits.ts';
+import { durationRule } from '../../check/rules/time.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
+import { type LivePage, livePageBytes, readLivePage } from '../../job/live-page.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { policyOf } from '../../recovery/policy.ts';
-import { isThere } from '../../base/is-there.ts';
-import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
-import { readPlan, roundPlan } from '../read-plan.ts';
-import { assertAllowed } from './submit/assert-allowed.ts';
-import { condorPolicy } from './submit/condor-policy.ts';
-import { accountFiles, condorFiles, roundFiles } from './condor-files.ts';
-import { condorAccount } from './follow/run-account.ts';
-import { eventLogSource } from './follow/event-log-source.ts';
-import { askSlots } from './tools/ask-slots.ts';
-import { openShell } from './tools/open-shell.ts';
-import { CondorTools } from './tools/condor-tools.ts';
-import { findLimits, findProfile } from './submit/find-profile.ts';
-import { jobIds } from './follow/job-ids.ts';
 import { launcherScript, pluginScript } from '../launcher.ts';
 import { agentExecutable } from '../packed-agent.ts';
+import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
+import { readPlan, roundPlan } from '../read-plan.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
-import { condorProfiles, type Profile } from './submit/profiles.ts';
-import { prepareInputs } from './submit/prepare-inputs.ts';
-import { releaseHeld } from './tools/release-held.ts';
-import { renderOrders } from './submit/render-orders.ts';
+import { accountFiles, condorFiles, jobIds, roundFiles } from './condor-files.ts';
+import { eventLogSource } from './follow/event-log-source.ts';
+import { condorAccount } from './follow/run-account.ts';
+import { condorPolicy } from './submit/condor-policy.ts';
+import { condorProfiles, findLimits, findProfile, type Profile } from './submit/profiles.ts';
+import { prepareInputs, renderOrders } from './submit/job-inputs.ts';
 import { renderItems, renderSubmit } from './submit/render-submit.ts';
 import { submitOnce } from './submit/submit-once.ts';
-import { stopJobs } from './tools/stop-jobs.ts';
-import { tailJob } from './follow/tail-job.ts';
-import { userEnvironment } from './submit/user-environment.ts';
+import { userEnvironment } from './submit/submit-text.ts';
+import { askSlots } from './tools/ask-slots.ts';
+import { CondorTools } from './tools/condor-tools.ts';
+import { openShell } from './tools/open-shell.ts';
+import { releaseHeld, stopJobs } from './tools/queued-jobs.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.condor,
@@ -149,4 +148,33 @@ async function isAllStopped(runFolder: string): Promise<boolean> {
   const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
   const last = entries.findLast(({ kind }) => kind === 'stop-requested' || kind === 'round-started');
   return last?.kind === 'stop-requested' && last.jobs === 'all';
+}
+
+/** The page's first line. */
+const headBytes = 64;
+
+/**
+ * What the agent of a running job shows of its training's log. Asked for as a whole each time: `condor_tail -f` of today's
+ * HTCondor tells some parts twice and others never.
+ */
+async function tailJob(
+  tools: CondorTools,
+  id: string,
+  stream: 'out' | 'err',
+  signal: AbortSignal,
+): Promise<LivePage | undefined> {
+  const which = stream === 'err' ? ['-no-stdout', '-stderr'] : [];
+  // The agent's own last words may follow the page.
+  const most = livePageBytes + headBytes + 4096;
+  const args = ['-maxbytes', String(most), ...which, id];
+  return readLivePage(await tools.askBytes('condor_tail', args, { signal }));
+}
+
+/** Refuses a plan that the pool would hold as soon as it is queued. */
+function assertAllowed(plan: Plan, limits: PlanLimits): void {
+  const { file } = plan;
+  const facts = { plan, limits, where: () => ({ file, line: 1 }) };
+  const error = findAll([...limitRules, durationRule], facts).find(({ level }) => level === 'error');
+  if (error === undefined) return;
+  throw new Fault('file-invalid', `${file}: ${error.message}`, { fix: error.fix, about: file });
 }

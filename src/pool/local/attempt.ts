@@ -1,20 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
-import { removeTree } from '../../base/remove-tree.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { removeTree } from '../../base/remove-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, Order } from '../../job/job.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
-import type { Exit, StartAgent } from './agent-process.ts';
 import { attemptEnd, type AttemptEnd } from '../attempt-end.ts';
 import { imageEnvironment, imageStart, inImage } from '../image-command.ts';
 import type { Kill } from '../pool.ts';
-import { removeLeftovers } from './leftovers.ts';
+import type { Exit, StartAgent } from './agent-process.ts';
 import { renderOrder } from './order.ts';
 import type { Share } from './shares.ts';
 
@@ -180,4 +179,31 @@ function agentEnvironment(env: Env, share: Share): Env {
     // Numerical libraries take all cores of the machine unless told otherwise.
     OMP_NUM_THREADS: env['OMP_NUM_THREADS'] ?? String(Math.max(1, Math.floor(share.cpus))),
   };
+}
+
+const rounds = 50;
+const roundMs = 20;
+
+/** Removes an attempt's scratch folder and every process that belongs to it, whatever state the agent left. */
+async function removeLeftovers(scratch: string, kill: Kill, clock: Clock): Promise<void> {
+  // A process may fork while we look, so we look until none is left.
+  for (let round = 0; round < rounds; round++) {
+    const left = await processesOf(scratch);
+    if (left.length === 0) break;
+    for (const pid of left) kill(pid, 'SIGKILL');
+    await clock.sleep(roundMs);
+  }
+  removeTree(scratch);
+}
+
+/** The folder's name is unique, so whoever carries it in the environment or stands in it belongs to the attempt. */
+async function processesOf(scratch: string): Promise<number[]> {
+  const found: number[] = [];
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const environment = await readFile(`/proc/${name}/environ`, 'utf8').catch(() => '');
+    const cwd = await readlink(`/proc/${name}/cwd`).catch(() => '');
+    if (environment.includes(scratch) || `${cwd}/`.startsWith(`${scratch}/`)) found.push(Number(name));
+  }
+  return found;
 }

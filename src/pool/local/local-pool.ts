@@ -1,17 +1,22 @@
-import { statfs } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { open, readFile, statfs } from 'node:fs/promises';
 import os from 'node:os';
+import path from 'node:path';
+import { leaseHolder } from '../../base/lease.ts';
+import { livenessOf } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
+import { readClaim } from '../../job/claim.ts';
+import { attemptFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
-import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
-import { supervisorState } from '../supervisor-state.ts';
-import { agentCommand } from '../agent-command.ts';
-import { evictAgent } from './evict-agent.ts';
+import { fold } from '../../journal/fold.ts';
+import { readJournal } from '../../journal/tail.ts';
+import { agentCommand } from '../packed-agent.ts';
 import { imageStart } from '../image-command.ts';
-import { localPolicy } from './local-policy.ts';
+import type { Kill, Pool, PoolKind, PoolRecords, PoolStart, SupervisorState } from '../pool.ts';
+import { localPolicy } from './order.ts';
 import { detectMachine, type Machine } from './machine.ts';
-import { startSupervisor } from './start-supervisor.ts';
 
 const records: PoolRecords = {
   traits: poolTraits.local,
@@ -88,3 +93,69 @@ function atOnce({ jobs, spec }: Plan, machine: Machine): number {
 
 const told = ({ cpus, gpus, memoryBytes }: Machine): string =>
   `${cpus} CPUs, ${formatSize(memoryBytes)} memory, ${gpus.length === 0 ? 'no GPU' : `${gpus.length} GPU`}`;
+
+/** Tells a job's agent to leave the machine, as an owner who wants it back does: with SIGTERM. */
+async function evictAgent(runFolder: string, job: string, kill: Kill): Promise<void> {
+  const { jobs } = fold((await readJournal(path.join(runFolder, runFiles.journal))).entries);
+  const attempt = jobs.find(({ id }) => id === job)?.attempts.at(-1)?.attempt ?? 1;
+  const claim = await readClaim(attemptFolder(runFolder, job, attempt));
+  if (claim === undefined || 'void' in claim || livenessOf(claim) !== 'alive')
+    throw new Fault('usage', `job ${job} has no attempt that could be evicted`, { about: job });
+  kill(claim.pid, 'SIGTERM');
+}
+
+/** The hidden command under which this program supervises a run. */
+const superviseCommand = '_supervise';
+
+const lookEveryMs = 50;
+
+/**
+ * Makes sure that a living process supervises the run: one that has a session of its own, so that it outlives the
+ * command that started it, its terminal and its user's logout.
+ */
+async function startSupervisor(runFolder: string, { self, env, clock }: PoolStart): Promise<void> {
+  if (await isSupervised(runFolder)) return;
+  const [executable = '', ...words] = self;
+  const log = await open(path.join(runFolder, runFiles.supervisorLog), 'a');
+  let ended: string | undefined;
+  try {
+    const child = spawn(executable, [...words, superviseCommand, runFolder], {
+      detached: true,
+      stdio: ['ignore', log.fd, log.fd],
+      env: { ...env },
+    });
+    child.once('error', (error) => (ended = error.message));
+    child.once('exit', (code, signal) => (ended = code === 0 ? '' : `it ended with ${code ?? signal ?? ''}`));
+    child.unref();
+  } finally {
+    await log.close();
+  }
+  while (ended === undefined && !(await isSupervised(runFolder))) await clock.sleep(lookEveryMs);
+  if (ended !== undefined && ended !== '') throw await notStarted(runFolder, ended);
+}
+
+async function isSupervised(runFolder: string): Promise<boolean> {
+  const { state } = await supervisorState(runFolder);
+  return state === 'running' || state === 'elsewhere';
+}
+
+async function notStarted(runFolder: string, why: string): Promise<Fault> {
+  const file = path.join(runFolder, runFiles.supervisorLog);
+  const said = (await readFile(file, 'utf8').catch(() => '')).trim().split('\n').slice(-3).join(' ');
+  return new Fault(
+    'pool-unreachable',
+    `the supervisor of ${runFolder} could not be started: ${why} ${said}`,
+    {
+      fix: `see ${file}`,
+      about: runFolder,
+    },
+  );
+}
+
+export async function supervisorState(runFolder: string): Promise<SupervisorState> {
+  const holder = await leaseHolder(path.join(runFolder, runFiles.supervisor));
+  if (holder === undefined) return { state: 'none' };
+  const { pid, host } = holder;
+  const states = { alive: 'running', dead: 'died', elsewhere: 'elsewhere' } as const;
+  return { state: states[livenessOf(holder)], pid, host };
+}

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
+import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Env } from '../../base/env.ts';
+import { stateFolder } from '../../base/user-folders.ts';
 
 /** What this machine has to share out among attempts. */
 export interface Machine {
@@ -49,3 +51,6 @@ export function visibleGpus(listing: string, visible: string | undefined): strin
     return gpu === undefined ? [] : [gpu.uuid];
   });
 }
+
+/** Where all runs of this user account for what they use of this machine; homes are often shared by machines. */
+export const localPoolFolder = (env: Env): string => path.join(stateFolder(env), 'local-pool', os.hostname());

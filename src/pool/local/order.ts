@@ -1,10 +1,8 @@
 import path from 'node:path';
 import type { Job, Order } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
-import { orderEnvironment } from '../../job/planned-environment.ts';
-import { orderedRecovery } from '../../recovery/policy.ts';
-import { localPolicy } from './local-policy.ts';
+import { orderEnvironment, type Plan } from '../../job/plan.ts';
+import { orderedRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 
 /** What the agent of one attempt is told to do. */
 export function renderOrder(
@@ -34,3 +32,8 @@ export function renderOrder(
     notesFolder: path.join(runFolder, runFiles.notes),
   };
 }
+
+/** There is one machine: nothing can be avoided, and nobody limits memory or disk. */
+const pace = { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 };
+
+export const localPolicy = ({ spec, disk }: Plan): Policy => policyOf(spec, { diskBytes: disk.bytes, pace });

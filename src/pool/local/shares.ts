@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { isGone } from '../../base/is-gone.ts';
 import type { Clock } from '../../base/clock.ts';
+import { isGone } from '../../base/error-reason.ts';
 import { withLease } from '../../base/lease.ts';
 import { livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';

@@ -1,21 +1,24 @@
 import path from 'node:path';
+import { acquireLease } from '../../base/lease.ts';
+import type { ProcessIdentity } from '../../base/process-identity.ts';
 import { asFault } from '../../fault/fault.ts';
 import type { Job } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { isAgentEntry } from '../../journal/codec.ts';
-import { recordOf, type Outcome, type RunBody } from '../../journal/entry.ts';
-import type { Journal } from '../../journal/file.ts';
-import { RunFold } from '../../journal/fold.ts';
-import { runEndedAt, type JobState } from '../../journal/state.ts';
-import { JournalTail } from '../../journal/tail.ts';
+import { type Outcome, recordOf, type RunBody } from '../../journal/entry.ts';
+import { type Journal, openJournal } from '../../journal/file.ts';
+import { fold, RunFold } from '../../journal/fold.ts';
+import { type JobState, runEndedAt } from '../../journal/state.ts';
+import { JournalTail, readJournal } from '../../journal/tail.ts';
 import { decide, historyOf } from '../../recovery/decide.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
-import { roundPlan } from '../read-plan.ts';
-import { Attempt, clearAttempt, type AttemptWorld } from './attempt.ts';
 import type { AttemptEnd } from '../attempt-end.ts';
-import { localPolicy } from './local-policy.ts';
-import type { Shares } from './shares.ts';
+import { roundPlan } from '../read-plan.ts';
+import { Attempt, type AttemptWorld, clearAttempt } from './attempt.ts';
+import type { Machine } from './machine.ts';
+import { localPolicy } from './order.ts';
+import { Shares } from './shares.ts';
 
 /** How often stop requests, room on the machine and adopted agents are looked for. */
 const lookEveryMs = 500;
@@ -26,7 +29,7 @@ const lookEveryMs = 500;
  *
  *   read the journal -> for each job: [running?] finish or stop it : [decide] start, wait, end -> pause -> again
  */
-export class Supervisor {
+class Supervisor {
   readonly #world: AttemptWorld;
   readonly #jobs: Map<string, Job>;
   /** What later rounds run by. */
@@ -200,5 +203,34 @@ export class Supervisor {
     await this.#world.clock.sleep(lookEveryMs, woken).catch((error: unknown) => {
       if (!woken.aborted) throw error;
     });
+  }
+}
+
+export interface SuperviseOptions extends Omit<AttemptWorld, 'onExit'> {
+  self: ProcessIdentity;
+  machine: Machine;
+  /** Folder in which all runs of the user account for what they use of the machine. */
+  poolFolder: string;
+  signal: AbortSignal;
+}
+
+/**
+ * Supervises a run until it has ended, or until the signal aborts. `held` when another living process does so
+ * already: there are never two.
+ */
+export async function supervise(options: SuperviseOptions): Promise<'ended' | 'left' | 'held'> {
+  const { runFolder, self, machine, poolFolder, clock, signal } = options;
+  const file = path.join(runFolder, runFiles.journal);
+  for (;;) {
+    const lease = await acquireLease(path.join(runFolder, runFiles.supervisor), self);
+    if (lease === undefined) return 'held';
+    await using journal = await openJournal(file, clock);
+    const shares = new Shares(poolFolder, machine, self, clock);
+    const outcome = await new Supervisor(options, journal, shares).work(signal);
+    // Whoever leaves before the end keeps the lease, so that everybody sees that the run's supervisor died.
+    if (outcome === 'left') return outcome;
+    await lease.release();
+    // A retry that was written after we last looked, by somebody who saw that we still had the lease, is ours.
+    if (runEndedAt(fold((await readJournal(file)).entries).jobs) !== undefined) return outcome;
   }
 }

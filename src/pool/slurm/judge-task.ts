@@ -1,7 +1,14 @@
 import type { FaultRecord, Outcome, RunBody } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
-import type { QueueRow } from './ask-queue.ts';
 import { slurmFiles } from './slurm-files.ts';
+
+/** How Slurm says that a job stands. */
+export interface QueueRow {
+  /** Slurm's word, like `PENDING` or `NODE_FAIL`. */
+  state: string;
+  /** Why it waits, or ended so. */
+  reason: string;
+}
 
 /** States of a job that will run, or run again. */
 const waiting = new Set([

@@ -1,10 +1,10 @@
-import { jobId } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
+import { jobId, runFiles } from '../../job/layout.ts';
+import { orderEnvironment, type Plan } from '../../job/plan.ts';
+import { orderedRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
 import type { Round } from '../pool.ts';
-import { arrayIndices } from './array-indices.ts';
 import { arrayName, roundFiles, slurmFiles } from './slurm-files.ts';
-import { slurmPolicy } from './slurm-policy.ts';
-import { taskScript, warningSeconds, type TaskImage } from './task-script.ts';
+import { type TaskImage, taskScript, warningSeconds } from './task-script.ts';
+import { arrayIndices } from './tasks.ts';
 
 export interface SbatchInput {
   plan: Plan;
@@ -62,4 +62,39 @@ function requests({ spec }: Plan): string[] {
       ? []
       : [`--constraint="${requirements.replaceAll(/["\\]/g, String.raw`\$&`)}"`]),
   ];
+}
+
+/** The agent's orders, by path in the run's folder. Places are left out: the node knows them. */
+export function renderOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
+  const { data, environment, filesIn, spec, isRehearsal } = plan;
+  const meant = round === undefined ? undefined : new Set(round.jobs);
+  const same = {
+    version: 1,
+    run,
+    data,
+    resources: spec.resources,
+    isRehearsal,
+    environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
+    recovery: orderedRecovery(slurmPolicy(plan)),
+    filesFrom: filesIn ?? runFiles.files,
+  };
+  const { orders } = roundFiles(round?.number ?? 1);
+  const meantJobs = plan.jobs.filter(({ id }) => meant?.has(id) ?? true);
+  return Object.fromEntries(
+    meantJobs.map((job) => [`${orders}/${job.id}.json`, `${JSON.stringify({ ...same, job })}\n`]),
+  );
+}
+
+/** Another node is tried at once; trouble that is the same everywhere is given time, as on HTCondor. */
+const pace = { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 0 };
+
+/** A partition has machines and no sites: whoever avoids a site avoids the machine. */
+export function slurmPolicy({ spec, disk }: Plan): Policy {
+  const policy = policyOf(spec, { diskBytes: disk.bytes, pace });
+  return {
+    ...policy,
+    avoid: policy.avoid === 'site' ? 'machine' : policy.avoid,
+    // Disks of nodes are nobody's to ask for.
+    disk: { ...policy.disk, most: policy.disk.asked },
+  };
 }

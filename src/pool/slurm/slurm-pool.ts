@@ -1,7 +1,8 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
+import { isThere } from '../../base/error-reason.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
@@ -9,26 +10,19 @@ import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/tail.ts';
-import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import { imagePlace, misleading, readFolders } from '../image-command.ts';
-import { isThere } from '../../base/is-there.ts';
+import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
+import { requestOnce, type Submitter } from '../request-once.ts';
 import { examineSeconds } from '../scheduler-tools.ts';
 import { askNodes } from './ask-nodes.ts';
-import { taskSource } from './task-source.ts';
-import { assertQueueable } from './assert-queueable.ts';
-import { lookAtQueue } from './look-at-queue.ts';
-import { renderOrders } from './render-orders.ts';
-import { renderSbatch } from './render-sbatch.ts';
-import { roundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
-import { slurmPolicy } from './slurm-policy.ts';
+import { refreshFromQueue, taskSource } from './refresh-queue.ts';
+import { renderOrders, renderSbatch, slurmPolicy } from './render-sbatch.ts';
+import { arrayName, roundFiles, slurmAccount, slurmFiles, taskJournal } from './slurm-files.ts';
 import { SlurmTools } from './slurm-tools.ts';
-import { stopTasks, taskExpressions } from './stop-tasks.ts';
-import { submitArray } from './submit-array.ts';
-import { evictTask } from './evict-task.ts';
-import { latestTasks, taskName, type TaskId } from './task-ids.ts';
 import type { TaskImage } from './task-script.ts';
+import { evictTask, latestTasks, stopTasks, taskExpressions, type TaskId, taskName } from './tasks.ts';
 
 /** How often the scheduler is asked at most while somebody watches: its staff counts the questions. */
 const askEveryMs = 20_000;
@@ -84,7 +78,7 @@ function slurmPool(start: PoolStart): Pool {
     async stop(runFolder, jobs) {
       const tools = await SlurmTools.find(env);
       await stopTasks(tools, await tasksNamed(runFolder, jobs));
-      await lookAtQueue(runFolder, await readPlan(runFolder), tools, clock);
+      await refreshFromQueue(runFolder, await readPlan(runFolder), tools, clock);
     },
     async release(runFolder, jobs, change) {
       // What a user may not change of a queued job is asked for anew.
@@ -107,7 +101,7 @@ function slurmPool(start: PoolStart): Pool {
     async refresh(runFolder) {
       if (clock.monotonic() - askedAt < askEveryMs) return;
       askedAt = clock.monotonic();
-      await lookAtQueue(runFolder, await readPlan(runFolder), await SlurmTools.find(env), clock);
+      await refreshFromQueue(runFolder, await readPlan(runFolder), await SlurmTools.find(env), clock);
     },
   };
 }
@@ -158,4 +152,57 @@ async function tellRound(
 async function tasksNamed(runFolder: string, jobs: readonly string[]): Promise<TaskId[]> {
   const tasks = await latestTasks(runFolder);
   return jobs.flatMap((job) => tasks.get(job) ?? []);
+}
+
+/** Slurm's own limit where its configuration says none. */
+const usualArraySize = 1001;
+
+/** Throws when the run has more jobs than an array may have: Slurm's own words do not say which limit it is. */
+async function assertQueueable({ file, jobs }: Plan, tools: SlurmTools): Promise<void> {
+  const most = (await tools.setting('MaxArraySize')) ?? usualArraySize;
+  if (jobs.length <= most - 1) return;
+  throw new Fault(
+    'file-invalid',
+    `${file}: ${jobs.length} jobs are more than this cluster takes in one array: ${most - 1} (MaxArraySize = ${most})`,
+    { fix: 'make several runs of fewer jobs, or ask the staff for a larger MaxArraySize', about: file },
+  );
+}
+
+/** Has sbatch take a round of a run exactly once. Gives the array's number. */
+async function submitArray(
+  runFolder: string,
+  round: number,
+  submitter: Submitter<SlurmTools>,
+): Promise<number> {
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  const run = entries.find((entry) => entry.kind === 'run-created')?.run ?? path.basename(runFolder);
+  const file = path.join(runFolder, roundFiles(round).script);
+  return await requestOnce(runFolder, submitter, {
+    round,
+    lease: slurmFiles.submitting,
+    name: 'sbatch',
+    command: submitter.tools.command('sbatch'),
+    args: ['--parsable'],
+    cwd: runFolder,
+    input: await readFile(file),
+    find: () => findArray(runFolder, round, arrayName(run, round), submitter.tools),
+    file,
+  });
+}
+
+/** The array that an earlier sbatch, whose answer nobody heard, may have made: its jobs tell, or the queue does. */
+async function findArray(
+  runFolder: string,
+  round: number,
+  name: string,
+  tools: SlurmTools,
+): Promise<number | undefined> {
+  const told = await readFile(path.join(runFolder, slurmFiles.arrays, String(round)), 'utf8').catch(() => '');
+  const queued = await tools.ask('squeue', ['-h', '-a', '-t', 'all', `--name=${name}`, '-o', '%F']);
+  // Without accounting it fails, and there is nobody else to ask.
+  const kept = await tools.ask('sacct', ['-n', '-X', '-P', `--name=${name}`, '-o', 'JobID']).catch(() => '');
+  const number = [told, queued, kept]
+    .map((text) => Number.parseInt(text, 10))
+    .find((one) => !Number.isNaN(one));
+  return number;
 }

@@ -2,7 +2,7 @@ import { clip } from '../../base/text-table.ts';
 import { countJob, type Counted } from '../account.ts';
 import { columns, columnWords } from '../columns.ts';
 import type { JobHistory } from '../../history/history.ts';
-import { showMillis } from '../show-millis.ts';
+import { showMillis } from '../show.ts';
 import { horizontalAxis, scaleTo, timeUnit } from './axis.ts';
 import { legend, palette } from './palette.ts';
 import { element, escapeMarkup, label, picture } from './svg.ts';
@@ -39,8 +39,8 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
         width: Math.max(0.3, scale.place((to - from) / 1000)),
         height: wait ? 4 : 14,
       };
-      const told = `${job.node ?? job.id}: ${showMillis(to - from)} ${columnWords[column]}`;
-      return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(told)));
+      const title = `${job.node ?? job.id}: ${showMillis(to - from)} ${columnWords[column]}`;
+      return element('rect', { ...rect, fill: palette[column] }, element('title', {}, escapeMarkup(title)));
     };
     return (
       label(edges.left - 8, y + 14, clip(job.node ?? job.id, 16), { 'text-anchor': 'end' }) +

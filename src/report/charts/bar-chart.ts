@@ -1,6 +1,6 @@
 import { clip } from '../../base/text-table.ts';
 import { columns, columnWords, type Amounts, type Column } from '../columns.ts';
-import { showMillis } from '../show-millis.ts';
+import { showMillis } from '../show.ts';
 import { horizontalAxis, scaleTo, timeUnit, type Unit } from './axis.ts';
 import { badColour, legend, palette } from './palette.ts';
 import { element, escapeMarkup, label, picture } from './svg.ts';
@@ -37,12 +37,15 @@ export function stackedBars(
       const length = scale.place(seconds[column] ?? 0);
       const rect = { x: at, y, width: length, height: rowHeight - 6, fill: palette[column] };
       at += length;
-      const told = `${name}: ${showMillis((seconds[column] ?? 0) * 1000)} ${columnWords[column]}`;
-      return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(told)));
+      const words = `${name}: ${showMillis((seconds[column] ?? 0) * 1000)} ${columnWords[column]}`;
+      return length === 0 ? '' : element('rect', rect, element('title', {}, escapeMarkup(words)));
     };
     return label(edges.left - 8, y + 12, clip(name, 16), { 'text-anchor': 'end' }) + used.map(part).join('');
   });
-  const described = bars.map(({ name }, row) => `${name}: ${showMillis((sums[row] ?? 0) * 1000)}`).join('; ');
+  const [only = {}] = bars.length === 1 ? bars.map(({ seconds }) => seconds) : [];
+  const parts = used.map((column) => `${showMillis((only[column] ?? 0) * 1000)} ${columnWords[column]}`);
+  const wholes = bars.map(({ name }, row) => `${name}: ${showMillis((sums[row] ?? 0) * 1000)}`);
+  const described = [...wholes, ...(bars.length === 1 ? parts : [])].join('; ');
   return picture(
     { id, title, description: described, width, height: edges.bottom + 44 },
     key.markup,

@@ -1,4 +1,4 @@
-import { showMillis } from '../show-millis.ts';
+import { showMillis } from '../show.ts';
 import { scaleTo, timeUnit, verticalAxis } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
 import { dots, element, label, picture } from './svg.ts';

@@ -20,11 +20,11 @@ interface StripChart {
 
 const width = 720;
 const rowHeight = 46;
-const mostStrips = 12;
+const maxStrips = 12;
 
 /** A row per name, every value a dot, the mean as a diamond and the median as a line. */
 export function stripChart(all: readonly Strip[], { id, title, axis, unit, show }: StripChart): string {
-  const strips = all.filter(({ values }) => values.length > 0).slice(0, mostStrips);
+  const strips = all.filter(({ values }) => values.length > 0).slice(0, maxStrips);
   const edges = { left: 190, right: 696, top: 24, bottom: 24 + strips.length * rowHeight };
   const most = strips.reduce(
     (all, { values }) => values.reduce((top, { value }) => Math.max(top, value), all),
@@ -35,11 +35,11 @@ export function stripChart(all: readonly Strip[], { id, title, axis, unit, show 
   const rows = strips.map(({ name, values }, row) => {
     const middle = edges.top + (row + 0.5) * rowHeight;
     const places = values.map(({ value }, index) => ({ x: x(value), y: middle + scatter(index) }));
-    const told = (index: number) => `${values[index]?.name ?? ''}: ${show(values[index]?.value ?? 0)}`;
+    const titleOf = (index: number) => `${values[index]?.name ?? ''}: ${show(values[index]?.value ?? 0)}`;
     const figures = values.map(({ value }) => value);
     return (
       label(edges.left - 8, middle + 4, clip(name, 26), { 'text-anchor': 'end' }) +
-      dots(places, markColour, told) +
+      dots(places, markColour, titleOf) +
       marks(x(mean(figures) ?? 0), x(quantile(ascending(figures), 0.5) ?? 0), middle)
     );
   });

@@ -62,11 +62,11 @@ interface Dot {
 }
 
 /** More dots than these are drawn as one shape without names, so that a page of 10,000 jobs stays small. */
-const mostNamed = 500;
+const maxNamed = 500;
 
-/** `name` tells what a dot is, shown when pointed at. */
+/** `name` is what a dot is, shown when pointed at. */
 export function dots(places: readonly Dot[], colour: string, name: (index: number) => string): string {
-  if (places.length <= mostNamed)
+  if (places.length <= maxNamed)
     return places
       .map(({ x, y }, index) =>
         element(

@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts';
 import type { AttemptState, TrainingState } from '../../journal/state.ts';
 
 /** How far an attempt had come. */
@@ -26,9 +27,7 @@ export function progressOf({ agent }: AttemptState): Progress {
   const { epoch, step }: Partial<TrainingState> = agent?.training ?? {};
   return {
     bytes: fetches.reduce((sum, { bytes }) => sum + bytes, 0),
-    ...(total === undefined ? {} : { total }),
-    ...(epoch === undefined ? {} : { epoch }),
-    ...(step === undefined ? {} : { step }),
+    ...defined({ total, epoch, step }),
   };
 }
 

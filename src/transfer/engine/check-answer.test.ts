@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultKind } from '../../fault/kinds.ts';
-import { parseHead } from '../../http/response-head.ts';
+import { parseHead } from '../../http/response.ts';
 import { checkAnswer, type Asked, type Identity } from './check-answer.ts';
 import { Setback, type Trouble } from './setback.ts';
 

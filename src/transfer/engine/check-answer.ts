@@ -1,6 +1,6 @@
 import { Fault } from '../../fault/fault.ts';
 import { retryAfterMs } from '../../federation/back-off.ts';
-import type { ResponseHead } from '../../http/response-head.ts';
+import type { ResponseHead } from '../../http/response.ts';
 import { Setback } from './setback.ts';
 
 /** What is known of the object so far; every later answer must agree with it. */

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
-import type { Accepted, Identity } from './check-answer.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
-import type { Lane } from './lane.ts';
 import type { Policy } from '../policy.ts';
-import type { Segments } from './segments.ts';
 import type { Sink } from '../sinks/sink.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import type { Lane } from './lanes.ts';
+import type { Segments } from './segments.ts';
 
 /** What a piece needs of the transfer it belongs to. */
 export interface PieceContext {

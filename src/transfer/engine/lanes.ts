@@ -1,12 +1,23 @@
 import type { Clock } from '../../base/clock.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Lane } from './lane.ts';
+import { stallSeconds, type Policy } from '../policy.ts';
 import type { Source } from './roster.ts';
 import type { Piece } from './segments.ts';
 import { Setback } from './setback.ts';
-import type { Judgement, Watched } from './watchdog.ts';
 
-/** A lane silent for so long is free to be taken over. */
+/** One server at work on one piece. */
+export interface Lane {
+  readonly piece: Piece;
+  readonly source: Source;
+  readonly controller: AbortController;
+  readonly startedAt: number;
+  /** When its last byte reached the sink, or the sink was ready for more. */
+  movedAt: number;
+  /** The sink is not done with the last bytes: the server cannot be blamed for the silence. */
+  waitsForSink: boolean;
+}
+
+/** A lane silent for this long is free to be taken over. */
 const silentMs = 1_000;
 /** Watched less often than this: something held up the event loop. */
 const standstillMs = 2_000;
@@ -31,7 +42,7 @@ export class Lanes {
     return [...this.#open.keys()].map(({ source }) => source.server.host);
   }
 
-  /** Opens a lane; `closed` is told how it ended, but not if it was stopped from here. */
+  /** Opens a lane; `closed` gets its error, but not if it was stopped from here. */
   start(
     source: Source,
     piece: Piece,
@@ -134,4 +145,51 @@ const failedBefore = ({ breaker }: Source): boolean => breaker.failures > 0;
 function end({ controller, source }: Lane, what: string): void {
   const { host } = source.server;
   controller.abort(new Setback('broken', new Fault('transfer-stalled', `${host}: ${what}`, { about: host })));
+}
+
+/** One running piece as the watchdog sees it. */
+export interface Watched {
+  /** Milliseconds since its last byte reached the sink; time the sink made it wait does not count. */
+  quietMs: number;
+  runningMs: number;
+  /** Bytes per second over the last seconds. */
+  rate: number;
+}
+
+export interface Surroundings {
+  /** Best rate of the other servers that deliver now; 0 if none does. */
+  bestOther: number;
+  /** Some server could be asked instead. */
+  alternative: boolean;
+  size: number;
+  missingBytes: number;
+  /** Milliseconds left of the time the user will pay, if that is bounded. */
+  leftMs: number | undefined;
+}
+
+/** `slow`: worth asking another server too; `drop`: another server does its work better; `stalled`: give it up. */
+export type Judgement = 'fine' | 'slow' | 'drop' | 'stalled';
+
+/** Before this a rate says more about the connection's start than about the server. */
+const rampMs = 5_000;
+/** With this share of what another server gives, a slow one still helps. */
+const helpfulShare = 1 / 16;
+/** An object should not take longer than this unless the user says so. */
+const patienceSeconds = 6 * 3600;
+
+/** Judges one running piece. Pure: the clock's readings come in. */
+export function judge(watched: Watched, around: Surroundings, policy: Policy): Judgement {
+  if (watched.quietMs >= stallSeconds(policy, around.bestOther > 0) * 1000) return 'stalled';
+  if (watched.runningMs < Math.min(rampMs, policy.stallSeconds * 1000)) return 'fine';
+  if (watched.rate >= speedFloor(around, policy)) return 'fine';
+  if (!around.alternative) return 'fine';
+  return watched.rate < around.bestOther * helpfulShare ? 'drop' : 'slow';
+}
+
+/** Bytes per second below which a server is too slow for this object. */
+export function speedFloor(around: Surroundings, policy: Policy): number {
+  const size = Number.isFinite(around.size) ? around.size : 0;
+  const bySize = size / patienceSeconds;
+  const byBudget = around.leftMs === undefined ? 0 : around.missingBytes / Math.max(1, around.leftMs / 1000);
+  return Math.max(policy.floorBytesPerSecond, bySize, byBudget, around.bestOther * helpfulShare);
 }

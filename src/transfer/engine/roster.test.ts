@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
-import { Roster, type Source } from './roster.ts';
+import { closedBreaker, RateMeter, Roster, tripped, type Source } from './roster.ts';
 import { Setback, type Trouble } from './setback.ts';
 
 const later = 1_000_000;
@@ -94,4 +94,32 @@ test('a server whose bytes were proven wrong is asked only where there is nobody
   s.fail(s.second, 'missing', 'object-missing');
   assert.deepEqual(s.free(), ['a']);
   assert.equal(s.roster.allSuspect, false);
+});
+
+test('a server rests longer after each failure, and never longer than a minute', () => {
+  let breaker = closedBreaker;
+  const rests: number[] = [];
+  for (let nth = 0; nth < 9; nth++) {
+    breaker = tripped(breaker, 1000);
+    rests.push(breaker.restsUntil - 1000);
+  }
+  assert.deepEqual(rests, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+});
+
+test('a server that asks for a longer rest gets it', () => {
+  assert.equal(tripped(closedBreaker, 0, 120_000).restsUntil, 120_000);
+});
+
+test('the rate is that of the last seconds', () => {
+  const meter = new RateMeter(10_000);
+  for (let now = 10_000; now < 20_000; now += 50) meter.add(50_000, now);
+  assert.ok(Math.abs(meter.rate(20_000) - 1e6) < 1e5, String(meter.rate(20_000)));
+  assert.ok(meter.rate(22_000) < 0.6e6);
+  assert.equal(meter.rate(30_000), 0);
+});
+
+test('a young meter does not divide by seconds that have not passed', () => {
+  const meter = new RateMeter(0);
+  meter.add(1e6, 400);
+  assert.ok(Math.abs(meter.rate(500) - 2e6) < 1);
 });

@@ -1,7 +1,7 @@
+import { Fault } from '../../fault/fault.ts';
+import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
-import { closedBreaker, tripped, type Breaker } from './breaker.ts';
 import type { Policy } from '../policy.ts';
-import { RateMeter } from './rate-meter.ts';
 import type { Setback } from './setback.ts';
 
 /** A server of the object and what we know about it. */
@@ -161,3 +161,88 @@ export class Roster {
 }
 
 const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.restsUntil <= now;
+
+/** Circuit breaker of one server: after a failure it rests, longer each time, then one try decides. */
+export interface Breaker {
+  failures: number;
+  /** Milliseconds on the monotonic clock before which it is left alone. */
+  restsUntil: number;
+}
+
+export const closedBreaker: Breaker = { failures: 0, restsUntil: 0 };
+
+const firstRestMs = 500;
+const longestRestMs = 60_000;
+
+/** After a failed try; a server may ask for a longer rest than it would get. */
+export function tripped(breaker: Breaker, now: number, askedMs = 0): Breaker {
+  const failures = breaker.failures + 1;
+  const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (failures - 1));
+  return { failures, restsUntil: now + Math.max(restMs, askedMs) };
+}
+
+const slotMs = 250;
+const slots = 16;
+
+/** Bytes per second over the last four seconds, in constant memory. */
+export class RateMeter {
+  readonly #bytes = new Float64Array(slots);
+  #slot: number;
+  readonly #started: number;
+
+  constructor(now: number) {
+    this.#slot = Math.floor(now / slotMs);
+    this.#started = now;
+  }
+
+  add(bytes: number, now: number): void {
+    this.#moveTo(now);
+    const at = this.#slot % slots;
+    this.#bytes[at] = (this.#bytes[at] ?? 0) + bytes;
+  }
+
+  rate(now: number): number {
+    this.#moveTo(now);
+    const covered = Math.min(now - this.#started, (slots - 1) * slotMs + (now % slotMs));
+    if (covered <= 0) return 0;
+    return (this.#bytes.reduce((sum, bytes) => sum + bytes, 0) * 1000) / Math.max(covered, 10);
+  }
+
+  #moveTo(now: number): void {
+    const slot = Math.floor(now / slotMs);
+    for (let passed = Math.max(this.#slot + 1, slot - slots + 1); passed <= slot; passed++)
+      this.#bytes[passed % slots] = 0;
+    this.#slot = Math.max(this.#slot, slot);
+  }
+}
+
+/** From what says most about the object to what says least. */
+const weight: FaultKind[] = [
+  'data-corrupt',
+  'object-changed',
+  'data-wrong',
+  'transfer-stalled',
+  'transfer-failed',
+  'token-refused',
+  'token-missing',
+  'servers-unreachable',
+  'object-missing',
+];
+
+/** The one Fault that says best why no server could deliver, naming what each of them did. */
+export function mostInformativeFault(url: string, sources: readonly Source[], progress: string): Fault {
+  const setbacks = sources.flatMap(({ last }) => (last === undefined ? [] : [last]));
+  const [first] = setbacks
+    .map(({ fault }) => fault)
+    .sort((a, b) => weight.indexOf(a.kind) - weight.indexOf(b.kind));
+  if (first === undefined)
+    return new Fault('servers-unreachable', `${url}: the director named no server for it`);
+  const all = [...new Set(setbacks.map(({ fault }) => fault.message))].join('; ');
+  const waits = setbacks.flatMap(({ fault }) => fault.retryAfterSeconds ?? []);
+  return new Fault(first.kind, `${url}: ${progress}: ${all}`, {
+    about: url,
+    cause: first,
+    fix: first.fix,
+    retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),
+  });
+}

@@ -1,25 +1,19 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { LocateOptions, Locator } from '../../federation/located.ts';
-import type { Accepted, Identity } from './check-answer.ts';
 import { ConnectionPool, type KeptConnections } from '../../http/connections.ts';
-import type { EarlierPart } from '../sinks/earlier-part.ts';
 import type { FetchEvent } from '../fetch.ts';
 import type { Policy } from '../policy.ts';
-import { RateMeter } from './rate-meter.ts';
-import { Roster, type Source } from './roster.ts';
-import type { Lane } from './lane.ts';
-import { Lanes } from './lanes.ts';
-import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
-import { Nap } from './nap.ts';
-import { readPiece } from './read-piece.ts';
-import { runPiece } from './run-piece.ts';
-import { Segments, type Piece, type Range } from './segments.ts';
-import { Setback } from './setback.ts';
+import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { truestFault } from './truest-fault.ts';
-import { judge } from './watchdog.ts';
-import { mayWiden, pieceBytes } from './width.ts';
+import type { Accepted, Identity } from './check-answer.ts';
+import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
+import { judge, Lanes, type Lane } from './lanes.ts';
+import { Nap } from './nap.ts';
+import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
+import { readPiece, runPiece } from './run-piece.ts';
+import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
+import { Setback } from './setback.ts';
 
 export interface TransferOptions {
   url: string;
@@ -62,7 +56,7 @@ const maximumRestarts = 2;
  *                  |            '-- the sink failed, the user stopped: end
  *                  |
  *                  '-- all servers failed once more (a lap): ask the director again, then for the origin;
- *                      after the last lap, or too long without a byte: the truest Fault
+ *                      after the last lap, or too long without a byte: the most informative Fault
  *
  * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
  */
@@ -131,7 +125,7 @@ export class Transfer implements PieceContext {
     return used.map(({ server, bytes }) => ({ server: server.host, bytes }));
   }
 
-  /** Runs until every byte is in the sink; rejects with the truest Fault, or the signal's reason. */
+  /** Runs until every byte is in the sink; rejects with the most informative Fault, or the signal's reason. */
   async run(): Promise<void> {
     try {
       if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}), this.#startedAt);
@@ -164,7 +158,7 @@ export class Transfer implements PieceContext {
     const fault = new Fault('data-corrupt', what, { about: this.#options.shownUrl });
     if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
     // Every server was asked for it, and again: what was published is not what the manifest describes.
-    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#truest();
+    if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
   }
 
   /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
@@ -273,7 +267,7 @@ export class Transfer implements PieceContext {
     this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
-      this.#fatal ??= this.#truest();
+      this.#fatal ??= this.#mostInformative();
     // It contradicts itself, or the first server asked contradicts an earlier attempt: no need to ask the others.
     if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#resumes))) this.#changed = true;
   }
@@ -315,7 +309,7 @@ export class Transfer implements PieceContext {
     if (!this.#roster.lapDone && nextAt !== undefined) {
       // A server may be free and yet not be asked for the one range it sent damaged.
       if (this.#roster.allFree(now)) this.segments.forgive();
-      if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#truest();
+      if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#mostInformative();
       return this.#nap.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
     this.#roster.nextLap();
@@ -324,7 +318,7 @@ export class Transfer implements PieceContext {
     this.segments.forgive();
     if (this.#roster.hasLapsLeft(this.policy)) return;
     if (this.#roster.sources.some(({ disagrees }) => disagrees) && (await this.#tryRestart())) return;
-    throw this.#truest();
+    throw this.#mostInformative();
   }
 
   async #locateAgain(direct: boolean): Promise<void> {
@@ -378,11 +372,12 @@ export class Transfer implements PieceContext {
         'transfer-stalled',
         `${this.#options.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
       );
-    if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000) throw this.#truest();
+    if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000)
+      throw this.#mostInformative();
   }
 
-  #truest(): Fault {
-    return truestFault(this.#options.shownUrl, this.#roster.sources, this.#state());
+  #mostInformative(): Fault {
+    return mostInformativeFault(this.#options.shownUrl, this.#roster.sources, this.#state());
   }
 
   #state(): string {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bestDigest } from './digest.ts';
-import { algorithms, hasher } from './hasher.ts';
+import { algorithms, bestDigest, hasher } from './digest.ts';
 
 test('digests are those of the field', () => {
   const expected = {

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { chunkProof, type ChunkProof } from './chunk-proof.ts';
-import { hasher, type Algorithm, type Hasher } from './hasher.ts';
-import { chunkRange, type Manifest } from './manifest.ts';
 import type { Range } from '../engine/segments.ts';
 import type { BadRange } from '../sinks/sink.ts';
+import { hasher, type Algorithm, type Hasher } from './digest.ts';
+import { chunkProof, chunkRange, type ChunkProof, type Manifest } from './manifest.ts';
 
 /** Reads back what was written. */
 export interface ReadBack {
@@ -11,7 +10,7 @@ export interface ReadBack {
 }
 
 /** As much is read back at once as holds nobody up for long. */
-const mostReadBack = 16 << 20;
+const maxReadBack = 16 << 20;
 
 /** Digest of a whole file whose parts arrive in any order: hashes what comes next and reads back the rest. */
 export class OrderedHash {
@@ -32,7 +31,7 @@ export class OrderedHash {
 
   /** Everything before `end` is there: reads some of what was passed over, and says whether that was all. */
   follow(file: ReadBack, end: number): boolean {
-    const to = Math.min(end, this.#position + mostReadBack);
+    const to = Math.min(end, this.#position + maxReadBack);
     if (to > this.#position) {
       file.read(this.#position, to, this.#hash);
       this.#position = to;

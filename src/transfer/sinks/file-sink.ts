@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Algorithm } from '../proof/hasher.ts';
+import type { Algorithm } from '../proof/digest.ts';
 import type { Manifest } from '../proof/manifest.ts';
+import { ChunkCheck, OrderedHash } from '../proof/verify.ts';
 import type { PartFile } from './part-file.ts';
 import type { BadRange, Sink } from './sink.ts';
-import { ChunkCheck, OrderedHash } from '../proof/verify.ts';
 
 interface FileSinkOptions {
   manifest: Manifest | undefined;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
-import type { Hasher } from '../proof/hasher.ts';
+import type { Hasher } from '../proof/digest.ts';
 
 const readBytes = 1 << 20;
 
@@ -115,12 +115,12 @@ export class PartFile {
 }
 
 /** File systems take no more bytes than this in a name, and the journal's is longer than the part's. */
-const mostNameBytes = 255 - '.part.json.new'.length;
+const maxNameBytes = 255 - '.part.json.new'.length;
 
 /** Where a file is while it is being fetched: beside the target, under its name or, if that is too long, what fits. */
 export function partPath(target: string): string {
   const name = Buffer.from(path.basename(target));
-  if (name.length <= mostNameBytes) return `${target}.part`;
+  if (name.length <= maxNameBytes) return `${target}.part`;
   const mark = createHash('sha256').update(name).digest('hex').slice(0, 16);
   return path.join(path.dirname(target), `${name.toString('utf8', 0, 200)}-${mark}.part`);
 }

@@ -1,7 +1,10 @@
 import fs from 'node:fs';
+import type { Clock } from '../../base/clock.ts';
 import type { Identity } from '../engine/check-answer.ts';
-import { onDisk, partPath } from './part-file.ts';
 import type { Range } from '../engine/segments.ts';
+import type { Settings } from '../fetch.ts';
+import { provenRanges } from '../proof/verify.ts';
+import { onDisk, partPath, type PartFile } from './part-file.ts';
 
 /** What `target.part` holds: which object, which version, which ranges. */
 export interface PartJournal {
@@ -19,7 +22,7 @@ interface StoredJournal extends PartJournal {
   boot: string | undefined;
 }
 
-export function journalPath(target: string): string {
+function journalPath(target: string): string {
   return `${partPath(target)}.json`;
 }
 
@@ -27,7 +30,7 @@ export function journalPath(target: string): string {
  * Reads the journal of an earlier attempt; one that cannot be understood counts as none. What was written but
  * not flushed is lost with the machine's memory, so that it counts only on a machine that kept running.
  */
-export function readJournal(target: string): PartJournal | undefined {
+function readJournal(target: string): PartJournal | undefined {
   try {
     const value = JSON.parse(fs.readFileSync(journalPath(target), 'utf8')) as Partial<StoredJournal>;
     if (!isJournal(value)) return undefined;
@@ -39,7 +42,7 @@ export function readJournal(target: string): PartJournal | undefined {
 }
 
 /** Replaces the journal in one step, so that a reader never sees half of it. */
-export function writeJournal(target: string, { url, identity, done }: PartJournal, flushed: Range[]): void {
+function writeJournal(target: string, { url, identity, done }: PartJournal, flushed: Range[]): void {
   const file = journalPath(target);
   const journal: StoredJournal = { url, identity, done, flushed, boot: bootId() };
   onDisk(file, () => {
@@ -81,4 +84,117 @@ function isSize(value: unknown): value is number {
 
 function isText(value: unknown): boolean {
   return value === undefined || typeof value === 'string';
+}
+
+/** What an earlier attempt brought, and of which version. */
+export interface EarlierPart {
+  identity: Identity;
+  done: Range[];
+}
+
+/** An earlier attempt's bytes, if they are shown to be of the same object; otherwise the file starts fresh. */
+export async function earlierPart(
+  target: string,
+  file: PartFile,
+  { manifest, sha256, size, shownUrl, signal }: Settings,
+): Promise<EarlierPart | undefined> {
+  const journal = readJournal(target);
+  const identity = journal?.identity;
+  const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
+  const sameSize = size === undefined || size === identity?.size;
+  if (journal?.url !== shownUrl || identity === undefined || recognizable === undefined || !sameSize) {
+    file.startOver();
+    return undefined;
+  }
+  const there = journal.done.filter(({ end }) => end <= file.size);
+  if (manifest === undefined) return { identity, done: leaveLastByte(there, identity.size) };
+  const proven = await provenRanges(manifest, file, there, signal);
+  return { identity: { ...identity, etag: undefined }, done: leaveLastByte(proven, identity.size) };
+}
+
+/** Of a part that has all bytes the last one is asked for again, so that a server confirms the object. */
+function leaveLastByte(done: Range[], size: number | undefined): Range[] {
+  const [first] = done;
+  if (first === undefined || done.length > 1 || first.start > 0 || first.end !== size) return done;
+  return [{ start: 0, end: size - 1 }];
+}
+
+/** A killed process loses no more than this. */
+const writeMs = 1_000;
+/** A machine that dies loses no more than this; more often would slow down the disk. */
+const flushMs = 10_000;
+
+/** Keeps the journal of a part true while the part grows, and closes the part with it. */
+export class JournalKeeper {
+  readonly #target: string;
+  readonly #file: PartFile;
+  readonly #clock: Clock;
+  /** What there is now, if it is worth keeping. */
+  readonly #current: () => PartJournal | undefined;
+  #flushed: Range[];
+  #flushing: Promise<void> | undefined;
+  #writeAt: number;
+  #flushAt: number;
+
+  constructor(
+    target: string,
+    file: PartFile,
+    clock: Clock,
+    flushed: Range[],
+    current: () => PartJournal | undefined,
+  ) {
+    this.#target = target;
+    this.#file = file;
+    this.#clock = clock;
+    this.#flushed = flushed;
+    this.#current = current;
+    this.#writeAt = clock.monotonic() + writeMs;
+    this.#flushAt = clock.monotonic() + flushMs;
+  }
+
+  /** To be called while bytes arrive; does something now and then. */
+  tick(): void {
+    const now = this.#clock.monotonic();
+    if (now < this.#writeAt) return;
+    this.#writeAt = now + writeMs;
+    const journal = this.#current();
+    if (journal === undefined) return;
+    this.#file.checkOurs();
+    writeJournal(this.#target, journal, this.#flushed);
+    if (now < this.#flushAt || this.#flushing !== undefined) return;
+    this.#flushAt = now + flushMs;
+    this.#flushing = this.#file
+      .flush()
+      .then(
+        () => void (this.#flushed = journal.done),
+        () => undefined,
+      )
+      .finally(() => (this.#flushing = undefined));
+  }
+
+  /** Leaves part and journal for a later attempt, or nothing if there is nothing worth keeping. */
+  suspend(): void {
+    const journal = this.#current();
+    try {
+      if (journal !== undefined) {
+        writeJournal(this.#target, journal, this.#flushed);
+        return;
+      }
+    } catch {
+      // On a full disk the journal may not fit either; without one the part is of no use.
+    }
+    this.remove();
+    this.#file.remove();
+  }
+
+  /** The part is whole: no journal is needed any more. */
+  remove(): void {
+    fs.rmSync(journalPath(this.#target), { force: true });
+  }
+
+  /** Closes the part, after a flush that is still under way. */
+  close(): void {
+    if (this.#flushing === undefined) this.#file.close();
+    else void this.#flushing.finally(() => this.#file.close());
+  }
 }

@@ -1,4 +1,5 @@
 import type { Range } from '../engine/segments.ts';
+import { chunkProof, chunkRange, type ChunkProof, type Manifest } from '../proof/manifest.ts';
 
 /** Where the bytes go. */
 export interface Sink {
@@ -23,3 +24,188 @@ export interface Sink {
 
 /** A range whose bytes are proven wrong, and who sent them. */
 export type BadRange = (range: Range, servers: ReadonlySet<string>) => void;
+
+export type Write = (chunk: Buffer) => void | Promise<void>;
+
+/**
+ * Hands bytes on in order. Bytes that come ahead of their turn are held, at most as many as the window: no
+ * piece begins beyond it.
+ */
+export class OrderedSink implements Sink {
+  readonly grain = 1;
+  readonly largestPiece: number;
+  readonly #window: number;
+  readonly #write: Write;
+  readonly #held = new Map<number, Buffer>();
+  /** Next byte to hand on. */
+  #head = 0;
+  /** The writer is not done with what it got. */
+  #busy: Promise<void> | undefined;
+
+  constructor(windowBytes: number, write: Write) {
+    this.#window = windowBytes;
+    this.largestPiece = Math.ceil(windowBytes / 8);
+    this.#write = write;
+  }
+
+  get before(): number {
+    return this.#head + this.#window;
+  }
+
+  begin(): void {
+    // Nothing to prepare: the bytes are the writer's business.
+  }
+
+  write(offset: number, chunk: Buffer): void | Promise<void> {
+    if (offset !== this.#head) return void this.#held.set(offset, Buffer.from(chunk));
+    if (this.#busy !== undefined) return this.#busy.then(() => this.write(offset, chunk));
+    this.#head += chunk.length;
+    const written = this.#write(chunk);
+    if (written === undefined && !this.#held.has(this.#head)) return undefined;
+    this.#busy = this.#drain(written).finally(() => (this.#busy = undefined));
+    return this.#busy;
+  }
+
+  discard(): 'gone' {
+    return 'gone';
+  }
+
+  restart(): boolean {
+    this.#held.clear();
+    return this.#head === 0;
+  }
+
+  async #drain(written: void | Promise<void>): Promise<void> {
+    await written;
+    for (let chunk = this.#held.get(this.#head); chunk !== undefined; chunk = this.#held.get(this.#head)) {
+      this.#held.delete(this.#head);
+      this.#head += chunk.length;
+      await this.#write(chunk);
+    }
+  }
+}
+
+interface Chunk {
+  bytes: Buffer;
+  /** Of the bytes so far, taken while the processor still holds them; undefined once bytes came out of order. */
+  proof: ChunkProof | undefined;
+  received: number;
+  servers: Set<string>;
+  proven: boolean;
+}
+
+/** Hands on whole chunks in order, each only when its hash has proven it. */
+export class ProvenSink implements Sink {
+  readonly grain: number;
+  readonly largestPiece: number;
+  readonly #manifest: Manifest;
+  readonly #window: number;
+  readonly #write: Write;
+  readonly #onBad: BadRange;
+  readonly #chunks = new Map<number, Chunk>();
+  readonly #spare: Buffer[] = [];
+  /** Next chunk to hand on. */
+  #next = 0;
+  #handing: Promise<void> | undefined;
+
+  constructor(manifest: Manifest, windowBytes: number, write: Write, onBad: BadRange) {
+    this.#manifest = manifest;
+    this.grain = manifest.chunkBytes;
+    this.#window = Math.max(windowBytes, 2 * manifest.chunkBytes);
+    this.largestPiece = Math.max(manifest.chunkBytes, Math.ceil(this.#window / 8));
+    this.#write = write;
+    this.#onBad = onBad;
+  }
+
+  get before(): number {
+    return this.#next * this.grain + this.#window;
+  }
+
+  begin(): void {
+    // Nothing to prepare: the bytes are the writer's business.
+  }
+
+  write(offset: number, bytes: Buffer, server: string): void | Promise<void> {
+    for (let at = 0; at < bytes.length;) {
+      const index = Math.floor((offset + at) / this.grain);
+      const { start, end } = chunkRange(this.#manifest, index);
+      const length = Math.min(bytes.length - at, end - (offset + at));
+      const chunk = this.#chunk(index);
+      const piece = bytes.subarray(at, at + length);
+      if (offset + at - start === chunk.received) chunk.proof?.hash.update(piece);
+      else chunk.proof = undefined;
+      chunk.bytes.set(piece, offset + at - start);
+      chunk.received += length;
+      chunk.servers.add(server);
+      if (chunk.received === end - start) this.#prove(index, chunk);
+      at += length;
+    }
+    if (this.#handing !== undefined) return this.#handing;
+    const waiting = this.#handOn();
+    this.#handing = waiting?.finally(() => (this.#handing = undefined));
+    return this.#handing;
+  }
+
+  discard(): 'kept' {
+    return 'kept';
+  }
+
+  restart(): boolean {
+    // Bytes proven by the manifest stay right whatever a server says later.
+    return false;
+  }
+
+  #chunk(index: number): Chunk {
+    let chunk = this.#chunks.get(index);
+    if (chunk === undefined) {
+      const bytes = this.#spare.pop() ?? Buffer.allocUnsafeSlow(this.grain);
+      chunk = {
+        bytes,
+        proof: chunkProof(this.#manifest, index),
+        received: 0,
+        servers: new Set(),
+        proven: false,
+      };
+      this.#chunks.set(index, chunk);
+    }
+    return chunk;
+  }
+
+  #prove(index: number, chunk: Chunk): void {
+    const { hash, expected } = chunk.proof ?? chunkProof(this.#manifest, index);
+    if (chunk.proof === undefined) hash.update(chunk.bytes.subarray(0, chunk.received));
+    chunk.proven = hash.hex() === expected;
+    if (chunk.proven) return;
+    this.#forget(index, chunk);
+    this.#onBad(chunkRange(this.#manifest, index), chunk.servers);
+  }
+
+  /** Hands on what is proven and next; without a promise as long as the writer needs none, so that no socket is paused. */
+  #handOn(): void | Promise<void> {
+    for (let chunk = this.#provenNext(); chunk !== undefined; chunk = this.#provenNext()) {
+      const done = chunk;
+      const waiting = this.#write(chunk.bytes.subarray(0, chunk.received));
+      if (waiting !== undefined)
+        return waiting.then(() => {
+          this.#handedOn(done);
+          return this.#handOn();
+        });
+      this.#handedOn(done);
+    }
+  }
+
+  #provenNext(): Chunk | undefined {
+    const chunk = this.#chunks.get(this.#next);
+    return chunk?.proven === true ? chunk : undefined;
+  }
+
+  #handedOn(chunk: Chunk): void {
+    this.#forget(this.#next, chunk);
+    this.#next++;
+  }
+
+  #forget(index: number, chunk: Chunk): void {
+    this.#chunks.delete(index);
+    this.#spare.push(chunk.bytes);
+  }
+}

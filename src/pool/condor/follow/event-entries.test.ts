@@ -108,3 +108,33 @@ test('a job removed while its results were on their way has succeeded; one remov
   assert.equal(story(submitted, executing, removed).outcome, 'stopped');
   assert.equal(story(submitted, executing, terminated(3), removed).outcome, 'stopped');
 });
+
+test('a hold by hand is no failure: the rules count those of the pool alone', () => {
+  const byHand = [held(1), '013 Job was released.\n\tvia condor_release', moving];
+  const job = story(submitted, moving, ...byHand, ...byHand, held(13));
+  assert.deepEqual([job.status, job.held?.message], ['waiting', 'no such luck']);
+});
+
+test('an eviction because of a removal is no end of its own: the removal says who asked for it', () => {
+  const eviction = '004 Job was evicted. Code 1023 Subcode 0\n\t(0) CPU times\n\tReason: Job was removed';
+  assert.equal(story(submitted, executing, eviction).status, 'running');
+  const gone = story(submitted, executing, eviction, '009 Job was aborted.\n\tvia condor_rm (by user x)');
+  assert.deepEqual(
+    gone.attempts.map(({ outcome, fault }) => [outcome, fault?.cause]),
+    [['stopped', 'user']],
+  );
+});
+
+test('the site is what the report names, also where only the job’s own copy of it is written', () => {
+  const execute =
+    '001 Job executing on host: <1.2.3.4>\n\tGLIDEIN_Site = "B"\n\tJOBGLIDEIN_ResourceName = "A"';
+  assert.equal(story(submitted, execute).attempts[0]?.pool?.site, 'A');
+});
+
+test('a job removed while it waited says why, though no attempt does; it is held no more', () => {
+  const rule = '009 Job was aborted.\n\tThe job attribute PeriodicRemove expression was true';
+  const idle = story(submitted, rule);
+  assert.deepEqual([idle.outcome, idle.fault?.cause], ['stopped', 'job-policy']);
+  const wasHeld = story(submitted, held(1), rule);
+  assert.deepEqual([wasHeld.outcome, wasHeld.held], ['stopped', undefined]);
+});

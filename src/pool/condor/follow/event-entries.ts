@@ -1,3 +1,4 @@
+import { defined } from '../../../base/defined.ts';
 import { exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
 import type { AttemptEnd, AttemptHistory, Doing } from '../../../history/history.ts';
@@ -6,7 +7,7 @@ import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
-import { retryReason } from '../tools/release-held.ts';
+import { retryReason } from '../tools/queued-jobs.ts';
 import type { Known } from './run-clusters.ts';
 
 /** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
@@ -24,9 +25,11 @@ interface Story {
   attempt: number;
   /** What that was last seen doing. */
   doing: Doing | undefined;
+  /** Whether it has been said where that runs. */
+  isPlaced: boolean;
   /** How that ended. */
   outcome: Outcome;
-  /** When it was submitted, where the log tells. */
+  /** When it was submitted, where the log says it. */
   queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
@@ -125,6 +128,7 @@ export class EventEntries {
       case 'began':
         story.attempt += 1;
         story.doing = undefined;
+        story.isPlaced = false;
         this.#emit({ kind: 'attempt-started', job, attempt: story.attempt, why: story.why });
         return;
       case 'doing':
@@ -146,34 +150,40 @@ export class EventEntries {
     }
   }
 
-  #phase(story: Story, doing: Doing, { machine, site }: AttemptHistory): void {
-    const { job, attempt, doing: before } = story;
+  #phase(story: Story, doing: Doing, attempt: AttemptHistory): void {
+    const { doing: before } = story;
     story.doing = doing;
     // After the output has come, whatever the job still does is not known to be more than cleaning up.
     const phase = before === 'output' && doing !== 'output' ? 'cleaning' : phases[doing];
-    if (phase === undefined) return;
-    const place =
-      doing === 'executing' && phase === 'preparing'
-        ? { ...(machine === '' ? {} : { host: machine }), ...(site === '' ? {} : { site }) }
-        : {};
+    const isThere = doing === 'executing' || doing === 'cut-off';
+    if (phase !== undefined) this.#place(story, phase, isThere ? attempt : undefined);
+  }
+
+  #place(story: Story, phase: Phase, { machine = '', site = '' }: Partial<AttemptHistory> = {}): void {
+    const { job, attempt } = story;
+    story.isPlaced ||= machine !== '' || site !== '';
+    const place = defined({ host: machine || undefined, site: site || undefined });
     this.#emit({ kind: 'attempt-phase', job, attempt, phase, ...place });
   }
 
-  #ended(story: Story, { ending, cause }: AttemptHistory, end: AttemptEnd, complaint: string): void {
+  #ended(story: Story, ended: AttemptHistory, end: AttemptEnd, complaint: string): void {
+    const { ending, cause, machine, site } = ended;
     const { job, attempt } = story;
+    // Where an attempt was that never executed is known from its transfer, or from the words of its end.
+    if (!story.isPlaced && (machine !== '' || site !== ''))
+      this.#place(story, phases[story.doing ?? 'input'] ?? 'fetching', ended);
     const [outcome, exit, found] = endOf(end, complaint);
-    const fault = found && { ...found, ...(cause === undefined ? {} : { cause }) };
+    const fault = found && { ...found, ...defined({ cause }) };
     if (ending === 'requeued') story.failures += 1;
     story.outcome = outcome;
     story.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
-    const said = fault === undefined ? {} : { fault };
-    this.#emit({ kind: 'attempt-ended', job, attempt, outcome, exit, ...said });
+    this.#emit({ kind: 'attempt-ended', job, attempt, outcome, exit, ...defined({ fault }) });
   }
 
   #held(story: Story, { code = 0, subcode = 0, reason = '' }: Said, cause: FaultRecord['cause']): void {
     const { job } = story;
     const hold = { code, subcode, reason };
-    const fault = { ...faultOfHold(code, subcode, reason), ...(cause === undefined ? {} : { cause }) };
+    const fault = { ...faultOfHold(code, subcode, reason), ...defined({ cause }) };
     if (code !== userHold) story.failures += 1;
     this.#emit({ kind: 'job-held', job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
@@ -218,6 +228,7 @@ const phases: Partial<Record<Doing, Phase>> = {
   input: 'fetching',
   starting: 'preparing',
   executing: 'preparing',
+  'cut-off': 'preparing',
   output: 'returning',
 };
 
@@ -256,6 +267,7 @@ const newStory = (job: string, cluster: number): Story => ({
   cluster,
   attempt: 0,
   doing: undefined,
+  isPlaced: false,
   outcome: 'lost',
   queuedAt: undefined,
   failures: 0,

@@ -9,16 +9,14 @@ import type { Entry } from '../../../journal/entry.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
 import { willRelease } from '../../../recovery/releases.ts';
 import type { Policy } from '../../../recovery/policy.ts';
-import { attemptEnd } from '../../attempt-end.ts';
-import { withOutcomes } from '../../with-outcomes.ts';
-import { condorFiles } from '../condor-files.ts';
+import { attemptEnd, withOutcomes } from '../../attempt-end.ts';
+import { condorFiles, isAdopted } from '../condor-files.ts';
 import { EventEntries } from './event-entries.ts';
 import { eventLogTrouble } from './event-log-trouble.ts';
-import { isAdopted } from './is-adopted.ts';
-import { readPolicy } from '../submit/policy-file.ts';
+import { readPolicy } from '../submit/condor-policy.ts';
 import { RunClusters } from './run-clusters.ts';
 
-/** The entries that HTCondor's event log tells of a run. Its folder is enough: no scheduler is asked. */
+/** The entries that HTCondor's event log gives of a run. Its folder is enough: no scheduler is asked. */
 export function eventLogSource(runFolder: string, plan: Plan): EntrySource {
   const source = new EventLogSource(runFolder, plan);
   return { paths: [source.path], read: () => source.read() };
@@ -32,9 +30,9 @@ class EventLogSource {
   #tail: EventLogTail | undefined;
   readonly #entries: EventEntries;
   readonly #clusters: RunClusters;
-  /** Events from one on of which only the journal's news tell whose it is. */
+  /** Events from one on whose job only the journal's news can name. */
   #later: LogEvent[] = [];
-  #told = false;
+  #hasSpoken = false;
   #garbled = 0;
   /** What happened to the file, other than growing; it stays so. */
   #happened: 'shrank' | 'replaced' | undefined;
@@ -77,7 +75,7 @@ class EventLogSource {
       path: this.path,
       clusters: this.#clusters.numbers,
       bytes,
-      told: this.#told,
+      told: this.#hasSpoken,
       happened: this.#happened,
       headless: this.#entries.headless,
     });
@@ -88,7 +86,7 @@ class EventLogSource {
     const isOurs = this.#later.length > 0 ? 'later' : this.#clusters.has(event);
     if (isOurs === 'later') this.#later.push(event);
     if (isOurs !== true) return;
-    this.#told = true;
+    this.#hasSpoken = true;
     this.#entries.add(event, this.#clusters.timeOf(event));
   }
 

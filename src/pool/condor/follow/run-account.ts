@@ -1,12 +1,12 @@
 import { readdir, readlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isThere } from '../../../base/is-there.ts';
+import { isThere } from '../../../base/error-reason.ts';
 import { scanEventLog } from '../../../eventlog/read-event-log.ts';
 import type { JobHistory } from '../../../history/history.ts';
 import { LogFold } from '../../../history/log-fold.ts';
 import type { RunAccount } from '../../pool.ts';
 import { condorFiles } from '../condor-files.ts';
-import { writtenPolicy } from '../submit/policy-file.ts';
+import { writtenPolicy } from '../submit/condor-policy.ts';
 import { RunClusters } from './run-clusters.ts';
 
 /** What HTCondor's files in a run's folder explain of its jobs. */

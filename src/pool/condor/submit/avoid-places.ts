@@ -1,8 +1,20 @@
 import type { Policy } from '../../../recovery/policy.ts';
-import { endlessVacates, failures, policyHolds } from './counted-by-condor.ts';
 
-/** More earlier places than this nobody asks HTCondor to remember. */
-const mostPlaces = 10;
+/** Holds that the job's own rules asked for: attempts that ended by themselves and are to wait. */
+const policyHolds = '(NumHoldsByReason.JobPolicy ?: 0)';
+
+/** Attempts that failed: those that ended by themselves and those that were held, each once. Holds by hand are none, and a retry by hand forgives. */
+export const failures = `((NumJobCompletions ?: 0) + (NumHolds ?: 0) - ${policyHolds} - (NumHoldsByReason.UserRequest ?: 0) - (UpdraftForgiven ?: 0))`;
+
+/** Trouble before the job itself runs, after which HTCondor goes on for ever: transfers and images, and how it counts them. */
+export const endlessVacates: Record<number, string> = {
+  12: 'TransferOutputError',
+  13: 'TransferInputError',
+  45: 'SingularityTestFailed',
+};
+
+/** Earlier places that HTCondor is asked to remember, at the most. */
+const maxPlaces = 10;
 
 /**
  * Lines that keep a job away from where it failed. HTCondor remembers the places of the last attempts; index 0 and 1
@@ -15,7 +27,7 @@ export function placeLines({ attempts }: Policy): string[] {
   ];
 }
 
-const placesOf = (attempts: number): number => Math.min(attempts, mostPlaces) + 1;
+const placesOf = (attempts: number): number => Math.min(attempts, maxPlaces) + 1;
 
 /**
  * The condition on machines; undefined where nothing is avoided. It names what HTCondor counts and no attribute of

@@ -1,30 +1,17 @@
+import { type DurationClass, durationClasses, type PlanLimits } from '../../../check/facts.ts';
+import type { Plan } from '../../../job/plan.ts';
 import type { ProfileName } from '../../../job/spec.ts';
 import type { Pace } from '../../../recovery/policy.ts';
+import type { CondorTools } from '../tools/condor-tools.ts';
 
-/** Customs and limits of a pool, as data. Sizes in bytes, times in seconds. */
-export interface Profile {
+/** Limits of a pool and what its jobs must have, as data. Sizes in bytes, times in seconds. */
+export interface Profile extends PlanLimits {
   name: ProfileName;
-  /** As its users call it. */
-  title: string;
-  /** Most that HTCondor sends from the access point for one job; more is held. */
-  nativeInputBytes?: number;
-  /** From here on a file of its own belongs into the federation. */
-  nativeFileBytes?: number;
-  /** Objects up to this size are welcome in caches; beyond `mostObjectBytes` the staff wants to be asked. */
-  goodObjectBytes?: number;
-  mostObjectBytes?: number;
-  /** Classes of how long a job may take, the shortest first; the pool holds what takes longer. */
-  durations?: { name: string; seconds: number }[];
-  /** The attribute that names the class; for GPU jobs only where `gpuDurations` says so. */
+  /** The attribute that names the class of how long a job may take; for GPU jobs only where `gpuDurations` says so. */
   durationAttribute?: string;
-  gpuDurations?: { name: string; seconds: number }[];
   gpuDurationAttribute?: string;
   /** Attributes that GPU jobs must have. */
   gpuAttributes: Record<string, string>;
-  /** More GPUs than this in a job are hard to get. */
-  goodGpus?: number;
-  /** The pool accounts by project and wants its name. */
-  wantsProject: boolean;
   /** More jobs than this in the queue are materialized as room comes. */
   mostQueued: number;
   mostIdle: number;
@@ -89,3 +76,29 @@ export const condorProfiles: Record<ProfileName, Profile> = {
     liveSeconds: 2,
   },
 };
+
+/** The profile the user names, or else the one that this access point's own configuration points to. */
+export async function findProfile(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+  return condorProfiles[named ?? (await guess(tools))];
+}
+
+/** The profile with this access point's own limit on what it sends, where it has one. */
+export async function findLimits(named: ProfileName | undefined, tools: CondorTools): Promise<Profile> {
+  const profile = await findProfile(named, tools);
+  const megabytes = Number(await tools.setting('MAX_TRANSFER_INPUT_MB'));
+  return megabytes > 0 ? { ...profile, nativeInputBytes: megabytes * 2 ** 20 } : profile;
+}
+
+async function guess(tools: CondorTools): Promise<ProfileName> {
+  if (await tools.isMini()) return 'mini';
+  const hosts = `${await tools.setting('COLLECTOR_HOST')} ${await tools.setting('FULL_HOSTNAME')}`;
+  if (/osg-htc\.org|ospool|opensciencegrid\.org|osgconnect/i.test(hosts)) return 'ospool';
+  return /chtc\.wisc\.edu/i.test(hosts) ? 'chtc' : 'htcondor';
+}
+
+/** The duration class of a plan: the shortest it fits in; undefined where the pool has none, or none is long enough. */
+export function durationClass({ spec }: Plan, profile: PlanLimits): DurationClass | undefined {
+  const { gpus, timeSeconds } = spec.resources;
+  const classes = durationClasses(profile, gpus);
+  return timeSeconds === undefined ? classes[0] : classes.find(({ seconds }) => timeSeconds <= seconds);
+}

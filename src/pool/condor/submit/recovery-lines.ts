@@ -3,7 +3,7 @@ import { codeRows, rowsOf } from '../../../codes/codes.ts';
 import { patternOf, type CodeRow } from '../../../codes/row.ts';
 import { allowed } from '../../../recovery/decide.ts';
 import type { Policy } from '../../../recovery/policy.ts';
-import { endlessVacates, failures } from './counted-by-condor.ts';
+import { endlessVacates, failures } from './avoid-places.ts';
 import { adString } from './submit-text.ts';
 
 /** Slots that take a job and lose it again do not count against it, up to here. */
@@ -45,7 +45,7 @@ function exitLines(policy: Policy): string[] {
   ];
 }
 
-/** That an attempt would begin before the job is given up. Whoever watches can tell the same from the log. */
+/** That an attempt would begin before the job is given up. Whoever watches can work out the same from the log. */
 const inTime = ({ giveUpSeconds }: Policy, begins: string): string =>
   giveUpSeconds === undefined ? '' : ` && (${begins} - QDate) < ${giveUpSeconds}`;
 
@@ -81,24 +81,40 @@ function heldFor(isMeant: (row: CodeRow) => boolean): string[] {
     });
 }
 
-/** The rows of one code as an expression: the first that fits decides. */
-const conditionOn = (rows: readonly CodeRow[], isMeant: (row: CodeRow) => boolean): string =>
-  rows.reduceRight((rest, row) => {
-    const only = narrowed(row);
-    const value = String(isMeant(row));
-    if (only === '' || value === rest) return value;
-    if (value === 'true') return rest === 'false' ? only : `(${only} || ${rest})`;
-    return rest === 'true' ? `!${only}` : `(!${only} && ${rest})`;
+/** The rows of one code as an expression: the first that fits decides, and neighbours that agree are one condition. */
+function conditionOn(rows: readonly CodeRow[], isMeant: (row: CodeRow) => boolean): string {
+  const groups: { rows: CodeRow[]; isMeant: boolean }[] = [];
+  for (const row of rows) {
+    const last = groups.at(-1);
+    if (last?.isMeant === isMeant(row)) last.rows.push(row);
+    else groups.push({ rows: [row], isMeant: isMeant(row) });
+  }
+  return groups.reduceRight((rest, group) => {
+    const any = anyOf(group.rows);
+    if (any === undefined) return String(group.isMeant);
+    if (group.isMeant) return rest === 'false' ? any : `(${any} || ${rest})`;
+    return rest === 'true' ? `!${any}` : rest === 'false' ? rest : `(!${any} && ${rest})`;
   }, 'false');
-
-/** What a row asks for beside its code; empty where it is for all holds of that code. */
-function narrowed({ subcodes, words }: CodeRow): string {
-  const parts = [
-    ...(subcodes === undefined ? [] : [members(subcodes, 'HoldReasonSubCode')]),
-    ...(words === undefined ? [] : [`regexp(${adString(patternOf(words))}, HoldReason ?: "", "i")`]),
-  ];
-  return parts.length < 2 ? parts.join('') : `(${parts.join(' && ')})`;
 }
+
+/** That one of the rows fits a hold with their code; undefined where one fits them all. */
+function anyOf(rows: readonly CodeRow[]): string | undefined {
+  if (rows.some(({ subcodes, words }) => subcodes === undefined && words === undefined)) return undefined;
+  const plain = rows.flatMap(({ subcodes = [], words }) => (words === undefined ? subcodes : []));
+  const words = rows.flatMap((row) => (row.subcodes === undefined ? (row.words ?? []) : []));
+  const both = rows.filter(
+    ({ subcodes, words: said }) =>
+      said !== undefined && subcodes?.some((subcode) => !plain.includes(subcode)) === true,
+  );
+  const parts = [
+    ...(plain.length === 0 ? [] : [members(plain, 'HoldReasonSubCode')]),
+    ...(words.length === 0 ? [] : [says(words.join('|'))]),
+    ...both.map((row) => `(${members(row.subcodes ?? [], 'HoldReasonSubCode')} && ${says(row.words ?? '')})`),
+  ];
+  return parts.length === 1 ? parts.join('') : `(${parts.join(' || ')})`;
+}
+
+const says = (words: string): string => `regexp(${adString(patternOf(words))}, HoldReason ?: "", "i")`;
 
 /** A job that starts over and over, or too late, is held for good. */
 function holdLines({ attempts, giveUpSeconds }: Policy): string[] {

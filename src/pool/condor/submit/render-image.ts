@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Plan } from '../../../job/plan.ts';
 import { condorFiles } from '../condor-files.ts';
-import { isAtLeast, type CondorVersion } from '../tools/condor-version.ts';
+import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';
 import { adString, literal } from './submit-text.ts';
 
 /** Where a SIF file of the access point is found under a name that needs no quoting. */

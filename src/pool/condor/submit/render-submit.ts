@@ -1,15 +1,14 @@
 import { runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
-import { durationClass } from './duration-class.ts';
+import { durationClass, type Profile } from './profiles.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
-import type { CondorVersion } from '../tools/condor-version.ts';
-import type { Profile } from './profiles.ts';
+import type { CondorVersion } from '../tools/condor-tools.ts';
 import { avoidance, placeLines } from './avoid-places.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { nativeName, tokenName } from './render-orders.ts';
+import { nativeName, tokenName } from './job-inputs.ts';
 import { imageInputs, imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
@@ -159,6 +158,8 @@ function identityLines(input: SubmitInput): string[] {
     'description = $(what)',
     `MY.UpdraftRun = ${adString(input.run)}`,
     'MY.UpdraftJob = "$(job)"',
+    // Beside each submission in the log: exit codes of ours mean something to whoever reads it.
+    `submit_event_notes = Updraft run ${literal(input.run)}`,
     ...accountLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
     ...placeLines(condorPolicy(input.plan, input.profile, input.version)),

@@ -24,7 +24,7 @@ test('a schedd that can asks for more memory by itself, twice as much each time 
     'retry_request_memory = 2048 MB, 3072 MB',
     'request_disk = 1024 KB',
   ]);
-  assert.doesNotMatch(release(policy()), /HoldReasonCode == 34/);
+  assert.doesNotMatch(release(policy()), /\b34\b/);
 });
 
 test('for an older schedd the request counts the holds, and those holds are released', () => {
@@ -33,8 +33,8 @@ test('for an older schedd the request counts the holds, and those holds are rele
     requestLines(old, 0)[0] ?? '',
     /^request_memory = min\(\{3072, 1024 \* pow\(2, .*JobOutOfResources/,
   );
-  assert.match(release(old), /HoldReasonCode == 34 && member\(HoldReasonSubCode, \{102\}\)/);
-  assert.doesNotMatch(release(old), /\{104\}/);
+  assert.match(release(old), /HoldReasonCode, \{21, 34\}\) && .*member\(HoldReasonSubCode, \{102\}\)/);
+  assert.match(release(old), /!member\(HoldReasonSubCode, \{104\}\)/);
 });
 
 test('disk grows by holds and by what agents found on every schedd, and what HTCondor puts beside is asked for each time', () => {
@@ -43,7 +43,7 @@ test('disk grows by holds and by what agents found on every schedd, and what HTC
     requestLines(one, 2 ** 10).at(-1) ?? '',
     /^request_disk = min\(\{2049, 1025 \* pow\(2, .*StartdHeldJob.*ExitCode =\?= 107/,
   );
-  assert.match(release(one), /HoldReasonCode == 21 && member\(HoldReasonSubCode, \{104\}\)/);
+  assert.match(release(one), /HoldReasonCode, \{21, 34\}\) && .*member\(HoldReasonSubCode, \{104\}\)/);
 });
 
 test('only what is asked for is avoided, and the places of all attempts count', () => {
@@ -54,5 +54,5 @@ test('only what is asked for is avoided, and the places of all attempts count', 
 
 test('a hold that the policy has no answer to is not among those released', () => {
   for (const code of [1, 7, 14, 22, 26, 32, 33, 46])
-    assert.doesNotMatch(release(policy()), new RegExp(`HoldReasonCode == ${code}\\b`));
+    assert.doesNotMatch(release(policy()), new RegExp(`HoldReasonCode(?: ==|,) [^)]*\\b${code}\\b`));
 });

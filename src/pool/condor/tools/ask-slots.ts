@@ -1,8 +1,8 @@
-import type { SlotFact, SlotFacts, Where } from '../../../check/facts.ts';
+import type { SlotCondition, SlotFact, SlotFacts, Where } from '../../../check/facts.ts';
 import { Fault } from '../../../fault/fault.ts';
 import type { Plan } from '../../../job/plan.ts';
+import { formatSize } from '../../../job/units.ts';
 import type { CondorTools } from './condor-tools.ts';
-import { slotConditions } from '../submit/slot-conditions.ts';
 
 /** Slots that are parts of others would count a busy machine many times. */
 const whole = 'SlotType =!= "Dynamic" && DynamicSlot =!= true';
@@ -57,4 +57,99 @@ function readRow([name = '', , , ...values]: string[]): SlotFact {
     meets: values.slice(0, -1).map((value) => value === 'true'),
     fitsNow: values.at(-1) === 'true',
   };
+}
+
+/** A condition as HTCondor evaluates it over a machine's ad: on the empty machine, and on what is free of it now. */
+export interface AskedCondition extends SlotCondition {
+  ever: string;
+  now: string;
+}
+
+/** What a plan asks of a machine, condition by condition, as `renderSubmit` and HTCondor's own rules put it. */
+function slotConditions(plan: Plan, where: Where, arch: string): AskedCondition[] {
+  return [
+    ...sizeConditions(plan, where),
+    ...gpuConditions(plan, where),
+    ...imageConditions(plan, where),
+    ...(arch === ''
+      ? []
+      : [same(`the architecture ${arch} of this access point`, where('run', 'pool'), `Arch == "${arch}"`)]),
+    ...ownConditions(plan, where),
+  ];
+}
+
+const same = (words: string, place: SlotCondition['place'], expression: string): AskedCondition => ({
+  words,
+  place,
+  ever: expression,
+  now: expression,
+});
+
+function sizeConditions({ spec, disk }: Plan, where: Where): AskedCondition[] {
+  const { cpus, memoryBytes } = spec.resources;
+  const amounts: [key: string, words: string, attribute: string, least: number][] = [
+    ['cpus', `cpus = ${cpus}`, 'Cpus', cpus],
+    ['memory', `memory = ${formatSize(memoryBytes)}`, 'Memory', Math.ceil(memoryBytes / 2 ** 20)],
+    ['disk', `disk = ${formatSize(disk.bytes)}`, 'Disk', Math.ceil(disk.bytes / 2 ** 10)],
+  ];
+  return amounts.map(([key, words, attribute, least]) => ({
+    words,
+    place: where('resources', key),
+    ever: `(TotalSlot${attribute} ?: ${attribute}) >= ${least}`,
+    now: `${attribute} >= ${least}`,
+  }));
+}
+
+function gpuConditions({ spec }: Plan, where: Where): AskedCondition[] {
+  const { gpus, gpu } = spec.resources;
+  if (gpus === 0) return [];
+  const properties: [key: string, words: string, attribute: string, least: number][] = [];
+  if (gpu?.capability !== undefined)
+    properties.push(['capability', `gpu.capability = ${gpu.capability}`, 'Capability', gpu.capability]);
+  if (gpu?.memoryBytes !== undefined) {
+    const words = `gpu.memory = ${formatSize(gpu.memoryBytes)}`;
+    properties.push(['memory', words, 'GlobalMemoryMb', Math.ceil(gpu.memoryBytes / 2 ** 20)]);
+  }
+  if (gpu?.cuda !== undefined)
+    properties.push(['cuda', `gpu.cuda = ${gpu.cuda}`, 'MaxSupportedVersion', cudaNumber(gpu.cuda)]);
+  return [
+    {
+      words: `gpus = ${gpus}`,
+      place: where('resources', 'gpus'),
+      ever: `(TotalSlotGPUs ?: GPUs ?: 0) >= ${gpus}`,
+      now: `(GPUs ?: 0) >= ${gpus}`,
+    },
+    ...properties.map(([key, words, attribute, least]) => {
+      const free = `countMatches(${attribute} >= ${least}, AvailableGPUs) >= ${gpus}`;
+      // The list holds the GPUs that are free; what all of them have in common stands beside it.
+      const ever = `${free} || (GPUs_${attribute} ?: 0) >= ${least}`;
+      return { words, place: where('resources', 'gpu', key), ever, now: free };
+    }),
+  ];
+}
+
+/** `12.4` is 12040 in what drivers say. */
+function cudaNumber(version: string): number {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major * 1000 + minor * 10;
+}
+
+function imageConditions({ spec }: Plan, where: Where): AskedCondition[] {
+  const { image } = spec.environment;
+  if (image === undefined) return [];
+  const ability = /^(docker|oras):\/\//.test(image)
+    ? 'HasDockerURL'
+    : /\.sif$/.test(image)
+      ? 'HasSIF'
+      : 'HasSandboxImage';
+  const place = where('environment', 'image');
+  return [same('an image', place, `(HasContainer ?: HasSingularity ?: false) && (${ability} ?: false)`)];
+}
+
+/** The user's own condition, where a machine's ad alone can answer it. */
+function ownConditions({ spec }: Plan, where: Where): AskedCondition[] {
+  const { requirements } = spec.run;
+  if (requirements === undefined || /\bMY\s*\./i.test(requirements)) return [];
+  const place = where('run', 'requirements');
+  return [same(`requirements = ${requirements}`, place, `(${requirements.replace(/\bTARGET\s*\./gi, '')})`)];
 }

@@ -4,7 +4,6 @@ import type { Env } from '../../../base/env.ts';
 import { findProgram } from '../../../base/find-program.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { SchedulerTools } from '../../scheduler-tools.ts';
-import { parseCondorVersion, type CondorVersion } from './condor-version.ts';
 
 /** HTCondor's commands of this machine. */
 export class CondorTools extends SchedulerTools {
@@ -55,3 +54,20 @@ export class CondorTools extends SchedulerTools {
 /** Whether these words of a command mean that it did not reach the scheduler. */
 const isUnreachable = (said: string): boolean =>
   /connect|contact|locate|find address|fetch ads|queue manager/i.test(said);
+
+/** HTCondor's version, as in `25.14.1`. */
+export type CondorVersion = `${number}.${number}.${number}`;
+
+/** The version in what `condor_version` prints. */
+function parseCondorVersion(text: string): CondorVersion | undefined {
+  return /\$CondorVersion:\s*(\d+\.\d+\.\d+)/.exec(text)?.[1] as CondorVersion | undefined;
+}
+
+export function isAtLeast(version: CondorVersion, wanted: CondorVersion): boolean {
+  const [ours, theirs] = [version, wanted].map((one) => one.split('.').map(Number));
+  for (const [index, part] of (ours ?? []).entries()) {
+    const other = theirs?.[index] ?? 0;
+    if (part !== other) return part > other;
+  }
+  return true;
+}

@@ -6,12 +6,15 @@ import type { Env } from '../../../base/env.ts';
 import { Fault } from '../../../fault/fault.ts';
 import { runFiles } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
-import { CondorTools } from './condor-tools.ts';
-import { findProfile } from '../submit/find-profile.ts';
+import { softwareScript } from '../../launcher.ts';
+import { agentExecutable } from '../../packed-agent.ts';
+import { condorFiles } from '../condor-files.ts';
+import { prepareInputs, renderOrders } from '../submit/job-inputs.ts';
+import { findProfile, type Profile } from '../submit/profiles.ts';
 import { localImage, sifName } from '../submit/render-image.ts';
-import { prepareSoftware, softwareFile } from '../submit/prepare-software.ts';
-import { renderShell } from '../submit/render-submit.ts';
-import { userEnvironment } from '../submit/user-environment.ts';
+import { inputsOf, renderShell } from '../submit/render-submit.ts';
+import { userEnvironment } from '../submit/submit-text.ts';
+import { CondorTools } from './condor-tools.ts';
 
 /** Opens a shell on a machine of the pool, with the plan's image, resources and files, on this terminal. */
 export async function openShell(
@@ -57,4 +60,39 @@ export async function openShell(
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What brings up the software of an interactive job: sourced, so that it is there in the shell that asked for it. */
+const softwareFile = 'software.sh';
+const [script, order] = ['updraft-software', 'software.json'];
+
+/** Puts into a folder what an interactive job needs to unpack the plan's archive of software; answers what to send. */
+async function prepareSoftware(
+  folder: string,
+  plan: Plan,
+  profile: Profile,
+  env: Env,
+  self: readonly string[],
+): Promise<string[]> {
+  const { environment } = plan;
+  if (environment?.pack === undefined) return [];
+  // The agent fetches it there: no plugin is needed.
+  const pack =
+    environment.pack.method === 'native'
+      ? environment.pack
+      : { ...environment.pack, method: 'stream' as const };
+  const asked: Plan = {
+    ...plan,
+    data: [],
+    jobs: plan.jobs.slice(0, 1),
+    environment: { ...environment, pack },
+  };
+  await prepareInputs(folder, asked, await agentExecutable(env, self), env);
+  const [text = ''] = Object.values(renderOrders(asked, plan.spec.name, profile));
+  await writeFile(path.join(folder, order), text);
+  await writeFile(path.join(folder, script), softwareScript);
+  const sourced = `updraft_script=$(sh ./${script} ${order}) && . "$updraft_script"\nunset updraft_script\n`;
+  await writeFile(path.join(folder, softwareFile), sourced);
+  const authority = env['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority];
+  return [condorFiles.agent, order, script, softwareFile, ...inputsOf(pack), ...authority];
 }

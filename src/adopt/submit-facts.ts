@@ -1,0 +1,117 @@
+import type { Found, SourceLine } from '../base/finding.ts';
+import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
+
+/** What stands at a path of the access point. */
+export interface FileFact {
+  kind: 'file' | 'folder' | 'missing';
+  bytes: number;
+}
+
+/** What earlier attempts used, from an event log. */
+export interface PastUsage {
+  /** The log it comes from. */
+  log: string;
+  memoryMegabytes?: number;
+  diskKilobytes?: number;
+}
+
+/** The shell script that is the job's executable. */
+export interface WrapperText {
+  file: string;
+  text: string;
+}
+
+/** All that rules may look at; gathered before, so that the rules only compute. */
+export interface SubmitFacts {
+  submission: Submission;
+  /** By the path as the submit description has it, relative to `initialdir` or to the folder of submission. */
+  files: ReadonlyMap<string, FileFact>;
+  /** Sizes of objects by their URL, where their servers were asked. */
+  objectBytes?: ReadonlyMap<string, number>;
+  wrapper?: WrapperText;
+  limits: PoolLimits;
+  usage?: PastUsage;
+}
+
+/** A queue statement with its first job: what most rules look at. */
+export interface Batch {
+  queue: SubmittedQueue;
+  job: SubmittedJob;
+}
+
+export const batches = ({ submission }: SubmitFacts): Batch[] =>
+  submission.queues.flatMap((queue) => (queue.jobs[0] === undefined ? [] : [{ queue, job: queue.jobs[0] }]));
+
+/** Where a command or attribute in force was set; the queue statement where it was not. */
+export function whereSet({ queue }: Batch, ...names: string[]): SourceLine {
+  for (const name of names) {
+    const found = assignmentOf(queue, name);
+    if (found !== undefined) return found.place;
+  }
+  return queue.place;
+}
+
+export const assignmentOf = (queue: SubmittedQueue, name: string): Assignment | undefined =>
+  queue.inForce.get(name.toLowerCase());
+
+/** A command's value without the quotes that some people put around it; undefined when unset or empty. */
+export function valueOf({ job }: Batch, command: string): string | undefined {
+  const value = job.commands[command]?.trim();
+  return value === undefined || value === '' ? undefined : value;
+}
+
+/** The value of an attribute set by `+Name` or `MY.Name`, in any case. */
+export function attributeValue({ job }: Batch, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  return Object.entries(job.attributes).find(([known]) => known.toLowerCase() === wanted)?.[1];
+}
+
+/** A comma-separated list of files. */
+export const fileList = (value: string | undefined): string[] =>
+  (value ?? '')
+    .replace(/^"(.*)"$/s, '$1')
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+
+export const isUrl = (name: string): boolean => /^[A-Za-z][\w.+-]*:\/\//.test(name);
+
+/** A rule's check that looks at every queue statement by itself. */
+export const perBatch =
+  (check: (batch: Batch, evidence: SubmitFacts) => Found[]) =>
+  (evidence: SubmitFacts): Found[] =>
+    batches(evidence).flatMap((batch) => check(batch, evidence));
+
+/** What a pool allows and asks for, as far as a submit description can break it. */
+export interface PoolLimits {
+  /** As its users call it. */
+  title: string;
+  /** Input that the access point itself may send with one job; more is held with code 32. */
+  inputBytes: number;
+  /** Above this much from the access point the pool asks for its data federation instead. */
+  adviseBytes: number;
+  wantsProject: boolean;
+  /** Values of `+JobDurationCategory`; empty where there is no such custom. */
+  durationCategories: string[];
+}
+
+const factors: Record<string, number> = { k: 2 ** 10, m: 2 ** 20, g: 2 ** 30, t: 2 ** 40, p: 2 ** 50 };
+
+/** An amount as `request_memory` and `request_disk` take it; undefined for an expression. */
+interface Quantity {
+  bytes: number;
+  hasUnit: boolean;
+}
+
+export function parseQuantity(text: string, plainUnit: 'k' | 'm'): Quantity | undefined {
+  const match = /^\s*(\d+(?:\.\d+)?)\s*(?:([kmgtp])i?b?)?\s*$/i.exec(text);
+  if (match === null) return undefined;
+  const unit = match[2]?.toLowerCase();
+  return { bytes: Number(match[1]) * (factors[unit ?? plainUnit] ?? 1), hasUnit: unit !== undefined };
+}
+
+/** `1.5 GB` in HTCondor's units, where a GB is 1024 MB. */
+export function showQuantity(bytes: number): string {
+  const [name, factor] = bytes >= 2 ** 30 ? (['GB', 2 ** 30] as const) : (['MB', 2 ** 20] as const);
+  return bytes < 2 ** 20 ? `${Math.ceil(bytes / 1024)} KB` : `${Number((bytes / factor).toFixed(1))} ${name}`;
+}

@@ -1,0 +1,259 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { defined } from '../../base/defined.ts';
+import type { Env } from '../../base/env.ts';
+import { informativeLine } from '../../base/printable.ts';
+import { imageEntry } from '../../environment/image-recipe.ts';
+import { PackInspector } from '../../environment/pack-inspector.ts';
+import {
+  brokenPack,
+  checkPlatform,
+  condaPlatform,
+  type PackMetadata,
+  PackSplitter,
+  wrongPack,
+} from '../../environment/pack-splitter.ts';
+import { sizeEnvironment } from '../../environment/size-environment.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { OrderedData } from '../../job/job.ts';
+import { formatSize } from '../../job/units.ts';
+import { freeBytes } from '../../unpack/disk-fault.ts';
+import type { Attempt, World } from '../attempt.ts';
+import { fetchBytes, isProven } from '../data/stage-data.ts';
+
+/**
+ * Brings up the software that the order names as an archive of pixi-pack, before any data moves, or activates the
+ * environment of the image. From the attempt it answers, everything runs in that software; the archive is gone by then.
+ */
+export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
+  const { pack, image } = attempt.order.environment;
+  const { world, scratch } = attempt;
+  if (pack === undefined) {
+    if (image === undefined || !existsSync(imageEntry)) return attempt;
+    return { ...attempt, world: { ...world, env: await enterImage(imageEntry, image, scratch.root, world) } };
+  }
+  const name = pack.url.replace(/[?#].*$/, '').replace(/^.*\//, '');
+  const target = path.join(scratch.root, 'software');
+  // An attempt that paused finds its software where it left it.
+  const whole = path.join(target, '.whole');
+  if (!existsSync(whole)) {
+    await unpackInto(target, pack, name, attempt);
+    await writeFile(whole, '');
+  }
+  const env = await activate(await activationScript(target, name), name, target, world);
+  return { ...attempt, world: { ...world, env } };
+}
+
+async function unpackInto(target: string, pack: OrderedData, name: string, attempt: Attempt): Promise<void> {
+  const { world, scratch, note } = attempt;
+  const started = world.clock.monotonic();
+  const folder = path.join(scratch.stage, 'software');
+  await mkdir(folder, { recursive: true });
+  await mkdir(target);
+  const { bytes } = pack.expect;
+  if (bytes !== undefined)
+    checkRoom(/\.sh$/i.test(name) ? bytes * 0.75 : bytes, 'peakDisk', name, scratch.root);
+  const received = await receivePack(pack, name, folder, attempt);
+  checkPlatform(received.metadata, condaPlatform(os.arch()), name);
+  checkRoom(received.bytes, 'fromArchive', name, scratch.root);
+  note({ kind: 'phase', phase: 'unpacking' });
+  await unpack(received, name, target, attempt);
+  await rm(folder, { recursive: true, force: true });
+  const seconds = (world.clock.monotonic() - started) / 1000;
+  note({ kind: 'environment-ready', how: `pack ${name}`, seconds, bytes: received.bytes });
+}
+
+/** A disk that will not hold it is told before the bytes are moved, with the figures. */
+function checkRoom(packed: number, from: 'peakDisk' | 'fromArchive', name: string, folder: string): void {
+  const { peakDisk, why } = sizeEnvironment(Math.round(packed), 'pack', formatSize);
+  const need = from === 'peakDisk' ? peakDisk : peakDisk - packed;
+  const free = freeBytes(folder) ?? Infinity;
+  if (free >= need) return;
+  throw new Fault(
+    'disk-full',
+    `unpacking ${name} needs ${formatSize(need)} and the disk of ${folder} has ${formatSize(free)} left (${why})`,
+    { about: folder, fix: 'ask for more disk in [resources], or use the environment in an image' },
+  );
+}
+
+async function unpack(
+  { tar, unpacker, metadata }: ReceivedPack,
+  name: string,
+  target: string,
+  attempt: Attempt,
+): Promise<void> {
+  const { order, scratch, world } = attempt;
+  const program = unpacker ?? sentUnpacker(order.environment.unpacker, order.filesFrom);
+  if (program === undefined)
+    throw brokenPack(
+      name,
+      'it does not unpack itself and no pixi-unpack was sent along',
+      'set `pixi_unpack` in [environment], or pack it self-extracting: updraft env pack',
+    );
+  // Its temporary folder lies beside the target: files are linked, not copied, and nothing lands in /tmp.
+  const env = { ...world.env, TMPDIR: path.dirname(tar) };
+  const ended = await runProgram([...program, '-o', target, tar], env, scratch.root, world);
+  if (ended.status === 0) return;
+  const madeBy = metadata.madeBy === undefined ? '' : ` (made by pixi-pack ${metadata.madeBy})`;
+  throw brokenPack(name, `${path.basename(program[0])} failed on it${madeBy}: ${lastWords(ended)}`);
+}
+
+const sentUnpacker = (unpacker: string | undefined, filesFrom: string): [string] | undefined =>
+  unpacker === undefined ? undefined : [path.join(filesFrom, unpacker)];
+
+async function activationScript(target: string, name: string): Promise<string> {
+  const names = await readdir(target);
+  if (names.includes('activate.sh')) return path.join(target, 'activate.sh');
+  throw brokenPack(name, `unpacking it left no activate.sh (there are: ${names.join(', ')})`);
+}
+
+/** What every shell sets for itself. */
+const shellsOwn = new Set(['_', 'SHLVL', 'PWD', 'OLDPWD']);
+
+/** The variables that an environment's activation script leaves, so that every later command has them, whatever its shell. */
+async function activate(script: string, name: string, folder: string, world: World): Promise<Env> {
+  const env = { ...world.env, BASH_ENV: undefined };
+  const words = ['-c', '. "$1" >/dev/null && env -0', 'activate', script];
+  let ended: ProgramEnd = await runProgram(['bash', ...words], env, folder, world);
+  // Scripts of packages may be written for bash; a machine without it still gets those of POSIX.
+  if (ended.status === undefined) ended = await runProgram(['/bin/sh', ...words], env, folder, world);
+  if (ended.status !== 0) throw brokenPack(name, `it cannot be activated: ${lastWords(ended)}`);
+  return variablesOf(ended.out);
+}
+
+/** The variables that the entry script of an image leaves: those who start a command in an image pass it by. */
+async function enterImage(entry: string, image: string, folder: string, world: World): Promise<Env> {
+  const ended = await runProgram([entry, 'env', '-0'], world.env, folder, world);
+  if (ended.status === 0) return variablesOf(ended.out);
+  throw new Fault(
+    'environment-broken',
+    `the environment in the image ${image} cannot be activated: ${lastWords(ended)}`,
+    { about: image, fix: 'build the image again: updraft env image --build' },
+  );
+}
+
+function variablesOf(out: Buffer): Env {
+  const pairs = out
+    .toString('utf8')
+    .split('\0')
+    .flatMap((pair): [string, string][] => {
+      const at = pair.indexOf('=');
+      const key = pair.slice(0, at);
+      return at < 1 || shellsOwn.has(key) ? [] : [[key, pair.slice(at + 1)]];
+    });
+  return Object.fromEntries(pairs);
+}
+
+/** An archive of pixi-pack that is whole, and how it is unpacked. */
+interface ReceivedPack {
+  tar: string;
+  bytes: number;
+  metadata: PackMetadata;
+  /** The program and its first words; undefined where the archive brought none. */
+  unpacker: [string, ...string[]] | undefined;
+}
+
+/** Brings the archive into a folder, taken apart and looked through as it arrives; nothing of it has run yet. */
+async function receivePack(
+  pack: OrderedData,
+  name: string,
+  folder: string,
+  attempt: Attempt,
+): Promise<ReceivedPack> {
+  const tar = path.join(folder, 'environment.tar');
+  const program = path.join(folder, 'pixi-unpack');
+  const inspector = new PackInspector(name);
+  await using tarFile = await open(tar, 'wx', 0o600);
+  await using programFile = await open(program, 'wx', 0o600);
+  const splitter = new PackSplitter(name, {
+    async tar(piece) {
+      await inspector.write(piece);
+      await tarFile.writeFile(piece);
+    },
+    program: (piece) => programFile.writeFile(piece),
+  });
+  let asPublished = false;
+  try {
+    asPublished = isProven(await fetchBytes(pack, (chunk) => splitter.write(chunk), attempt));
+    splitter.end();
+    const { metadata } = inspector.finish();
+    await chmod(program, 0o700);
+    const brought = splitter.program;
+    const unpacker: ReceivedPack['unpacker'] = brought && [program, ...brought.subcommand];
+    return { tar, bytes: (await stat(tar)).size, metadata, unpacker };
+  } catch (thrown) {
+    throw asBroken(thrown, name, asPublished);
+  }
+}
+
+/** What a reader of archives found wrong is, here, software that cannot be used; nowhere, if it was published so. */
+function asBroken(thrown: unknown, name: string, asPublished: boolean): unknown {
+  if (!(thrown instanceof Fault)) return thrown;
+  if (thrown.kind === 'archive-damaged')
+    return asPublished ? wrongPack(name, thrown.message) : brokenPack(name, thrown.message);
+  if (thrown.kind !== 'environment-broken' || !asPublished) return thrown;
+  const { message, fix } = thrown;
+  return new Fault('archive-kind', message, { about: name, ...defined({ fix }) });
+}
+
+interface ProgramEnd {
+  /** 0 to 255; null when a signal ended it; undefined when it could not be started. */
+  status: number | null | undefined;
+  out: Buffer;
+  /** The end of what it printed to stderr. */
+  said: string;
+}
+
+const maxSaid = 4000;
+const maxOut = 4 << 20;
+
+/** Runs a program in a group of its own to its end, or to the attempt's. */
+async function runProgram(
+  words: [string, ...string[]],
+  env: Env,
+  cwd: string,
+  { signal, kill }: World,
+): Promise<ProgramEnd> {
+  signal.throwIfAborted();
+  const [program, ...rest] = words;
+  const child = spawn(program, rest, {
+    cwd,
+    env: { ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const pieces: Buffer[] = [];
+  let [said, bytes] = ['', 0];
+  child.stdout.on('data', (piece: Buffer) => {
+    bytes += piece.length;
+    if (bytes <= maxOut) pieces.push(piece);
+  });
+  child.stderr.on('data', (piece: Buffer) => (said = (said + piece.toString('utf8')).slice(-maxSaid)));
+  const stop = (): void => {
+    if (child.pid !== undefined) kill(-child.pid, 'SIGKILL');
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    const status = await new Promise<ProgramEnd['status']>((resolve) => {
+      child.once('error', (error) => {
+        said = error.message;
+        resolve(undefined);
+      });
+      child.once('close', (code) => resolve(code));
+    });
+    signal.throwIfAborted();
+    return { status, out: Buffer.concat(pieces), said: said.trim() };
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Why a program failed, in its own words, or how it ended. */
+function lastWords({ said, status }: ProgramEnd): string {
+  const line = informativeLine(said);
+  if (line !== '') return line;
+  return status === null ? 'a signal ended it' : `it ended with status ${status ?? 'unknown'}`;
+}

@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { isGone } from '../../base/error-reason.ts';
+import { removeTree } from '../../base/remove-tree.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Order } from '../../job/job.ts';
+import type { Attempt } from '../attempt.ts';
+import { copyTree } from './copy-tree.ts';
+
+/** Says in the results folder whose results they are, so that no other job's attempt replaces them. */
+const ownerFile = '.updraft.json';
+
+interface Owner {
+  run: string;
+  job: string;
+  attempt: number;
+}
+
+/** Refuses, before any work is done, a results folder that holds something other than this job's earlier results. */
+export async function checkResultsFolder(order: Order): Promise<void> {
+  const { run, job, resultsTo } = order;
+  const names = await readdir(resultsTo).catch((error: unknown) => {
+    if (isGone(error)) return [];
+    throw error;
+  });
+  if (names.length === 0) return;
+  const owner = await readOwner(resultsTo);
+  if (owner?.run === run && owner.job === job.id) return;
+  const whose =
+    owner === undefined ? 'something else' : `the results of job ${owner.job} of run ${owner.run}`;
+  throw new Fault('order-invalid', `the results folder ${resultsTo} already holds ${whose}`, {
+    fix: `move ${resultsTo} away`,
+    about: resultsTo,
+  });
+}
+
+/** Copies the outputs beside the results folder and then puts them in its place at once, or not at all. */
+export async function publishResults({ order, scratch, note }: Attempt, signal: AbortSignal): Promise<void> {
+  await checkResultsFolder(order);
+  const { resultsTo } = order;
+  await mkdir(path.dirname(resultsTo), { recursive: true });
+  const draft = besides(resultsTo, 'new');
+  try {
+    await mkdir(draft);
+    for (const output of order.job.train.outputs)
+      await copyTree(output, scratch.work, draft, {
+        signal,
+        within: scratch.work,
+        onCopied: (copied) => note({ kind: 'output', ...copied }),
+      });
+    const owner: Owner = { run: order.run, job: order.job.id, attempt: order.attempt };
+    await writeFile(path.join(draft, ownerFile), `${JSON.stringify(owner)}\n`);
+    signal.throwIfAborted();
+    await swap(draft, resultsTo);
+  } catch (error) {
+    removeTree(draft);
+    throw error;
+  }
+}
+
+async function swap(draft: string, target: string): Promise<void> {
+  const old = besides(target, 'old');
+  const replaced = await rename(target, old).then(
+    () => true,
+    (error: unknown) => {
+      if (isGone(error)) return false;
+      throw error;
+    },
+  );
+  await rename(draft, target);
+  if (replaced) removeTree(old);
+}
+
+const besides = (folder: string, what: string): string =>
+  path.join(path.dirname(folder), `.${path.basename(folder)}.${what}-${randomBytes(6).toString('hex')}`);
+
+async function readOwner(folder: string): Promise<Owner | undefined> {
+  try {
+    return JSON.parse(await readFile(path.join(folder, ownerFile), 'utf8')) as Owner;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,4 +1,0 @@
-import type { Code } from './code.ts';
-
-/** Whether a name stands in some text of the job. */
-export const mentions = ({ texts }: Code, name: string): boolean => texts.some((text) => text.includes(name));

@@ -1,0 +1,67 @@
+import path from 'node:path';
+import type { SubmitFacts } from '../../adopt/submit-facts.ts';
+import type { Finding, Level } from '../../base/finding.ts';
+import { printable, withoutSecrets } from '../../base/printable.ts';
+import { clip } from '../../base/text-table.ts';
+import type { CondorAnswer } from './survey-file.ts';
+
+const titles: [Level, string][] = [
+  ['error', 'errors: these fail jobs or lose results'],
+  ['warning', 'warnings: these may'],
+  ['note', 'notes'],
+];
+
+/** The findings for people: grouped by how bad they are, each with its line and its fix. */
+export function findingsText(
+  file: string,
+  { submission }: SubmitFacts,
+  findings: readonly Finding[],
+  condor: CondorAnswer,
+  excerpt: (finding: Finding) => string,
+): string {
+  const lines = [headline(file, submission.queues, findings), ''];
+  for (const [level, title] of titles) {
+    const group = findings.filter((finding) => finding.level === level);
+    if (group.length === 0) continue;
+    lines.push(title);
+    for (const finding of group) lines.push(...findingLines(finding, excerpt(finding)));
+    lines.push('');
+  }
+  lines.push(...condorLines(condor));
+  return `${lines
+    .map((line) => line.trimEnd())
+    .join('\n')
+    .trimEnd()}\n`;
+}
+
+function headline(
+  file: string,
+  queues: SubmitFacts['submission']['queues'],
+  findings: readonly Finding[],
+): string {
+  const known = queues.every(({ total }) => total !== undefined);
+  const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
+  const counts = titles.map(([level]) => {
+    const count = findings.filter((finding) => finding.level === level).length;
+    return `${count} ${level}${count === 1 ? '' : 's'}`;
+  });
+  return `${printable(path.basename(file))}: ${known ? jobs : `at least ${jobs}`} job${jobs === 1 ? '' : 's'}; ${counts.join(', ')}`;
+}
+
+function findingLines({ file = '', line = 1, rule, message, fix }: Finding, source: string): string[] {
+  return [
+    `  ${printable(file)}:${line}  ${rule}`,
+    ...(source === '' ? [] : [`      | ${clip(printable(withoutSecrets(source.trim())), 100)}`]),
+    `      ${printable(withoutSecrets(message))}`,
+    `      fix: ${printable(withoutSecrets(fix))}`,
+  ];
+}
+
+function condorLines({ asked, why, version, accepted, messages }: CondorAnswer): string[] {
+  if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
+  const said = messages.map((message) => `  ${printable(withoutSecrets(message))}`);
+  return [
+    `HTCondor ${version ?? ''} ${accepted === true ? 'accepts the file' : 'refuses the file'}${said.length === 0 ? '' : ':'}`,
+    ...said,
+  ];
+}

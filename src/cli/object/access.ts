@@ -1,0 +1,106 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../../base/env.ts';
+import { Fault } from '../../fault/fault.ts';
+import { unescapePath } from '../../federation/escape-path.ts';
+import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { FetchOptions } from '../../transfer/fetch.ts';
+import { type Policy, policyFrom } from '../../transfer/policy.ts';
+import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
+import type { Cli } from '../cli.ts';
+
+/** The last part of an object's path, as a file name; never one that could leave its folder. */
+export function objectName(text: string, env: Env): string {
+  const url = parseObjectUrl(text, env);
+  if (url.kind === 'file') return path.basename(url.file);
+  const pathname = unescapePath(url.kind === 'plain' ? new URL(url.href).pathname : url.path);
+  const name = path.posix.basename(pathname);
+  if (name !== '' && name !== '.' && name !== '..' && !name.includes('\0')) return name;
+  throw new Fault('usage', `${url.text} does not say what the file is to be called`, {
+    about: url.text,
+    fix: 'add the name of the file to write behind the URL',
+  });
+}
+
+/** Whether a word of the command line is a URL; `C:` and the like are no scheme of ours, a typing error may be. */
+export function hasScheme(word: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9+._-]+:/.test(word);
+}
+
+/** A URL one level down, the name escaped so that it means itself. */
+export function below(url: string, name: string): string {
+  const [base = '', query] = url.split('?', 2);
+  const escaped = name.split('/').map(encodeURIComponent).join('/');
+  return `${base.replace(/\/+$/, '')}/${escaped}${query === undefined ? '' : `?${query}`}`;
+}
+
+/** A person who waits at the prompt is told sooner that nobody listens or the token is old; a job's agent has more time. */
+const refusedMs = 3_500;
+export function promptPolicy({ env }: Cli): Partial<Policy> {
+  return { unreachedLaps: 4, renewSeconds: 60, ...policyFrom(env) };
+}
+
+/** The way to objects for a command that somebody waits for. */
+export function openFederation(cli: Cli): FederationLocator {
+  return createLocator({ ...cli, refusedMs });
+}
+
+/** What the user says the bytes must be. */
+export interface ProofOptions {
+  /** File or URL of the manifest. */
+  manifest?: string;
+  /** The manifest is beside the object, where `updraft stage` put it. */
+  staged?: true;
+  sha256?: string;
+}
+
+/** What `updraft stage` adds to an object's name for its manifest. */
+export const manifestSuffix = '.manifest.json';
+
+/** Refuses proofs that cannot hold for each of several objects. */
+export function checkProof(proof: ProofOptions, objects: number): void {
+  const word = proof.manifest === undefined ? '--sha256' : '--manifest';
+  if (objects > 1 && (proof.manifest ?? proof.sha256) !== undefined)
+    throw new Fault('usage', `${word} is about one object, and there are ${objects}`, {
+      fix: 'fetch them one by one, or use --staged if `updraft stage` uploaded them',
+    });
+}
+
+/** Reads what proves one object; an object whose manifest is not there is not fetched. */
+export async function readProof(
+  cli: Cli,
+  url: string,
+  proof: ProofOptions,
+  access: FetchOptions,
+): Promise<{ manifest?: Manifest; sha256?: string }> {
+  const place = proof.manifest ?? (proof.staged ? beside(url) : undefined);
+  const manifest = place === undefined ? undefined : await readManifest(cli, place, access);
+  return {
+    ...(manifest === undefined ? {} : { manifest }),
+    ...(proof.sha256 === undefined ? {} : { sha256: proof.sha256 }),
+  };
+}
+
+function beside(url: string): string {
+  const [base = '', query] = url.split('?', 2);
+  return `${base}${manifestSuffix}${query === undefined ? '' : `?${query}`}`;
+}
+
+async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
+  if (hasScheme(place)) {
+    const parts: Buffer[] = [];
+    await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
+    return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');
+  }
+  try {
+    return parseManifest(await readFile(path.resolve(cli.cwd, place), 'utf8'), place, 'sent');
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault('file-invalid', `the manifest ${place} cannot be read: ${(error as Error).message}`, {
+      about: place,
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fold } from '../../journal/fold.ts';
+import type { AgentBody, Entry } from '../../journal/entry.ts';
+import type { AttemptState } from '../../journal/state.ts';
+import { remaining, shareDone } from './job-words.ts';
+
+/** An attempt after these words of its agent, one each ten seconds. */
+function after(...bodies: AgentBody[]): AttemptState {
+  const entries = bodies.map<Entry>((body, seq) => ({
+    v: 1,
+    t: new Date(Date.UTC(2026, 0, 1) + seq * 10_000).toISOString(),
+    seq,
+    job: '0',
+    attempt: 1,
+    ...body,
+  }));
+  const attempt = fold(entries).jobs[0]?.attempts[0];
+  assert.ok(attempt !== undefined);
+  return attempt;
+}
+
+const training: AgentBody = { kind: 'phase', phase: 'training' };
+const fetching: AgentBody = { kind: 'phase', phase: 'fetching' };
+
+test('a training is as far as its epochs and the steps of the present one', () => {
+  const share = (progress: Omit<Extract<AgentBody, { kind: 'progress' }>, 'kind'>) =>
+    shareDone(after(training, { kind: 'progress', ...progress }));
+  assert.equal(share({ epoch: 1, epochs: 4 }), 0);
+  assert.equal(share({ epoch: 3, epochs: 4 }), 0.5);
+  assert.equal(share({ epoch: 3, epochs: 4, step: 50, steps: 100 }), 0.625);
+  assert.equal(share({ epoch: 9, epochs: 4 }), 1);
+  assert.equal(share({ step: 1, steps: 4 }), 0.25);
+  assert.equal(share({ epoch: 3 }), undefined);
+  assert.equal(share({ epoch: 3, epochs: 0 }), undefined);
+  assert.equal(share({ loss: 1 }), undefined);
+});
+
+test('the time left is that of the pace so far', () => {
+  assert.equal(remaining(after(training, { kind: 'progress', epoch: 2, epochs: 3 })), 20_000);
+  const half: AgentBody = {
+    kind: 'fetch-progress',
+    object: 'o',
+    bytes: 40,
+    total: 100,
+    rate: 20,
+    server: 's',
+  };
+  assert.equal(remaining(after(fetching, half)), 3000);
+  assert.equal(remaining(after(fetching, { ...half, rate: 0 })), undefined);
+});
+
+test('what an earlier attempt did is not taken for the pace of this one', () => {
+  const told: AgentBody = { kind: 'progress', step: 75, steps: 100 };
+  const restored: AgentBody = { kind: 'checkpoint-restored', savedBy: 0, step: 50 };
+  assert.equal(remaining(after(restored, training, told)), 10_000);
+});
+
+test('a total is claimed only when the size of every object is known', () => {
+  const known: AgentBody = { kind: 'fetch-progress', object: 'a', bytes: 5, total: 10, rate: 1, server: 's' };
+  const unknown: AgentBody = { kind: 'fetch-progress', object: 'b', bytes: 5, rate: 1, server: 's' };
+  assert.equal(shareDone(after(fetching, known)), 0.5);
+  assert.equal(shareDone(after(fetching, known, unknown)), undefined);
+});

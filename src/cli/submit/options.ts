@@ -1,0 +1,30 @@
+import { InvalidArgumentError } from 'commander';
+import { parseDuration, parseSize } from '../../job/units.ts';
+
+/** For commands that submit: how many jobs go ahead of the others, rung by rung. */
+export const canaryOption = [
+  '--canary <sizes>',
+  'queue so many jobs first, as in 1,10: each rung when all before it have a valid result',
+  rungs,
+] as const;
+
+function rungs(text: string): number[] {
+  const sizes = text.split(',').map((size) => size.trim());
+  if (!sizes.every((size) => /^[1-9]\d{0,6}$/.test(size)))
+    throw new InvalidArgumentError('it must be whole numbers from 1, separated by commas, such as 1,10.');
+  return sizes.map(Number);
+}
+
+export function sizeOption(text: string): number {
+  const bytes = parseSize(text);
+  if (bytes === undefined || bytes <= 0)
+    throw new InvalidArgumentError('it must be a size, such as "16 GB".');
+  return bytes;
+}
+
+export function durationOption(text: string): number {
+  const seconds = parseDuration(text);
+  if (seconds === undefined || seconds <= 0)
+    throw new InvalidArgumentError('it must be a time, such as 90m or 10h.');
+  return seconds;
+}

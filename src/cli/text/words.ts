@@ -1,0 +1,59 @@
+import type { Cli } from '../cli.ts';
+
+/** A count with its word: `1 job`, `10,000 jobs`. */
+export function counted(count: number, word: string): string {
+  return `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
+}
+
+/** Ends a command with what the user may want next: talk, so it goes to stderr. */
+export function nextCommands(cli: Cli, next: readonly (readonly [command: string, what: string])[]): void {
+  const width = Math.max(...next.map(([command]) => command.length));
+  const isNarrow = next.some(([, what]) => width + what.length + 4 > cli.columns);
+  cli.err('\nnext:\n');
+  for (const [command, what] of next)
+    cli.err(
+      isNarrow && cli.errIsTerminal
+        ? `  ${command}\n      ${what}\n`
+        : `  ${command.padEnd(width)}  ${what}\n`,
+    );
+}
+
+/** A sentence as lines of at most `width` characters, unless a word is longer; `first` and `rest` begin them. */
+export function wrap(text: string, width: number, first: string, rest: string): string[] {
+  const lines: string[] = [];
+  let line = first;
+  for (const word of text.split(' ')) {
+    const isEmpty = line === first || line === rest;
+    if (!isEmpty && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = rest + word;
+    } else line = isEmpty ? line + word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+const mostParts = 8;
+
+/** Jobs by their ids, in order; neighbours are told by the first and the last: `0001, 0004 to 0009 and 12 more`. */
+export function jobList(ids: readonly string[]): string {
+  const parts: { first: string; last: string; jobs: number }[] = [];
+  for (const id of ids) {
+    const part = parts.at(-1);
+    if (part !== undefined && isNext(part.last, id)) {
+      part.last = id;
+      part.jobs += 1;
+    } else parts.push({ first: id, last: id, jobs: 1 });
+  }
+  const shown = parts.slice(0, mostParts);
+  const more = ids.length - shown.reduce((sum, { jobs }) => sum + jobs, 0);
+  return `${shown.map(partText).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** Ids of a run are numbers; those of an event log, as `12.3`, are listed one by one. */
+const isNext = (before: string, id: string): boolean =>
+  /^\d+$/.test(before) && /^\d+$/.test(id) && Number(id) === Number(before) + 1;
+
+function partText({ first, last, jobs }: { first: string; last: string; jobs: number }): string {
+  if (jobs < 3) return jobs === 1 ? first : `${first}, ${last}`;
+  return `${first} to ${last}`;
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { utimes } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import { logTime } from './log-facts.ts';
+import { readHistory } from './read-history.ts';
+
+const submit = (cluster: number, date: string): string =>
+  `000 (${cluster}.000.000) ${date} 10:00:00 Job submitted from host: <192.0.2.1>\n...\n`;
+const ended = (cluster: number, date: string): string =>
+  `005 (${cluster}.000.000) ${date} 11:00:00 Job terminated.\n\t(1) Normal termination (return value 0)\n` +
+  '\tJob terminated of its own accord at 2023-04-27T16:00:00Z with exit-code 0.\n...\n';
+
+/** Reads logs whose files were last written in these years. */
+async function read(t: TestContext, logs: Record<string, [text: string, year: number]>) {
+  const texts = Object.fromEntries(Object.entries(logs).map(([name, [text]]) => [name, text]));
+  const folder = await temporaryFolder(t, texts);
+  for (const [name, [, year]] of Object.entries(logs)) {
+    const written = new Date(Date.UTC(year, 10, 1));
+    await utimes(path.join(folder, name), written, written);
+  }
+  return readHistory(Object.keys(logs).map((name) => path.join(folder, name)));
+}
+
+test('a log without a year takes it from one that is read with it', async (t) => {
+  const { facts } = await read(t, {
+    'known.log': [submit(1, '04/27') + ended(1, '04/27'), 2026],
+    'copied.log': [submit(2, '04/28'), 2026],
+  });
+  const years = [facts.firstTime, facts.lastTime].map((time) => new Date(time ?? 0).getFullYear());
+  assert.deepEqual([years, facts.guessedYear], [[2023, 2023], false]);
+});
+
+test('logs without a year agree on it, and that it is guessed is said', async (t) => {
+  const { facts } = await read(t, {
+    'a.log': [submit(1, '04/27'), 2026],
+    'b.log': [submit(2, '04/27'), 2023],
+  });
+  assert.equal(facts.firstTime, facts.lastTime);
+  assert.equal(new Date(facts.firstTime ?? 0).getFullYear(), 2023);
+  assert.equal(facts.guessedYear, true);
+  assert.equal((await read(t, { 'a.log': [submit(1, '04/27'), 2026] })).facts.guessedYear, true);
+  assert.equal((await read(t, { 'a.log': [submit(1, '2026-04-27'), 2026] })).facts.guessedYear, false);
+});
+
+test('the zone is the one that the log names, or shows by an end in UTC; its own clock is kept', async (t) => {
+  const shown = (await read(t, { 'a.log': [submit(1, '04/27') + ended(1, '04/27'), 2026] })).facts;
+  assert.equal(shown.zone, 'UTC-05:00');
+  assert.equal(logTime(shown.firstTime ?? 0, shown), '2023-04-27 10:00:00 UTC-05:00');
+  const named = submit(1, '2026-04-27').replace('10:00:00', '10:00:00+02:00');
+  const { facts } = await read(t, { 'a.log': [named, 2026] });
+  assert.deepEqual([facts.zone, facts.offsetMinutes], ['UTC+02:00', 120]);
+  assert.equal(logTime(facts.firstTime ?? 0, facts), '2026-04-27 10:00:00 UTC+02:00');
+});
+
+test('a log without events of transfers says so', async (t) => {
+  const moving = '040 (1.000.000) 2026-04-27 10:00:01 Started transferring input files\n...\n';
+  assert.equal((await read(t, { 'a.log': [submit(1, '2026-04-27'), 2026] })).facts.hasTransfers, false);
+  assert.equal(
+    (await read(t, { 'a.log': [submit(1, '2026-04-27') + moving, 2026] })).facts.hasTransfers,
+    true,
+  );
+});

@@ -1,0 +1,89 @@
+import { mkdir, rm, symlink } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Env } from '../../../base/env.ts';
+import type { OrderedData } from '../../../job/job.ts';
+import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
+import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
+import { orderedRecovery, policyOf } from '../../../recovery/policy.ts';
+import { placePackedAgent } from '../../packed-agent.ts';
+import type { Round } from '../../pool.ts';
+import { condorFiles, roundFiles } from '../condor-files.ts';
+import { durationClass, type Profile } from './profiles.ts';
+import { localImage, sifName } from './render-image.ts';
+
+/** The agent's orders, by path in the run's folder. Places are left out: the sandbox decides them. */
+export function renderOrders(
+  plan: Plan,
+  run: string,
+  profile: Profile,
+  round?: Round,
+): Record<string, string> {
+  const data = plan.data.map(sandboxData);
+  const { resources } = plan.spec;
+  const environment = orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData);
+  // Where the pool ends what takes longer than its class, the agent must know of it before.
+  const timeSeconds = resources.timeSeconds ?? durationClass(plan, profile)?.seconds;
+  const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
+  // Each word passes through the access point: many jobs speak less often.
+  const every = Math.max(profile.liveSeconds, plan.jobs.length / 20);
+  const recovery = orderedRecovery(policyOf(plan.spec, { diskBytes: plan.disk.bytes, pace: profile.pace }));
+  const meant = round === undefined ? undefined : new Set(round.jobs);
+  const folder = roundFiles(round?.number ?? 1).orders;
+  const orders = plan.jobs.map((job): [string, string] => {
+    const attemptsBefore = round?.attemptsBefore.get(job.id);
+    const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };
+    const more = { isRehearsal: plan.isRehearsal, liveSeconds: every };
+    return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, ...more })}\n`];
+  });
+  return Object.fromEntries(orders.filter((_, index) => meant?.has(plan.jobs[index]?.id ?? '') ?? true));
+}
+
+/** A data source as it looks from inside the sandbox: what HTCondor delivers is a file there, and so is its token. */
+function sandboxData(source: PlannedData): OrderedData {
+  const { tokenFile, ...data } = source;
+  return {
+    ...data,
+    ...(source.method === 'stream' ? {} : { delivered: sandboxName(source) }),
+    ...(tokenFile === undefined ? {} : { tokenFile: tokenName(source) }),
+  };
+}
+
+function sandboxName(source: PlannedData): string {
+  return source.method === 'native' ? path.posix.basename(nativeName(source)) : deliveredName(source.url);
+}
+
+/** What the access point sends under a name of ours: user's names may hold what a submit description cannot. */
+export const nativeName = ({ name }: PlannedData): string => `${condorFiles.inputs}/data.${name}`;
+export const tokenName = ({ name }: PlannedData): string => `token.${name}`;
+
+/** Puts into a run's folder what its submit description names and is no text: harmless when it is there already. */
+export async function prepareInputs(
+  runFolder: string,
+  plan: Plan,
+  executable: string,
+  env: Env,
+): Promise<void> {
+  const inRun = (name: string): string => path.join(runFolder, name);
+  await mkdir(inRun(condorFiles.said), { recursive: true });
+  await mkdir(inRun(condorFiles.inputs), { recursive: true });
+  await placePackedAgent(executable, inRun(condorFiles.agent), env);
+  for (const source of fetchedBy(plan)) {
+    if (source.method === 'native') await linkTo(fileURLToPath(source.url), inRun(nativeName(source)));
+    if (source.tokenFile !== undefined)
+      await linkTo(source.tokenFile, path.join(inRun(condorFiles.inputs), tokenName(source)));
+  }
+  const authority = env['SSL_CERT_FILE'];
+  if (authority !== undefined) await linkTo(path.resolve(authority), inRun(condorFiles.authority));
+  const image = localImage(plan);
+  if (image?.endsWith('.sif') === true) await linkTo(image, inRun(sifName));
+  if (plan.spec.train.checkpoint !== undefined)
+    for (const { id } of plan.jobs)
+      await mkdir(path.join(inRun(runFiles.jobs), id, sandboxFiles.checkpoint), { recursive: true });
+}
+
+/** HTCondor sends what a link points to; its own name need not be one that a submit description can hold. */
+async function linkTo(file: string, name: string): Promise<void> {
+  await rm(name, { force: true });
+  await symlink(file, name);
+}

@@ -1,0 +1,150 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { mapLimited } from '../../base/map-limited.ts';
+import { attemptFolder } from '../../job/layout.ts';
+import type { Plan } from '../../job/plan.ts';
+import type { Entry, Outcome } from '../../journal/entry.ts';
+import { openJournal } from '../../journal/file.ts';
+import { type EntrySource, loadRun, type News } from '../../journal/load-run.ts';
+import type { JobState } from '../../journal/state.ts';
+import { JournalTail } from '../../journal/tail.ts';
+import { attemptEnd, withOutcomes } from '../attempt-end.ts';
+import { isOver, judgeTask, type QueueRow } from './judge-task.ts';
+import { slurmFiles, taskJournal } from './slurm-files.ts';
+import type { SlurmTools } from './slurm-tools.ts';
+import { expandIndices, latestTasks, taskName } from './tasks.ts';
+
+/** What a node wrote last may take a moment to be seen here. */
+const settleMs = 2000;
+const wordLines = 5;
+
+/**
+ * Asks the scheduler once about the jobs that have not ended by their own account, and writes what it adds into their
+ * journals: the run's folder then tells all, to everybody.
+ */
+export async function refreshFromQueue(
+  runFolder: string,
+  plan: Plan,
+  tools: SlurmTools,
+  clock: Clock,
+): Promise<void> {
+  const before = await openJobs(runFolder, plan);
+  const tasks = await latestTasks(runFolder);
+  const known = [...before.values()].flatMap((job) => {
+    const task = tasks.get(job.id);
+    return task === undefined ? [] : [{ id: job.id, task }];
+  });
+  const rows = await askQueue(tools, [...new Set(known.map(({ task }) => task.array))]);
+  if (known.some(({ task }) => isOver(rows.get(taskName(task))))) await clock.sleep(settleMs);
+  const after = await openJobs(runFolder, plan);
+  for (const { id, task } of known) {
+    const job = after.get(id);
+    // What has moved on since the question was asked is not what the answer is about.
+    if (job === undefined || isOther(job, before.get(id))) continue;
+    const news = judgeTask(job, rows.get(taskName(task)), await lastWords(runFolder, id));
+    if (news.length === 0) continue;
+    const file = taskJournal(runFolder, id);
+    await mkdir(path.dirname(file), { recursive: true });
+    await using journal = await openJournal(file, clock);
+    for (const body of news) {
+      // The number of the next attempt is told by the folders of those before.
+      if (body.kind === 'attempt-started')
+        await mkdir(attemptFolder(runFolder, id, body.attempt), { recursive: true });
+      await journal.append(body);
+    }
+  }
+}
+
+/** The end of what Slurm and the job's script printed. */
+async function lastWords(runFolder: string, job: string): Promise<string> {
+  const file = path.join(runFolder, slurmFiles.said, `${job}.log`);
+  const text = await readFile(file, 'utf8').catch(() => '');
+  return text.trim().split('\n').slice(-wordLines).join('\n');
+}
+
+async function openJobs(runFolder: string, plan: Plan): Promise<Map<string, JobState>> {
+  const { jobs } = await loadRun(runFolder, taskSource(runFolder, plan));
+  return new Map(
+    jobs.filter(({ status, isKeptBack }) => status !== 'ended' && !isKeptBack).map((job) => [job.id, job]),
+  );
+}
+
+const isOther = (now: JobState, before: JobState | undefined): boolean =>
+  now.round !== before?.round || now.attempts.at(-1)?.attempt !== before?.attempts.at(-1)?.attempt;
+
+/**
+ * What squeue tells of arrays, by `ARRAY_INDEX`, and of what it does not know any more what sacct does, where there is
+ * accounting. Plain columns: what `--json` prints differs from release to release.
+ */
+async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<Map<string, QueueRow>> {
+  if (arrays.length === 0) return new Map();
+  const ids = arrays.join(',');
+  const listed = await tools
+    .ask('squeue', ['-h', '-a', '-r', '-t', 'all', '-j', ids, '-o', '%F|%K|%T|%r'])
+    .catch((error: unknown) => {
+      // All of them have left the queue long ago.
+      if (/invalid job id/i.test(String(error))) return '';
+      throw error;
+    });
+  // Without accounting it fails, and there is nobody else to ask.
+  const kept = await tools.ask('sacct', ['-n', '-X', '-P', '-j', ids, '-o', 'JobID,State']).catch(() => '');
+  return new Map([...readAccounts(kept), ...readQueue(listed)]);
+}
+
+/** Lines of squeue: array, indices, state, reason. */
+export function readQueue(text: string): [id: string, row: QueueRow][] {
+  return linesOf(text).flatMap((line) => {
+    const [array = '', indices = '', state = '', reason = ''] = line.split('|');
+    return expandIndices(indices).map((index): [string, QueueRow] => [
+      `${array}_${index}`,
+      { state, reason },
+    ]);
+  });
+}
+
+/** Lines of sacct: `12_3|CANCELLED by 1000`, and `12_[4-9]|PENDING` of those that never started. */
+export function readAccounts(text: string): [id: string, row: QueueRow][] {
+  return linesOf(text).flatMap((line) => {
+    const [id = '', words = ''] = line.split('|');
+    const [array = '', indices = ''] = id.split('_');
+    const [state = ''] = words.split(' ');
+    return expandIndices(indices).map((index): [string, QueueRow] => [
+      `${array}_${index}`,
+      { state, reason: words },
+    ]);
+  });
+}
+
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line.trim() !== '');
+
+const readAtOnce = 64;
+
+/** The entries that the jobs' own journals on the shared file system tell. The run's folder is enough: nobody is asked. */
+export function taskSource(runFolder: string, { jobs }: Pick<Plan, 'jobs'>): EntrySource {
+  const tails = jobs.map(({ id }) => new JournalTail(taskJournal(runFolder, id)));
+  const outcomes = new Map<string, Outcome>();
+  return {
+    paths: tails.map(({ path }) => path),
+    async read(): Promise<News> {
+      const grown = await mapLimited(tails, readAtOnce, (tail) => tail.read());
+      const told = grown.flatMap(({ entries }) => entries);
+      const entries = await Promise.all(told.map((entry) => explained(runFolder, entry)));
+      return {
+        entries: withOutcomes(entries, outcomes),
+        garbled: grown.reduce((sum, { garbled }) => sum + garbled, 0),
+      };
+    },
+  };
+}
+
+/** The script knows the exit code alone; the agent's journal knows why. */
+async function explained(runFolder: string, entry: Entry): Promise<Entry> {
+  if (entry.kind !== 'attempt-ended' || entry.exit === null || entry.exit === 0) return entry;
+  const { job, attempt, exit, outcome } = entry;
+  const end = await attemptEnd(attemptFolder(runFolder, job, attempt), { code: exit, signal: null });
+  // Whatever a training that Slurm ended did with the signal, that is what it ended of.
+  if (outcome === 'evicted' && end.outcome !== 'evicted')
+    return { ...entry, fault: { kind: 'evicted', message: 'Slurm took the node back' } };
+  return { ...entry, ...end, exit };
+}

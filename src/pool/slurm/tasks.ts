@@ -1,0 +1,90 @@
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import { runFiles } from '../../job/layout.ts';
+import type { Entry } from '../../journal/entry.ts';
+import { readJournal } from '../../journal/tail.ts';
+import type { SlurmTools } from './slurm-tools.ts';
+
+/** A job's name in Slurm's queue. */
+export interface TaskId {
+  array: number;
+  index: number;
+}
+
+export const taskName = ({ array, index }: TaskId): string => `${array}_${index}`;
+
+/** The names under which Slurm has the jobs of a run by now; those that were never submitted have none. */
+export async function latestTasks(runFolder: string): Promise<Map<string, TaskId>> {
+  const { entries } = await readJournal(path.join(runFolder, runFiles.journal));
+  return tasksOf(entries);
+}
+
+/** A job keeps its number in every array; of one that was submitted again the latest array counts. Pure. */
+export function tasksOf(entries: readonly Entry[]): Map<string, TaskId> {
+  const all = entries.find((entry) => entry.kind === 'run-created')?.jobs ?? [];
+  const rounds = new Map<number, readonly string[]>([[1, all]]);
+  const tasks = new Map<string, TaskId>();
+  for (const entry of entries) {
+    if (entry.kind === 'canary-set') rounds.set(1, all.slice(0, entry.rungs[0]));
+    if (entry.kind === 'round-started') rounds.set(entry.round, entry.jobs);
+    if (entry.kind !== 'submitted') continue;
+    for (const job of rounds.get(entry.round ?? 1) ?? [])
+      tasks.set(job, { array: entry.cluster, index: Number(job) });
+  }
+  return tasks;
+}
+
+/** Numbers as `sbatch --array` and `scancel` take them: `0-9,12`. Ascending ones give the shortest. */
+export function arrayIndices(numbers: readonly number[]): string {
+  const spans: [from: number, to: number][] = [];
+  for (const number of numbers) {
+    const last = spans.at(-1);
+    if (last?.[1] === number - 1) last[1] = number;
+    else spans.push([number, number]);
+  }
+  return spans.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(',');
+}
+
+/** The numbers that squeue shows as `3`, `0-9,12` or `[0-9,12%4]`: jobs that wait together stand in one line. */
+export function expandIndices(text: string): number[] {
+  return text
+    .replaceAll(/[[\]]|%\d+/g, '')
+    .split(',')
+    .flatMap((span) => {
+      const [from = NaN, to = from] = span.split('-').map((word) => Number.parseInt(word, 10));
+      if (Number.isNaN(from) || Number.isNaN(to)) return [];
+      return Array.from({ length: to - from + 1 }, (_, index) => from + index);
+    });
+}
+
+/** Cancels jobs: those that wait leave the queue, those that run are asked to end. */
+export async function stopTasks(tools: SlurmTools, tasks: readonly TaskId[]): Promise<void> {
+  for (const name of taskExpressions(tasks))
+    await tools.ask('scancel', [name]).catch((error: unknown) => {
+      // Those that have left the queue by themselves need no cancelling.
+      if (!/invalid job id|already completing or completed/i.test(String(error))) throw error;
+    });
+}
+
+/** Jobs as Slurm's commands take several of an array: `12_[0-9,14]`. */
+export function taskExpressions(tasks: readonly TaskId[]): string[] {
+  const arrays = Map.groupBy(tasks, ({ array }) => array);
+  return [...arrays].map(([array, its]) => {
+    const indices = its.map(({ index }) => index).sort((a, b) => a - b);
+    return `${array}_[${arrayIndices(indices)}]`;
+  });
+}
+
+const lookEveryMs = 500;
+
+/** Takes a job's node away: Slurm ends it and queues it again. */
+export async function evictTask(tools: SlurmTools, name: string, clock: Clock): Promise<void> {
+  await tools.ask('scontrol', ['requeue', name]);
+  const deadline = clock.monotonic() + tools.patienceMs;
+  while ((await tools.ask('squeue', ['-h', '-r', '-j', name, '-o', '%T'])).trim() !== 'PENDING') {
+    if (clock.monotonic() > deadline) return;
+    await clock.sleep(lookEveryMs);
+  }
+  // Slurm's own wait of two minutes is for nodes in trouble.
+  await tools.ask('scontrol', ['update', `JobId=${name}`, 'StartTime=now']);
+}

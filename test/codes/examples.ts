@@ -1,0 +1,37 @@
+import { codeRows } from '../../src/codes/codes.ts';
+import { removals } from '../../src/codes/evictions.ts';
+import type { CodeRow, Said } from '../../src/codes/row.ts';
+
+/** A hold or an eviction that a row is for. */
+export interface Example {
+  row: CodeRow;
+  said: Said;
+}
+
+const urls = ['osdf:///ns/train.tar', 'https://ap.example/ckpt/job_12.0_1700000000/0001/model.pt'];
+
+/** Words that have a phrase in them, as HTCondor may write it. */
+const wordsWith = (phrase: string): string =>
+  `it said ${phrase.replaceAll('#', '3620').replaceAll('…', ' of it, ')}`;
+
+function reasonsOf({ words, url }: CodeRow): string[] {
+  const end = url === undefined ? '' : ` ( URL file = ${urls.find((one) => url.test(one)) ?? 'none'} )`;
+  return words === undefined ? [''] : words.split('|').map((phrase) => wordsWith(phrase) + end);
+}
+
+/** Every row with each of its codes, subcodes and phrases. */
+export const examples: readonly Example[] = codeRows.flatMap((row) =>
+  (row.codes ?? [undefined]).flatMap((code) =>
+    (row.subcodes ?? [code === undefined ? undefined : 0]).flatMap((subcode) =>
+      reasonsOf(row).map((reason) => ({ row, said: { code, subcode, reason } })),
+    ),
+  ),
+);
+
+/** Removals have words alone. */
+export const removalExamples: readonly Example[] = removals.flatMap((row) =>
+  reasonsOf(row).map((reason) => ({ row, said: { code: undefined, subcode: undefined, reason } })),
+);
+
+export const nameOf = ({ said: { code, subcode, reason } }: Example): string =>
+  `${code ?? 'no code'}/${subcode ?? '-'} "${reason}"`;

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { codesOf } from '../../scripts/codes-table.ts';
+import type { Answer } from '../../src/codes/answers.ts';
+import { causeInfo, remedyOf } from '../../src/codes/causes.ts';
+import { answerToHold, faultOfHold, rowOf } from '../../src/codes/codes.ts';
+import type { CodeRow } from '../../src/codes/row.ts';
+import { parseEventLog } from '../../src/eventlog/parse.ts';
+import type { LogEvent } from '../../src/eventlog/events.ts';
+import type { JobHistory } from '../../src/history/history.ts';
+import { LogFold } from '../../src/history/log-fold.ts';
+import { fold } from '../../src/journal/fold.ts';
+import type { JobState } from '../../src/journal/state.ts';
+import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
+import { decide } from '../../src/recovery/decide.ts';
+import { endOfHold } from '../../src/recovery/releases.ts';
+import { ledgerOf } from '../../src/report/ledger.ts';
+import { logReport, type LogReport } from '../../src/report/log-report.ts';
+import { attemptDiagnosis } from '../../src/why/attempt-diagnosis.ts';
+import { explainStory } from '../../src/why/explain-story.ts';
+import { whatMustChange } from '../../src/why/what-must-change.ts';
+import { stamps } from '../eventlogs/plain.ts';
+import { examples, nameOf, removalExamples, type Example } from './examples.ts';
+
+const policy = {
+  attempts: 5,
+  avoid: 'site' as const,
+  growsItself: false,
+  memory: { asked: 1, most: 4 },
+  disk: { asked: 1, most: 4 },
+  pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },
+};
+const table = readFileSync(path.join(import.meta.dirname, '../../docs/recovery.md'), 'utf8').split('\n');
+
+const faultOf = ({ fault, cause }: CodeRow): string => fault ?? causeInfo(cause).fault;
+
+/** A log in which a job runs and then ends like that. */
+function eventsOf({ said: { code, subcode, reason } }: Example, isRemoval = false): LogEvent[] {
+  const event = (number: string, second: number, text: string): string =>
+    `${number} (007.000.000) 2026-03-04 10:00:0${second} ${text}\n...\n`;
+  const codes = `Code ${code} Subcode ${subcode}`;
+  const end = isRemoval
+    ? event('009', 3, `Job was aborted.\n\t${reason}`)
+    : code === undefined
+      ? event('007', 3, `Shadow exception!\n\t${reason}`)
+      : code >= 1000
+        ? event('004', 3, `Job was evicted. ${codes}\n\t(0) CPU times\n\tReason: ${reason}`)
+        : event('012', 3, `Job was held.\n\t${reason}\n\t${codes}`);
+  const text =
+    event('000', 0, 'Job submitted from host: <10.0.0.1:9618>') +
+    event('001', 1, 'Job executing on host: <10.0.0.2:9618>\n\tSlotName: slot1_1@siteA@node') +
+    end;
+  return parseEventLog(Buffer.from(text), stamps).events;
+}
+
+function historyOf(events: readonly LogEvent[]): { job: JobHistory; report: LogReport } {
+  const log = new LogFold({ evidence: 'job.log' });
+  for (const event of events) log.add(event);
+  const jobs = log.finish();
+  const [job] = jobs;
+  assert.ok(job);
+  return { job, report: logReport(jobs, ledgerOf(jobs, log.facts), { logs: [], notes: [] }) };
+}
+
+function stateOf(events: readonly LogEvent[]): JobState {
+  const entries = new EventEntries(
+    { willRelease: () => true },
+    () => ({ job: '0000', round: 1 }),
+    () => 1,
+  );
+  for (const event of events) entries.add(event);
+  const [job] = fold(entries.take()).jobs;
+  assert.ok(job);
+  return job;
+}
+
+/** A row's sentence as far as it is the same for every job. */
+const beginningOf = ({ says }: CodeRow): string => says.split('{')[0] ?? '';
+
+/** What is said to a person: all of it, with nothing left to fill in, and what the table advises on the cause. */
+function assertSaid(example: Example, cause: string | undefined, because: string[], advice: string[]): void {
+  const { row } = example;
+  assert.equal(cause, row.cause);
+  assert.ok(because[0]?.includes(beginningOf(row)), because[0]);
+  assert.ok(!/[{}]/.test([...because, ...advice].join(' ')), 'every name is filled in');
+  assert.ok(advice.includes(causeInfo(row.cause).advice), advice.join(' '));
+}
+
+/** Ways to say what must change, by what the table says. */
+const needs = {
+  memory: /--memory/,
+  disk: /--disk/,
+  time: /--time/,
+  files: /script|command of the job file/,
+  nothing: /nothing was wrong/,
+  retry: /such trouble passes/,
+  you: /./,
+  staff: /./,
+};
+const noChange = {
+  memory: false,
+  disk: false,
+  time: false,
+  files: { changed: [], used: false, areSent: true },
+};
+
+function assertRetry({ row }: Example, job: JobHistory): void {
+  const { change } = causeInfo(row.cause);
+  const { what, isMet } = whatMustChange(explainStory(job), noChange);
+  assert.match(what, needs[change]);
+  assert.equal(
+    isMet,
+    change === 'nothing' || change === 'retry' ? true : /you|staff/.test(change) ? undefined : false,
+  );
+}
+
+function assertInDocs({ row }: Example, codes: string): void {
+  const line = table.find(
+    (one) =>
+      one.startsWith(`| ${codes} | `) &&
+      one.includes(beginningOf(row).replace(/\.$/, '')) &&
+      one.includes(` | \`${row.cause}\` | \`${faultOf(row)}\` | `),
+  );
+  assert.ok(line !== undefined, `docs/recovery.md has no line for ${codes}: run \`npm run docs\``);
+}
+
+const waits: Record<Answer, number | undefined> = {
+  elsewhere: 0,
+  later: 300,
+  'more-memory': 0,
+  'more-disk': 0,
+  never: undefined,
+};
+
+/** Seconds before the next attempt by the policy; undefined where there is none. */
+function waitBy(hold: Parameters<typeof endOfHold>[0]): number | undefined {
+  const decision = decide({ attempts: [{ outcome: 'failed', endedAt: 0, ...endOfHold(hold) }] }, policy, 0);
+  return decision.do === 'end' ? undefined : decision.do === 'wait' ? decision.until / 1000 : 0;
+}
+
+/** HTCondor's code of an attempt that ended because its job was removed. */
+const removed = 1023;
+
+for (const example of examples)
+  test(`${nameOf(example)} is the same to all who look at it`, () => {
+    const { row, said } = example;
+    const { code, subcode = 0, reason } = said;
+    assert.equal(rowOf(said), row, 'another row stands before it');
+    assertInDocs(example, codesOf(row).join(', ') || 'any');
+    // The event that follows says who removed it.
+    if (code === removed) return;
+    const { job, report } = historyOf(eventsOf(example));
+    const state = stateOf(eventsOf(example));
+    const [attempt] = job.attempts;
+    const diagnosis = attempt && attemptDiagnosis(attempt);
+    assert.equal(attempt?.cause, row.cause, 'the history');
+    assertSaid(example, diagnosis?.cause, diagnosis?.because ?? [], diagnosis?.advice ?? []);
+    if (code === undefined) return;
+    assert.equal(faultOfHold(code, subcode, reason).kind, faultOf(row));
+    assert.equal(state.attempts[0]?.fault?.kind, faultOf(row), 'status and dashboard');
+    const answer = row.answer ?? 'never';
+    if (code >= 1000) return;
+    assert.ok(answer !== 'requeued');
+    assert.notEqual(faultOf(row), 'evicted', 'a hold is no eviction');
+    const { cause, because, advice } = explainStory(job);
+    assertSaid(example, cause, because, advice);
+    assert.equal(state.held?.kind, faultOf(row), 'status and dashboard, while it is held');
+    assert.deepEqual(
+      report.failures.map((one) => [one.cause, one.remedy]),
+      [[row.cause, remedyOf(row.cause)]],
+    );
+    assertRetry(example, job);
+    assert.equal(answerToHold({ code, subcode, reason }, 1), answer);
+    if (code !== 1) assert.equal(waitBy({ code, subcode, reason }), waits[answer], 'decide');
+  });
+
+for (const example of removalExamples)
+  test(`a removal by ${nameOf(example)} is the same to all who look at it`, () => {
+    const { job, report } = historyOf(eventsOf(example, true));
+    const { cause, because } = explainStory(job);
+    assert.equal(cause, example.row.cause);
+    assert.ok(because[0]?.includes(beginningOf(example.row)), because[0]);
+    assert.equal(report.failures[0]?.cause, example.row.cause);
+    assert.equal(stateOf(eventsOf(example, true)).outcome, 'stopped');
+    assertInDocs(example, 'removed');
+  });
+
+test('a code that is not in the table is called unknown by all, and is never an eviction', () => {
+  const known = new Set(examples.map(({ said }) => said.code));
+  for (const code of [2, 28, 37, 50, 77, 999].filter((one) => !known.has(one))) {
+    const said = { code, subcode: 0, reason: 'the flux is out of phase' };
+    const { job } = historyOf(eventsOf({ row: examples[0]!.row, said }));
+    assert.equal(explainStory(job).cause, 'unknown');
+    assert.equal(faultOfHold(code, 0, said.reason).kind, 'pool-hold');
+    assert.equal(answerToHold(said, 1), 'never');
+  }
+});

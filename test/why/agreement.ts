@@ -1,0 +1,118 @@
+import type { LogEvent } from '../../src/eventlog/events.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
+import type { JobHistory } from '../../src/history/history.ts';
+import { LogFold } from '../../src/history/log-fold.ts';
+import { placeOf } from '../../src/history/place.ts';
+import { runJobs } from '../../src/history/run-jobs.ts';
+import { fold } from '../../src/journal/fold.ts';
+import type { JobState, RunState } from '../../src/journal/state.ts';
+import { EventEntries } from '../../src/pool/condor/follow/event-entries.ts';
+import { explainRunJob } from '../../src/why/explain-run-job.ts';
+import { explainStory } from '../../src/why/explain-story.ts';
+import { shownPlace } from '../../src/cli/run-view/job-words.ts';
+
+/** What a command says of a job, as far as all must say the same. */
+interface Word {
+  outcome: string;
+  cause: string;
+  /** Of its last attempt, where that has executed or ended. */
+  place: string;
+}
+
+/** A job, and who says what of it. */
+export interface Said {
+  job: string;
+  said: Record<string, Word>;
+}
+
+const outcomes: Partial<Record<string, string>> = { succeeded: 'success', wrongOutput: 'failed' };
+
+const word = (outcome: string, cause: string | undefined, place: string): Word => ({
+  outcome: outcomes[outcome] ?? outcome,
+  // What a job that goes on suffered from before is not what it stands as.
+  cause: isOpen(outcome) || cause === 'none' ? '' : (cause ?? ''),
+  place,
+});
+
+const isOpen = (outcome: string): boolean => ['running', 'waiting', 'succeeded', 'success'].includes(outcome);
+
+function byHistory({ outcome, cause, attempts }: JobHistory): Word {
+  const last = attempts.at(-1);
+  return word(outcome, cause, last === undefined ? '' : placeOf(last));
+}
+
+/** `open`: whether a job that starts over and over is between two of its starts, or in one. */
+const byExplanation = ({ standing, cause }: Explanation, open: string, place: string): Word =>
+  word(standing === 'looping' ? open : standing, cause, place);
+
+/** What `report`, `why`, `status` and the dashboard say of the jobs of a log. Nodes of a DAG are no run's. */
+export function saidOfLog(events: readonly LogEvent[]): Said[] {
+  const logged = jobsOf(events, new LogFold());
+  const explained = jobsOf(events, new LogFold({ evidence: 'job.log' }));
+  const state = statusOf(events);
+  return [...logged].map(([id, history]) => {
+    const quoted = explained.get(id) ?? history;
+    const why = explainStory(quoted);
+    const said: Said['said'] = {
+      report: byHistory(history),
+      why: byExplanation(why, quoted.outcome, byHistory(quoted).place),
+    };
+    const job = history.node === undefined ? state.get(id) : undefined;
+    // One that the log has nothing of but its submission is in the run's own journal.
+    if (job !== undefined) Object.assign(said, saidOfState(job, why));
+    return { job: id, said: withoutFetching(said, history) };
+  });
+}
+
+/** While an attempt only receives its input, the status says nothing of its place yet. */
+function withoutFetching(said: Said['said'], { attempts }: JobHistory): Said['said'] {
+  const last = attempts.at(-1);
+  const isPlaced = last?.ending !== 'running' || last.spans.some(({ doing }) => doing === 'executing');
+  if (isPlaced) return said;
+  return Object.fromEntries(Object.entries(said).map(([who, one]) => [who, { ...one, place: '' }]));
+}
+
+function jobsOf(events: readonly LogEvent[], folding: LogFold): Map<string, JobHistory> {
+  for (const event of events) folding.add(event);
+  return new Map(folding.finish().map((job) => [job.id, job]));
+}
+
+/** What status and dashboard say, from the entries that a log of a run becomes. */
+function saidOfState(job: JobState, fromLog?: Explanation): Said['said'] {
+  const place = shownPlace(job.attempts.at(-1));
+  const [history] = runJobs({ jobs: [job] } as unknown as RunState);
+  return {
+    status: { ...byHistory(history as JobHistory), place },
+    page: byExplanation(explainRunJob({ job, entries: [] }), job.status, place),
+    ...(fromLog === undefined
+      ? {}
+      : { detail: byExplanation(explainRunJob({ job, entries: [], fromLog }), job.status, place) }),
+  };
+}
+
+function statusOf(events: readonly LogEvent[]): Map<string, JobState> {
+  const entries = new EventEntries(
+    { willRelease: () => false },
+    (cluster, proc) => ({ job: `${cluster}.${proc}`, round: 1 }),
+    () => 0,
+  );
+  for (const event of events) entries.add(event);
+  return new Map(fold(entries.take()).jobs.map((job) => [job.id, job]));
+}
+
+/** The same of the jobs of a run by its journals. */
+export const saidOfRun = (state: RunState): Said[] =>
+  state.jobs.map((job, index) => {
+    const history = runJobs(state)[index];
+    const report = history === undefined ? {} : { report: byHistory(history) };
+    return { job: job.id, said: { ...report, ...saidOfState(job) } };
+  });
+
+/** Where they differ, in lines. */
+export function differences(all: readonly Said[]): string[] {
+  return all.flatMap(({ job, said }) => {
+    const words = Object.entries(said).map(([who, one]) => [who, JSON.stringify(one)] as const);
+    const isSame = words.every(([, one]) => one === words[0]?.[1]);
+    return isSame ? [] : [`${job}: ${words.map(([who, one]) => `${who} ${one}`).join(', ')}`];
+  });
+}
