@@ -161,27 +161,25 @@ class BitReader {
     this.bit = bit;
   }
 
+  /** Called for every symbol: no calls in it, and no fields in its loop. */
   readonly read = (count: number | null): number => {
-    if (count === null) {
-      if (this.bit > 0) this.#skip(8 - this.bit);
-      return 0;
-    }
+    let { at, bit } = this;
+    const bytes = this.#bytes;
     let result = 0;
-    for (let left = count; left > 0;) {
-      const byte = this.#bytes[this.at];
-      if (byte === undefined) throw cut;
-      const taken = Math.min(8 - this.bit, left);
-      result = (result << taken) | ((byte >> (8 - this.bit - taken)) & ((1 << taken) - 1));
-      this.#skip(taken);
+    for (let left = count ?? (8 - bit) % 8; left > 0;) {
+      if (at >= bytes.length) throw cut;
+      const free = 8 - bit;
+      const taken = free < left ? free : left;
+      result = (result << taken) | (((bytes[at] ?? 0) >> (free - taken)) & ((1 << taken) - 1));
+      bit += taken;
       left -= taken;
+      if (bit === 8) {
+        bit = 0;
+        at++;
+      }
     }
+    this.at = at;
+    this.bit = bit;
     return result;
   };
-
-  #skip(count: number): void {
-    this.bit += count;
-    if (this.bit < 8) return;
-    this.bit = 0;
-    this.at++;
-  }
 }

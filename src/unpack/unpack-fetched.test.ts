@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { asFault } from '../fault/fault.ts';
 import { tar } from '../../test/archives/make-tar.ts';
 import { openUnpacker } from './open-unpacker.ts';
 import { unpackFetched } from './unpack-fetched.ts';
@@ -29,7 +30,7 @@ async function outcome(t: TestContext, verified: string, proofs: object, saysDig
   });
   const kind = await failed.then(
     () => 'none',
-    (fault: { kind: string }) => fault.kind,
+    (fault: unknown) => asFault(fault).kind,
   );
   await unpacker.abort();
   return [kind, pieces];
