@@ -154,7 +154,8 @@ const causes = {
   },
   'command-missing': {
     title: 'the program could not be started',
-    advice: 'Check that it is sent along (`files`), executable, and that the machine has its interpreter.',
+    advice:
+      'Check that it is sent along (`files`), executable, with Unix line ends, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {
@@ -205,7 +206,8 @@ const causes = {
   },
   user: {
     title: 'somebody asked for it',
-    advice: 'If it is still wanted: condor_release a held job, `updraft retry` a removed one.',
+    advice:
+      'If it is still wanted: condor_release a held job; submit a removed one again (in a run of Updraft: `updraft retry`).',
     fault: 'interrupted',
     change: 'nothing',
   },

@@ -19,8 +19,7 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
       fileTransfer(job, event.details);
       return;
     case 'job-ad-information':
-      if (job.attempt?.site === '' && event.text.includes('GLIDEIN'))
-        job.attempt.site = siteOf(event.details.attributes);
+      jobAd(job, event);
       return;
     case 'image-size': {
       const details = job.attempt?.details;
@@ -35,6 +34,15 @@ export function applyEvent(job: JobFold, event: LogEvent): void {
     default:
       if (!endings(job, event)) interlude(job, event);
   }
+}
+
+/** The access point's own log of all jobs says whose they are here. */
+function jobAd(job: JobFold, event: EventOf<'job-ad-information'> & LogEvent): void {
+  if (job.attempt?.site === '' && event.text.includes('GLIDEIN'))
+    job.attempt.site = siteOf(event.details.attributes);
+  if (job.job.owner !== undefined || !event.text.includes('Owner')) return;
+  const owner = event.details.attributes['Owner'];
+  if (typeof owner === 'string') job.job.owner = once(owner);
 }
 
 /** The attempt an event is of; the log may have missed its beginning. */

@@ -60,3 +60,18 @@ test('a node that is submitted again while its cluster is being removed has that
   const running = folded(...log.slice(0, 3));
   assert.deepEqual([running[0]?.id, running[0]?.outcome], ['7.0', 'running']);
 });
+
+test('a job’s owner is read from the access point’s own log', () => {
+  const fold = new LogFold();
+  const ad = event(
+    '028',
+    7,
+    1,
+    'Job ad information event triggered.\nProc = 0\nOwner = "alice"\nCluster = 7',
+  );
+  for (const one of parseText(submit(7, 0, 'A') + ad + execute(7, 2))) fold.add(one);
+  assert.deepEqual(
+    fold.finish().map(({ owner }) => owner),
+    ['alice'],
+  );
+});

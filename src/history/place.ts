@@ -1,22 +1,8 @@
 import { isAd, type Ad } from '../classad/ad.ts';
-
-/** Names a pool gives a site under, the surest first. */
-const siteAttributes = [
-  'GLIDEIN_ResourceName',
-  'JOBGLIDEIN_ResourceName',
-  'MachineAttrGLIDEIN_ResourceName0',
-  'GLIDEIN_Site',
-  'MachineAttrGLIDEIN_Site0',
-];
+import { siteIn } from '../classad/site.ts';
 
 /** The site an event's attributes name, or an empty text. */
-export function siteOf(attributes: Ad): string {
-  for (const name of siteAttributes) {
-    const value = attributes[name];
-    if (typeof value === 'string' && value !== '' && !value.startsWith('$$(')) return once(value);
-  }
-  return '';
-}
+export const siteOf = (attributes: Ad): string => once(siteIn(attributes) ?? '');
 
 /** Where an attempt ran, in one word: its site, or its machine where no site is named. */
 export const placeOf = ({ site, machine }: { site: string; machine: string }): string => site || machine;

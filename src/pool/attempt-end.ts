@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type FaultKind, kinds } from '../fault/kinds.ts';
+import { kindOfExit } from '../codes/answers.ts';
 import { readClaim } from '../job/claim.ts';
 import { attemptFiles } from '../job/layout.ts';
 import { isAgentEntry } from '../journal/codec.ts';
@@ -47,7 +47,11 @@ export async function attemptEnd(
     return { outcome: 'lost', exit: null, fault: { kind: 'evicted', message: `the agent ${how}${said}` } };
   }
   const message = `the agent ended with exit code ${exit.code} and no account of the attempt${said}`;
-  return { outcome: 'failed', exit: exit.code, fault: { kind: kindOf(exit.code), message } };
+  return {
+    outcome: 'failed',
+    exit: exit.code,
+    fault: { kind: kindOfExit(exit.code) ?? 'internal', message },
+  };
 }
 
 async function lastWords(folder: string): Promise<AgentState | undefined> {
@@ -55,11 +59,6 @@ async function lastWords(folder: string): Promise<AgentState | undefined> {
   let state: AgentState | undefined;
   for (const entry of entries) if (isAgentEntry(entry)) state = foldAgent(state, entry);
   return state;
-}
-
-function kindOf(code: number): FaultKind {
-  const names = Object.keys(kinds) as FaultKind[];
-  return names.find((name) => kinds[name].exit === code && code >= 90) ?? 'internal';
 }
 
 async function saidIn(log: string): Promise<string> {

@@ -4,21 +4,33 @@ import type { Ledger } from './ledger.ts';
 /** A row per attempt, its wait before it included, and one per job for what came after; every second is in it once. */
 export function* attemptCsv({ rows }: Ledger): Generator<string> {
   yield csvLine([...facts, ...columns]);
-  for (const { job, node = '', outcome, attempts, millis } of rows) {
+  for (const { job, node = '', owner = '', outcome, attempts, millis } of rows) {
     const rest = { ...millis };
     const seconds = (amounts: Amounts) => columns.map((column) => String(amounts[column] / 1000));
     for (const row of attempts) {
       for (const column of columns) rest[column] -= row.millis[column];
       const { attempt, id, ending, cause = '', site, machine, gpu } = row;
-      const known = [job, node, outcome, String(attempt), id, ending, cause, site, machine, gpu];
+      const known = [job, node, owner, outcome, String(attempt), id, ending, cause, site, machine, gpu];
       yield csvLine([...known, ...seconds(row.millis)]);
     }
     if (attempts.length === 0 || columns.some((column) => rest[column] !== 0))
-      yield csvLine([job, node, outcome, ...facts.slice(3).map(() => ''), ...seconds(rest)]);
+      yield csvLine([job, node, owner, outcome, ...facts.slice(4).map(() => ''), ...seconds(rest)]);
   }
 }
 
-const facts = ['job', 'node', 'outcome', 'attempt', 'id', 'ending', 'cause', 'site', 'machine', 'gpu'];
+const facts = [
+  'job',
+  'node',
+  'owner',
+  'outcome',
+  'attempt',
+  'id',
+  'ending',
+  'cause',
+  'site',
+  'machine',
+  'gpu',
+];
 
 const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
 

@@ -30,6 +30,8 @@ export interface JobRow {
   job: string;
   /** The name of its node, where a DAG submitted it. */
   node: string | undefined;
+  /** Who submitted it, where the log says. */
+  owner: string | undefined;
   outcome: RowOutcome;
   cause: Cause | undefined;
   attempts: AttemptRow[];
@@ -93,6 +95,7 @@ function jobRow(job: JobHistory, doubt: boolean): JobRow {
   return {
     job: job.id,
     node: job.node,
+    owner: job.owner,
     outcome: doubt ? 'suspicious' : job.outcome,
     cause: job.cause,
     attempts,

@@ -7,6 +7,7 @@ import { FileProblem, listFiles } from '../job/list-files.ts';
 import type { Plan, PlannedFile } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
 import type { JobState, RunState } from '../journal/state.ts';
+import { isAdopted } from '../pool/htcondor.ts';
 import type { Pool, ResourceChange } from '../pool/pool.ts';
 import { type RoundsWorld, startRound, withRounds } from './rounds.ts';
 
@@ -21,8 +22,20 @@ export interface Lacking {
 /** Results looked at at once. */
 const atOnce = 32;
 
-/** The jobs of a run that can be tried again. One that succeeded, but whose results are gone, is `missing`. */
+/**
+ * The jobs of a run that can be tried again. One that succeeded, but whose results are gone, is `missing`. Throws a
+ * Fault for an adopted run: what its jobs bring home, and how they are submitted, is its owner's alone.
+ */
 export async function lackingJobs(runFolder: string, jobs: readonly JobState[]): Promise<Lacking[]> {
+  if (await isAdopted(runFolder))
+    throw new Fault(
+      'usage',
+      `${path.basename(runFolder)} was made of a submit file, which says what is tried again`,
+      {
+        fix: 'condor_release a job that is held; `updraft adopt FILE --submit` submits the file once more',
+        about: runFolder,
+      },
+    );
   const lacks = await mapLimited(jobs, atOnce, (job) => lackOf(runFolder, job));
   return jobs.flatMap((job, index) => {
     const lack = lacks[index];

@@ -262,7 +262,7 @@ test('a file of more than 8 GiB, announced by pax, that ends early is named with
   });
 });
 
-test('a tar that was made in a forceStop, without end blocks, is whole but says so', async (t) => {
+test('a tar that was made in a hurry, without end blocks, is whole but says so', async (t) => {
   const { into } = scratch(t);
   const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
   await unpacker.write(data.subarray(0, -endBlocks.length));

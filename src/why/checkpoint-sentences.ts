@@ -17,11 +17,14 @@ export function checkpointSentences(attempt: AttemptState | undefined): string[]
     const where = positionWords(checkpoint);
     const size = formatSize(checkpoint.bytes);
     sentences.push(
-      `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${checkpoint.savedAt}, ${size}.`,
+      `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${timeWords(checkpoint.savedAt)}, ${size}.`,
     );
   }
   return sentences;
 }
+
+/** A time of a journal, to the second. */
+const timeWords = (at: string): string => at.replace(/^(.{10})T(.{8})(?:\.\d+)?Z$/, '$1 $2 UTC');
 
 /** What to do about a training that does not use what it is given. */
 export function checkpointAdvice(attempt: AttemptState | undefined): string[] {

@@ -57,11 +57,15 @@ export function explainRunJob(account: RunJobAccount): Explanation {
     standing,
     cause,
     title: own.title,
-    because: [...own.because, ...resumed, ...pastSentences(job), ...(fromLog?.because ?? [])],
+    because: [...own.because, ...resumed, ...besideTheAgent(job, own, fromLog)],
     evidence: [...evidenceOf(account), ...(fromLog?.evidence ?? [])],
     doing: fromLog?.doing ?? doing(account),
     advice: [
-      ...new Set([...own.advice, ...advice, ...(log === undefined || isOwnEnd(log, own) ? [] : log.advice)]),
+      ...new Set([
+        ...own.advice,
+        ...advice,
+        ...(isOwnEnd(log, own) && own.advice.length > 0 ? [] : (log?.advice ?? [])),
+      ]),
     ],
   };
 }
@@ -69,8 +73,24 @@ export function explainRunJob(account: RunJobAccount): Explanation {
 type Own = Pick<Explanation, 'cause' | 'title' | 'because' | 'advice'>;
 
 /** HTCondor has no more to say than the agent's exit code. */
-const isOwnEnd = (log: Explanation, own: Own): boolean =>
-  log.cause === 'exit-code' || log.cause === own.cause;
+const isOwnEnd = (log: Explanation | undefined, own: Own): boolean =>
+  log?.cause === 'exit-code' || log?.cause === own.cause;
+
+const isOfPast = (sentence: string): boolean => /^Attempts? \d/.test(sentence);
+const isExitCode = (sentence: string): boolean => /^The program ended by itself/.test(sentence);
+
+/**
+ * What became of earlier attempts, and what HTCondor's log adds, each thing once: an earlier attempt is the agent's to
+ * explain where it was there at every end, and the exit code of the agent says no more than its words.
+ */
+function besideTheAgent(job: JobState, own: Own, log: Explanation | undefined): string[] {
+  if (log === undefined) return pastSentences(job);
+  const isAgents = job.attempts.slice(0, -1).every(isByAgent);
+  const said = log.because.filter(
+    (sentence) => !(isAgents && isOfPast(sentence)) && !(isOwnEnd(log, own) && isExitCode(sentence)),
+  );
+  return [...(isAgents ? pastSentences(job) : []), ...said];
+}
 
 function standingOf({ status, outcome, held }: JobState): Standing {
   if (held !== undefined) return 'held';
@@ -106,11 +126,12 @@ const heardOf = (last: AttemptState | undefined): string[] =>
   last?.agent === undefined ? [] : [`Its agent last spoke at ${last.agent.lastAt}, by its own clock.`];
 
 function badAccount(
-  { job, entries }: RunJobAccount,
+  { job, entries, fromLog }: RunJobAccount,
   last: AttemptState | undefined,
   fault: FaultRecord | undefined,
 ): Own {
-  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined)) return stopAccount(entries);
+  if (job.outcome === 'stopped' || (job.stopRequested && fault === undefined))
+    return stopAccount(entries, fromLog);
   if (job.held !== undefined) return heldAccount(job.held);
   if (last === undefined)
     return {
@@ -137,12 +158,19 @@ const heldAccount = ({ message, fix, cause = 'user' }: FaultRecord): Own => ({
   advice: fix === undefined ? [] : [safeLine(fix)],
 });
 
-function stopAccount(entries: readonly FiledEntry[]): Own {
+function stopAccount(entries: readonly FiledEntry[], fromLog: Explanation | undefined): Own {
   const reasons = entries.map(({ entry }) => (entry.kind === 'stop-requested' ? entry.why : undefined));
   const why = reasons.findLast((reason) => reason !== undefined);
-  const because = why === undefined ? 'Somebody stopped it.' : `The run was given up: ${safeLine(why)}.`;
-  const title = why === undefined ? 'it was stopped' : 'the run was given up';
-  return { cause: 'user', title, because: [because], advice: [] };
+  if (why !== undefined)
+    return {
+      cause: 'user',
+      title: 'the run was given up',
+      because: [`The run was given up: ${safeLine(why)}.`],
+      advice: [],
+    };
+  // HTCondor's log says who it was.
+  const because = fromLog?.standing === 'removed' ? [] : ['Somebody stopped it.'];
+  return { cause: 'user', title: 'it was stopped', because, advice: [] };
 }
 
 function faultAccount(last: AttemptState, fault: FaultRecord): Own {

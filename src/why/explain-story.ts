@@ -104,7 +104,10 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
   const { complaint, memoryMb } = last?.details ?? {};
   const isBare = hold.reason.trim() === '';
   const diagnosis = diagnose({ ...hold, reason: isBare ? (complaint?.text ?? '') : hold.reason }, memoryMb);
-  const past = describeStreaks(streaksOf(held === undefined ? attempts : attempts.slice(0, -1)));
+  const past = describeStreaks(
+    streaksOf(held === undefined ? attempts : attempts.slice(0, -1)),
+    held && diagnosis,
+  );
   const then = diagnosis.outlook === 'lasting' ? 'When that is fixed' : 'To try again';
   return explained(job, 'held', diagnosis, {
     because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],

@@ -42,13 +42,17 @@ function isSame(a: Diagnosis, b: Diagnosis): boolean {
 }
 
 /** What became of earlier attempts, in sentences with their evidence: the latest few causes. */
-export function describeStreaks(streaks: readonly Streak[]): { because: string[]; evidence: Evidence[] } {
+export function describeStreaks(
+  streaks: readonly Streak[],
+  /** Why the job stands as it does, where that is said beside these: the same words are not said again. */
+  now?: Diagnosis,
+): { because: string[]; evidence: Evidence[] } {
   const shown = streaks.slice(-maxStreaks);
   const left = streaks.slice(0, -maxStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
   return {
     because: [
       ...(left === 0 ? [] : [`The first ${left} attempts ended for other reasons.`]),
-      ...shown.map(sentence),
+      ...shown.map((streak) => sentence(streak, now)),
     ],
     evidence: shown.flatMap(({ last }) => evidenceOfEnd(last)),
   };
@@ -61,10 +65,14 @@ function evidenceOfEnd({ details }: AttemptHistory): Evidence[] {
   return end.how === 'silent' ? [began, end.evidence] : [end.evidence];
 }
 
-function sentence({ from, to, diagnosis, last }: Streak): string {
+function sentence({ from, to, diagnosis, last }: Streak, now: Diagnosis | undefined): string {
   const place = placeOf(last);
-  const because = diagnosis.because.slice(0, 2).join(' ');
-  if (from === to) return `Attempt ${from}${place === '' ? '' : ` at ${place}`}: ${because}`;
   const at = place === '' ? '' : ` at ${place}`;
+  const because = diagnosis.because.slice(0, 2).join(' ');
+  if (now !== undefined && because === now.because.slice(0, 2).join(' '))
+    return from === to
+      ? `Attempt ${from}${at} ended for the same cause.`
+      : `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to} ended for the same cause, the last${at}.`;
+  if (from === to) return `Attempt ${from}${at}: ${because}`;
   return `Attempts ${from} ${to === from + 1 ? 'and' : 'to'} ${to} ended for the same cause, the last${at}: ${because}`;
 }

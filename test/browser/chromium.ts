@@ -243,16 +243,28 @@ export class Tab {
     return this.read<string>(`document.querySelector(${JSON.stringify(selector)})?.innerText ?? ''`);
   }
 
-  /** Clicks in the middle of an element, with the mouse, where it is on the screen. */
+  /**
+   * Clicks in the middle of an element, with the mouse, where it is on the screen; again where the page was drawn anew
+   * meanwhile and something else was hit, as a person would.
+   */
   async click(selector: string): Promise<void> {
-    const place = await this.read<{ x: number; y: number }>(`(() => {
-      const element = document.querySelector(${JSON.stringify(selector)});
-      element.scrollIntoView({ block: 'center', behavior: 'instant' });
-      const box = element.getBoundingClientRect();
-      return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
-    })()`);
-    for (const type of ['mousePressed', 'mouseReleased'])
-      await this.send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 });
+    const named = JSON.stringify(selector);
+    for (let tries = 0; tries < 20; tries++) {
+      const place = await this.read<{ x: number; y: number }>(`(() => {
+        const element = document.querySelector(${named});
+        element.scrollIntoView({ block: 'center', behavior: 'instant' });
+        window.wasHit = false;
+        const onClick = (event) => (window.wasHit = event.target.closest(${named}) !== null);
+        document.addEventListener('click', onClick, { capture: true, once: true });
+        const box = element.getBoundingClientRect();
+        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      })()`);
+      for (const type of ['mousePressed', 'mouseReleased'])
+        await this.send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 });
+      // A click that leads to another page has hit.
+      if (await this.read<boolean>('window.wasHit ?? true').catch(() => true)) return;
+    }
+    throw new Error(`${selector} was never hit`);
   }
 
   async type(text: string): Promise<void> {

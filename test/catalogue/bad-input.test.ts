@@ -9,8 +9,8 @@ const copying = jobFile('cp data/x.bin out', { tables: demoData(), run: 'attempt
 describe('what nobody hopes for', { concurrency: 3 }, () => {
   test('an object deleted while it is being fetched is told as missing, and the job goes on when it is back', async (t) => {
     const bench = await catalogueBench(t, async (objects) => {
-      await objects.publish('demo/x.bin', 4_000_000);
-      await objects.trouble('all: slow 50kB/s on x.bin first 1');
+      await objects.publish('demo/x.bin', 12_000_000);
+      await objects.trouble('all: slow 50kB/s on x.bin');
       return { 'updraft.toml': copying.replace('attempts = 3', 'attempts = 9') };
     });
     if (bench === undefined) return;
@@ -19,6 +19,7 @@ describe('what nobody hopes for', { concurrency: 3 }, () => {
     await bench.until(run, (state) => (onlyJob(state).attempts[0]?.agent?.fetches.length ?? 0) > 0);
     await rm(objects.published('demo/x.bin'));
     await objects.federation.evict();
+    await objects.federation.trouble.clear();
     await objects.trouble('caches: reset on x.bin for 1s');
     const held = onlyJob(await bench.until(run, (state) => onlyJob(state).held !== undefined));
     assert.equal(held.held?.kind, 'object-missing', endsOf(held));

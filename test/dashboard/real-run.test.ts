@@ -55,7 +55,7 @@ test('a real run on this machine is watched, explained and retried on the page o
   await tab.untilText('tr[data-job="0001"]', 'training');
   await tab.click('tr[data-job="0001"] button');
   await tab.untilText('#log', 'first epoch of 0001');
-  await tab.untilText('#explanation', 'Attempt 1 is training');
+  await tab.untilText('#explanation', 'is training. It was made because: first attempt.');
   await writeFile(bench.env['GO'] ?? '', '');
   await tab.untilText('#verdict', 'It has ended, and 1 job has no valid result.');
   assert.equal(await tab.text('.live'), 'has ended');

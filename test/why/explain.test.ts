@@ -267,3 +267,18 @@ test('a release without words is by a rule that is too long to be quoted', () =>
   const byHand = only(twice('via condor_release (by user alice)')).because.join(' ');
   assert.match(byHand, /held 2 times and released once\./);
 });
+
+test('a job held again for the same cause says it once, and where it was so before', () => {
+  const reason =
+    'Transfer input files failure at access point ap while sending files to execution point. Details: reading from file /a/gone.dat: (errno 2) No such file or directory';
+  const log =
+    submit +
+    running(1) +
+    held(2, 13, 2, reason) +
+    released(3, 'via condor_release') +
+    running(4, 'slot1_1@siteB@node') +
+    held(5, 13, 2, reason);
+  const { because } = only(log);
+  assert.equal(because.filter((one) => one.includes('/a/gone.dat')).length, 1, because.join('\n'));
+  assert.ok(because.includes('Attempt 1 at siteA@node ended for the same cause.'));
+});

@@ -50,7 +50,8 @@ function numberIn(ad: Ad, name: string): number | undefined {
   return value.expression.split('*').reduce((product, factor) => product * Number(factor), 1);
 }
 
-function readAd(env: Env, variable: string): Ad {
+/** The ad in the file that a variable names; empty where there is none. */
+export function readAd(env: Env, variable: '_CONDOR_JOB_AD' | '_CONDOR_MACHINE_AD'): Ad {
   try {
     return parseAdLines(readFileSync(env[variable] ?? '', 'utf8').split('\n'));
   } catch {

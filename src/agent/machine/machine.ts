@@ -4,7 +4,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import { siteIn } from '../../classad/site.ts';
 import type { World } from '../attempt.ts';
+import { readAd } from './condor-ads.ts';
 
 interface Machine {
   host: string;
@@ -19,13 +21,10 @@ export function describeMachine(env: Env): Machine {
   return { host: os.hostname(), ...defined({ site }), gpus: gpuModels() };
 }
 
-function siteName(env: Env): string | undefined {
-  const named = env['GLIDEIN_ResourceName'] ?? env['OSG_SITE_NAME'];
-  if (named !== undefined && named !== '') return named;
-  const adFile = env['_CONDOR_MACHINE_AD'];
-  const ad = adFile === undefined ? '' : textOf(adFile);
-  return /^GLIDEIN_ResourceName\s*=\s*"([^"]+)"/m.exec(ad)?.[1];
-}
+/** As the event log names it, so that both say the same of an attempt; or else what the environment has. */
+const siteName = (env: Env): string | undefined =>
+  siteIn(readAd(env, '_CONDOR_MACHINE_AD')) ??
+  [env['GLIDEIN_ResourceName'], env['OSG_SITE_NAME']].find((name) => name !== undefined && name !== '');
 
 function gpuModels(): string[] {
   const folder = '/proc/driver/nvidia/gpus';

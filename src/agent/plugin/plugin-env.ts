@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
+import { attributeOf } from '../../classad/ad.ts';
+import { siteIn } from '../../classad/site.ts';
+import { readAd } from '../machine/condor-ads.ts';
 
 /** HTCondor lets those of a job's variables through to a plugin that begin with the plugin's own name. */
 const prefixes = ['UPDRAFT', 'OSDF', 'PELICAN', 'STASH'];
@@ -37,18 +39,10 @@ export interface Place {
 
 /** Reads the names from the machine's ad, which HTCondor gives to every plugin. */
 export function readPlace(env: Env): Place {
-  const ad = textOf(env['_CONDOR_MACHINE_AD'] ?? '.machine.ad');
-  const named = (name: string): string | undefined =>
-    new RegExp(`^${name}\\s*=\\s*"([^"]+)"`, 'im').exec(ad)?.[1];
-  const site = named('GLIDEIN_ResourceName') ?? named('GLIDEIN_Site');
-  const host = named('K8SPhysicalHostName') ?? named('Machine') ?? os.hostname();
-  return { host, ...defined({ site }) };
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
+  const file = env['_CONDOR_MACHINE_AD'] ?? '.machine.ad';
+  const ad = readAd({ _CONDOR_MACHINE_AD: file }, '_CONDOR_MACHINE_AD');
+  const host = ['K8SPhysicalHostName', 'Machine']
+    .map((name) => attributeOf(ad, name))
+    .find((name) => typeof name === 'string');
+  return { host: host ?? os.hostname(), ...defined({ site: siteIn(ad) }) };
 }

@@ -210,11 +210,11 @@ test('a DAG’s nodes are its jobs, by name in every form, and a log without tra
   assert.match(await ask('--all'), /Slowest jobs that ended well\n.*\n +train-0 /);
   const rows = (await ask('--csv')).split('\n');
   assert.deepEqual(
-    rows.slice(0, 3).map((row) => row.split(',').slice(0, 6).join()),
+    rows.slice(0, 3).map((row) => row.split(',').slice(0, 7).join()),
     [
-      'job,node,outcome,attempt,id,ending',
-      '2.0,train-0,success,1,1.0,removed',
-      '2.0,train-0,success,2,2.0,success',
+      'job,node,owner,outcome,attempt,id,ending',
+      '2.0,train-0,,success,1,1.0,removed',
+      '2.0,train-0,,success,2,2.0,success',
     ],
   );
   const json = JSON.parse(await ask('--json')) as LogReport;

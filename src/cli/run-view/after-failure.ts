@@ -24,7 +24,7 @@ export function assertSucceeded(state: RunState, argument: string): void {
   const message =
     kept > 0
       ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ${kept === 1 ? 'was' : 'were'} never queued`
-      : `${missing} of ${tally.total} jobs of ${run} have no valid result`;
+      : `${missing} of ${tally.total} jobs of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
   throw new Fault('jobs-failed', message, {
     about: run,
     fix: `\`updraft why ${argument}\` says why, \`updraft retry ${argument}\` tries them again${kept > 0 ? ', and the others follow when that is good' : ''}`,

@@ -62,6 +62,8 @@ test('a hold that a rule will release leaves the job waiting; one that none will
   assert.deepEqual([once.status, once.held?.message], ['waiting', 'no such luck']);
   const released = story(submitted, moving, moved, held(13), '013 Job was released.\n\tby rule', moving);
   assert.deepEqual([released.status, released.held], ['running', undefined]);
+  const unsaid = story(submitted, moving, held(13), '013 Job was released.', moving);
+  assert.deepEqual([released.attempts[1]?.why, unsaid.attempts[1]?.why], ['released: by rule', 'released']);
   const twice = story(submitted, moving, held(13), '013 Job was released.\n\tby rule', moving, held(13));
   assert.deepEqual([twice.status, twice.outcome], ['ended', 'failed']);
   assert.equal(story(submitted, held(32)).outcome, 'failed');

@@ -141,7 +141,7 @@ export class EventEntries {
         this.#held(story, change.said, fold.job.cause);
         return;
       case 'released':
-        story.why = `released: ${change.reason}`;
+        story.why = change.reason === '' ? 'released' : `released: ${change.reason}`;
         if (change.reason.includes(retryReason)) story.failures = 0;
         this.#emit({ kind: 'job-released', job, why: change.reason });
         return;

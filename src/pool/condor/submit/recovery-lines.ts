@@ -65,7 +65,9 @@ function releaseLines(policy: Policy): string[] {
   const isQuick = `UpdraftFailures <= ${atOnce} && (${[...quick, killed].join(' || ')})`;
   return [
     `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
-    `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && (${[...answered, own, killed].join(' || ')})`,
+    // HTCondor quotes this rule as the reason of a release, and nothing where it is long.
+    `MY.UpdraftMayPass = ${[...answered, own, killed].join(' || ')}`,
+    `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && UpdraftMayPass`,
   ];
 }
 

@@ -16,7 +16,7 @@ const policy = (more: Partial<Policy> = {}): Policy => ({
 });
 
 const release = (one: Policy): string =>
-  recoveryLines(one).find((line) => line.startsWith('periodic_release')) ?? '';
+  recoveryLines(one).find((line) => line.startsWith('MY.UpdraftMayPass')) ?? '';
 
 test('a schedd that can asks for more memory by itself, twice as much each time and no more than allowed', () => {
   assert.deepEqual(requestLines(policy(), 0), [
@@ -55,4 +55,11 @@ test('only what is asked for is avoided, and the places of all attempts count', 
 test('a hold that the policy has no answer to is not among those released', () => {
   for (const code of [1, 7, 14, 22, 26, 32, 33, 46])
     assert.doesNotMatch(release(policy()), new RegExp(`HoldReasonCode(?: ==|,) [^)]*\\b${code}\\b`));
+});
+
+test('the rule that releases is short enough for HTCondor to quote it', () => {
+  const rule = recoveryLines(policy({ giveUpSeconds: 86_400 })).find((line) =>
+    line.startsWith('periodic_release'),
+  );
+  assert.ok(rule !== undefined && rule.length < 250, rule);
 });
