@@ -99,7 +99,7 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   const diagnosis = streaks.at(-1)?.diagnosis;
   const running =
     last.ending === 'removed' && last.details?.end?.how === 'removed'
-      ? [`It was ${whileDoing[last.details.doing]} at the time (attempt ${story.attempts.length}).`]
+      ? [`It was ${whileDoing[last.details.doing]} at the time (attempt ${last.number}).`]
       : [];
   return { because: [...running, ...past.because], evidence: past.evidence, ...(diagnosis && { diagnosis }) };
 }

@@ -170,7 +170,8 @@ function stopAccount(entries: readonly FiledEntry[], fromLog: Explanation | unde
     };
   // HTCondor's log says who it was.
   const because = fromLog?.standing === 'removed' ? [] : ['Somebody stopped it.'];
-  return { cause: 'user', title: 'it was stopped', because, advice: [] };
+  const advice = fromLog === undefined ? ['If it is still wanted: updraft retry'] : [];
+  return { cause: 'user', title: 'it was stopped', because, advice };
 }
 
 function faultAccount(last: AttemptState, fault: FaultRecord): Own {

@@ -46,7 +46,7 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
     job: job.id,
     standing: isGood ? 'succeeded' : 'failed',
     cause: diagnosis.cause,
-    title: isGood ? goodTitle(count) : causeTitle(diagnosis.cause),
+    title: isGood ? goodTitle(last.number) : causeTitle(diagnosis.cause),
     because: [...diagnosis.because, ...past.because, ...reconnects(job)],
     evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
     doing: isGood ? ['Nothing is left to do.'] : doneAboutExit(count, exitOf(end?.termination), rules),

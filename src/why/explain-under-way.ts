@@ -74,7 +74,7 @@ export function explainRunning(
     { ...nothingWrong, cause },
     {
       because: [
-        `Attempt ${job.attempts.length}${place === '' ? '' : ` at ${place}`} ${whileDoing[doing]}, as far as the log goes (${details.last.at}).`,
+        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} ${whileDoing[doing]}, as far as the log goes (${details.last.at}).`,
         ...past.because,
         ...reconnects(job),
       ],

@@ -24,13 +24,13 @@ export const detailsOf = ({ details }: JobHistory): JobDetails =>
 /** The ended attempts of a job, those in a row with the same cause together. */
 export function streaksOf(attempts: readonly AttemptHistory[]): Streak[] {
   const streaks: Streak[] = [];
-  for (const [index, attempt] of attempts.entries()) {
+  for (const attempt of attempts) {
     const diagnosis = attemptDiagnosis(attempt);
     if (diagnosis === undefined) continue;
     const before = streaks.at(-1);
     if (before !== undefined && isSame(before.diagnosis, diagnosis))
-      Object.assign(before, { to: index + 1, diagnosis, last: attempt });
-    else streaks.push({ from: index + 1, to: index + 1, diagnosis, first: attempt, last: attempt });
+      Object.assign(before, { to: attempt.number, diagnosis, last: attempt });
+    else streaks.push({ from: attempt.number, to: attempt.number, diagnosis, first: attempt, last: attempt });
   }
   return streaks;
 }

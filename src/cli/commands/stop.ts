@@ -80,10 +80,10 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
     const open = meant.filter(({ status }) => status !== 'ended').length;
     const others = meant.length - stopped.length - open;
     const also = [
-      ...(others > 0 ? [`; ${others} ended by themselves`] : []),
-      ...(open > 0 ? [`; ${open} were asked to end`] : []),
+      ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
+      ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
     ];
-    cli.out(`stopped ${stopped.length} jobs of ${run}${also.join('')}\n`);
+    cli.out(`stopped ${stopped.length} job${stopped.length === 1 ? '' : 's'} of ${run}${also.join('')}\n`);
   }
 }
 

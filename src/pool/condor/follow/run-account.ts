@@ -35,7 +35,17 @@ async function readHistories(runFolder: string, ours: boolean): Promise<Map<stri
     const [cluster, proc] = id.split('.');
     return clusters.whose(Number(cluster), Number(proc)).job;
   };
-  return new Map(fold.finish().map((history) => [jobOf(history.id), history]));
+  const latest = new Map<string, JobHistory>();
+  const counted = new Map<string, number>();
+  for (const history of fold.finish()) {
+    const job = jobOf(history.id);
+    // Attempts are counted on, as in the run's journal.
+    const before = counted.get(job) ?? 0;
+    for (const attempt of history.attempts) attempt.number += before;
+    counted.set(job, before + history.attempts.length);
+    latest.set(job, history);
+  }
+  return latest;
 }
 
 /**
