@@ -43,6 +43,7 @@ test('a wrong path is an error with exit code 3, before anything is queued', asy
   const answer = await check(bench, demo('y.tar'));
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [3, false, ['error object-missing']]);
   assert.deepEqual([answer.findings[0]?.file, answer.findings[0]?.line], ['job/updraft.toml', 6]);
+  assert.match(answer.findings[0]?.message ?? '', /is not there \(the federation 404\)$/);
   const submitted = await bench.updraft(['submit', 'job']);
   assert.equal(submitted.exit, 3);
   assert.match(submitted.err, /object-missing[\s\S]*1 error, so nothing was queued\n {2}fix: .*--no-check/);
