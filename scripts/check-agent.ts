@@ -20,12 +20,12 @@ const allowedRooms = new Set([
   'transfer',
   'unpack',
 ]);
-const allowedPackages = new Set(['xz-decompress']);
-const budgetBytes = 486_000;
+const allowedPackages = new Set(['@openpgp/unbzip2-stream', 'xz-decompress']);
+const budgetBytes = 518_000;
 
 const isAllowed = (input: string): boolean => {
-  const [top, name = ''] = input.split('/');
-  if (top === 'node_modules') return allowedPackages.has(name);
+  const [top, name = '', rest] = input.split('/');
+  if (top === 'node_modules') return allowedPackages.has(name.startsWith('@') ? `${name}/${rest}` : name);
   return input === 'package.json' || (top === 'src' && allowedRooms.has(name));
 };
 

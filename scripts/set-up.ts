@@ -14,6 +14,7 @@ const programs: [program: string, packages: string[]][] = [
   ['nginx', ['nginx-light']],
   ['xrootd', ['xrootd-server', 'xrootd-plugins']],
   ['chromium', ['chromium']],
+  ['bsdtar', ['libarchive-tools']],
 ];
 
 /** What the tests need besides npm's packages. What cannot be had is told here and skipped by name there. */

@@ -9,13 +9,14 @@ test('a name tells the archive it promises, whatever its case', () => {
     'a.tar.gz': 'tar.gz',
     'a.tar.zst': 'tar.zst',
     'a.txz': 'tar.xz',
+    'a.tbz2': 'tar.bz2',
     'a.zip': 'zip',
   };
   for (const [name, kind] of Object.entries(kinds)) assert.equal(archiveKind(name), kind, name);
 });
 
 test('other names promise nothing', () => {
-  for (const name of ['a', 'a.gz', 'a.tar.bz2', 'tar', '.tar', 'a.tar/b', 'model.pt'])
+  for (const name of ['a', 'a.gz', 'a.bz2', 'tar', '.tar', 'a.tar/b', 'model.pt'])
     assert.equal(archiveKind(name), undefined, name);
 });
 

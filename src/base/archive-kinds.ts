@@ -4,6 +4,7 @@ const endings = {
   'tar.gz': ['.tar.gz', '.tgz'],
   'tar.zst': ['.tar.zst', '.tzst'],
   'tar.xz': ['.tar.xz', '.txz'],
+  'tar.bz2': ['.tar.bz2', '.tbz2', '.tbz'],
   zip: ['.zip'],
 } as const;
 

@@ -32,6 +32,8 @@ export interface ObjectFact {
   isProven: boolean;
   /** Why the manifest cannot be used. */
   manifestProblem?: string;
+  /** Why it cannot be unpacked, as its first bytes show. */
+  archiveProblem?: { message: string; fix?: string };
 }
 
 export interface ServerFact {

@@ -122,6 +122,8 @@ const keepAway = 'Keep away from that machine until its staff has repaired it.';
 /** Words that decide where a code says nothing, and codes that say it all. */
 export const otherHolds: readonly CodeRow[] = [
   { words: quotaWords, ...accessPointFull },
+  // Errors ENOSPC and EDQUOT of streams and the event log: a full disk may have cut the words off.
+  { codes: [9, 22], subcodes: [28, 122], ...accessPointFull },
   {
     words: 'failed to create a user',
     cause: 'machine-broken',

@@ -281,6 +281,13 @@ test('a reason never seen before is kept with its codes and is not guessed into 
   }
 });
 
+test('memory that was resident is no measure of an image that was too big', () => {
+  const words = 'Error from slot1@n: Your job used too much memory, as measured by ImageSize.';
+  const { cause, because, advice } = diagnose(said(21, 0, words), 85);
+  assert.equal(cause, 'memory-exceeded');
+  assert.doesNotMatch([...because, ...advice].join(' '), /\d+ MB/);
+});
+
 test('a hold without words says so', () => {
   assert.match(diagnose(said(0, 0, 'Reason unspecified')).because[0] ?? '', /code 0, subcode 0 and no words/);
 });

@@ -55,18 +55,27 @@ function startFacts(reason: string): Facts {
 /** ` name`, to stand after what it names. */
 const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
 
+/** How much memory was asked for and used, in MB, where the words say it. */
+export function memorySaid(reason: string): { asked: number; used: number } | undefined {
+  const [, asked, used] =
+    /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
+    /requested (\d+) ?MB, used (\d+) ?MB/i.exec(reason) ??
+    [];
+  return asked === undefined ? undefined : { asked: Number(asked), used: Number(used) };
+}
+
 function memoryFacts(
   { reason, resources }: { reason: string; resources: readonly Resource[] },
   seenMb: number,
 ): Facts {
   const row = resources.find(({ name }) => name === 'Memory');
-  const said =
-    /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
-    /requested (\d+) ?MB, used (\d+) ?MB/i.exec(reason);
-  const used = Math.max(row?.usage ?? 0, Number(said?.[2] ?? 0), seenMb);
+  const said = memorySaid(reason);
+  // What was resident says nothing about a limit on the image's size.
+  const seen = /\bImageSize\b/.test(reason) ? 0 : Math.max(row?.usage ?? 0, seenMb);
+  const used = Math.max(said?.used ?? 0, seen);
   const disk = resources.find(({ name }) => name === 'Disk');
   return {
-    memory: figures(row?.request ?? (said?.[1] === undefined ? undefined : Number(said[1])), used),
+    memory: figures(row?.request ?? said?.asked, used),
     slotMemory: row?.allocated,
     enoughMemory: used > 0 ? Math.ceil((used * 1.25) / 128) * 128 : undefined,
     disk: figures(disk?.request && Math.ceil(disk.request / 1000), Math.ceil((disk?.usage ?? 0) / 1000)),

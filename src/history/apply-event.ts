@@ -1,5 +1,6 @@
 import type { Cause } from '../codes/causes.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
+import { memorySaid } from '../diagnosis/facts.ts';
 import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import type { AttemptEnd, AttemptHistory } from './history.ts';
@@ -138,9 +139,12 @@ function endings(job: JobFold, event: LogEvent): boolean {
       job.remove(removalCause(reason)[0], endOf('removed', { reason }));
       return true;
     }
-    case 'held':
-      job.hold(accountCause(job, event.details), endOf('vacated', event.details));
+    case 'held': {
+      const cause = accountCause(job, event.details);
+      job.hold(cause, endOf('vacated', event.details));
+      if (cause === 'memory-exceeded') keepMemory(job.job.attempts.at(-1), event.details.reason);
       return true;
+    }
     case 'released':
       job.release(event.details.reason ?? '');
       return true;
@@ -230,4 +234,17 @@ function keepFigures(attempt: AttemptHistory, { bytes, resources }: Figures): vo
     }));
   if (bytes.runReceived !== undefined) attempt.receivedBytes = bytes.runReceived;
   if (bytes.runSent !== undefined) attempt.sentBytes = bytes.runSent;
+}
+
+/** What the words of a hold say of memory, where no table says that much. */
+function keepMemory(attempt: AttemptHistory | undefined, reason = ''): void {
+  const said = memorySaid(reason);
+  if (attempt === undefined || said === undefined) return;
+  const row = attempt.resources.find(({ name }) => name === 'Memory');
+  if (row !== undefined) row.usage = Math.max(row.usage, said.used);
+  else
+    attempt.resources = [
+      ...attempt.resources,
+      { name: 'Memory', unit: 'MB', usage: said.used, request: said.asked },
+    ];
 }

@@ -1,3 +1,4 @@
+import { causeInfo } from '../codes/causes.ts';
 import type { AttemptHistory, Doing, Ending, JobHistory, Span, Wait } from '../history/history.ts';
 import { noAmounts, usefulColumns, type Amounts, type Column } from './columns.ts';
 
@@ -133,6 +134,9 @@ function lostWith({ outcome, cause }: JobHistory): Column {
   return outcome === 'removed' ? 'lostToRemoval' : 'lostToFailure';
 }
 
-/** Evictions that are the job's own doing. */
-const isFailure = (cause: AttemptHistory['cause']): boolean =>
-  cause === 'memory-exceeded' || cause === 'disk-exceeded' || cause === 'environment-broken';
+/** An attempt that the log calls evicted but that the pool would have left alone: something has to change first. */
+function isFailure(cause: AttemptHistory['cause']): boolean {
+  if (cause === undefined) return false;
+  const { change } = causeInfo(cause);
+  return cause === 'environment-broken' || (change !== 'retry' && change !== 'staff');
+}

@@ -256,6 +256,19 @@ test('hold and idle time lie between attempts and on no slot', async () => {
   });
 });
 
+test('an attempt that the full disk of the access point ended was not lost to an eviction', async () => {
+  const full = evict
+    .replace('1022', '1007')
+    .replace('vacated', 'stdout: couldn’t write: Disk quota exceeded');
+  const { lostToEviction, lostToFailure, usefulCompute } = await account([
+    ...begun,
+    [41, full],
+    [61, execute],
+    [71, terminate(0)],
+  ]);
+  assert.deepEqual([lostToEviction, lostToFailure, usefulCompute], [undefined, 10, 10]);
+});
+
 test('time that no event covers is unknown: a shadow that died, a connection that did not come back', async () => {
   const died: [number, string][] = [
     ...begun,

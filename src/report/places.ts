@@ -171,8 +171,10 @@ export interface BrokenMachine {
 const manyInARow = 5;
 /** One job alone may fail anywhere. */
 const severalJobs = 2;
+/** What a job used was measured: it may do well elsewhere only because it asked for more there, or nobody measures. */
+export const measured: ReadonlySet<Cause> = new Set(['memory-exceeded', 'disk-exceeded', 'cpu-exceeded']);
 /** No machine is to blame for these. */
-const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end']);
+const blameless: ReadonlySet<Cause> = new Set(['user', 'evicted', 'disconnected', 'silent-end', ...measured]);
 /** A server or the access point is the same to all machines. */
 const fromElsewhere: ReadonlySet<Cause> = new Set([
   'object-missing',

@@ -26,6 +26,10 @@ test('who uses much less than asked for learns what would fit', () => {
   assert.deepEqual(reported(ended(0, 3)), [['Memory', 512, 'ask for less']]);
 });
 
+test('what was too short to be measured is no reason to ask for less', () => {
+  assert.deepEqual(reported(ended(0, 0)), []);
+});
+
 test('a request that is small already fits, however little was used of it', () => {
   assert.deepEqual(reported(ended(0, 3).replaceAll('2000', ' 512')), [['Memory', null, 'fits']]);
 });
@@ -33,7 +37,20 @@ test('a request that is small already fits, however little was used of it', () =
 test('where an attempt ended for want of memory nobody is advised to ask for less, however little others used', () => {
   const held = `${begun(1)}012 (001.001.000) ${at(5)} Job was held.\n\tError from slot1@ep: Job has gone over memory limit of 2000 megabytes. Peak usage: 14069 megabytes.\n\tCode 34 Subcode 0\n...\n`;
   assert.deepEqual(reported(ended(0, 400) + held), [
-    ['Memory', null, '1 attempt ended for want of it: ask for more'],
+    ['Memory', 16_883, '1 attempt ended for want of it: ask for more'],
+  ]);
+});
+
+test('who ran up to the limit is advised to ask for twice as much, unless others asked for more and did well', () => {
+  const killed = ended(1, 2000).replace(
+    /005.*\n.*\n/,
+    `004 (001.001.000) ${at(5)} Job was evicted. Code 21 Subcode 102\n\t(0) CPU times\n\tReason: Error from slot1@ep: memory usage exceeded request_memory\n`,
+  );
+  assert.deepEqual(reported(ended(0, 400) + killed), [
+    ['Memory', 4000, '1 attempt ended for want of it: ask for more'],
+  ]);
+  assert.deepEqual(reported(ended(0, 2900).replaceAll('2000', '3000') + killed), [
+    ['Memory', 3000, 'fits; 1 attempt that asked for less ended for want of it'],
   ]);
 });
 

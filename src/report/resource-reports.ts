@@ -10,7 +10,7 @@ export interface ResourceReport {
   requestedMax: number;
   usedMedian: number;
   usedMax: number;
-  /** What to ask for instead; null where the request fits. */
+  /** What to ask for; null where the requests fit, or nobody knows. */
   suggested: number | null;
   advice: string;
 }
@@ -28,6 +28,14 @@ const free: Record<string, number> = { Cpus: 1, Memory: 512, Disk: 1_000_000 };
 /** Causes by which an attempt proves that its request was too small, whatever the others used. */
 const wanting: Partial<Record<Cause, string>> = { 'memory-exceeded': 'Memory', 'disk-exceeded': 'Disk' };
 
+/** Attempts that ended for want of a resource, and the most they had asked for: any amount, where no event says. */
+interface Exceeded {
+  attempts: number;
+  requested: number;
+}
+
+const none: Exceeded = { attempts: 0, requested: 0 };
+
 interface Seen {
   unit: string;
   used: number[];
@@ -36,23 +44,28 @@ interface Seen {
 
 export function resourceReports(jobs: readonly JobHistory[]): ResourceReport[] {
   const seen = new Map<string, Seen>();
-  const exceeded = new Map<string, number>();
+  const exceeded = new Map<string, Exceeded>();
   for (const { attempts } of jobs)
     for (const { ending, cause, resources } of attempts) {
       const wanted = cause === undefined ? undefined : wanting[cause];
-      if (wanted !== undefined) exceeded.set(wanted, (exceeded.get(wanted) ?? 0) + 1);
+      if (wanted !== undefined) {
+        const { attempts: count, requested } = exceeded.get(wanted) ?? none;
+        const request = resources.find(({ name }) => name === wanted)?.request ?? Infinity;
+        exceeded.set(wanted, { attempts: count + 1, requested: Math.max(requested, request) });
+      }
       for (const { name, unit, usage, request } of resources) {
-        if (!Object.hasOwn(free, name) || (ending !== 'success' && name !== wanted)) continue;
+        // Nothing used is nothing measured: it was too short.
+        if (usage === 0 || !Object.hasOwn(free, name) || (ending !== 'success' && name !== wanted)) continue;
         const entry = seen.get(name) ?? { unit, used: [], requested: 0 };
         seen.set(name, entry);
         entry.used.push(usage);
         entry.requested = Math.max(entry.requested, request);
       }
     }
-  return [...seen].map(([name, entry]) => resourceReport(name, entry, exceeded.get(name) ?? 0));
+  return [...seen].map(([name, entry]) => resourceReport(name, entry, exceeded.get(name) ?? none));
 }
 
-function resourceReport(name: string, { unit, used, requested }: Seen, exceeded: number): ResourceReport {
+function resourceReport(name: string, { unit, used, requested }: Seen, exceeded: Exceeded): ResourceReport {
   const sorted = ascending(used);
   const usedMax = sorted.at(-1) ?? 0;
   const [suggested, advice] = advise(usedMax, requested, exceeded, free[name] ?? 1);
@@ -68,13 +81,16 @@ function resourceReport(name: string, { unit, used, requested }: Seen, exceeded:
   };
 }
 
-function advise(used: number, requested: number, exceeded: number, least: number): [number | null, string] {
+function advise(used: number, requested: number, exceeded: Exceeded, least: number): [number | null, string] {
   const fitting = Math.max(1, Math.ceil(used * margin));
-  if (exceeded > 0)
-    return [
-      used > requested ? fitting : null,
-      `${exceeded} attempt${exceeded === 1 ? '' : 's'} ended for want of it: ask for more`,
-    ];
+  if (exceeded.attempts > 0) {
+    const who = `${exceeded.attempts} attempt${exceeded.attempts === 1 ? '' : 's'}`;
+    if (used <= requested && exceeded.requested < requested)
+      return [requested, `fits; ${who} that asked for less ended for want of it`];
+    // What was used up to the limit does not say how much would have been enough.
+    const twice = exceeded.requested === Infinity ? null : requested * 2;
+    return [used > requested ? fitting : twice, `${who} ended for want of it: ask for more`];
+  }
   if (used > requested) return [fitting, 'more was used than asked for: ask for more'];
   const less = Math.max(fitting, least);
   if (used < requested * muchTooMuch && less < requested) return [less, 'ask for less'];

@@ -134,6 +134,20 @@ test('failures that are the job’s own, or the pool’s, break no machine', () 
   assert.equal(reportOn(healed).brokenMachines[0]?.name, 'e1', 'the same jobs did well elsewhere');
 });
 
+test('no machine or site is to blame for memory that was measured, though the same jobs did well elsewhere', () => {
+  const killed: Tried = {
+    site: 'A',
+    machine: 'gpu02',
+    cause: 'memory-exceeded',
+    memory: { usage: 86, request: 80 },
+  };
+  const { brokenMachines, verdict } = reportOn(
+    many(9, (id) => job(id, killed, { site: 'B', machine: 'e2', memory: { usage: 97, request: 120 } })),
+  );
+  assert.deepEqual(brokenMachines, []);
+  assert.deepEqual([verdict?.name, verdict?.line], ['memory-exceeded', 'request_memory = 1GB']);
+});
+
 test('of a run whose transfers stalled, the cache that was given up most is the verdict', () => {
   const jobs = many(4, (id, index) => {
     const one = job(id, { cause: 'transfer-stalled', doing: 'input' }, {});

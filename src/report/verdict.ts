@@ -7,6 +7,7 @@ import {
   hostOf,
   isEverywhere,
   lostMillis,
+  measured,
   placedAttempts,
   siteNames,
   unknownSite,
@@ -121,7 +122,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   const healed = tried.filter((one) => one.isGood && nameOf(one) !== name && failed.has(one.job)).length;
   const cause = mainCause(here)?.cause;
   // What is the job's own doing happens everywhere, unless the same job did well elsewhere.
-  if (healed === 0 && cause !== undefined && isEverywhere(cause)) return null;
+  if (cause !== undefined && (measured.has(cause) || (healed === 0 && isEverywhere(cause)))) return null;
   const elsewhere =
     healed > 0
       ? `${healed} of its ${failed.size} jobs succeeded elsewhere`
@@ -201,7 +202,7 @@ function causeVerdict(tried: readonly Try[], lost: number, { resources, source }
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
-  const advice = line === null ? remedyOf(cause) : 'Ask for what was used:';
+  const advice = line === null ? remedyOf(cause) : 'Ask for more:';
   const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
   const text =
     cause === 'user'
@@ -212,8 +213,8 @@ function causeVerdict(tried: readonly Try[], lost: number, { resources, source }
 
 function memoryLine(resources: readonly ResourceReport[], source: Source): string | null {
   const memory = resources.find(({ name }) => name === 'Memory');
-  if (memory === undefined) return null;
-  const wanted = memory.suggested ?? memory.requestedMax * 2;
+  const wanted = memory?.suggested ?? null;
+  if (wanted === null) return null;
   const amount = showAmount(Math.ceil(wanted / 1024), 'GB');
   return source === 'run' ? `memory = "${amount}"` : `request_memory = ${amount.replace(' ', '')}`;
 }

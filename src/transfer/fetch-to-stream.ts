@@ -103,6 +103,9 @@ class StreamFetch {
     const facts = await Promise.race([this.#facts, late]);
     waiting.abort();
     if (facts === 'late') this.#hashWith(likely);
-    else if (facts?.digest !== undefined) this.#hashWith(facts.digest.algorithm);
+    else if (facts?.digest !== undefined) {
+      this.#hashWith(facts.digest.algorithm);
+      this.#settings.onDigest();
+    }
   }
 }

@@ -33,6 +33,8 @@ export interface FetchOptions {
   /** Connections that fetches leave to each other. */
   connections?: KeptConnections;
   onEvent?: (event: FetchEvent) => void;
+  /** Called once a server has a digest that the whole object will be held against. */
+  onDigest?: () => void;
 }
 
 export interface Fetched {
@@ -58,6 +60,7 @@ export interface Settings {
   suspects: Set<string>;
   connections: KeptConnections | undefined;
   onEvent: (event: FetchEvent) => void;
+  onDigest: () => void;
 }
 
 /** Fills in defaults and refuses options that contradict each other. */
@@ -90,6 +93,7 @@ export function settle(url: string, options: FetchOptions): Settings {
     suspects: options.suspects ?? new Set(),
     connections: options.connections,
     onEvent: options.onEvent ?? (() => undefined),
+    onDigest: options.onDigest ?? (() => undefined),
   };
 }
 

@@ -57,17 +57,23 @@ export class Budget {
     this.#check(0);
   }
 
+  /** Zeros that are read like any bytes and take no room. */
+  addHole(bytes: number): void {
+    this.bytes += bytes;
+    this.#stopFarBeyond('bytes', this.bytes);
+  }
+
   addHardlink(size: number): void {
     this.addEntry();
     this.files++;
     this.bytes += size;
   }
 
-  /** An entry was replaced by a later one. */
-  removeFile(size: number): void {
+  /** An entry was replaced by a later one; `taken` is the room it took. */
+  removeFile(size: number, taken = size): void {
     this.files--;
     this.bytes -= size;
-    this.#written -= size;
+    this.#written -= Math.min(size, taken);
   }
 
   /** The archive is over: what came out must be exactly what was expected. */

@@ -23,7 +23,7 @@ export interface FileEntry {
   mode: number;
   /** Seconds since the epoch. */
   mtime: number;
-  /** Absent where the archive tells it only after the data. */
+  /** Bytes stored; absent where the archive says it only after the data. */
   size?: number;
 }
 
@@ -52,6 +52,8 @@ export interface EntrySink {
   /** A file begins; its bytes follow through `data` until `end`. */
   begin(entry: FileEntry): void;
   data(piece: Buffer): Waiting;
+  /** So many zeros of a sparse file, which need no room. */
+  hole(bytes: number): Waiting;
   end(): Waiting;
   /** Something without bytes. */
   place(entry: FolderEntry | SymlinkEntry | HardlinkEntry): void;

@@ -3,6 +3,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  ftruncateSync,
   futimesSync,
   linkSync,
   lstatSync,
@@ -16,19 +17,35 @@ import {
   writeSync,
 } from 'node:fs';
 import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Fault } from '../fault/fault.ts';
 import type { Budget } from './budget.ts';
 import { diskFault, errorCode, statIfThere } from './disk-fault.ts';
 import type { EntrySink, FileEntry, FolderEntry, HardlinkEntry, SymlinkEntry } from './entry.ts';
-import { parentOf, quoted, whatIsWrongWithLink, type SafePath } from './safe-path.ts';
+import type { Limits } from './limits.ts';
+import { LinkCheck } from './safe-link.ts';
+import { parentOf, quoted, type SafePath } from './safe-path.ts';
 
 const createNew = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 /** The part of a mode that says what a file is, and what it says of a symbolic link. */
 const fileType = 0o170000;
 const linkType = 0o120000;
 const maxLinkBytes = 4096;
+/** Links and times that are set before others get their turn. */
+const inOneTurn = 500;
 /** File systems that cannot make a hard link say one of these; a copy serves as well. */
 const cannotLink = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EMLINK', 'ENOSYS']);
+
+interface WriterOptions {
+  root: string;
+  archive: string;
+  budget: Budget;
+  limits: Limits;
+  /** The folder in which everything appears at the end. */
+  into: string;
+  /** Whole files are moved there before the end. */
+  isPublishing: boolean;
+}
 
 /**
  * Writes entries below one folder that nobody else uses. Symbolic links are made last, so that while files are
@@ -39,20 +56,26 @@ export class FileWriter implements EntrySink {
   readonly #root: string;
   readonly #archive: string;
   readonly #budget: Budget;
+  readonly #limits: Limits;
+  readonly #into: string;
   readonly #published: string | undefined;
   readonly #folders = new Set<string>(['']);
   readonly #folderTimes = new Map<SafePath, number>();
   readonly #links = new Map<SafePath, string>();
   #fd: number | undefined;
+  /** Where the next byte of the file goes; beyond what is written after a hole. */
+  #at = 0;
+  #written = 0;
   #mtime = 0;
   #abandoned = false;
 
-  /** `published` is the folder to which whole files are moved before the end, where they are. */
-  constructor(root: string, archive: string, budget: Budget, published?: string) {
+  constructor({ root, archive, budget, limits, into, isPublishing }: WriterOptions) {
     this.#root = root;
     this.#archive = archive;
     this.#budget = budget;
-    this.#published = published;
+    this.#limits = limits;
+    this.#into = into;
+    this.#published = isPublishing ? into : undefined;
   }
 
   begin(entry: FileEntry): void {
@@ -61,6 +84,7 @@ export class FileWriter implements EntrySink {
       this.#makeFolder(parentOf(entry.path));
       this.#fd = this.#create(entry.path, (entry.mode & 0o777) | 0o600);
       this.#mtime = saneTime(entry.mtime);
+      this.#at = this.#written = 0;
     });
     this.#budget.addFile(entry.size);
   }
@@ -69,15 +93,25 @@ export class FileWriter implements EntrySink {
     const fd = this.#fd;
     if (fd === undefined) return;
     this.#guarded(() => {
-      for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at, piece.length - at);
+      for (let at = 0; at < piece.length;) at += writeSync(fd, piece, at, piece.length - at, this.#at + at);
     });
+    this.#at += piece.length;
+    this.#written = this.#at;
     this.#budget.addBytes(piece.length);
+  }
+
+  hole(bytes: number): void {
+    this.#at += bytes;
+    this.#budget.addHole(bytes);
   }
 
   end(): void {
     const fd = this.#fd;
     if (fd === undefined) return;
-    this.#guarded(() => futimesSync(fd, this.#mtime, this.#mtime));
+    this.#guarded(() => {
+      if (this.#at > this.#written) ftruncateSync(fd, this.#at);
+      futimesSync(fd, this.#mtime, this.#mtime);
+    });
     this.#close();
   }
 
@@ -86,6 +120,7 @@ export class FileWriter implements EntrySink {
       switch (entry.type) {
         case 'folder':
           this.#makeFolder(entry.path, (entry.mode & 0o777) | 0o700);
+          if (this.#folderTimes.size >= this.#limits.foldersHeld) this.#setTimes();
           this.#folderTimes.set(entry.path, saneTime(entry.mtime));
           return;
         case 'symlink': {
@@ -122,15 +157,37 @@ export class FileWriter implements EntrySink {
   }
 
   /** Makes the links and sets the folders' times: the tree is complete. */
-  finish(): void {
-    this.#guarded(() => {
-      for (const [link, target] of this.#links) {
-        const wrong = whatIsWrongWithLink(link, this.#links);
-        if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
-        this.#makeFolder(parentOf(link));
-        symlinkSync(target, this.#full(link));
+  async finish(): Promise<void> {
+    const check = new LinkCheck(this.#links, (folder) => this.#isFolder(folder));
+    await this.#forEachLink((link, target) => {
+      const wrong = check.whatIsWrong(link);
+      if (wrong !== undefined) throw this.#unsafe(`the link ${quoted(link)} to ${quoted(target)} ${wrong}`);
+    });
+    await this.#forEachLink((link, target) => {
+      this.#makeFolder(parentOf(link));
+      symlinkSync(target, this.#full(link));
+    });
+    this.#guarded(() => this.#setTimes());
+  }
+
+  /** There may be many: others get their turn in between. */
+  async #forEachLink(act: (link: SafePath, target: string) => void): Promise<void> {
+    let done = 0;
+    for (const [link, target] of this.#links) {
+      this.#guarded(() => act(link, target));
+      if (++done % inOneTurn === 0) await nextTurn();
+    }
+  }
+
+  /** Whether a folder lies there, with no link on the way to it: in this archive or where it will appear. */
+  #isFolder(relative: string): boolean {
+    return [this.#root, this.#into].some((root) => {
+      try {
+        const full = path.join(realpathSync(root), relative);
+        return realpathSync(full) === full && lstatSync(full).isDirectory();
+      } catch {
+        return false;
       }
-      for (const [folder, mtime] of this.#folderTimes) utimesSync(this.#full(folder), mtime, mtime);
     });
   }
 
@@ -172,7 +229,7 @@ export class FileWriter implements EntrySink {
         `${quoted(file)} and another entry differ only in case, which this disk cannot hold`,
       );
     unlinkSync(full);
-    this.#budget.removeFile(stat.size);
+    this.#budget.removeFile(stat.size, stat.blocks * 512);
   }
 
   #makeFolder(folder: SafePath, mode = 0o777): void {
@@ -180,19 +237,32 @@ export class FileWriter implements EntrySink {
     if (this.#links.has(folder))
       throw this.#unsafe(`an entry would be written through the link ${quoted(folder)}`);
     this.#makeFolder(parentOf(folder));
-    this.#budget.addEntry();
     try {
       mkdirSync(this.#full(folder), mode);
+      this.#budget.addEntry();
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error;
       if (!lstatSync(this.#full(folder)).isDirectory())
         throw this.#unsafe(`${quoted(folder)} is a file and a folder at once`);
     }
+    if (this.#folders.size >= this.#limits.foldersHeld) {
+      this.#folders.clear();
+      this.#folders.add('');
+    }
     this.#folders.add(folder);
+  }
+
+  #setTimes(): void {
+    for (const [folder, mtime] of this.#folderTimes) utimesSync(this.#full(folder), mtime, mtime);
+    this.#folderTimes.clear();
   }
 
   #keepLink({ path: link, target }: SymlinkEntry): void {
     this.#budget.addEntry();
+    if (this.#links.size >= this.#limits.links)
+      throw this.#unsafe(`holds more than ${this.#limits.links.toLocaleString('en-US')} symbolic links`);
+    if (target.length > maxLinkBytes)
+      throw this.#unsafe(`the link ${quoted(link)} has a target too long to be one`);
     this.#makeFolder(parentOf(link));
     this.#removeEarlier(link);
     this.#links.set(link, target);

@@ -91,11 +91,11 @@ const magics: Readonly<Record<ArchiveKind, readonly string[]>> = {
   'tar.gz': ['1f8b'],
   'tar.zst': ['28b52ffd'],
   'tar.xz': ['fd377a585a00'],
+  'tar.bz2': ['425a68'],
   zip: ['504b0304', '504b0506'],
 };
 
 const others: readonly (readonly [hex: string, other: string])[] = [
-  ['425a68', 'a bzip2 file, which Updraft does not unpack'],
   ['377abcaf271c', 'a 7-Zip archive, which Updraft does not unpack'],
   ['526172211a07', 'a RAR archive, which Updraft does not unpack'],
   ['5d0000', 'an .lzma file, which Updraft does not unpack'],

@@ -8,10 +8,20 @@ export interface Limits {
   depth: number;
   /** Bytes out for each byte in, once more than a gigabyte came out. */
   ratio: number;
+  /** Symbolic links: they are made last, and kept until then. */
+  links: number;
+  /** Folders that are remembered; others are found on the disk again, and have their times set before the end. */
+  foldersHeld: number;
 }
 
 /** ImageNet-21k has 14 million files, and deflate cannot exceed 1032 to 1. */
-export const usualLimits: Limits = { entries: 20_000_000, depth: 64, ratio: 1100 };
+export const usualLimits: Limits = {
+  entries: 20_000_000,
+  depth: 64,
+  ratio: 1100,
+  links: 500_000,
+  foldersHeld: 50_000,
+};
 
 const alwaysFine = 2 ** 30;
 

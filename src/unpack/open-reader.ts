@@ -6,6 +6,7 @@ import type { ByteSink, EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
 import { PullStage } from './pull-stage.ts';
 import { TarReader } from './tar-reader.ts';
+import { Unbzip2Stage } from './unbzip2.ts';
 import { UnxzStage } from './unxz.ts';
 import { ZipReader } from './zip-reader.ts';
 import { ZstdFrames } from './zstd-frames.ts';
@@ -30,6 +31,8 @@ export function openReader(kind: ArchiveKind, archive: string, sink: EntrySink, 
       return { input: unzstd(archive, tar, limits), ended };
     case 'tar.xz':
       return { input: new UnxzStage(archive, tar, limits), ended };
+    case 'tar.bz2':
+      return { input: new Unbzip2Stage(archive, tar, limits), ended };
     case 'zip': {
       const zip = new ZipReader(archive, sink, limits);
       return { input: new PullStage(archive, (queue) => zip.parse(queue)), ended: () => zip.ended };

@@ -52,6 +52,53 @@ test('of arriving data every file appears as soon as it is whole, its hard links
   assert.deepEqual(readdirSync(root), ['into']);
 });
 
+test('two archives in one folder cannot build a way out of it together', async (t) => {
+  const up = tar({ name: 'x', data: 'x' }, { name: 'd/e', type: '2', link: '..' });
+  for (const first of ['d/e/../..', 'd/e/..']) {
+    const { into } = scratch(t);
+    const early = tar({ name: 'a/x', data: 'x' }, { name: 'a/out', type: '2', link: `../${first}` });
+    await assert.rejects(unpackAll(into, early), { kind: 'archive-unsafe', message: /no folder|leads out/ });
+  }
+  const { into } = scratch(t);
+  await unpackAll(into, up);
+  for (const link of ['d/e/..', 'd/e/d/..', 'd/e/d/../..']) {
+    const late = tar({ name: 'late', type: '2', link });
+    await assert.rejects(unpackAll(into, late), { kind: 'archive-unsafe', message: /no folder|leads out/ });
+  }
+  await unpackAll(into, tar({ name: 'late', type: '2', link: 'd/e/x' }));
+  assert.equal(readFileSync(path.join(into, 'late'), 'utf8'), 'x');
+});
+
+test('arriving files do not appear through a link that was there before', async (t) => {
+  const { into, root } = scratch(t);
+  mkdirSync(path.join(root, 'elsewhere'));
+  mkdirSync(into);
+  symlinkSync('../elsewhere', path.join(into, 'd'));
+  const arriving = { stagedUnder: root, onPart: () => undefined };
+  await assert.rejects(unpackAll(into, data, arriving), {
+    kind: 'scratch-unusable',
+    message: /into\/d exists/,
+  });
+  assert.deepEqual(readdirSync(path.join(root, 'elsewhere')), []);
+});
+
+test('many links leave others their turns', async (t) => {
+  const { into } = scratch(t);
+  const links = Array.from({ length: 5000 }, (_, i) => ({ name: `l${i}`, type: '2', link: 'x' }));
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into });
+  await unpacker.write(tar(...links));
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns++;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await unpacker.finish();
+  isOver = true;
+  assert.ok(turns >= 10, `${turns}`);
+});
+
 test('of an arriving archive of archives every folder appears when it is whole, never in part', async (t) => {
   const { into, root } = scratch(t);
   const inner = (text: string): Buffer => tar({ name: '1.jpg', data: text }, { name: '2.jpg', data: text });
@@ -240,4 +287,18 @@ function scratch(t: TestContext): { root: string; into: string } {
 
 function isRoot(): boolean {
   return process.getuid?.() === 0;
+}
+
+async function unpackAll(
+  into: string,
+  archive: Buffer,
+  arriving?: { stagedUnder: string; onPart: () => unknown },
+): Promise<void> {
+  const unpacker = openUnpacker({ name: 'data.tar', mode: 'auto', into, ...(arriving && { arriving }) });
+  try {
+    await unpacker.write(archive);
+    await unpacker.finish();
+  } finally {
+    await unpacker.abort();
+  }
 }

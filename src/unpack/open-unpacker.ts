@@ -71,6 +71,7 @@ class ArchiveUnpacker implements Unpacker {
   readonly #arriving: UnpackerOptions['arriving'];
   #opened: { kind: ArchiveKind; reader: Reader } | undefined;
   #failure: Fault | undefined;
+  #publishing: Promise<void> | undefined;
 
   constructor({ name, mode, into, expect = {}, limits, arriving }: UnpackerOptions) {
     const bounds = { ...usualLimits, ...limits };
@@ -78,8 +79,14 @@ class ArchiveUnpacker implements Unpacker {
     this.#arriving = arriving;
     this.#staging = new Staging(into, arriving?.stagedUnder);
     this.#budget = new Budget(name, expect, bounds, freeBytes(this.#staging.folder));
-    const published = arriving === undefined ? undefined : into;
-    this.#writer = new FileWriter(this.#staging.folder, name, this.#budget, published);
+    this.#writer = new FileWriter({
+      root: this.#staging.folder,
+      archive: name,
+      budget: this.#budget,
+      limits: bounds,
+      into,
+      isPublishing: arriving !== undefined,
+    });
     if (mode === 'nested') this.#nested = this.#openNested(bounds);
     const sink = this.#nested ?? partSink(this.#writer, (part) => this.#partIsWhole(part));
     const promised = mode === 'auto' || mode === 'nested' ? undefined : mode;
@@ -103,9 +110,11 @@ class ArchiveUnpacker implements Unpacker {
       if (this.#failure !== undefined) throw this.#failure;
       await this.#gate.end();
       this.#stillWanted();
-      this.#writer.finish();
+      await this.#writer.finish();
+      this.#stillWanted();
       this.#budget.settle();
-      this.#staging.publish();
+      this.#publishing = this.#staging.publish(() => this.#stillWanted());
+      await this.#publishing;
       await this.#staging.remove();
     } catch (error) {
       const fault = this.#fail(error);
@@ -122,6 +131,8 @@ class ArchiveUnpacker implements Unpacker {
     this.#gate.destroy();
     this.#nested?.destroy();
     this.#writer.abandon();
+    // It is taken back by itself, and needs the folder for it.
+    await this.#publishing?.catch(() => undefined);
     await this.#staging.remove();
   }
 
@@ -181,6 +192,7 @@ function partSink(sink: EntrySink, onPart: (part: SafePath) => void): EntrySink 
       file = entry.path;
     },
     data: (piece) => sink.data(piece),
+    hole: (bytes) => sink.hole(bytes),
     end: () =>
       andThen(sink.end(), () => {
         if (file !== undefined) onPart(file);

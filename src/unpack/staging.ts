@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { identifySelf, livenessOf, type ProcessIdentity } from '../base/process-identity.ts';
 import { Fault } from '../fault/fault.ts';
 import { diskFault, statIfThere } from './disk-fault.ts';
@@ -44,27 +45,51 @@ export class Staging {
     }
   }
 
-  /** Everything appears in the target folder; what is there already stays, and is never overwritten. */
-  publish(): void {
-    this.#move(this.folder, this.#into);
+  /**
+   * Everything appears in the target folder; what is there already stays, and is never overwritten. Others get their
+   * turns while many names are moved; once `check` throws, all is as it was.
+   */
+  async publish(check: () => void): Promise<void> {
+    const moves = this.#move(this.folder, this.#into);
+    for (let step = 1; !moves.next().done; step++)
+      if (step % inOneTurn === 0) {
+        await nextTurn();
+        try {
+          check();
+        } catch (error) {
+          moves.throw(error);
+        }
+      }
   }
 
   /** One file or folder of the tree appears in the target folder ahead of the rest. */
   publishPart(part: string): void {
-    this.#move(path.join(this.folder, part), path.join(this.#into, part));
+    this.#checkWay(path.dirname(part));
+    const moves = this.#move(path.join(this.folder, part), path.join(this.#into, part));
+    while (!moves.next().done);
   }
 
-  #move(tree: string, target: string): void {
-    const moved: [from: string, to: string][] = [];
+  /** What was there before may be a link, and a part must not appear where that leads. */
+  #checkWay(folder: string): void {
+    if (folder === '.') return;
+    this.#checkWay(path.dirname(folder));
+    const full = path.join(this.#into, folder);
+    if (statIfThere(full)?.isDirectory() === false) throw inTheWay(full);
+  }
+
+  /** Takes one name at each step. Nothing is moved before every name is known to be free. */
+  *#move(tree: string, target: string): Generator<string> {
+    const moved: string[] = [];
     try {
       mkdirSync(path.dirname(target), { recursive: true });
-      const moves = this.#plan(tree, target);
-      for (const [from, to] of moves) {
-        renameSync(from, to);
-        moved.push([from, to]);
+      yield* free(tree, target, '');
+      for (const name of free(tree, target, '')) {
+        renameSync(path.join(tree, name), path.join(target, name));
+        moved.push(name);
+        yield name;
       }
     } catch (error) {
-      for (const [from, to] of moved.reverse()) renameSync(to, from);
+      for (const name of moved.reverse()) renameSync(path.join(target, name), path.join(tree, name));
       throw diskFault(error, this.#into, 0);
     }
   }
@@ -72,18 +97,28 @@ export class Staging {
   async remove(): Promise<void> {
     await rm(this.#hidden, { recursive: true, force: true });
   }
+}
 
-  /** Folders that exist on both sides are merged; nothing is moved before every name is known to be free. */
-  #plan(from: string, to: string): [from: string, to: string][] {
-    const there = statIfThere(to);
-    if (there === undefined) return [[from, to]];
-    if (!there.isDirectory() || !lstatSync(from).isDirectory())
-      throw new Fault('scratch-unusable', `${to} exists already and would be overwritten`, {
-        about: to,
-        fix: `Remove it, or unpack into another folder.`,
-      });
-    return readdirSync(from).flatMap((name) => this.#plan(path.join(from, name), path.join(to, name)));
+/** Names and folders that leave the loop to others after so many. */
+const inOneTurn = 500;
+
+/** The names of a tree that can be moved whole; folders that exist on both sides are merged. */
+function* free(tree: string, target: string, name: string): Generator<string> {
+  const [from, to] = [path.join(tree, name), path.join(target, name)];
+  const there = statIfThere(to);
+  if (there === undefined) {
+    yield name;
+    return;
   }
+  if (!there.isDirectory() || !lstatSync(from).isDirectory()) throw inTheWay(to);
+  for (const inner of readdirSync(from)) yield* free(tree, target, path.join(name, inner));
+}
+
+function inTheWay(file: string): Fault {
+  return new Fault('scratch-unusable', `${file} exists already and would be overwritten`, {
+    about: file,
+    fix: `Remove it, or unpack into another folder.`,
+  });
 }
 
 const stagingPrefix = '.updraft-unpack-';

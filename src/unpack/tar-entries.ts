@@ -3,7 +3,8 @@ import { Fault } from '../fault/fault.ts';
 import type { EntrySink } from './entry.ts';
 import type { Limits } from './limits.ts';
 import { quoted, safePath, type SafePath } from './safe-path.ts';
-import { text, type TarHeader } from './tar-header.ts';
+import { oldSparse, repackSparse, SparseFile } from './sparse.ts';
+import { text, type Name, type TarHeader } from './tar-header.ts';
 
 /** Entries that only describe the next one (or, for `g`, all that follow). */
 export type MetaType = 'x' | 'g' | 'L' | 'K';
@@ -14,18 +15,34 @@ const refused: Readonly<Record<string, string>> = {
   '6': 'a named pipe',
   D: "a folder list of GNU tar's incremental backups",
   M: 'the continuation of a file from another volume',
-  S: 'a sparse file',
 };
+/** All others are attributes, owners and comments: they are not kept, however many come. */
+const keptRecords = /^(?:path|linkpath|size|mtime|SUN\.holesdata|GNU\.sparse\.\w+)$/;
+/** Far more than one archive needs; each of these headers holds for all that follows. */
+const maxGlobalBytes = 16 << 20;
+
+/** Pax records by keyword; an empty value takes an earlier one back. */
+type Records = Map<string, Buffer>;
+
+/** A file whose bytes follow: so many of them, with holes between them if it is sparse. */
+export interface TarFile {
+  name: string;
+  size: number;
+  sparse?: SparseFile;
+}
 
 /** Puts headers, long names and pax records together into entries and hands those on. */
 export class TarEntries {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #limits: Limits;
-  readonly #global = new Map<string, string>();
-  #local: PaxRecords = new Map();
-  #longName: string | undefined;
-  #longTarget: string | undefined;
+  readonly #global: Records = new Map();
+  #globalBytes = 0;
+  #local: Records = new Map();
+  /** The map of a sparse file in the oldest of the pax formats: one keyword, many times. */
+  #pieces: number[] = [];
+  #longName: Name | undefined;
+  #longTarget: Name | undefined;
 
   constructor(archive: string, sink: EntrySink, limits: Limits) {
     this.#archive = archive;
@@ -49,26 +66,37 @@ export class TarEntries {
   }
 
   addMeta(type: MetaType, bytes: Buffer): void {
-    if (type === 'L') this.#longName = this.#name(bytes);
-    else if (type === 'K') this.#longTarget = this.#name(bytes);
+    if (type === 'L') this.#longName = text(bytes, 0, bytes.length);
+    else if (type === 'K') this.#longTarget = text(bytes, 0, bytes.length);
     else {
-      const records = parsePax(bytes);
-      if (records === undefined)
+      if (type === 'g') this.#countGlobal(bytes.length);
+      const records = type === 'x' ? new Map<string, Buffer>() : this.#global;
+      if (type === 'x') this.#pieces = [];
+      const isRead = readPax(bytes, (key, value) => {
+        if (!keptRecords.test(key)) return;
+        if (key === 'GNU.sparse.offset' || key === 'GNU.sparse.numbytes')
+          this.#pieces.push(paxNumber(value.toString('latin1')) ?? NaN);
+        records.set(key, Buffer.from(value));
+      });
+      if (!isRead)
         throw new Fault('archive-damaged', `${this.#archive}: has a pax header that cannot be read`, {
           about: this.#archive,
         });
       if (type === 'x') this.#local = records;
-      else for (const [key, value] of records) this.#global.set(key, value);
     }
   }
 
-  /** Hands the entry on; if it is a file, says how many bytes follow. */
-  begin(header: TarHeader): { name: string; size: number } | undefined {
-    const name = this.#pax('path') ?? this.#longName ?? header.name;
-    const target = this.#pax('linkpath') ?? this.#longTarget ?? header.target;
+  /** Hands the entry on; if it is a file, says which bytes follow. The header lies in `block` from `at` on. */
+  begin(header: TarHeader, block: Buffer, at: number): TarFile | undefined {
+    const name = this.#named(
+      this.#pax('GNU.sparse.name') ?? this.#pax('path') ?? this.#longName ?? header.name,
+    );
+    const isLink = header.type === '1' || header.type === '2';
+    const target = isLink ? this.#named(this.#pax('linkpath') ?? this.#longTarget ?? header.target) : '';
     const size = this.#number('size', name) ?? header.size;
     const mtime = this.#number('mtime', name) ?? header.mtime;
     this.#refuseOddities(header.type, name);
+    const sparse = this.#sparse(header, name, block, at);
     this.#local = new Map();
     this.#longName = this.#longTarget = undefined;
     // A volume label names the archive and is no file.
@@ -89,7 +117,7 @@ export class TarEntries {
       }
       case 'file':
         this.#sink.begin({ type: 'file', path: this.#notRoot(path, name), mode, mtime, size });
-        return { name, size };
+        return sparse === undefined ? { name, size } : { name, size, sparse };
     }
   }
 
@@ -97,22 +125,48 @@ export class TarEntries {
     if (type === '1') return 'hardlink';
     if (type === '2') return 'symlink';
     // The oldest archives mark folders by the slash alone.
-    return type === '5' || name.endsWith('/') ? 'folder' : 'file';
+    return type === '5' || (type !== 'S' && name.endsWith('/')) ? 'folder' : 'file';
   }
 
   #refuseOddities(type: string, name: string): void {
-    const sparse = [...this.#local.keys()].some((key) => key.startsWith('GNU.sparse.'));
-    const what = sparse ? refused['S'] : refused[type];
-    if (what === undefined && /^[01257V]$/.test(type)) return;
-    const fix =
-      what === refused['S']
-        ? 'Pack it again without --sparse.'
-        : 'Pack it again with only files, folders and links.';
-    throw new Fault(
+    const what = refused[type];
+    if (what === undefined && /^[01257SV]$/.test(type)) return;
+    throw this.#refused(
+      name,
+      what ?? `of the unknown type ${quoted(type)}`,
+      'Pack it again with only files, folders and links.',
+    );
+  }
+
+  #refused(name: string, what: string, fix: string): Fault {
+    return new Fault(
       'archive-unsafe',
-      `${this.#archive}: the entry ${quoted(name)} is ${what ?? `of the unknown type ${quoted(type)}`}, which is not unpacked`,
+      `${this.#archive}: the entry ${quoted(name)} is ${what}, which is not unpacked`,
       { about: this.#archive, fix },
     );
+  }
+
+  /** A sparse file by its header (old GNU) or its pax records (GNU's 0.0, 0.1 and 1.0). */
+  #sparse(header: TarHeader, name: string, block: Buffer, at: number): SparseFile | undefined {
+    const entry = { archive: this.#archive, name, sink: this.#sink };
+    if (header.type === 'S') {
+      const map = oldSparse(block, at);
+      if (map === undefined) throw this.#refused(name, 'a sparse file as star writes them', repackSparse);
+      return new SparseFile(entry, map);
+    }
+    if (this.#local.has('SUN.holesdata'))
+      throw this.#refused(name, 'a sparse file as Solaris writes them', repackSparse);
+    const major = this.#number('GNU.sparse.major', name) ?? 0;
+    const size = this.#number('GNU.sparse.realsize', name) ?? this.#number('GNU.sparse.size', name);
+    if (major > 1) throw this.#refused(name, `a sparse file of format ${major}`, repackSparse);
+    if (size === undefined) {
+      if (major === 0) return undefined;
+      throw this.#refused(name, 'a sparse file without its size', repackSparse);
+    }
+    if (major === 1) return new SparseFile(entry, { size, more: 'pax' });
+    const map = this.#local.get('GNU.sparse.map')?.toString('latin1');
+    const pieces = map === undefined ? this.#pieces : map === '' ? [] : map.split(',').map(Number);
+    return new SparseFile(entry, { size, pieces });
   }
 
   #notRoot(path: SafePath, name: string): SafePath {
@@ -126,16 +180,16 @@ export class TarEntries {
     );
   }
 
-  #pax(key: string): string | undefined {
+  #pax(key: string): Buffer | undefined {
     const value = this.#local.get(key) ?? this.#global.get(key);
-    return value === '' ? undefined : value;
+    return value?.length === 0 ? undefined : value;
   }
 
   #number(key: string, name: string): number | undefined {
-    const value = this.#pax(key);
+    const value = this.#pax(key)?.toString('latin1');
     if (value === undefined) return undefined;
     const read = paxNumber(value);
-    const wrong = key === 'size' && !(Number.isSafeInteger(read) && Number(read) >= 0);
+    const wrong = key !== 'mtime' && !(Number.isSafeInteger(read) && Number(read) >= 0);
     if (read !== undefined && !wrong) return read;
     throw new Fault(
       'archive-damaged',
@@ -146,22 +200,32 @@ export class TarEntries {
     );
   }
 
-  #name(bytes: Buffer): string {
-    const name = text(bytes, 0, bytes.length);
-    if (name !== undefined) return name;
-    throw new Fault('archive-unsafe', `${this.#archive}: has a long name that is not UTF-8`, {
+  #countGlobal(bytes: number): void {
+    this.#globalBytes += bytes;
+    if (this.#globalBytes <= maxGlobalBytes) return;
+    throw new Fault('archive-unsafe', `${this.#archive}: has more than 16 MiB of global pax headers`, {
       about: this.#archive,
+      fix: 'Pack it again from its files: archives have one such header, or none.',
     });
+  }
+
+  /** Nothing in a tar says how a name that is not UTF-8 is to be read. */
+  #named(name: Name): string {
+    if (typeof name === 'string') return name;
+    if (isUtf8(name)) return name.toString('utf8');
+    throw new Fault(
+      'archive-unsafe',
+      `${this.#archive}: the entry ${quoted(name.toString('latin1'))} (read as Latin-1) has a name that is not UTF-8`,
+      { about: this.#archive, fix: 'Rename it (convmv -f latin1 -t utf8 -r FOLDER) and pack it again.' },
+    );
   }
 }
 
-/** Pax records by keyword; an empty value takes an earlier one back. */
-type PaxRecords = ReadonlyMap<string, string>;
-
-/** Reads `length keyword=value\n` records; nothing if the bytes are not such records or not UTF-8. */
-export function parsePax(bytes: Buffer): PaxRecords | undefined {
-  if (!isUtf8(bytes)) return undefined;
-  const records = new Map<string, string>();
+/**
+ * Reads `length keyword=value\n` records one by one; false if the bytes are not such records. Values are bytes: some
+ * writers put file attributes there as they are.
+ */
+export function readPax(bytes: Buffer, take: (key: string, value: Buffer) => void): boolean {
   let at = 0;
   while (at < bytes.length) {
     // Some writers fill the block up with zeros.
@@ -169,12 +233,13 @@ export function parsePax(bytes: Buffer): PaxRecords | undefined {
     const space = bytes.indexOf(0x20, at);
     const length = space === -1 ? NaN : decimal(bytes.toString('latin1', at, space));
     const end = at + length;
-    const equals = bytes.indexOf(0x3d, space);
-    if (!(end <= bytes.length) || bytes[end - 1] !== 0x0a || equals === -1 || equals >= end) return undefined;
-    records.set(bytes.toString('utf8', space + 1, equals), bytes.toString('utf8', equals + 1, end - 1));
+    if (!(end <= bytes.length) || bytes[end - 1] !== 0x0a) return false;
+    const equals = bytes.subarray(0, end).indexOf(0x3d, space);
+    if (equals === -1) return false;
+    take(bytes.toString('utf8', space + 1, equals), bytes.subarray(equals + 1, end - 1));
     at = end;
   }
-  return records;
+  return true;
 }
 
 /** A pax decimal such as a size or a time; nothing if it is not one. */

@@ -2,19 +2,22 @@ import { isUtf8 } from 'node:buffer';
 
 export const blockSize = 512;
 
+/** A name as written: text, or the bytes where they are not UTF-8 (a longer name may stand elsewhere). */
+export type Name = string | Buffer;
+
 /** One header block as it is written, before long names and pax records are applied. */
 export interface TarHeader {
-  name: string;
+  name: Name;
   /** The type flag; an old header without one says '0'. */
   type: string;
   size: number;
   mode: number;
   mtime: number;
-  target: string;
+  target: Name;
 }
 
 /** What a block that is no header is instead. */
-export type NotHeader = 'zeros' | 'not-a-header' | 'bad-number' | 'bad-name';
+export type NotHeader = 'zeros' | 'not-a-header' | 'bad-number';
 
 /** Reads the block at `at`: ustar, GNU and the older format without a magic. */
 export function parseTarHeader(block: Buffer, at: number): TarHeader | NotHeader {
@@ -23,33 +26,33 @@ export function parseTarHeader(block: Buffer, at: number): TarHeader | NotHeader
   const stated = octal(block, at + 148, 8);
   // Some old writers summed signed bytes.
   if (stated !== sum.unsigned && stated !== sum.signed) return 'not-a-header';
-  const size = number(block, at + 124, 12);
-  const mode = number(block, at + 100, 8);
-  const mtime = number(block, at + 136, 12);
+  const size = tarNumber(block, at + 124, 12);
+  const mode = tarNumber(block, at + 100, 8);
+  const mtime = tarNumber(block, at + 136, 12);
   if (size === undefined || size < 0 || mode === undefined || mtime === undefined) return 'bad-number';
   const name = fullName(block, at);
   const target = text(block, at + 157, 100);
-  if (name === undefined || target === undefined) return 'bad-name';
   const flag = block[at + 156] ?? 0;
   return { name, type: flag === 0 ? '0' : String.fromCharCode(flag), size, mode, mtime, target };
 }
 
-/** A field up to its first zero byte; nothing if it is not UTF-8. */
-export function text(bytes: Buffer, at: number, length: number): string | undefined {
+/** A field up to its first zero byte. */
+export function text(bytes: Buffer, at: number, length: number): Name {
   const zero = bytes.indexOf(0, at);
   const end = zero === -1 || zero > at + length ? Math.min(at + length, bytes.length) : zero;
   const decoded = bytes.toString('utf8', at, end);
-  if (decoded.includes('\ufffd') && !isUtf8(bytes.subarray(at, end))) return undefined;
-  return decoded;
+  const isText = !decoded.includes('\ufffd') || isUtf8(bytes.subarray(at, end));
+  return isText ? decoded : Buffer.from(bytes.subarray(at, end));
 }
 
-function fullName(block: Buffer, at: number): string | undefined {
+function fullName(block: Buffer, at: number): Name {
   const name = text(block, at, 100);
   // GNU's own magic ("ustar  ") keeps other things where POSIX has the prefix.
-  if (name === undefined || block.toString('latin1', at + 257, at + 263) !== 'ustar\0') return name;
+  if (block.toString('latin1', at + 257, at + 263) !== 'ustar\0') return name;
   const prefix = text(block, at + 345, 155);
-  if (prefix === undefined) return undefined;
-  return prefix === '' ? name : `${prefix}/${name}`;
+  if (prefix === '') return name;
+  if (typeof prefix === 'string' && typeof name === 'string') return `${prefix}/${name}`;
+  return Buffer.concat([Buffer.from(prefix), Buffer.from('/'), Buffer.from(name)]);
 }
 
 /** Both sums of the block, its checksum field taken as spaces. */
@@ -70,7 +73,7 @@ function isZero(block: Buffer, at: number): boolean {
 }
 
 /** Octal, or GNU's base 256 when the first bit is set; nothing if it is neither. */
-function number(block: Buffer, at: number, length: number): number | undefined {
+export function tarNumber(block: Buffer, at: number, length: number): number | undefined {
   const first = block[at] ?? 0;
   if (first < 0x80) return octal(block, at, length);
   const negative = first === 0xff;

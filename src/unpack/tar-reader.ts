@@ -2,14 +2,16 @@ import { Fault } from '../fault/fault.ts';
 import { andThen, type ByteSink, type EntrySink, type Waiting } from './entry.ts';
 import type { Limits } from './limits.ts';
 import { quoted } from './safe-path.ts';
+import type { SparseFile } from './sparse.ts';
 import { TarEntries, type MetaType } from './tar-entries.ts';
 import { blockSize, parseTarHeader, type TarHeader } from './tar-header.ts';
 
-/** Long names and pax records are held in memory. */
-const maxMetaBytes = 1 << 20;
+/** Long names and pax records are held in memory; attributes of macOS may be large. */
+const maxNameBytes = 1 << 20;
+const maxPaxBytes = 16 << 20;
 const zeros = Buffer.alloc(64 * 1024);
 
-type State = 'header' | 'data' | 'meta' | 'padding' | 'after-end';
+type State = 'header' | 'sparse-map' | 'data' | 'meta' | 'padding' | 'after-end';
 
 /**
  * Reads a tar fed in pieces of any size and hands its entries on in place: no byte of data is copied, and
@@ -19,10 +21,12 @@ export class TarReader implements ByteSink {
   readonly #archive: string;
   readonly #sink: EntrySink;
   readonly #entries: TarEntries;
+  /** What takes the data of a sparse file, while one is read. */
+  #sparse: SparseFile | undefined;
   /** Holds a header that two pieces share. */
-  readonly #block = Buffer.alloc(blockSize);
+  readonly #shared = Buffer.alloc(blockSize);
   #state: State = 'header';
-  /** Bytes already in `#block` or `#meta`. */
+  /** Bytes already in `#shared` or `#meta`. */
   #held = 0;
   #meta = { type: 'x' as MetaType, bytes: Buffer.alloc(0) };
   /** Bytes of data or padding still to come. */
@@ -62,7 +66,7 @@ export class TarReader implements ByteSink {
         `${this.#left.toLocaleString('en-US')} bytes short of the whole file ${quoted(this.#current)}`,
       );
     if (this.#state === 'padding') throw this.#cut(`inside the padding after ${quoted(this.#current)}`);
-    if (this.#state === 'meta' || (this.#state === 'header' && this.#held > 0))
+    if (['meta', 'sparse-map'].includes(this.#state) || (this.#state === 'header' && this.#held > 0))
       throw this.#cut('inside a header');
     if (this.#offset === 0) throw this.#damaged('is empty');
     if (this.#found === 0) throw this.#damaged('has only zeros where its first entry should be');
@@ -82,7 +86,8 @@ export class TarReader implements ByteSink {
   #take(piece: Buffer, at: number): number {
     switch (this.#state) {
       case 'header':
-        return this.#takeHeader(piece, at);
+      case 'sparse-map':
+        return this.#takeBlock(piece, at);
       case 'data':
         return this.#takeData(piece, at);
       case 'meta':
@@ -94,19 +99,24 @@ export class TarReader implements ByteSink {
     }
   }
 
-  #takeHeader(piece: Buffer, at: number): number {
+  #takeBlock(piece: Buffer, at: number): number {
     if (this.#held === 0) this.#headerAt = this.#offset;
     if (this.#held === 0 && piece.length - at >= blockSize) {
-      this.#header(piece, at);
+      this.#block(piece, at);
       return blockSize;
     }
-    const taken = piece.copy(this.#block, this.#held, at, at + blockSize - this.#held);
+    const taken = piece.copy(this.#shared, this.#held, at, at + blockSize - this.#held);
     this.#held += taken;
     if (this.#held === blockSize) {
       this.#held = 0;
-      this.#header(this.#block, 0);
+      this.#block(this.#shared, 0);
     }
     return taken;
+  }
+
+  #block(block: Buffer, at: number): void {
+    if (this.#state === 'header') this.#header(block, at);
+    else this.#addMap(block.subarray(at, at + blockSize));
   }
 
   #header(block: Buffer, at: number): void {
@@ -120,26 +130,45 @@ export class TarReader implements ByteSink {
     if (typeof header === 'string') throw this.#noHeader(header);
     this.#found++;
     const meta = this.#entries.metaType(header);
-    if (meta === undefined) this.#beginEntry(header);
+    if (meta === undefined) this.#beginEntry(header, block, at);
     else this.#beginMeta(meta, header.size);
   }
 
-  #beginEntry(header: TarHeader): void {
-    const file = this.#entries.begin(header);
+  #beginEntry(header: TarHeader, block: Buffer, at: number): void {
+    const file = this.#entries.begin(header, block, at);
     if (file === undefined) return;
     this.#current = file.name;
+    this.#sparse = file.sparse;
     this.#setLengths(file.size);
-    if (file.size > 0) this.#state = 'data';
-    else this.#waiting = this.#sink.end();
+    if (file.sparse?.wantsMap) this.#state = 'sparse-map';
+    else this.#beginData();
+  }
+
+  #addMap(block: Buffer): void {
+    const sparse = this.#sparse;
+    if (sparse === undefined) return;
+    this.#left -= sparse.addMap(block);
+    if (this.#left < 0) throw sparse.damaged('is longer than what is stored of it');
+    if (!sparse.wantsMap) this.#beginData();
+  }
+
+  #beginData(): void {
+    this.#sparse?.checkMap(this.#left);
+    this.#state = this.#left > 0 ? 'data' : 'header';
+    if (this.#left === 0) this.#waiting = (this.#sparse ?? this.#sink).end();
   }
 
   #beginMeta(type: MetaType, size: number): void {
-    if (size === 0 || size > maxMetaBytes)
-      throw this.#damaged(`has a header of ${size.toLocaleString('en-US')} bytes for a single name`);
+    const isPax = type === 'x' || type === 'g';
+    if (isPax ? size > maxPaxBytes : size === 0 || size > maxNameBytes)
+      throw this.#damaged(
+        `has a header of ${size.toLocaleString('en-US')} bytes for ${isPax ? 'the attributes of one file' : 'a single name'}`,
+      );
     this.#meta = { type, bytes: Buffer.alloc(size) };
     this.#held = 0;
     this.#setLengths(size);
-    this.#state = 'meta';
+    if (size > 0) this.#state = 'meta';
+    else this.#entries.addMeta(type, this.#meta.bytes);
   }
 
   #setLengths(size: number): void {
@@ -152,7 +181,8 @@ export class TarReader implements ByteSink {
     this.#left -= taken;
     const whole = this.#left === 0;
     const bytes = taken === piece.length ? piece : piece.subarray(at, at + taken);
-    this.#waiting = andThen(this.#sink.data(bytes), () => (whole ? this.#sink.end() : undefined));
+    const out = this.#sparse ?? this.#sink;
+    this.#waiting = andThen(out.data(bytes), () => (whole ? out.end() : undefined));
     if (whole) this.#leaveData();
     return taken;
   }
@@ -163,6 +193,7 @@ export class TarReader implements ByteSink {
     if (this.#held === this.#meta.bytes.length) {
       this.#held = 0;
       this.#entries.addMeta(this.#meta.type, this.#meta.bytes);
+      this.#meta.bytes = Buffer.alloc(0);
       this.#leaveData();
     }
     return taken;
@@ -193,16 +224,7 @@ export class TarReader implements ByteSink {
     );
   }
 
-  #noHeader(why: 'not-a-header' | 'bad-number' | 'bad-name'): Fault {
-    if (why === 'bad-name')
-      return new Fault(
-        'archive-unsafe',
-        `${this.#archive}: ${this.#nextEntry()} has a name that is not UTF-8`,
-        {
-          about: this.#archive,
-          fix: 'Pack it again with UTF-8 names.',
-        },
-      );
+  #noHeader(why: 'not-a-header' | 'bad-number'): Fault {
     if (why === 'not-a-header' && this.#found === 0)
       return new Fault('archive-kind', `${this.#archive}: is not a tar archive inside`, {
         about: this.#archive,

@@ -5,13 +5,15 @@ import type { ByteSink, EntrySink, Waiting } from './entry.ts';
 import type { Limits } from './limits.ts';
 import type { ByteQueue, Pull } from './pull-stage.ts';
 import { quoted } from './safe-path.ts';
-import { signatures, type ZipEntry } from './zip-records.ts';
+import { big, signatures, type ZipEntry } from './zip-records.ts';
 
 /** What an entry's data turned out to be. */
 export interface ZipData {
   crc: number;
   packed: number;
   unpacked: number;
+  /** Bytes of the descriptor that follows, where it has been read already. */
+  descriptor?: number;
 }
 
 const maxAtOnce = 1 << 20;
@@ -26,10 +28,13 @@ export function* readZipData(
 ): Pull<ZipData> {
   const out = new CheckedData(sink);
   let packed: number;
+  let descriptor = {};
   if (entry.method === 8) packed = yield* inflated(archive, entry, out, queue, limits);
   else if (entry.method === 0 && !entry.described) packed = yield* stored(entry, out);
-  else if (entry.method === 0 && (yield* isEmpty(entry, queue))) packed = 0;
-  else throw refused(archive, entry);
+  else if (entry.method === 0) {
+    descriptor = { descriptor: yield* storedUpToDescriptor(out, queue) };
+    packed = out.unpacked;
+  } else throw refused(archive, entry);
   const { crc, unpacked } = out;
   if (!entry.described && (crc !== entry.crc || unpacked !== entry.unpacked || packed !== entry.packed))
     throw new Fault(
@@ -37,7 +42,7 @@ export function* readZipData(
       `${archive}: the data of ${quoted(entry.name ?? '?')} does not have the size or checksum stated`,
       { about: archive },
     );
-  return { crc, packed, unpacked };
+  return { crc, packed, unpacked, ...descriptor };
 }
 
 function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
@@ -50,13 +55,54 @@ function* stored(entry: ZipEntry, out: CheckedData): Pull<number> {
   return entry.packed;
 }
 
-/** Streaming writers store an empty file without saying so ahead; its descriptor follows at once. */
-function* isEmpty(entry: ZipEntry, queue: ByteQueue): Pull<boolean> {
-  const descriptor = Buffer.alloc(entry.wide ? 24 : 16);
-  descriptor.writeUInt32LE(signatures.descriptor);
-  const next: Buffer = yield { bytes: descriptor.length };
-  queue.unread(next.length);
-  return next.equals(descriptor);
+/** What follows an entry: another one, or the directory. */
+const nextRecords: readonly number[] = [signatures.local, signatures.central];
+/** A descriptor has up to 24 bytes, and the record after it is known by 4. */
+const lookahead = 28;
+
+/**
+ * Some writers store a file without saying its size ahead. It ends where the next record begins, and where the
+ * descriptor before that has its size and checksum; the directory says at the end whether that was right. Says how
+ * many bytes the descriptor has.
+ */
+function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number> {
+  for (;;) {
+    let window: Buffer = yield { bytes: maxAtOnce, atMost: true };
+    if (window.length < lookahead) {
+      queue.unread(window.length);
+      window = yield { bytes: lookahead };
+    }
+    const found = findEnd(window, out);
+    const taken = found?.end ?? window.length - lookahead + 1;
+    queue.unread(window.length - taken);
+    const waiting = out.write(window.subarray(0, taken));
+    if (waiting !== undefined) yield waiting;
+    if (found !== undefined) return found.descriptor;
+  }
+}
+
+/** Where the data ends in the window, if it does; what came before the window is in `out`. */
+function findEnd(window: Buffer, out: CheckedData): { end: number; descriptor: number } | undefined {
+  for (let at = window.indexOf('PK'); at !== -1 && at + 4 <= window.length; at = window.indexOf('PK', at + 1))
+    if (nextRecords.includes(window.readUInt32LE(at)))
+      for (const descriptor of [16, 24, 12, 20]) {
+        const end = at - descriptor;
+        if (end >= 0 && isDescriptor(window.subarray(end, at), window.subarray(0, end), out))
+          return { end, descriptor };
+      }
+  return undefined;
+}
+
+/** With or without a signature, with sizes of 32 or 64 bits. */
+function isDescriptor(bytes: Buffer, before: Buffer, { crc, unpacked }: CheckedData): boolean {
+  const signed = bytes.length % 8 === 0;
+  if (signed && bytes.readUInt32LE() !== signatures.descriptor) return false;
+  const [crcAt, wide] = [signed ? 4 : 0, bytes.length > 16];
+  const sizes = wide
+    ? [big(bytes, crcAt + 4), big(bytes, crcAt + 12)]
+    : [bytes.readUInt32LE(crcAt + 4), bytes.readUInt32LE(crcAt + 8)];
+  const size = unpacked + before.length;
+  return sizes.every((one) => one === size) && bytes.readUInt32LE(crcAt) === crc32(before, crc);
 }
 
 /** Deflate knows its own end; where the size is known too, it gets no byte beyond. */
@@ -111,13 +157,23 @@ class CheckedData implements ByteSink {
   }
 }
 
-function refused(archive: string, entry: ZipEntry): Fault {
-  const why =
-    entry.method === 0
-      ? 'is stored without its size ahead, so that its end cannot be found while it arrives'
-      : `is compressed by method ${entry.method}, which Updraft does not unpack`;
-  return new Fault('archive-kind', `${archive}: the entry ${quoted(entry.name ?? '?')} ${why}`, {
-    about: archive,
-    fix: 'Pack it again with plain zip, or as tar.',
-  });
+/** Methods that other programs write, by their numbers. */
+const methods: Readonly<Record<number, string>> = {
+  1: 'shrink',
+  6: 'implode',
+  9: 'deflate64',
+  12: 'bzip2',
+  14: 'lzma',
+  93: 'zstd',
+  95: 'xz',
+  98: 'PPMd',
+  99: 'AES encryption',
+};
+
+function refused(archive: string, { name, method }: ZipEntry): Fault {
+  return new Fault(
+    'archive-kind',
+    `${archive}: the entry ${quoted(name ?? '?')} is compressed by ${methods[method] ?? `method ${method}`}, which Updraft does not unpack`,
+    { about: archive, fix: 'Pack it again with plain zip, or as tar.' },
+  );
 }

@@ -28,6 +28,10 @@ export class ZipReader {
   /** A fingerprint of each entry that is not listed yet, by its offset: small, as there may be millions. */
   readonly #unlisted = new Map<number, number>();
   #listed = 0;
+  /** Where the directory begins. */
+  #directoryAt = 0;
+  /** Where the directory lies was stated in 64 bits. */
+  #wide = false;
   #bytes = 0;
   ended = false;
 
@@ -42,10 +46,10 @@ export class ZipReader {
       const offset = this.#bytes;
       const signature = (yield* this.#take(4)).readUInt32LE();
       if (signature === signatures.local && this.#listed === 0) yield* this.#entry(offset, queue);
-      else if (signature === signatures.central) yield* this.#central();
-      else if (signature === signatures.end64) yield* this.#skip(big(yield* this.#take(fixedSizes.end64), 0));
+      else if (signature === signatures.central) yield* this.#central(offset);
+      else if (signature === signatures.end64) yield* this.#end64(offset);
       else if (signature === signatures.locator64) yield* this.#take(fixedSizes.locator64);
-      else if (signature === signatures.end) yield* this.#end();
+      else if (signature === signatures.end) yield* this.#end(offset);
       else throw this.#damaged(`has an unknown record at byte ${offset.toLocaleString('en-US')}`);
     }
     for (;;) {
@@ -58,7 +62,7 @@ export class ZipReader {
     const fixed = Buffer.from(yield* this.#take(fixedSizes.local));
     const entry = parseLocal(fixed, yield* this.#take(localRest(fixed)));
     const path = this.#path(entry);
-    const data = { crc: entry.crc, packed: entry.packed, unpacked: entry.unpacked };
+    const data: ZipData = { crc: entry.crc, packed: entry.packed, unpacked: entry.unpacked };
     if (entry.name?.endsWith('/')) {
       if (entry.unpacked > 0 || entry.described)
         throw this.#damaged(`has a folder ${quoted(entry.name)} with data`);
@@ -69,19 +73,24 @@ export class ZipReader {
       this.#sink.begin({ type: 'file', path, mode: 0o666, mtime: entry.mtime, ...size });
       Object.assign(data, yield* readZipData(this.#archive, entry, this.#sink, queue, this.#limits));
       this.#bytes += data.packed;
-      if (entry.described) yield* this.#descriptor(entry, data);
+      if (data.descriptor !== undefined) yield* this.#take(data.descriptor);
+      else if (entry.described) yield* this.#descriptor(entry, data);
       const waiting = this.#sink.end();
       if (waiting !== undefined) yield waiting;
     }
-    this.#unlisted.set(offset, fingerprint(entry.name, data));
+    this.#unlisted.set(offset, fingerprint(entry, data));
   }
 
   #path(entry: ZipEntry): SafePath {
     if (entry.name === undefined)
-      throw new Fault('archive-unsafe', `${this.#archive}: an entry has a name that is not UTF-8`, {
-        about: this.#archive,
-        fix: 'Pack it again with UTF-8 names.',
-      });
+      throw new Fault(
+        'archive-unsafe',
+        `${this.#archive}: an entry says that its name is UTF-8, and it is not`,
+        {
+          about: this.#archive,
+          fix: 'Pack it again with UTF-8 names.',
+        },
+      );
     if (entry.encrypted)
       throw new Fault('archive-kind', `${this.#archive}: the entry ${quoted(entry.name)} is encrypted`, {
         about: this.#archive,
@@ -107,11 +116,13 @@ export class ZipReader {
     if (crc !== data.crc) throw this.#wrongData(entry);
   }
 
-  *#central(): Pull {
+  *#central(at: number): Pull {
+    if (this.#listed === 0) this.#directoryAt = at;
     const fixed = Buffer.from(yield* this.#take(fixedSizes.central));
     const entry = parseCentral(fixed, yield* this.#take(centralRest(fixed)));
-    if (this.#unlisted.get(entry.offset) !== fingerprint(entry.name, entry))
+    if (this.#unlisted.get(entry.offset) !== fingerprint(entry, entry))
       throw this.#damaged(`lists the entry ${quoted(entry.name ?? '?')} otherwise than it holds it`);
+    // An entry that is listed twice would stand for one that is not listed at all.
     this.#unlisted.delete(entry.offset);
     this.#listed++;
     this.#amend(entry);
@@ -122,8 +133,17 @@ export class ZipReader {
       this.#sink.amend(this.#path(entry), entry.mode);
   }
 
-  *#end(): Pull {
-    const end = yield* this.#take(fixedSizes.end);
+  /** The end record for sizes beyond 32 bits: where the directory lies stands at its end. */
+  *#end64(at: number): Pull {
+    const size = big(yield* this.#take(fixedSizes.end64), 0);
+    if (size < 44 || size > 1 << 24) throw this.#damaged('has a record of an impossible size');
+    const record = yield* this.#take(size);
+    this.#wide = true;
+    this.#checkDirectory(at, big(record, 28), big(record, 36));
+  }
+
+  *#end(at: number): Pull {
+    const end = Buffer.from(yield* this.#take(fixedSizes.end));
     const stated = end.readUInt16LE(6);
     const comment = end.readUInt16LE(16);
     const held = this.#listed + this.#unlisted.size;
@@ -132,8 +152,16 @@ export class ZipReader {
         `lists ${this.#listed.toLocaleString('en-US')} entries, states ${stated.toLocaleString('en-US')} and holds ${held.toLocaleString('en-US')}`,
       );
     if (this.#listed === 0) throw this.#damaged('holds no entries');
+    const [size, offset] = [end.readUInt32LE(8), end.readUInt32LE(12)];
+    if (!this.#wide) this.#checkDirectory(at, size, offset);
     yield* this.#take(comment);
     this.ended = true;
+  }
+
+  /** Programs that read from the end would see another directory where this is wrong. */
+  #checkDirectory(end: number, size: number, offset: number): void {
+    if (offset !== this.#directoryAt || offset + size !== end)
+      throw this.#damaged('says that its directory lies where it does not');
   }
 
   *#skip(count: number): Pull {
@@ -157,6 +185,6 @@ export class ZipReader {
   }
 }
 
-function fingerprint(name: string | undefined, { crc, packed, unpacked }: ZipData): number {
-  return crc32(`${crc}:${packed}:${unpacked}:${name ?? ''}`);
+function fingerprint({ name, method }: ZipEntry, { crc, packed, unpacked }: ZipData): number {
+  return crc32(`${method}:${crc}:${packed}:${unpacked}:${name ?? ''}`);
 }

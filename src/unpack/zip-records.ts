@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { crc32 } from 'node:zlib';
 
 /** A zip's records by their first four bytes. */
 export const signatures = {
@@ -15,7 +16,7 @@ export const fixedSizes = { local: 26, central: 42, end: 18, end64: 8, locator64
 
 /** What local and central headers both say of an entry. */
 export interface ZipEntry {
-  /** Nothing if it is not UTF-8. */
+  /** Nothing if it says that it is UTF-8 and is not. */
   name: string | undefined;
   encrypted: boolean;
   /** Sizes and checksum come after the data. */
@@ -81,7 +82,7 @@ function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, 
     unpacked = big(wide, (used += 8) - 8);
   if (packed === 0xffffffff && wide !== undefined && wide.length >= used + 8) packed = big(wide, used);
   return {
-    name: isUtf8(name) ? name.toString('utf8') : undefined,
+    name: nameOf(name, (flags & 0x800) !== 0, extra),
     encrypted: (flags & 0x41) !== 0,
     described: (flags & 8) !== 0,
     method: fixed.readUInt16LE(at + 2),
@@ -92,6 +93,26 @@ function parseCommon(fixed: Buffer, at: number, rest: Buffer, nameSize: number, 
     mtime: modified(fixed, at + 4, extra),
   };
 }
+
+/**
+ * A name is UTF-8 where it says so, or where it can be: many writers do not say it. Others are of the code page of the
+ * first PCs, with the Unicode name beside it where Info-ZIP wrote them.
+ */
+function nameOf(name: Buffer, isUnicode: boolean, extra: Buffer): string | undefined {
+  const unicode = extraField(extra, 0x7075);
+  if (unicode !== undefined && unicode.length > 5 && unicode.readUInt32LE(1) === crc32(name)) {
+    const text = unicode.subarray(5);
+    return isUtf8(text) ? text.toString('utf8') : undefined;
+  }
+  if (isUtf8(name)) return name.toString('utf8');
+  return isUnicode
+    ? undefined
+    : Array.from(name, (byte) => cp437[byte - 128] ?? String.fromCharCode(byte)).join('');
+}
+
+/** Code page 437 from byte 128 on; before that it is ASCII. */
+const cp437 =
+  'ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0';
 
 function extraField(extra: Buffer, id: number): Buffer | undefined {
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2))

@@ -95,6 +95,24 @@ for (const [what, bytes, exits] of [
     assert.deepEqual(bench.leftovers(), []);
   });
 
+test('an archive that was published damaged costs one attempt: its digest is right', async (t) => {
+  const bench = await AgentBench.open(t);
+  const damaged = Buffer.concat([archive.subarray(0, -40), Buffer.alloc(40, 7)]);
+  const hash = createHash('sha256').update(damaged).digest('hex');
+  const { url } = await serveBytes(t, damaged);
+  const declared = await bench.run({ data: [{ url: `${url}/set.tar.gz`, sha256: hash }], train });
+  assert.equal(declared.exit, 104, declared.stderr);
+  assert.match(declared.stderr, /its digest is right, so it was published damaged/);
+  assert.deepEqual(bench.entries('fetch-setback'), []);
+  await writeFile(bench.at('set.tar.gz'), damaged);
+  const file = pathToFileURL(bench.at('set.tar.gz')).href;
+  const local = await bench.run({ attempt: 2, data: [{ url: file, sha256: hash }], train });
+  assert.equal(local.exit, 104, local.stderr);
+  const unknown = await bench.run({ attempt: 3, data: [{ url: `${url}/set.tar.gz` }], train });
+  assert.equal(unknown.exit, 103, unknown.stderr);
+  assert.deepEqual(bench.entries('training-started'), []);
+});
+
 test('data that is not what was expected never reaches the training', async (t) => {
   const bench = await AgentBench.open(t);
   await writeFile(bench.at('set.tar.gz'), archive);

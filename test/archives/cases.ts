@@ -4,6 +4,7 @@ import { gzipSync, zstdCompressSync } from 'node:zlib';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 import type { UnpackerOptions } from '../../src/unpack/open-unpacker.ts';
 import { base256, pax, tar, tarEntry } from './make-tar.ts';
+import { oddCases } from './odd-cases.ts';
 
 /** An archive, and what becomes of it: a tree (`-> x` is a link, `/` a folder) or a fault and a part of its message. */
 export interface Case {
@@ -305,14 +306,6 @@ const bad: Case[] = [
   unsafe('name that is not UTF-8', /not UTF-8/, { name: Buffer.from([0x66, 0xff, 0xfe]) }),
   unsafe('character device', /a character device/, { name: 'null', type: '3' }),
   unsafe('named pipe', /a named pipe/, { name: 'pipe', type: '6' }),
-  unsafe('GNU sparse file', /a sparse file/, { name: 'x', type: 'S' }),
-  unsafe(
-    'pax sparse file',
-    /a sparse file/,
-    { type: 'x', data: pax({ 'GNU.sparse.major': '1' }) },
-    { name: 'x' },
-  ),
-  { name: 'sparse file of GNU tar', bytes: fixture('sparse.tar'), fault: ['archive-unsafe', /sparse/] },
   unsafe('unknown type', /unknown type "Q"/, { name: 'x', type: 'Q' }),
   unsafe('link to an absolute path', /leads to an absolute path/, {
     name: 'l',
@@ -328,7 +321,7 @@ const bad: Case[] = [
   ),
   unsafe(
     'links that multiply',
-    /further than any link|circle/,
+    /no folder|circle/,
     ...Array.from({ length: 30 }, (_, i) => ({ name: `l${i}`, type: '2', link: `l${i + 1}/../l${i + 1}/.` })),
   ),
   unsafe(
@@ -527,7 +520,6 @@ const bad: Case[] = [
     bytes: Buffer.from('{"error":"no such object"}'),
     fault: ['data-wrong', /JSON text, 26 bytes/],
   },
-  { name: 'bzip2', bytes: Buffer.from('BZh91AY&SY'), fault: ['archive-kind', /bzip2/] },
   {
     name: 'other bytes',
     bytes: Buffer.alloc(2000, 0xee),
@@ -553,7 +545,7 @@ const bad: Case[] = [
   },
 ];
 
-export const cases: readonly Case[] = [...good, ...bad];
+export const cases: readonly Case[] = [...good, ...bad, ...oddCases];
 
 function flip(bytes: Buffer, at: number): Buffer {
   const copy = Buffer.from(bytes);

@@ -23,6 +23,8 @@ xz -c --block-size=4KiB a.tar > "$here/blocks.tar.xz"
 xz -c --check=sha256 --block-size=4KiB a.tar > "$here/sha256-blocks.tar.xz"
 xz -c --x86 --lzma2 a.tar > "$here/x86-filter.tar.xz"
 { head -c 3000 a.tar | xz -c; head -c 8 /dev/zero; tail -c +3001 a.tar | xz -c; } > "$here/two-streams.tar.xz"
+bzip2 -c a.tar > "$here/plain.tar.bz2"
+{ head -c 3000 a.tar | bzip2 -c; tail -c +3001 a.tar | bzip2 -1c; head -c 40 /dev/zero; } > "$here/two-streams.tar.bz2"
 cp "$here/crc64.tar.xz" inner.tar.xz
 tar --owner=0 --group=0 --numeric-owner -cf - inner.tar.xz | xz -c > "$here/xz-in-xz.tar.xz"
 rm -f "$here"/*.zip
@@ -38,6 +40,12 @@ with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as z:
         with z.open(name, "w", force_zip64=True) as out:
             out.write(open(name, "rb").read())
 ' "$here/zip64.zip"
-truncate -s 1M hole
+truncate -s 64K hole
 echo end >> hole
 tar --sparse --format=gnu -cf "$here/sparse.tar" hole
+# More pieces than the header holds, so that a block continues it; and a hole at the end.
+for i in $(seq 0 39); do printf piece | dd of=pieces bs=1 seek=$((i * 8192)) conv=notrunc status=none; done
+truncate -s 384K pieces
+sparse() { tar --sparse --owner=0 --group=0 --numeric-owner --mtime='2024-02-03 04:05:06 UTC' "$@" -cf - pieces hole; }
+sparse --format=gnu | gzip -9n > "$here/sparse-gnu.tar.gz"
+for version in 0.0 0.1 1.0; do sparse --format=pax --sparse-version=$version | gzip -9n > "$here/sparse-$version.tar.gz"; done

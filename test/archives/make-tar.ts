@@ -12,6 +12,8 @@ export interface TarParts {
   /** `ustar\0` and version by default; '' makes the oldest format. */
   magic?: string;
   checksum?: number | 'signed';
+  /** Bytes at some place of the header, over whatever else stands there. */
+  at?: Record<number, string>;
 }
 
 const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, '0')}\0`;
@@ -32,6 +34,7 @@ export function tarEntry(parts: TarParts): Buffer {
   put(157, Buffer.from(parts.link ?? '').subarray(0, 100));
   put(257, parts.magic ?? 'ustar\x0000');
   put(345, parts.prefix ?? '');
+  for (const [place, value] of Object.entries(parts.at ?? {})) put(Number(place), value);
   put(148, ' '.repeat(8));
   const sum = header.reduce(
     (total, byte) => total + (parts.checksum === 'signed' && byte > 127 ? byte - 256 : byte),
@@ -51,13 +54,13 @@ export function tar(...entries: (TarParts | Buffer)[]): Buffer {
 }
 
 /** Pax records, with lengths that count themselves. */
-export function pax(records: Record<string, string>): Buffer {
+export function pax(records: Record<string, string | Buffer> | [string, string | Buffer][]): Buffer {
   return Buffer.concat(
-    Object.entries(records).map(([key, value]) => {
-      const rest = Buffer.byteLength(` ${key}=${value}\n`);
-      let length = rest + String(rest).length;
-      if (String(length).length + rest !== length) length++;
-      return Buffer.from(`${length} ${key}=${value}\n`);
+    (Array.isArray(records) ? records : Object.entries(records)).map(([key, value]) => {
+      const record = Buffer.concat([Buffer.from(` ${key}=`), Buffer.from(value), Buffer.from('\n')]);
+      let length = record.length + String(record.length).length;
+      if (String(length).length + record.length !== length) length++;
+      return Buffer.concat([Buffer.from(String(length)), record]);
     }),
   );
 }

@@ -3,7 +3,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import type { Finding } from '../../src/base/finding.ts';
+import { tar } from '../archives/make-tar.ts';
 import { ObjectBench } from '../objects/object-bench.ts';
 
 interface Answer {
@@ -61,6 +63,30 @@ test('a cache that answers 404, or lies about the size, is named while jobs may 
     assert.deepEqual([answer.exit, rules(answer)], [0, ['warning servers-differ']], trouble);
     assert.match(answer.findings[0]?.message ?? '', said);
   }
+});
+
+test('an archive that cannot be unpacked is an error, known by its first bytes', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const pipe = tar(
+    { name: 'a', data: 'a' },
+    { name: 'p', type: '6' },
+    { name: 'big', data: 'x'.repeat(1 << 20) },
+  );
+  await bench.publish('demo/x.tar', pipe);
+  const auto = `[data.d]\nurl = "osdf:///demo/x.tar"\nexpect = { bytes = ${pipe.length} }\n`;
+  const served = await check(bench, auto);
+  assert.deepEqual([served.exit, rules(served)], [3, ['error archive-unusable']]);
+  assert.match(served.findings[0]?.message ?? '', /data\.d: x\.tar: the entry "p" is a named pipe/);
+  await writeFile(bench.at('y.tar.gz'), gzipSync(pipe));
+  const local = await check(bench, `[data.d]\nurl = "file://${bench.at('y.tar.gz')}"\n`);
+  assert.ok(rules(local).includes('error archive-unusable'), rules(local).join());
+  const good = tar({ name: 'a', data: 'x'.repeat(1 << 20) });
+  await bench.publish('demo/good.tar', good);
+  const whole = await check(
+    bench,
+    auto.replace('x.tar', 'good.tar').replace(`${pipe.length}`, `${good.length}`),
+  );
+  assert.deepEqual([whole.exit, rules(whole)], [0, []]);
 });
 
 test('servers that are all down are told as not checked, and stop nothing', async (t) => {

@@ -16,6 +16,7 @@ import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts'
 import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
 import { archiveKind } from '../../base/archive-kinds.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
 import { readLocal } from './read-local.ts';
 import { releaseMemory } from './release-memory.ts';
@@ -154,9 +155,19 @@ async function stageArchive(
     ...(onPart === undefined ? {} : { arriving: { stagedUnder: scratch.stage, onPart } }),
   });
   try {
-    const fetched = await readBytes(staging, (chunk) => unpacker.write(chunk), attempt);
-    note({ kind: 'phase', phase: 'unpacking' });
-    const { files, bytes } = await unpacker.finish();
+    const { options, local } = staging;
+    // A file of this machine is held against the whole digest of a manifest, at its end.
+    const sha256 = options.sha256 ?? (local === undefined ? undefined : options.manifest?.sha256);
+    const proofs = {
+      ...(sha256 !== undefined && { sha256 }),
+      ...(local === undefined && { manifest: options.manifest }),
+    };
+    const { fetched, unpacked } = await unpackFetched(unpacker, proofs, async (write, onDigest) => {
+      const whole = await readBytes({ ...staging, options: { ...options, onDigest } }, write, attempt);
+      note({ kind: 'phase', phase: 'unpacking' });
+      return whole;
+    });
+    const { files, bytes } = unpacked;
     note({ kind: 'unpacked', object, files, bytes, proven: isProven(fetched) });
   } catch (error) {
     await unpacker.abort();

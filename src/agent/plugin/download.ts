@@ -10,6 +10,7 @@ import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import type { Policy } from '../../transfer/policy.ts';
 import { openUnpacker } from '../../unpack/open-unpacker.ts';
+import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { World } from '../attempt.ts';
 import { releaseMemory } from '../data/release-memory.ts';
 import type { Done, Endpoint, TransferRequest } from './requests.ts';
@@ -82,8 +83,9 @@ async function downloadPacked(
 ): Promise<Fetched> {
   const unpacker = openUnpacker({ name: url, mode: pack, into });
   try {
-    const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), options);
-    await unpacker.finish();
+    const { fetched } = await unpackFetched(unpacker, options, (write, onDigest) =>
+      fetchToStream(url, write, { ...options, onDigest }),
+    );
     return fetched;
   } catch (error) {
     await unpacker.abort();

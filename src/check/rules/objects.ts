@@ -50,6 +50,19 @@ export const objectRules: Rule<ObjectFacts>[] = [
     }),
   },
   {
+    name: 'archive-unusable',
+    level: 'error',
+    about: 'The first bytes of an archive show that it cannot be unpacked.',
+    check: each(({ label, archiveProblem }) =>
+      archiveProblem === undefined
+        ? undefined
+        : {
+            message: `${label}: ${archiveProblem.message}`,
+            fix: archiveProblem.fix ?? 'make the archive again, or set `unpack`',
+          },
+    ),
+  },
+  {
     name: 'servers-differ',
     level: 'warning',
     about: 'The servers of an object do not agree: some lack it or have another size or hash.',

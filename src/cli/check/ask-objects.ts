@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,12 +15,14 @@ import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
+import { askArchive, fetchHead } from './ask-archive.ts';
 import { type Gathered, type Looked, reasonOf, type Unchecked } from './gathered.ts';
 
 /** What is asked about: a data set of a job file, or an input of a submit description. */
 export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared' | 'isProven'> & {
   tokenFile?: string | undefined;
   manifest?: string | undefined;
+  unpack?: PlannedData['unpack'];
 };
 
 export interface ObjectsGathered {
@@ -56,6 +59,7 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     },
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
+    ...(source.name !== packName && { unpack: source.unpack }),
     tokenFile: source.tokenFile,
     manifest: manifestPlace(plan, source.manifest),
   }));
@@ -100,17 +104,26 @@ async function askOne(
   const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
-    if (/^file:/i.test(url)) return await lookAtFile(asked);
+    if (/^file:/i.test(url)) return await lookAtFile(asked, signal);
     const { servers, token, isFolder } = await askObject(url, how);
     const told = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
+    const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
+    const access = {
+      locator: federation,
+      clock: cli.clock,
+      signal,
+      ...(tokenFile !== undefined && { tokenFile }),
+    };
+    const archive = isThere ? await askArchive(asked, (size) => fetchHead(url, size, access)) : {};
     const object: ObjectFact = {
       label,
       url,
       place,
       servers,
       isProven,
+      ...archive,
       ...(isFolder === undefined ? {} : { isFolder }),
       declared: { ...proof.declared, ...declared },
       ...(proof.problem === undefined ? {} : { manifestProblem: proof.problem }),
@@ -124,10 +137,14 @@ async function askOne(
   }
 }
 
-async function lookAtFile({ label, url, place, declared, isProven }: AskedObject): Promise<Answer> {
+async function lookAtFile(asked: AskedObject, signal: AbortSignal): Promise<Answer> {
+  const { label, url, place, declared, isProven } = asked;
   const { size } = await stat(fileURLToPath(url));
   const servers = [{ host: 'this machine', kind: 'plain' as const, status: 200, bytes: size }];
-  const object: ObjectFact = { label, url, place, declared, isProven, servers };
+  const head = (size: number): AsyncIterable<Buffer> =>
+    createReadStream(fileURLToPath(url), { end: size - 1, signal }) as AsyncIterable<Buffer>;
+  const archive = await askArchive(asked, async (size) => Buffer.concat(await Array.fromAsync(head(size))));
+  const object: ObjectFact = { label, url, place, declared, isProven, servers, ...archive };
   return { object, looked: { what: label, said: `${formatSize(size)} on this machine` } };
 }
 

@@ -9,6 +9,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
+import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Cli } from '../cli.ts';
 import { promptPolicy, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
@@ -138,8 +139,9 @@ async function toFolder(
   await makeFolder(into);
   const unpacker = openUnpacker({ name: url, mode, into });
   try {
-    const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), access);
-    return { fetched, unpacked: await unpacker.finish() };
+    return await unpackFetched(unpacker, access, (write, onDigest) =>
+      fetchToStream(url, write, { ...access, onDigest }),
+    );
   } catch (error) {
     await unpacker.abort();
     throw error;

@@ -1,0 +1,96 @@
+import { quoted } from './safe-path.ts';
+
+/** Where links lead, by the path they lie at. */
+export type Links = ReadonlyMap<string, string>;
+
+/** Linux follows as many. */
+const maxHops = 40;
+/** More than any honest link needs. */
+const maxSteps = 1000;
+/** Letters of paths compared: in all, and for each link. Without a bound, links to links could take hours to follow. */
+const maxWork = { base: 20_000_000, perLink: 4000 };
+/** Asking the disk for a folder counts as so many letters. */
+const folderWork = 1000;
+
+/** Where a link leads after all links on its way are followed, and over how many. */
+interface Followed {
+  end: string;
+  hops: number;
+}
+
+/**
+ * Says what is wrong with symbolic links. Links on the way are followed, since `a/..` leaves another folder than it
+ * seems to when `a` is itself a link; where each one leads is found out once. For the same reason `a/..` needs a folder
+ * `a` that is there: otherwise an archive that comes later could bring a link of that name.
+ */
+export class LinkCheck {
+  readonly #links: Links;
+  readonly #isFolder: (path: string) => boolean;
+  readonly #known = new Map<string, Followed | string>();
+  #workLeft: number;
+
+  /** `isFolder` says whether a folder, and no link, lies at a path. */
+  constructor(links: Links, isFolder: (path: string) => boolean) {
+    this.#links = links;
+    this.#isFolder = isFolder;
+    this.#workLeft = maxWork.base + maxWork.perLink * links.size;
+  }
+
+  /** What is wrong with the link at this path, or nothing if it stays inside. */
+  whatIsWrong(path: string): string | undefined {
+    const target = this.#links.get(path);
+    if (target === undefined) return undefined;
+    const followed = this.#follow(path, target, 0);
+    return typeof followed === 'string' ? followed : undefined;
+  }
+
+  /** Where a link ends, or what is wrong with it. */
+  #follow(path: string, target: string, depth: number): Followed | string {
+    const known = this.#known.get(path);
+    if (known !== undefined) return known;
+    const followed = depth > maxHops ? inACircle : this.#walk(path, target, depth);
+    this.#known.set(path, followed);
+    return followed;
+  }
+
+  #walk(path: string, target: string, depth: number): Followed | string {
+    if (target === '') return 'leads nowhere';
+    if (target.includes('\0')) return 'has a zero byte in its target';
+    if (target.startsWith('/')) return 'leads to an absolute path';
+    let reached = parent(path);
+    let hops = 1;
+    let steps = 0;
+    let isDown = false;
+    for (const part of target.split('/')) {
+      if (part === '' || part === '.') continue;
+      if (++steps > maxSteps) return 'leads further than any link should';
+      if (part === '..') {
+        if (reached === '') return 'leads out of the folder';
+        if (isDown && (this.#workLeft -= folderWork) < 0) return tooFar;
+        if (isDown && !this.#isFolder(reached))
+          return `leads through ${quoted(reached)}, which is no folder of it`;
+        reached = parent(reached);
+        continue;
+      }
+      isDown = true;
+      reached = reached === '' ? part : `${reached}/${part}`;
+      if ((this.#workLeft -= reached.length) < 0) return tooFar;
+      const next = this.#links.get(reached);
+      if (next === undefined) continue;
+      const through = this.#follow(reached, next, depth + 1);
+      if (typeof through === 'string') return through;
+      reached = through.end;
+      hops += through.hops;
+      if (hops > maxHops) return inACircle;
+    }
+    return { end: reached, hops };
+  }
+}
+
+const tooFar = 'and others lead further than links should';
+const inACircle = 'leads in a circle';
+
+function parent(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash === -1 ? '' : path.slice(0, slash);
+}

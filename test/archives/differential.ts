@@ -1,0 +1,120 @@
+import { isUtf8 } from 'node:buffer';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { asFault } from '../../src/fault/fault.ts';
+import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
+import { differences } from './differences.ts';
+
+/** How an archive fared with us and with bsdtar. */
+export interface Comparison {
+  name: string;
+  result: 'same' | 'ours-refuses' | 'theirs-refuses' | 'trees-differ';
+  /** What was said by the one who refused, or where the trees differ. */
+  detail: string;
+  /** Why it may be so; nothing if nobody has said why. */
+  reason?: string;
+}
+
+/** Unpacks a file with us and with bsdtar, and compares what came of it. */
+export async function compare(
+  name: string,
+  bytes: Buffer,
+  file: string,
+  bsdtar: string,
+): Promise<Comparison> {
+  const root = mkdtempSync(path.join(tmpdir(), 'updraft-differential-'));
+  try {
+    const [ours, theirs] = [path.join(root, 'ours'), path.join(root, 'theirs')];
+    const refusal = await unpack(bytes, ours);
+    const complaint = extract(bsdtar, file, theirs);
+    const found = judge(refusal, complaint, ours, theirs);
+    const known = differences.find(
+      (one) => one.result === found.result && one.about.test(`${name}: ${found.detail}`),
+    );
+    return { name, ...found, ...(known && { reason: known.reason }) };
+  } finally {
+    // Some are so deep that Node cannot remove them.
+    spawnSync('rm', ['-rf', root]);
+  }
+}
+
+function judge(
+  refusal: string | undefined,
+  complaint: string | undefined,
+  ours: string,
+  theirs: string,
+): Pick<Comparison, 'result' | 'detail'> {
+  if (refusal !== undefined && complaint !== undefined) return { result: 'same', detail: 'both refuse' };
+  if (refusal !== undefined) return { result: 'ours-refuses', detail: refusal };
+  if (complaint !== undefined) return { result: 'theirs-refuses', detail: complaint };
+  const [here, there] = [listing(ours), listing(theirs)];
+  const only = [
+    ...here.filter((line) => !there.includes(line)).map((line) => `+${line}`),
+    ...there.filter((line) => !here.includes(line)).map((line) => `-${line}`),
+  ];
+  return only.length === 0
+    ? { result: 'same', detail: `${here.length} names` }
+    : { result: 'trees-differ', detail: only.slice(0, 6).join(' ') };
+}
+
+async function unpack(bytes: Buffer, into: string): Promise<string | undefined> {
+  const unpacker = openUnpacker({ name: 'archive', mode: 'auto', into });
+  try {
+    for (let at = 0; at < bytes.length; at += 1 << 16)
+      await unpacker.write(bytes.subarray(at, at + (1 << 16)));
+    await unpacker.finish();
+    return undefined;
+  } catch (error) {
+    await unpacker.abort();
+    const fault = asFault(error);
+    return `${fault.kind} ${fault.message.replace(/\s+/g, ' ')}`;
+  }
+}
+
+/** What bsdtar complains of, if it does. */
+function extract(bsdtar: string, file: string, into: string): string | undefined {
+  mkdirSync(into);
+  const flags = [
+    '--no-same-owner',
+    '--no-same-permissions',
+    '--no-xattrs',
+    '--no-acls',
+    '--no-fflags',
+    '--passphrase=x',
+  ];
+  const done = spawnSync(bsdtar, ['-x', ...flags, '-f', file, '-C', into], {
+    encoding: 'utf8',
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C.UTF-8' },
+    // It must ask nobody for a password.
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 20_000,
+  });
+  if (done.status === 0) return undefined;
+  return done.stderr.replace(/\s+/g, ' ').slice(0, 300) || `status ${String(done.status)}`;
+}
+
+/** Every file by its bytes, every link by its target, every folder; names may be any bytes. */
+function listing(root: string): string[] {
+  const lines: string[] = [];
+  const visit = (folder: Buffer, shown: string): void => {
+    for (const name of readdirSync(folder, { encoding: 'buffer' })) {
+      const full = Buffer.concat([folder, Buffer.from('/'), name]);
+      const line = `${shown}${isUtf8(name) ? name.toString() : name.toString('latin1')}`;
+      const stat = lstatSync(full);
+      if (stat.isSymbolicLink()) lines.push(`${line} -> ${readlinkSync(full)}`);
+      else if (stat.isFile())
+        lines.push(`${line} ${stat.size > maxHashed ? stat.size : digest(readFileSync(full))}`);
+      else lines.push(stat.isDirectory() ? `${line}/` : `${line} special`);
+      if (stat.isDirectory()) visit(full, `${line}/`);
+    }
+  };
+  visit(Buffer.from(root), '');
+  return lines.sort();
+}
+
+/** Sparse files may have any size. */
+const maxHashed = 1 << 28;
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex').slice(0, 12);

@@ -1,0 +1,282 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Case } from './cases.ts';
+import { makeZip } from './make-zip.ts';
+import { pax, tar } from './make-tar.ts';
+
+/** Healthy archives as other programs write them, and those that are refused by their right name. */
+
+const fixture = (name: string): Buffer => readFileSync(path.join(import.meta.dirname, 'fixtures', name));
+const sampleTree = {
+  'a/b/hello.txt': 'hello\n',
+  'a/b/run.sh': '#!/bin/sh\n',
+  'a/empty': '',
+  'a/numbers.txt': `${Array.from({ length: 400 }, (_, i) => i + 1).join('\n')}\n`,
+  'a/link': '-> b/hello.txt',
+};
+const hole = `${'\0'.repeat(1 << 16)}end\n`;
+const pieces = (() => {
+  const bytes = Buffer.alloc(384 << 10);
+  for (let i = 0; i < 40; i++) bytes.write('piece', i * 8192);
+  return bytes.toString('latin1');
+})();
+const xattr = Buffer.from([0x01, 0xff, 0xfe, 0x3d, 0x0a, 0x80]);
+/** Ninety-nine letters and then one of two bytes, which the header's 100 bytes cut. */
+const cutName = `${'n'.repeat(99)}é.txt`;
+const sparsePax = { 'GNU.sparse.size': '10', 'GNU.sparse.numblocks': '1' };
+const manyPieces = Array.from({ length: 30 }, (_, i) => `${i * 100}\n1\n`).join('');
+
+const readable: Case[] = [
+  {
+    name: 'file attributes that are bytes, as bsdtar and macOS write them',
+    bytes: tar(
+      {
+        type: 'x',
+        data: pax({
+          mtime: '1700000000.5',
+          'LIBARCHIVE.xattr.user.x': 'Af/+',
+          'SCHILY.xattr.user.x': xattr,
+          path: 'é',
+        }),
+      },
+      { name: 'x', data: 'x' },
+    ),
+    tree: { é: 'x' },
+  },
+  {
+    name: 'an empty pax header',
+    bytes: tar({ type: 'x', data: '' }, { name: 'x', data: 'x' }, { type: 'g', data: '' }),
+    tree: { x: 'x' },
+  },
+  {
+    name: 'a GNU long name whose header cuts a character',
+    bytes: tar(
+      { type: 'L', name: '././@LongLink', data: `${cutName}\0`, magic: 'ustar  \0' },
+      { name: cutName, data: 'x', magic: 'ustar  \0' },
+      { type: 'K', data: `${cutName}\0`, magic: 'ustar  \0' },
+      { name: 'l', type: '2', link: cutName, magic: 'ustar  \0' },
+    ),
+    tree: { [cutName]: 'x', l: `-> ${cutName}` },
+  },
+  { name: 'bzip2', bytes: fixture('plain.tar.bz2'), kind: 'tar.bz2', tree: sampleTree },
+  {
+    name: 'bzip2 of two streams and zeros',
+    mode: 'tar.bz2',
+    bytes: fixture('two-streams.tar.bz2'),
+    kind: 'tar.bz2',
+    tree: sampleTree,
+  },
+  {
+    name: 'bzip2 in a bzip2 tar, nested',
+    mode: 'nested',
+    bytes: tar({ name: 'x.tar.bz2', data: fixture('plain.tar.bz2') }),
+    tree: Object.fromEntries(Object.entries(sampleTree).map(([name, data]) => [`x/${name}`, data])),
+  },
+  {
+    name: 'more folders than are remembered',
+    limits: { foldersHeld: 2 },
+    bytes: tar(
+      ...['a/', 'b/', 'a/c/', 'd/'].map((name) => ({ name, type: '5' })),
+      ...['a/x', 'b/x', 'a/c/x', 'd/x', 'a/y'].map((name) => ({ name, data: name })),
+    ),
+    tree: { 'a/x': 'a/x', 'b/x': 'b/x', 'a/c/x': 'a/c/x', 'd/x': 'd/x', 'a/y': 'a/y' },
+  },
+  { name: 'sparse file, GNU', bytes: fixture('sparse.tar'), tree: { hole } },
+  ...['gnu', '0.0', '0.1', '1.0'].map((how): Case => ({
+    name: `sparse files, ${how}`,
+    bytes: fixture(`sparse-${how}.tar.gz`),
+    kind: 'tar.gz',
+    tree: { hole, pieces },
+  })),
+  {
+    name: 'sparse file that is all hole, and one without holes',
+    bytes: tar(
+      { type: 'x', data: pax({ 'GNU.sparse.size': '600', 'GNU.sparse.map': '' }) },
+      { name: 'empty' },
+      { type: 'x', data: pax({ 'GNU.sparse.size': '3', 'GNU.sparse.map': '0,3' }) },
+      { name: 'full', data: 'abc' },
+    ),
+    tree: { empty: '\0'.repeat(600), full: 'abc' },
+  },
+  {
+    name: 'sparse map of several blocks',
+    bytes: tar(
+      {
+        type: 'x',
+        data: pax({
+          'GNU.sparse.major': '1',
+          'GNU.sparse.minor': '0',
+          'GNU.sparse.name': 'real',
+          'GNU.sparse.realsize': '3000',
+        }),
+      },
+      { name: 'GNUSparseFile.0/real', data: padded(`30\n${manyPieces}`, 'x'.repeat(30)) },
+    ),
+    tree: { real: Array.from({ length: 30 }, () => `x${'\0'.repeat(99)}`).join('') },
+  },
+  {
+    name: 'sparse archive in an archive',
+    mode: 'nested',
+    bytes: tar(
+      { type: 'x', data: pax({ 'GNU.sparse.size': '2048', 'GNU.sparse.map': '0,1024' }) },
+      { name: 'i.tar', data: tar({ name: 'x', data: 'x' }).subarray(0, 1024) },
+    ),
+    tree: { 'i/x': 'x' },
+  },
+  ...[16, 24, 12, 20].map((descriptor): Case => ({
+    name: `zip, stored with a descriptor of ${descriptor} bytes`,
+    kind: 'zip',
+    bytes: makeZip(
+      { name: 'a', data: 'alpha PK\x07\x08 PK\x01\x02 PK\x03\x04', descriptor },
+      { name: 'empty', data: '', descriptor },
+      { name: 'b', data: 'PK'.repeat(100), descriptor },
+    ),
+    tree: { a: 'alpha PK\x07\x08 PK\x01\x02 PK\x03\x04', empty: '', b: 'PK'.repeat(100) },
+  })),
+  {
+    name: 'zip, names of code page 437',
+    kind: 'zip',
+    bytes: makeZip({ name: Buffer.from([0x81, 0x2e, 0xe3]), data: 'x' }),
+    tree: { 'ü.π': 'x' },
+  },
+  {
+    name: 'zip, a Unicode name beside the old one',
+    kind: 'zip',
+    bytes: makeZip({ name: Buffer.from([0xff]), data: 'x', extra: unicodeName(Buffer.from([0xff]), '名') }),
+    tree: { 名: 'x' },
+  },
+];
+
+const refusedOnes: Case[] = [
+  {
+    name: 'a name in Latin-1',
+    bytes: tar({ name: Buffer.from('caf\xe9', 'latin1'), data: 'x' }),
+    fault: ['archive-unsafe', /"café" \(read as Latin-1\) has a name that is not UTF-8/],
+  },
+  {
+    name: 'a pax path that is not UTF-8',
+    bytes: tar({ type: 'x', data: pax({ path: Buffer.from([0xe9]) }) }, { name: 'x' }),
+    fault: ['archive-unsafe', /not UTF-8/],
+  },
+  {
+    name: 'sparse file of star',
+    bytes: tar({ name: 'x', type: 'S' }),
+    fault: ['archive-unsafe', /a sparse file as star writes them/],
+  },
+  {
+    name: 'sparse file of Solaris',
+    bytes: tar({ type: 'x', data: pax({ 'SUN.holesdata': ' 0 5' }) }, { name: 'x' }),
+    fault: ['archive-unsafe', /a sparse file as Solaris writes them/],
+  },
+  {
+    name: 'sparse file of a later format',
+    bytes: tar({ type: 'x', data: pax({ 'GNU.sparse.major': '2' }) }, { name: 'x' }),
+    fault: ['archive-unsafe', /a sparse file of format 2/],
+  },
+  ...[
+    ['pieces beyond its end', '5,6', 'abcdef'],
+    ['pieces that overlap', '2,2,1,1', 'abc'],
+    ['more data than its map has', '0,1', 'abc'],
+    ['a map that is none', 'x,y', 'abc'],
+  ].map(([what = '', map = '', data = '']): Case => ({
+    name: `sparse file with ${what}`,
+    bytes: tar({ type: 'x', data: pax({ ...sparsePax, 'GNU.sparse.map': map }) }, { name: 'x', data }),
+    fault: ['archive-damaged', /the map of the sparse file "x"/],
+  })),
+  {
+    name: 'sparse file with a map that never ends',
+    bytes: tar(
+      { type: 'x', data: pax({ 'GNU.sparse.major': '1', 'GNU.sparse.realsize': '9' }) },
+      { name: 'x', data: '9'.repeat(1024) },
+    ),
+    fault: ['archive-damaged', /cannot be read/],
+  },
+  {
+    name: 'more than 16 MiB of global pax headers',
+    bytes: tar(
+      ...Array.from({ length: 3 }, () => ({ type: 'g', data: pax({ comment: 'x'.repeat(6 << 20) }) })),
+      { name: 'x' },
+    ),
+    fault: ['archive-unsafe', /more than 16 MiB of global pax headers/],
+  },
+  {
+    name: 'more links than are kept',
+    limits: { links: 2 },
+    bytes: tar(...['a', 'b', 'c'].map((name) => ({ name, type: '2', link: 'x' }))),
+    fault: ['archive-unsafe', /holds more than 2 symbolic links/],
+  },
+  {
+    name: 'bzip2 cut',
+    bytes: fixture('plain.tar.bz2').subarray(0, -9),
+    fault: ['archive-damaged', /before it is complete/],
+  },
+  {
+    name: 'bzip2 with a bit wrong',
+    bytes: flipped(fixture('plain.tar.bz2'), 200),
+    fault: ['archive-damaged', /cannot be decompressed/],
+  },
+  {
+    name: 'bzip2 and then text',
+    bytes: Buffer.concat([fixture('plain.tar.bz2'), Buffer.from('and more')]),
+    fault: ['archive-damaged', /not bzip2/],
+  },
+  {
+    name: 'bzip2 without a tar inside',
+    bytes: Buffer.from(
+      // yes text | head -c 1000 | bzip2
+      '425a68393141592653598f29693500018fc180001002000440200030cd340a506845c22d11708bc5dc914e142423ca5a4d40',
+      'hex',
+    ),
+    fault: ['archive-kind', /is not a tar archive inside/],
+  },
+  {
+    name: 'zip that lists one entry twice and another never',
+    bytes: makeZip({ name: 'a', data: 'x' }, { name: 'b', data: 'x', listedAs: 0 }),
+    fault: ['archive-damaged', /lists the entry "a" otherwise/],
+  },
+  {
+    name: 'zip with another method in its directory',
+    bytes: makeZip({ name: 'a', data: 'x', listedMethod: 8 }),
+    fault: ['archive-damaged', /lists the entry "a" otherwise/],
+  },
+  {
+    name: 'zip whose directory is said to lie elsewhere',
+    bytes: makeZip({ name: 'a', data: 'x' }, { directoryAt: 3 }),
+    fault: ['archive-damaged', /directory lies where it does not/],
+  },
+  {
+    name: 'zip compressed by zstd',
+    bytes: makeZip({ name: 'a', data: 'x', method: 93 }),
+    fault: ['archive-kind', /compressed by zstd/],
+  },
+  {
+    name: 'zip, a name that says it is UTF-8 and is not',
+    bytes: makeZip({ name: Buffer.from([0xff]), data: 'x', flags: 0x800 }),
+    fault: ['archive-unsafe', /says that its name is UTF-8/],
+  },
+];
+
+export const oddCases: readonly Case[] = [...readable, ...refusedOnes];
+
+function padded(map: string, data: string): string {
+  return `${map}${'\0'.repeat((512 - (map.length % 512)) % 512)}${data}`;
+}
+
+function flipped(bytes: Buffer, at: number): Buffer {
+  const copy = Buffer.from(bytes);
+  copy[at] = (copy[at] ?? 0) ^ 1;
+  return copy;
+}
+
+/** Info-ZIP's field for a name in UTF-8, which says which name it stands for. */
+function unicodeName(old: Buffer, name: string): Buffer {
+  const text = Buffer.from(name);
+  const field = Buffer.alloc(9 + text.length);
+  field.writeUInt16LE(0x7075, 0);
+  field.writeUInt16LE(5 + text.length, 2);
+  field.writeUInt8(1, 4);
+  field.writeUInt32LE(crc32(old), 5);
+  text.copy(field, 9);
+  return field;
+}
