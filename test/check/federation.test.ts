@@ -45,10 +45,12 @@ test('a wrong path is an error with exit code 3, before anything is queued', asy
   const answer = await check(bench, demo('y.tar'));
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [3, false, ['error object-missing']]);
   assert.deepEqual([answer.findings[0]?.file, answer.findings[0]?.line], ['job/updraft.toml', 6]);
-  assert.match(answer.findings[0]?.message ?? '', /is not there \(the federation 404\)$/);
   const submitted = await bench.updraft(['submit', 'job']);
   assert.equal(submitted.exit, 3);
   assert.match(submitted.err, /object-missing[\s\S]*1 error, so nothing was queued\n {2}fix: .*--no-check/);
+  await bench.trouble('director: 404 on *y.tar');
+  const [unknown] = (await check(bench, demo('y.tar'))).findings;
+  assert.match(unknown?.message ?? '', /is not there \(the federation 404\)$/);
 });
 
 test('a cache that answers 404, or lies about the size, is named while jobs may go ahead', async (t) => {
