@@ -65,10 +65,18 @@ function phaseMillis({ spans, ending }: AttemptHistory): PhaseRow['millis'] {
   const returned = ending === 'success' ? spans.findLastIndex(({ doing }) => doing === 'output') : -1;
   const millis: PhaseRow['millis'] = {};
   for (const [index, { doing, from, to }] of spans.entries()) {
-    const phase = index === returned ? 'returning' : phaseOf[doing];
+    const phase = isSetUp(spans, index) ? 'preparing' : index === returned ? 'returning' : phaseOf[doing];
     millis[phase] = (millis[phase] ?? 0) + to - from;
   }
   return millis;
+}
+
+/** What comes before all else: at the end of the bar it would move the rest to too early a time. */
+function isSetUp(spans: AttemptHistory['spans'], index: number): boolean {
+  const doing = spans[index]?.doing;
+  return index === 0
+    ? doing === 'queue' || doing === 'starting'
+    : index === 1 && doing === 'starting' && spans[0]?.doing === 'queue';
 }
 
 function attemptBars(job: JobState): AttemptBar[] {
@@ -83,6 +91,7 @@ function attemptBars(job: JobState): AttemptBar[] {
 
 /** The phases of an attempt on its slot, in the order in which they come. */
 export const slotPhases = [
+  'preparing',
   'fetching',
   'stalled',
   'unpacking',

@@ -117,6 +117,15 @@ test('a hold by hand is no failure: the rules count those of the pool alone', ()
   assert.deepEqual([job.status, job.held?.message], ['waiting', 'no such luck']);
 });
 
+test('failures before a retry count no more: the rules begin anew', () => {
+  const byRule = '013 Job was released.\n\tThe job attribute PeriodicRelease expression evaluated to TRUE';
+  const byRetry = '013 Job was released.\n\tupdraft retry (by user alice)';
+  const statusAfter = (release: string) =>
+    story(submitted, moving, held(13), release, moving, held(13)).status;
+  assert.equal(statusAfter(byRule), 'ended');
+  assert.equal(statusAfter(byRetry), 'waiting');
+});
+
 test('an eviction because of a removal is no end of its own: the removal says who asked for it', () => {
   const eviction = '004 Job was evicted. Code 1023 Subcode 0\n\t(0) CPU times\n\tReason: Job was removed';
   assert.equal(story(submitted, executing, eviction).status, 'running');

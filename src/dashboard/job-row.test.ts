@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AgentBody, Entry } from '../journal/entry.ts';
+import { fold } from '../journal/fold.ts';
+import { jobRow } from './job-row.ts';
+
+const job = '0000';
+const at = (second: number) => ({ v: 1 as const, t: new Date(second * 1000).toISOString(), seq: second });
+const agent = (second: number, body: AgentBody): Entry => ({ ...at(second), job, attempt: 1, ...body });
+
+test('the bar of an attempt begins with its set-up: what follows is at its own time', () => {
+  const state = fold([
+    {
+      ...at(0),
+      kind: 'run-created',
+      run: 'r-1',
+      name: 'r',
+      pool: 'local',
+      jobs: [job],
+      planHash: '',
+      version: '1',
+    },
+    { ...at(1), kind: 'attempt-started', job, attempt: 1, why: '' },
+    agent(1, { kind: 'phase', phase: 'preparing' }),
+    agent(61, { kind: 'phase', phase: 'fetching' }),
+    agent(71, { kind: 'phase', phase: 'training' }),
+    agent(171, { kind: 'phase', phase: 'cleaning' }),
+    agent(176, { kind: 'agent-ended', outcome: 'failed', exit: 1 }),
+    { ...at(176), kind: 'attempt-ended', job, attempt: 1, outcome: 'failed', exit: 1 },
+  ]);
+  const words = { word: '', where: '', figures: [], notes: [] };
+  const [bar] = jobRow(state.jobs[0]!, () => words, 0).bars;
+  assert.deepEqual(bar?.parts, [
+    ['preparing', 60_000],
+    ['fetching', 10_000],
+    ['training', 100_000],
+    ['overhead', 5_000],
+  ]);
+});
