@@ -48,6 +48,9 @@ test('a wrong path is an error with exit code 3, before anything is queued', asy
   const submitted = await bench.updraft(['submit', 'job']);
   assert.equal(submitted.exit, 3);
   assert.match(submitted.err, /object-missing[\s\S]*1 error, so nothing was queued\n {2}fix: .*--no-check/);
+  await bench.trouble('director: 404 on *y.tar');
+  const [unknown] = (await check(bench, demo('y.tar'))).findings;
+  assert.match(unknown?.message ?? '', /is not there \(the federation 404\)$/);
 });
 
 test('a cache that answers 404, or lies about the size, is named while jobs may go ahead', async (t) => {

@@ -205,7 +205,7 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
     located = await how.federation.locate(url, how);
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'object-missing') throw error;
-    return { servers: [{ host: 'the federation', kind: 'origin', status: 404 }] };
+    return { servers: [{ host: 'the federation', kind: 'plain', status: 404 }] };
   }
   const token = located.requireToken ? await tokenOf(located) : undefined;
   if (token?.problem !== undefined) return { servers: [], token };

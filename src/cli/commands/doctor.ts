@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import type { Cli } from '../cli.ts';
 import { examine, type DoctorFinding } from '../doctor/examine.ts';
-import { nextCommands } from '../text/words.ts';
+import { nextCommands, wrap } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -21,7 +21,7 @@ Exit codes: 0 shown.`,
         cli.out(`${JSON.stringify({ version: cli.version, findings })}\n`);
         return;
       }
-      cli.out(findings.map((finding) => lines(finding)).join(''));
+      cli.out(findings.map((finding) => findingLines(finding, cli.columns)).join(''));
       nextCommands(cli, [
         ['updraft check', 'what would fail of your own job'],
         ...(findings.some(({ name, ok }) => name === 'HTCondor' && !ok)
@@ -32,7 +32,13 @@ Exit codes: 0 shown.`,
     });
 }
 
-function lines({ name, ok, said, fix }: DoctorFinding): string {
-  const first = `${ok ? 'ok ' : '-  '} ${name.padEnd(10)} ${printable(said)}\n`;
-  return fix === undefined ? first : `${first}${' '.repeat(15)}${printable(fix)}\n`;
+/** A finding in lines of whole words. */
+function findingLines({ name, ok, said, fix }: DoctorFinding, columns: number): string {
+  const [first, rest] = [`${ok ? 'ok ' : '-  '} ${name.padEnd(10)} `, ' '.repeat(15)];
+  return [
+    ...wrap(printable(said), columns, first, rest),
+    ...(fix === undefined ? [] : wrap(printable(fix), columns, rest, rest)),
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
 }
