@@ -4,10 +4,8 @@ import ts from 'typescript';
 import { pools } from '../src/job/choices.ts';
 import { root } from './gate.ts';
 
-/** What src may hold, without tests. */
-const budget = { files: 560, lines: 54_000 };
-/** Whether more than that fails, or is only printed. */
-const isBudgetHard = process.argv.includes('--budget');
+/** What src may hold, without tests. The lines are where they stood last: they are to go down to 54,000, and not up. */
+const budget = { files: 560, lines: 60_150 };
 
 /** Pools are told apart by name here, and nowhere else outside src/pool. */
 const tables = new Set(['src/job/choices.ts', 'src/job/pool-traits.ts']);
@@ -82,4 +80,4 @@ console.log(`lines in src without tests: ${shown(lines)} (at most ${shown(budget
 console.log(`imports of a pool's internals from outside: ${imports.length}`);
 console.log(`decisions by a pool's name outside src/pool: ${comparisons.length}`);
 for (const place of [...imports, ...comparisons]) console.error(`  ${place}`);
-process.exitCode = imports.length + comparisons.length > 0 || (isBudgetHard && isOver) ? 1 : 0;
+process.exitCode = isOver || imports.length + comparisons.length > 0 ? 1 : 0;
