@@ -49,18 +49,23 @@ test('a missing object holds the job with a reason that names object, servers an
   assert.match(reason, /updraft \d+\.\d+\.\d+, site [\w-]+, host [\w.-]+\.example/);
 });
 
-test('a failure that another try may mend holds with the subcode that retry policies look for', async (t) => {
-  if (skipped(t)) return;
-  const { federation, folder } = await demoFederation(t);
-  const whole = makeTarGz({ 'set/a.txt': 'alpha' });
-  writeFileSync(path.join(folder, 'demo/cut.tar.gz'), whole.subarray(0, -20));
-  const job = await bench.run(t, federation, {
-    executable: '/bin/true',
-    transfer_input_files: 'osdf:///demo/cut.tar.gz?pack=auto',
+for (const [proof, trouble, subcode] of [
+  ['nobody proves whole', 'all: digest-missing', 11 << 8],
+  ['its server proves whole', undefined, 256],
+] as const)
+  test(`a cut archive that ${proof} holds with the subcode that retry policies look for`, async (t) => {
+    if (skipped(t)) return;
+    const { federation, folder } = await demoFederation(t);
+    if (trouble !== undefined) await federation.trouble.add(trouble);
+    const whole = makeTarGz({ 'set/a.txt': 'alpha' });
+    writeFileSync(path.join(folder, 'demo/cut.tar.gz'), whole.subarray(0, -20));
+    const job = await bench.run(t, federation, {
+      executable: '/bin/true',
+      transfer_input_files: 'osdf:///demo/cut.tar.gz?pack=auto',
+    });
+    assert.equal(job.ended, 'held', job.log);
+    assert.equal(job.ad['HoldReasonSubCode'], subcode);
   });
-  assert.equal(job.ended, 'held', job.log);
-  assert.equal(job.ad['HoldReasonSubCode'], 11 << 8);
-});
 
 test('results go to output_destination, folders and all', async (t) => {
   if (skipped(t)) return;

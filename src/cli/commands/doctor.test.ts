@@ -47,5 +47,6 @@ test('programs are shown with their version and their place', async (t) => {
   await writeFile(pixi, '#!/bin/sh\necho pixi 9.9.9\n');
   await chmod(pixi, 0o755);
   const { out } = await runCommand(doctor, [], { cwd, env: { ...bare, PATH: path.dirname(pixi) } });
-  assert.ok(out.includes(`ok  Pixi       pixi 9.9.9 (${pixi})\n`), out);
+  // A long folder for temporary files is wrapped.
+  assert.ok(out.replaceAll(/\s+/g, ' ').includes(`ok Pixi pixi 9.9.9 (${pixi})`), out);
 });
