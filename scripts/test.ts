@@ -82,7 +82,7 @@ const placed = (file: string | undefined, name: string): string =>
  * the code is broken or the test depends on the machine's load. Either fails the run.
  */
 async function runTests(tally: Tally): Promise<void> {
-  const first = await runFiles(testFiles(), 3);
+  const first = await runFiles(testFiles(), 4);
   tellSlowest(first);
   const broken = [...first].filter(([file, { failed }]) => file !== '' && failed.length > 0);
   // Many broken files are no accident, and running them again would only take long.
