@@ -41,7 +41,8 @@ test('they agree on the jobs of runs by their journals', async () => {
 
 /** `UPDRAFT_LOGS=FOLDER node --test test/why/agreement.test.ts` compares the logs of a folder. */
 const folder = process.env['UPDRAFT_LOGS'];
-test('they agree on the logs of a folder of your own', { skip: folder === undefined && 'UPDRAFT_LOGS names no folder of logs' }, (t) => {
+const skip = folder === undefined && 'UPDRAFT_LOGS names no folder of logs';
+test('they agree on the logs of a folder of your own', { skip }, (t) => {
   let [logs, jobs, four] = [0, 0, 0];
   const wrong: string[] = [];
   for (const log of logsIn(folder ?? '')) {
