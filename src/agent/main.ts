@@ -77,7 +77,13 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 
 /** With what a scheduler's sandbox has. */
 function sandboxWorld(): World {
-  return { ...world(), pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
+  return {
+    ...world(),
+    pausesIn: process.cwd(),
+    // The starter removes the sandbox, and takes the checkpoint away only after we are gone.
+    poolCleans: 'always',
+    shows: { out: process.stdout.fd, err: process.stderr.fd },
+  };
 }
 
 async function run(order: Order, ours: World): Promise<number> {
@@ -97,7 +103,13 @@ async function run(order: Order, ours: World): Promise<number> {
     notes.note(body);
     tell?.(body);
   };
-  const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
+  const { exit, fault } = await runAttempt(
+    order,
+    ours,
+    note,
+    openSharedNotes(order, chirp),
+    notes.isWritten,
+  );
   if (fault !== undefined) show(fault);
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
@@ -115,7 +127,8 @@ async function runSandbox(file: string): Promise<number> {
 }
 
 async function runShared(file: string, [folder = '', number = '']: string[]): Promise<number> {
-  const ours = world();
+  // The job's script removes the folder that it starts us in.
+  const ours: World = { ...world(), poolCleans: 'when-asked' };
   const place = { run: path.resolve(folder), attempt: Number(number) };
   return await run(await readSharedOrder(path.resolve(file), place, ours), ours);
 }

@@ -65,7 +65,8 @@ const stalledMillis = (agent: AgentState | undefined): number =>
 
 function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | 'unknown'): number {
   if (phase === 'stalled') return stalledMillis(agent);
-  const isPools = phase === 'fetching' || phase === 'training' || phase === 'returning';
+  const isPools =
+    phase === 'fetching' || phase === 'training' || phase === 'returning' || phase === 'cleaning';
   const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
   const stood = phase === 'fetching' ? stalledMillis(agent) : 0;
   return (agent?.millis[phase] ?? 0) + moved - stood;
