@@ -101,7 +101,10 @@ const echoes: Record<string, Reply> = {
   range: (response, token) => void response.writeHead(206, { 'Content-Range': `bytes ${token}` }).end('x'),
   encoding: (response, token) => void response.writeHead(200, { 'Content-Encoding': token }).end('x'),
   trailer: (response, token) => {
-    if (response.req.method === 'HEAD') { refuse(response, token); return; }
+    if (response.req.method === 'HEAD') {
+      refuse(response, token);
+      return;
+    }
     response.writeHead(200, { Trailer: 'X-Transfer-Status' });
     response.addTrailers({ 'X-Transfer-Status': `500: ${token}` });
     response.end('x');
