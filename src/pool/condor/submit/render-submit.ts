@@ -68,6 +68,7 @@ export function renderShell(input: SubmitInput, more: string[]): string {
     ...sent,
     ...resourceLines(input),
     ...accountLines(input),
+    ...poolLines(input),
     `batch_name = ${literal(input.run)}`,
     'log = shell.log',
     'queue',
@@ -161,6 +162,7 @@ function identityLines(input: SubmitInput): string[] {
     // Beside each submission in the log: exit codes of ours mean something to whoever reads it.
     `submit_event_notes = Updraft run ${literal(input.run)}`,
     ...accountLines(input),
+    ...poolLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
     ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
   ];
@@ -178,6 +180,15 @@ function accountLines({ plan, profile }: SubmitInput): string[] {
       ? []
       : [`MY.${attribute} = ${adString(duration.name)}`]),
   ];
+}
+
+/** The user's own: commands as they are, and attributes of the job, whose texts are texts there. */
+function poolLines({ plan }: SubmitInput): string[] {
+  return Object.entries(plan.spec.pool?.submit ?? {}).map(([name, value]) => {
+    const attribute = /^(?:\+|MY\.)(.+)$/i.exec(name)?.[1];
+    if (attribute === undefined) return `${name} = ${literal(String(value))}`;
+    return `MY.${attribute} = ${typeof value === 'string' ? adString(value) : value}`;
+  });
 }
 
 function limitLines({ spec }: Plan): string[] {
