@@ -18,6 +18,16 @@ export interface OrderedData extends DataSource {
 export interface OrderedEnvironment extends Pick<Environment, 'image' | 'python' | 'unpacker'> {
   /** Archive of pixi-pack, unpacked and activated before anything of the user's runs. */
   pack?: OrderedData;
+  /** Environment that Pixi installs in its workspace, on the machine where that is. */
+  workspace?: OrderedWorkspace;
+  /** Why the machine's own software is used instead of the one that was asked for. */
+  fallback?: string;
+}
+
+export interface OrderedWorkspace {
+  /** Absolute path. */
+  manifest: string;
+  environment: string;
 }
 
 /** What an attempt must know of what is done about failures. */
