@@ -44,6 +44,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     attempts,
     after: [],
     outcome,
+    ...defined({ holds: job.holds }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
   };
 }
@@ -132,6 +133,7 @@ function runAttempt(
     ending,
     checkpointed: false,
     caches: [...cacheShares(agent), ...givenUpShares(attempt)],
+    stalls: stallsOf(agent),
     resources: usedMemory(agent, context),
     ...defined({ cause: causeOfAttempt(attempt) }),
     site: agent?.site ?? pool?.site ?? '',
@@ -139,6 +141,10 @@ function runAttempt(
     gpu: [...new Set(agent?.gpus)].sort().join(', '),
   };
 }
+
+const stallsOf = (agent: AgentState | undefined): number =>
+  (agent?.fetches ?? []).reduce((sum, { setbacks }) => sum + setbacks.filter(isStall).length, 0);
+const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === 'transfer-stalled';
 
 /** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);

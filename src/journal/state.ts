@@ -48,6 +48,8 @@ export interface JobState {
   endedAt?: string;
   /** Why the scheduler keeps the job back, while it does. */
   held?: FaultRecord;
+  /** How often it did so. */
+  holds?: number;
   /** Why it ended, where none of its attempts says it. */
   fault?: FaultRecord;
   stopRequested: boolean;
