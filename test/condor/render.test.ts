@@ -184,7 +184,7 @@ pool = "condor"
   assert.ok(inputs.includes('https://example.org/a%2Cb.tar?x=1'));
   assert.ok(inputs.includes('osdf:///ns/o.tar'));
   assert.ok(!inputs.some((name) => name.includes('s.tar')));
-  assert.match(job['TransferPlugins'] ?? '', /osdf,pelican,stash=updraft_plugin/);
+  assert.match(job['TransferPlugins'] ?? '', /osdf,pelican,stash,https,http=updraft_plugin/);
 });
 
 test('the customs of the OSPool and of CHTC are in the jobs for them', async (t) => {
