@@ -1,5 +1,6 @@
-import { access as isThere, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { isThere } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { putObject } from '../../federation/put-object.ts';
@@ -74,10 +75,7 @@ async function keepManifest({ manifests }: Staging, name: string, { manifest }: 
 
 async function hasManifest({ manifests }: Staging, name: string): Promise<boolean> {
   if (manifests === undefined) return true;
-  return isThere(path.join(manifests, `${name}${manifestSuffix}`)).then(
-    () => true,
-    () => false,
-  );
+  return isThere(path.join(manifests, `${name}${manifestSuffix}`));
 }
 
 async function isStillThere(staging: Staging, { name, bytes }: StagedObject): Promise<boolean> {
