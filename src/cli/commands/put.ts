@@ -72,27 +72,21 @@ async function putItem(
   federation: FederationLocator,
   { overwrite, tokenFile }: Options,
 ): Promise<PutResult> {
-  const work = board.begin(path.basename(item.file));
   const started = cli.clock.monotonic();
   const seconds = (): number => (cli.clock.monotonic() - started) / 1000;
   try {
     cli.signal.throwIfAborted();
-    const put = await putObject(item.file, item.url, {
-      federation,
-      signal: cli.signal,
-      overwrite: overwrite === true,
-      ...defined({ tokenFile }),
-      onProgress: (bytes, total) =>
-        board.progress(work, { bytes, total, rate: bytes / Math.max(0.001, seconds()), server: '' }),
-    });
+    const { signal } = cli;
+    const how = { federation, signal, overwrite: overwrite === true, ...defined({ tokenFile }) };
+    const put = await board.during(path.basename(item.file), (onProgress) =>
+      putObject(item.file, item.url, { ...how, onProgress }),
+    );
     return { ...item, put: { ...put, seconds: seconds() } };
   } catch (error) {
     const fault = asFault(error);
     const old = fault.kind === 'usage' ? await sameThere(cli, item, federation, tokenFile) : undefined;
     if (old !== undefined) return { ...item, put: { ...old, seconds: seconds() }, isOld: true };
     return { ...item, fault: inOurWords(fault) };
-  } finally {
-    board.end(work);
   }
 }
 
@@ -104,12 +98,9 @@ async function sameThere(
   tokenFile: string | undefined,
 ): Promise<Put | undefined> {
   const atOrigin = `${url}${url.includes('?') ? '&' : '?'}directread`;
-  const options = { locator, clock: cli.clock, signal: cli.signal };
+  const options = { locator, clock: cli.clock, signal: cli.signal, ...defined({ tokenFile }) };
   try {
-    const { bytes, verified } = await fetchToFile(atOrigin, file, {
-      ...options,
-      ...defined({ tokenFile }),
-    });
+    const { bytes, verified } = await fetchToFile(atOrigin, file, options);
     return { bytes, verified: verified === 'manifest' ? 'digest' : verified, server: '' };
   } catch {
     return undefined;
