@@ -18,6 +18,17 @@ export const imageRules: Rule<PlanFacts>[] = [
             },
           ],
   },
+  {
+    name: 'software-fallback',
+    level: 'warning',
+    about: "The Pixi environment cannot be had on this machine, and the machine's own software is used.",
+    check: ({ plan: { environment }, where }) => {
+      const { fallback } = environment ?? {};
+      if (fallback === undefined) return [];
+      const message = `this machine's own software is used, not the Pixi environment: ${fallback.why}`;
+      return [{ message, fix: fallback.fix, place: where('environment', 'fallback') }];
+    },
+  },
 ];
 
 /** Rules about the software that a job runs in, as it really is. */

@@ -31,8 +31,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
-  const home = cli.env['HOME'];
-  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, home, ...layersOf(options) }));
+  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, env: cli.env, ...layersOf(options) }));
   const pool = openPool(plan.spec.run.pool, cli);
   const { clock, signal, version } = cli;
   const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };
