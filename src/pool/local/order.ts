@@ -11,6 +11,7 @@ export function renderOrder(
   job: Job,
   attempt: number,
   scratch: string,
+  memoryBytes = plan.spec.resources.memoryBytes,
 ): Order {
   const { data, environment, filesIn, spec } = plan;
   return {
@@ -22,7 +23,7 @@ export function renderOrder(
     data,
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
     // Nobody promised the disk here: only what the user asked for is held against the machine.
-    resources: spec.resources,
+    resources: { ...spec.resources, memoryBytes },
     recovery: orderedRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
@@ -33,7 +34,7 @@ export function renderOrder(
   };
 }
 
-/** There is one machine: nothing can be avoided, and nobody limits memory or disk. */
+/** There is one machine: nothing can be avoided, and nobody limits disk. */
 const pace = { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 };
 
 export const localPolicy = ({ spec, disk }: Plan): Policy => policyOf(spec, { diskBytes: disk.bytes, pace });
