@@ -68,6 +68,8 @@ export interface AttemptHistory {
   sentBytes?: number;
   /** Which cache gave how much, in fetches of how long; only a run's own journal says it. */
   caches?: CacheShare[];
+  /** How often its input stalled. */
+  stalls?: number;
   resources: readonly UsedResource[];
   /** What only an explanation needs, where it was asked for. */
   details?: AttemptDetails;
@@ -142,6 +144,8 @@ export interface JobHistory {
   /** Who submitted it, where the log says. */
   owner?: string;
   cause?: Cause;
+  /** How often it was put on hold. */
+  holds?: number;
   /** The pool's own words for it, cut to a few lines. */
   reason?: string;
   /** What only an explanation needs, where it was asked for. */

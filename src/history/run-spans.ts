@@ -67,8 +67,10 @@ function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | '
   if (phase === 'stalled') return stalledMillis(agent);
   const isPools = phase === 'fetching' || phase === 'training' || phase === 'returning';
   const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
-  const stood = phase === 'fetching' ? stalledMillis(agent) : 0;
-  return (agent?.millis[phase] ?? 0) + moved - stood;
+  if (phase !== 'fetching') return (agent?.millis[phase] ?? 0) + moved;
+  // What our plugin did is in the agent's journal; what is left is what HTCondor sent itself.
+  const sent = Math.max(0, moved - (agent?.broughtMillis ?? 0));
+  return (agent?.millis[phase] ?? 0) + sent - stalledMillis(agent);
 }
 
 const between = (from: string | undefined, to: string | undefined): number =>
