@@ -74,3 +74,10 @@ test('what our plugin did before the agent began is fetching and stalls like its
   assert.deepEqual([started, fetched, unknown], [8000, 12_000, 0]);
   assert.equal(folded([0, began], [1, began]).broughtMillis, undefined);
 });
+
+test('what each start of a training waited for its data adds up', () => {
+  const started: AgentBody = { kind: 'training-started', pid: 1, command: 't' };
+  const waited = (seconds: number): AgentBody => ({ kind: 'progress', waited: seconds });
+  const { training } = folded([0, started], [1, waited(2)], [2, waited(3)], [3, started], [4, waited(1)]);
+  assert.deepEqual(training, { command: 't', waitedBefore: 3, waited: 1 });
+});

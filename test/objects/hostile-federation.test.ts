@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { fastClock } from '../fast-clock.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/commands.ts';
 import { showFault } from '../../src/cli/show-fault.ts';
 import type { Cli } from '../../src/cli/cli.ts';
 import { asFault } from '../../src/fault/fault.ts';
@@ -47,7 +47,7 @@ async function hostile(t: TestContext, reply: Reply = refuse) {
     const cli = { clock: fastClock(400), out: say, err: say, cwd: folder, env: { ...env, ...more } };
     const [name = '', ...args] = words;
     try {
-      await runCommand(await commands[name]!.load(), args, cli);
+      await runCommand({ configure: await configureOf(name) }, args, cli);
     } catch (thrown) {
       showFault(cli as unknown as Cli, asFault(thrown), false);
     }
