@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
+import { readGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
@@ -131,7 +132,7 @@ function runAttempt(
     ...runSpans(attempt, begun, isKept),
     ending,
     checkpointed: false,
-    caches: cacheShares(agent),
+    caches: [...cacheShares(agent), ...givenUpShares(attempt)],
     stalls: stallsOf(agent),
     resources: usedMemory(agent, context),
     ...defined({ cause: causeOfAttempt(attempt) }),
@@ -147,6 +148,17 @@ const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === '
 
 /** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
+
+/** Where the input did not arrive there is no agent: what the plugin gave up stands in the words of the hold. */
+const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
+  agent !== undefined || fault === undefined
+    ? []
+    : readGivenUp(fault.message).map(({ server: name, times: setbacks }) => ({
+        name,
+        bytes: 0,
+        seconds: 0,
+        setbacks,
+      }));
 
 function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {
   const isOne = server !== '' && !server.includes(',');

@@ -1,4 +1,5 @@
 import { nearest } from '../base/nearest.ts';
+import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
 import { builtinNames, combinations, fillText, isBuiltin, parseTemplate, shellContexts } from './expand.ts';
@@ -35,6 +36,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkEnvironment(source),
     ...checkRecovery(source, matrix),
     ...checkCheckpoint(source),
+    ...checkPoolSubmit(source),
   ];
 }
 

@@ -8,6 +8,15 @@ export interface Job {
   train: Train;
 }
 
+/** What our plugin brought into the sandbox before the agent began. */
+export interface Brought {
+  object: string;
+  bytes: number;
+  seconds: number;
+  servers: { server: string; bytes: number }[];
+  verified: 'manifest' | 'digest' | 'size' | 'none';
+}
+
 /** A data source as the agent sees it. */
 export interface OrderedData extends DataSource {
   /** Where the scheduler has put the object already; the agent proves it, unpacks it and removes it. */
@@ -67,6 +76,8 @@ export interface Order {
   attemptFolder: string;
   /** Folder of the notes that the attempts of the run share, where it is on the machine of the attempt. */
   notesFolder?: string;
+  /** No order has it: the agent finds it in its sandbox. */
+  brought?: Brought[];
   /** How often figures are told to the access point while the attempt runs, where there is a way. */
   liveSeconds?: number;
 }

@@ -57,3 +57,10 @@ test('what happens outside fetching is not in it, and a clock set back takes not
   assert.equal(folded([0, fetching], [1, moved(1)], [2, training], [60, setback()]).stall?.millis, 0);
   assert.equal(folded([100, fetching], [120, setback()], [50, setback()]).stall?.millis, 20_000);
 });
+
+test('what each start of a training waited for its data adds up', () => {
+  const started: AgentBody = { kind: 'training-started', pid: 1, command: 't' };
+  const waited = (seconds: number): AgentBody => ({ kind: 'progress', waited: seconds });
+  const { training } = folded([0, started], [1, waited(2)], [2, waited(3)], [3, started], [4, waited(1)]);
+  assert.deepEqual(training, { command: 't', waitedBefore: 3, waited: 1 });
+});

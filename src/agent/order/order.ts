@@ -107,7 +107,7 @@ const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeS
   timeSeconds: maybe(amount),
 }) as Field<Resources>;
 
-const order = shape<Order>({
+const order = shape<Omit<Order, 'brought'>>({
   version: oneOf([1]),
   run: word,
   job: shape<Order['job']>({ id: word, parameters: tableOf(scalar), train }),
