@@ -199,6 +199,15 @@ const recovery = table('a table', {
     .describe('When so many jobs have failed for good, the rest of the run is given up.'),
 }).describe('What is done about failures that another attempt can heal.');
 
+const pool = table('the table [pool.submit]', {
+  submit: z
+    .record(z.string(), scalar(), entry('a table of texts, numbers, true and false'))
+    .optional()
+    .describe(
+      'Lines that the pool needs and Updraft does not know: commands of the HTCondor submit file (a name that begins with + or MY. is an attribute of the job), or long options of sbatch. Those that Updraft writes itself are refused.',
+    ),
+}).describe('What the pool needs beyond what is said elsewhere.');
+
 /** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */
 export const fileSchema = table('tables and keys', {
   name: matching(
@@ -219,6 +228,7 @@ export const fileSchema = table('tables and keys', {
   resources: resources.prefault({}),
   run: run.prefault({}),
   recovery: recovery.prefault({}),
+  pool: pool.optional(),
 }).meta({
   title: 'Updraft job file',
   description:

@@ -35,3 +35,11 @@ test('a later round has its own jobs, name and orders, under the same numbers', 
     'rounds/3/orders/0009.json',
   ]);
 });
+
+test('[pool.submit] adds options of sbatch', async (t) => {
+  const files = project('', { run: 'jobs = 1' });
+  const own = '\n[pool.submit]\nreservation = "my course"\nexclusive = true\nnice = 10\nreboot = false\n';
+  const folder = await temporaryFolder(t, { ...files, 'updraft.toml': `${files['updraft.toml']}${own}` });
+  const text = renderSbatch({ plan: await loadPlan(folder, { cwd: folder }), run: 'r' });
+  assert.match(text, /^#SBATCH --reservation="my course"\n#SBATCH --exclusive\n#SBATCH --nice="10"\n\n/m);
+});

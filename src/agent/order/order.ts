@@ -15,7 +15,7 @@ import {
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
 import { unpackModes } from '../../job/choices.ts';
-import type { Order, OrderedData, OrderedRecovery } from '../../job/job.ts';
+import type { Order, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
 import type { Resources, Scalar, Train } from '../../job/spec.ts';
 
 /**
@@ -107,7 +107,7 @@ const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeS
   timeSeconds: maybe(amount),
 }) as Field<Resources>;
 
-const order = shape<Order>({
+const order = shape<Omit<Order, 'brought'>>({
   version: oneOf([1]),
   run: word,
   job: shape<Order['job']>({ id: word, parameters: tableOf(scalar), train }),
@@ -120,6 +120,8 @@ const order = shape<Order>({
     python: listOf(word),
     pack: maybe(data),
     unpacker: maybe(inside),
+    workspace: maybe(shape<OrderedWorkspace>({ manifest: absolute, environment: word })),
+    fallback: maybe(word),
   }),
   resources,
   recovery: maybe(

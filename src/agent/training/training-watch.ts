@@ -9,6 +9,7 @@ import { isArriving } from '../data/arriving-data.ts';
 import { askNvidiaSmi, describeMachine, givenGpus, gpuOf } from '../machine/machine.ts';
 import type { Note } from '../notes/notes.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
+import { DataWait } from './data-wait.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
@@ -124,6 +125,7 @@ export class TrainingWatch {
   readonly #note: Note;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
+  readonly #wait = new DataWait();
   readonly #memory: Rationed<number>;
   #session: number | undefined;
   #news: Progress = {};
@@ -169,9 +171,11 @@ export class TrainingWatch {
     this.#take(this.#records, progressOfRecord);
     for (const copy of this.#copies) copy.copy();
     const now = this.#clock.monotonic();
+    this.#wait.look(isArriving(this.#attempt), now, () => this.#processes());
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
     if (now - this.#beatAt < heartbeatEveryMs) return;
     this.#beatAt = now;
+    this.#news = mergeProgress([this.#news, this.#wait.news()]);
     const memoryBytes = this.#memory.ask();
     this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
@@ -192,6 +196,7 @@ export class TrainingWatch {
     }
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
+    this.#news = mergeProgress([this.#news, this.#wait.news()]);
     for (const copy of this.#copies) copy.copy();
     this.#tell();
     if (succeeded) this.#slow.finish();
@@ -209,7 +214,10 @@ export class TrainingWatch {
 
   #add(parts: Progress[]): void {
     this.#news = mergeProgress([this.#news, ...parts]);
-    for (const part of parts) this.#slow.hear(part);
+    for (const part of parts) {
+      this.#slow.hear(part);
+      this.#wait.hear(part);
+    }
   }
 
   #tell(): void {

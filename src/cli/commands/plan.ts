@@ -31,7 +31,7 @@ Examples:
 Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
     )
     .action(async (where: string, options: JobFileOptions & { json?: true }) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
+      const plan = await loadPlan(where, { cwd: cli.cwd, env: cli.env, ...layersOf(options) });
       if (options.json) {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;

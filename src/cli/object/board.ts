@@ -33,6 +33,24 @@ export class TransferBoard {
     return work;
   }
 
+  /** Shows one piece of work while it is done; what it is told of is how many bytes are done by now. */
+  async during<T>(
+    name: string,
+    action: (done: (bytes: number, total?: number) => void) => Promise<T>,
+  ): Promise<T> {
+    const work = this.begin(name);
+    const { clock } = this.#cli;
+    const started = clock.monotonic();
+    try {
+      return await action((bytes, total) => {
+        const seconds = Math.max(0.001, (clock.monotonic() - started) / 1000);
+        this.progress(work, { bytes, total, rate: bytes / seconds, server: '' });
+      });
+    } finally {
+      this.end(work);
+    }
+  }
+
   progress(work: Work, state: Omit<Work, 'name'>): void {
     Object.assign(work, state);
     if (this.#mode === 'bars') this.#redraw();

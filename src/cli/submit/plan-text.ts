@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
+import type { Fallback, Plan } from '../../job/plan.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import { policyWords } from '../../recovery/policy-words.ts';
 import type { Policy } from '../../recovery/policy.ts';
@@ -85,14 +85,18 @@ function dataLines({ data }: Plan): string[] {
   });
 }
 
+export const fallbackWords = ({ why, fix }: Fallback): string =>
+  `this machine's own software, not the Pixi environment: ${why}; ${fix}`;
+
 function softwareLines({ spec, environment }: Plan): string[] {
   const { image, python } = spec.environment;
   const pack = environment?.pack;
   const own = image === undefined ? "the worker's own" : `image ${image}`;
   const where = pack === undefined ? own : `archive ${pack.url}, unpacked before the training`;
-  const { facts } = environment ?? {};
+  const { facts, fallback } = environment ?? {};
   return [
     python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`,
+    ...(fallback === undefined ? [] : [fallbackWords(fallback)]),
     ...(pack === undefined ? [] : [`  ${pack.method}: ${pack.why}`]),
     ...(facts === undefined
       ? []

@@ -58,11 +58,14 @@ function requests({ spec }: Plan): string[] {
     ...(partition === undefined ? [] : [`--partition=${partition}`]),
     ...(project === undefined ? [] : [`--account=${project}`]),
     ...(qos === undefined ? [] : [`--qos=${qos}`]),
-    ...(requirements === undefined
-      ? []
-      : [`--constraint="${requirements.replaceAll(/["\\]/g, String.raw`\$&`)}"`]),
+    ...(requirements === undefined ? [] : [`--constraint=${quoted(requirements)}`]),
+    ...Object.entries(spec.pool?.submit ?? {}).flatMap(([name, value]) =>
+      typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}=${quoted(String(value))}`],
+    ),
   ];
 }
+
+const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
 /** The agent's orders, by path in the run's folder. Places are left out: the node knows them. */
 export function renderOrders(plan: Plan, run: string, round?: Round): Record<string, string> {
