@@ -104,13 +104,7 @@ async function run(order: Order, ours: World): Promise<number> {
     notes.note(body);
     tell?.(body);
   };
-  const { exit, fault } = await runAttempt(
-    order,
-    ours,
-    note,
-    openSharedNotes(order, chirp),
-    notes.isWritten,
-  );
+  const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp), notes.isWritten);
   if (fault !== undefined) show(fault);
   if (fault !== undefined && chirp !== undefined) await countRanOut(fault, chirp, ours.env);
   await chirp?.close();

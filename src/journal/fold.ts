@@ -252,7 +252,11 @@ function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): 
 
 function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
   const { phase, host, site, t } = entry;
-  const before = old.pool ?? { phase, since: t, millis: { fetching: 0, training: 0, returning: 0, cleaning: 0 } };
+  const before = old.pool ?? {
+    phase,
+    since: t,
+    millis: { fetching: 0, training: 0, returning: 0, cleaning: 0 },
+  };
   const pool = {
     ...closed(before, phase, t),
     ...defined({ host, site }),

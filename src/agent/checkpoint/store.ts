@@ -177,8 +177,7 @@ async function assertRoom(
   const isSameDisk = (await stat(store)).dev === (await stat(from)).dev;
   const need = isLast && isSameDisk ? 0 : copied.reduce((sum, bytes) => sum + bytes, 0);
   const older = kept.slice(1);
-  while (need > (await freeBytes(store)) && older.length > 0)
-    await removeTree(older.pop()?.folder ?? '');
+  while (need > (await freeBytes(store)) && older.length > 0) await removeTree(older.pop()?.folder ?? '');
   const free = await freeBytes(store);
   if (need > free) throw noRoom(store, need, free);
 }

@@ -11,12 +11,7 @@ export type Note = (body: AgentBody) => void;
 
 /** With this many entries waiting for room, only those that tell the attempt's fate are taken. */
 const maxWaiting = 100;
-const chatter = new Set<AgentBody['kind']>([
-  'heartbeat',
-  'progress',
-  'fetch-progress',
-  'clean-progress',
-]);
+const chatter = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress', 'clean-progress']);
 
 /**
  * The agent's side of the attempt's journal. A full disk must neither stop the clean-up nor hide how the attempt
