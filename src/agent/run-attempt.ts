@@ -38,18 +38,22 @@ interface Ending {
   fault: Fault | undefined;
 }
 
-/**
- * Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending, and
- * nothing is left on the machine whatever happened. The clean-up comes last, when `isWritten` says that all that was
- * noted is in the journal: a pool may lose patience over it.
- */
+/** An attempt of which all is known and handed over, but for its clean-up. */
+interface HandedOver extends Ending {
+  /**
+   * To be called last, for a pool may lose patience over it: what the attempt leaves on the machine is gone afterwards.
+   * `isWritten` says whether all that was noted is in the journal.
+   */
+  cleanUp(isWritten: () => Promise<boolean>): Promise<void>;
+}
+
+/** Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending. */
 export async function runAttempt(
   order: Order,
   world: World,
   note: Note,
   shared: SharedNotes,
-  isWritten: () => Promise<boolean>,
-): Promise<Ending> {
+): Promise<HandedOver> {
   note({ kind: 'agent-started', version: world.version, pid: world.pid, ...describeMachine(world.env) });
   note({ kind: 'phase', phase: 'preparing' });
   const saves = order.job.train.checkpoint !== undefined;
@@ -63,15 +67,18 @@ export async function runAttempt(
   limited.done();
   if (course.isPaused) note({ kind: 'agent-paused' });
   else note({ kind: 'agent-ended', outcome: outcomeOf(ending.fault), exit: ending.exit });
-  await isWritten();
-  try {
-    if (course.root !== undefined && !course.isPaused)
-      await cleanUp(course.root, limited.world, note, isWritten);
-  } catch (thrown) {
-    // The attempt ended as it did; the machine's owner has something to look at.
-    note({ kind: 'fault', fault: recordOf(explain(thrown, order)) });
-  }
-  return ending;
+  const { root } = course;
+  return {
+    ...ending,
+    async cleanUp(isWritten) {
+      if (root === undefined || course.isPaused) return;
+      await isWritten();
+      await cleanUp(root, limited.world, note, isWritten).catch((thrown: unknown) => {
+        // The attempt ended as it did; the machine's owner has something to look at.
+        note({ kind: 'fault', fault: recordOf(explain(thrown, order)) });
+      });
+    },
+  };
 }
 
 /** What has become of an attempt so far: whoever ends it must know, however far it came. */
