@@ -142,7 +142,7 @@ function include(
   place: SourceLine,
   depth: number,
 ): void {
-  const isCommand = /\bcommand\b/i.test(options) || target.endsWith('|');
+  const isCommand = /\b(command|output)\b/i.test(options) || target.endsWith('|');
   const text = isCommand ? undefined : reader.world.include?.(target);
   if (isCommand)
     reader.note('not-run', `\`${target}\` would be run to include what it prints; it was not run`, place);
