@@ -17,8 +17,7 @@ export function whyNotAsked(text: string): string | undefined {
     const [, word] = /^[^a-z]*(use|if|elif|else|endif)\b/i.exec(line) ?? /(include)/i.exec(line) ?? [];
     if (word !== undefined)
       return `it has \`${word.toLowerCase()}\`: by it the pool's configuration or a command would be part of the file`;
-    if (/^[^a-z]*(?:MY\.)?(?:use_oauth|use_scitokens|\w+_oauth_)/i.test(line))
-      return 'it asks for credentials, which HTCondor would fetch';
+    if (/oauth_|use_scitokens/i.test(line)) return 'it asks for credentials, which HTCondor would fetch';
   }
   const values = assignedValues(logical);
   const isCommand = statements.some((line) =>

@@ -39,13 +39,9 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
   if (tools === undefined || why !== undefined) return { asked: false, messages: [], ...defined({ why }) };
   const version = await tools.version().catch(() => 'of unknown version');
   const { words, env, confined } = await confinement(cli.env, tools);
-  const [program = '', ...args] = [
-    ...words,
-    tools.command('condor_submit'),
-    path.basename(file),
-    '-dry-run',
-    '/dev/null',
-  ];
+  // A name that begins with a dash would be an option.
+  const name = path.basename(file).replace(/^-/, './-');
+  const [program, ...args] = [...words, tools.command('condor_submit'), name, '-dry-run', '/dev/null'];
   const child = spawn(program, args, {
     cwd: path.dirname(file),
     env: { ...namedVariables(text, cli.env), ...env },
