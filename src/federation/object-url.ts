@@ -20,6 +20,8 @@ export interface FederatedUrl extends Named, ObjectQuery {
   kind: 'federated';
   /** `host[:port]` that says what the federation is made of. */
   discoveryHost: string;
+  /** It is the OSDF, or what the user has set in its place: not one that a URL from elsewhere brings up. */
+  isUsers: boolean;
   /** Path in the federation, escaped, from `/`, without a slash at its end. */
   path: string;
 }
@@ -53,9 +55,17 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   switch (scheme) {
     case 'osdf':
     case 'stash':
-      return { kind: 'federated', ...named, discoveryHost: discoveryHostOfOsdf(env), ...ofOsdf(text, rest) };
-    case 'pelican':
-      return { kind: 'federated', ...named, ...ofPelican(text, rest) };
+      return {
+        kind: 'federated',
+        ...named,
+        discoveryHost: discoveryHostOfOsdf(env),
+        isUsers: true,
+        ...ofOsdf(text, rest),
+      };
+    case 'pelican': {
+      const place = ofPelican(text, rest);
+      return { kind: 'federated', ...named, ...place, isUsers: place.discoveryHost === hostOfOsdf(env) };
+    }
     case 'https':
     case 'http':
       return { kind: 'plain', ...named, href: plainHref(text, `${scheme}:${rest}`) };
@@ -91,9 +101,10 @@ function ofPelican(text: string, rest: string): { discoveryHost: string; path: s
   };
 }
 
+const hostOfOsdf = (env: Env): string => env['UPDRAFT_OSDF_HOST'] || osdfHost;
+
 function discoveryHostOfOsdf(env: Env): string {
-  const host = env['UPDRAFT_OSDF_HOST'];
-  if (host === undefined || host === '') return osdfHost;
+  const host = hostOfOsdf(env);
   return checkedHost(`UPDRAFT_OSDF_HOST=${host}`, host);
 }
 

@@ -1,7 +1,8 @@
 import type { Cause } from '../codes/causes.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
 import { memorySaid } from '../diagnosis/facts.ts';
-import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../eventlog/details.ts';
+import type { EvictedDetails, FileTransferDetails } from '../eventlog/decode.ts';
+import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import type { AttemptEnd, AttemptHistory } from './history.ts';
 import { longestWords, type JobFold, type Said } from './job-fold.ts';

@@ -220,6 +220,7 @@ export class JobFold {
     this.#endNowOrJustNow('held', cause, end);
     this.#closeWait();
     this.#wait = 'held';
+    if (!wasHeld) this.job.holds = (this.job.holds ?? 0) + 1;
     this.#conclude('held', cause, end.reason);
     if (this.details !== undefined && this.evidence !== undefined) {
       const { code, subcode, reason } = end;
@@ -328,6 +329,8 @@ export class JobFold {
     end: AttemptEnd & { evidence?: Evidence },
   ): void {
     if (cause !== undefined) attempt.cause = cause;
+    // A hold that follows at once has words of its own; the stall was one all the same.
+    if (cause === 'transfer-stalled') attempt.stalls = 1;
     const output = attempt.spans.findLast(({ doing }) => doing === 'output');
     if (output !== undefined && isAboutOutput(cause, end)) output.failed = true;
     const evidence = end.evidence ?? this.evidence;

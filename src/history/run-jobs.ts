@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
+import { readGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
@@ -43,6 +44,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     attempts,
     after: [],
     outcome,
+    ...defined({ holds: job.holds }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
   };
 }
@@ -130,7 +132,8 @@ function runAttempt(
     ...runSpans(attempt, begun, isKept),
     ending,
     checkpointed: false,
-    caches: cacheShares(agent),
+    caches: [...cacheShares(agent), ...givenUpShares(attempt)],
+    stalls: stallsOf(attempt),
     resources: usedMemory(agent, context),
     ...defined({ cause: causeOfAttempt(attempt) }),
     site: agent?.site ?? pool?.site ?? '',
@@ -139,8 +142,27 @@ function runAttempt(
   };
 }
 
+function stallsOf(attempt: AttemptState): number {
+  const { agent, fault } = attempt;
+  if (agent === undefined && fault?.kind === 'transfer-stalled')
+    return givenUpShares(attempt).reduce((sum, { setbacks }) => sum + setbacks, 0);
+  return (agent?.fetches ?? []).reduce((sum, { setbacks }) => sum + setbacks.filter(isStall).length, 0);
+}
+const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === 'transfer-stalled';
+
 /** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
+
+/** Where the input did not arrive there is no agent: what the plugin gave up stands in the words of the hold. */
+const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
+  agent !== undefined || fault === undefined
+    ? []
+    : readGivenUp(fault.message).map(({ server: name, times: setbacks }) => ({
+        name,
+        bytes: 0,
+        seconds: 0,
+        setbacks,
+      }));
 
 function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {
   const isOne = server !== '' && !server.includes(',');

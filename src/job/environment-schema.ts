@@ -51,7 +51,14 @@ export const environmentSchema = table('a table', {
     .describe('Platform of the workers; "linux-64" where it is left out.'),
   delivery: oneOf(deliveries)
     .optional()
-    .describe('How the Pixi environment gets to the worker: in an image, or as an archive of pixi-pack.'),
+    .describe(
+      'How the Pixi environment gets to the worker: in an image, as an archive of pixi-pack, or on the local pool installed by Pixi.',
+    ),
+  fallback: oneOf(['system'])
+    .optional()
+    .describe(
+      "On the local pool, where there is no pixi.lock and Pixi cannot write one: run with this machine's own software, and say so. No other pool falls back.",
+    ),
   pack: pack.optional().describe('Archive of pixi-pack that is unpacked and activated before the training.'),
   pixi_unpack: path('the program pixi-unpack beside this file')
     .optional()

@@ -100,6 +100,15 @@ export interface PlannedEnvironment {
   size?: EnvironmentSize;
   /** The archive of pixi-pack, as it reaches the job. */
   pack?: DataSource & { method: Exclude<DataMethod, 'auto'>; why: string };
+  /** Set where this machine's own software is used instead. */
+  fallback?: Fallback;
+}
+
+export interface Fallback {
+  why: string;
+  fix: string;
+  /** The manifest, where it is its lock that is missing. */
+  unlocked?: string;
 }
 
 /** The name under which an archive travels; no data set can have it. */

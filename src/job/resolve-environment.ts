@@ -2,11 +2,18 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { defined } from '../base/defined.ts';
+import type { Env } from '../base/env.ts';
+import { isThere } from '../base/error-reason.ts';
+import { findProgram } from '../base/find-program.ts';
+import { shellQuote } from '../base/shell-quote.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
-import { describeLocked, loadWorkspace, type Workspace } from '../environment/load-workspace.ts';
+import { describeLocked, loadWorkspace, lockName, type Workspace } from '../environment/load-workspace.ts';
+import { programSources } from '../environment/pixi-tools.ts';
+import type { Delivery } from '../environment/size-environment.ts';
 import { Fault } from '../fault/fault.ts';
 import { chooseMethod } from './choose-method.ts';
-import { environmentSize, packName, type PlannedEnvironment } from './plan.ts';
+import { environmentSize, type Fallback, packName, type PlannedEnvironment } from './plan.ts';
+import { poolTraits } from './pool-traits.ts';
 import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 
@@ -14,12 +21,17 @@ import type { DataSource, PackSource, Spec } from './spec.ts';
 export async function resolveEnvironment(
   spec: Spec,
   source: SourceFile,
-  places: DataPlaces,
+  places: DataPlaces & { env: Env },
   problems: SpecProblem[],
 ): Promise<PlannedEnvironment | undefined> {
-  const { pixi, pack: named, delivery: said } = spec.environment;
+  const { pixi, pack: named, delivery: said, fallback: allowed } = spec.environment;
   if (pixi === undefined && named === undefined) return undefined;
   const delivery = said ?? (named === undefined ? 'container' : 'pack');
+  const { runsHere, title } = poolTraits[spec.run.pool];
+  if (delivery === 'install' && !runsHere)
+    problems.push(problemAt(source, ['environment', 'delivery'], notInstalled(title)));
+  const fallback = allowed && runsHere ? await notHere(pixi?.manifest ?? '', delivery, places) : undefined;
+  if (fallback !== undefined) return { delivery, fallback };
   const facts = await readFacts(spec, source, places.folder, problems);
   const pack = named === undefined ? undefined : await resolvePack(named, source, places, problems);
   const size = environmentSize(delivery, facts, pack);
@@ -28,6 +40,28 @@ export async function resolveEnvironment(
     ...defined({ facts, size }),
     ...(pack !== undefined && { pack: { ...pack, ...chooseMethod(pack, spec.run.pool) } }),
   };
+}
+
+const notInstalled = (title: string): string =>
+  `"install" is for the pool "local": ${title} has neither Pixi nor the workspace; expected "pack" or "container"`;
+
+/** Why an environment cannot be had on this machine, and the command that changes it; undefined where it can. */
+async function notHere(
+  manifest: string,
+  delivery: Delivery,
+  { folder, env }: { folder: string; env: Env },
+): Promise<Fallback | undefined> {
+  const workspace = path.dirname(manifest);
+  const lock = path.join(workspace, lockName);
+  const word = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
+  if (!(await isThere(path.join(folder, lock))))
+    return {
+      why: `${lock} is not there`,
+      fix: `write it with: updraft env lock${word}`,
+      unlocked: path.join(folder, manifest),
+    };
+  if (delivery !== 'install' || (await findProgram(['pixi'], env)) !== undefined) return undefined;
+  return { why: 'pixi is not on the PATH', fix: programSources.pixi };
 }
 
 async function readFacts(

@@ -12,6 +12,8 @@ import type { AgentState, FetchState, StallState, TrainingState } from './state.
  *        ^                                              |
  *        '---------- agent-started again ---------------'   the gap is `unknown`, or `saving` after a pause
  *
+ * Where our plugin brought the input, its entries stand before the first `agent-started`.
+ *
  * The time between two entries belongs to the phase that was open. Where the journal stops, the account stops.
  */
 export function foldAgent(before: AgentState | undefined, entry: AgentEntry): AgentState {
@@ -19,10 +21,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
   const stall = changeStall(advanced, entry);
   const state = stall === undefined ? advanced : { ...advanced, stall };
   switch (entry.kind) {
-    case 'agent-started': {
-      const { version, host, site, gpus } = entry;
-      return { ...state, version, host, gpus, phase: 'preparing', paused: false, ...defined({ site }) };
-    }
+    case 'agent-started':
+      return { ...state, ...started(before, entry) };
     case 'phase':
       return { ...state, phase: entry.phase };
     case 'fetch-progress':
@@ -68,6 +68,14 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
   }
 }
 
+function started(
+  before: AgentState | undefined,
+  { version, host, site, gpus }: Extract<AgentEntry, { kind: 'agent-started' }>,
+): Partial<AgentState> {
+  const broughtMillis = before?.broughtMillis ?? broughtBefore(before);
+  return { version, host, gpus, phase: 'preparing', paused: false, ...defined({ site, broughtMillis }) };
+}
+
 function beat(
   { peakMemoryBytes = 0 }: AgentState,
   { memoryBytes, quietSeconds }: Extract<AgentEntry, { kind: 'heartbeat' }>,
@@ -100,9 +108,15 @@ function advance(state: AgentState, entry: AgentEntry): AgentState {
   const passed = Date.parse(entry.t) - Date.parse(state.lastAt);
   if (passed <= 0) return state;
   const gap = state.paused === true ? 'saving' : 'unknown';
-  const open: Phase | 'unknown' = entry.kind === 'agent-started' ? gap : state.phase;
+  const open: Phase | 'unknown' = entry.kind === 'agent-started' && isBegun(state) ? gap : state.phase;
   return { ...state, lastAt: entry.t, millis: { ...state.millis, [open]: state.millis[open] + passed } };
 }
+
+/** Whether an agent has spoken, and not only the plugin. */
+const isBegun = ({ version }: AgentState): boolean => version !== '';
+
+const broughtBefore = (state: AgentState | undefined): number | undefined =>
+  state === undefined || isBegun(state) ? undefined : Date.parse(state.lastAt) - Date.parse(state.startedAt);
 
 type FetchEntry = Extract<AgentEntry, { object: string }>;
 
@@ -135,11 +149,13 @@ type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'progress'
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
-    case 'training-started':
-      return { command: entry.command };
+    case 'training-started': {
+      const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
+      return { command: entry.command, ...(waitedBefore > 0 ? { waitedBefore } : {}) };
+    }
     case 'progress': {
-      const { epoch, epochs, step, steps, loss, accuracy } = entry;
-      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy }) };
+      const { epoch, epochs, step, steps, loss, accuracy, waited } = entry;
+      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy, waited }) };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };

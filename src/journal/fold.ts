@@ -111,7 +111,10 @@ export class RunFold {
       case 'job-held':
       case 'job-released':
         this.#changeJob(entry.job, (old) => {
-          if (entry.kind === 'job-held') return { ...old, held: entry.fault };
+          if (entry.kind === 'job-held') {
+            const { held, holds = 0 } = old;
+            return { ...old, held: entry.fault, holds: held === undefined ? holds + 1 : holds };
+          }
           return old.held !== undefined && old.status === 'ended' ? again(old) : without(old, ['held']);
         });
         return;

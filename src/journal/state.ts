@@ -48,6 +48,8 @@ export interface JobState {
   endedAt?: string;
   /** Why the scheduler keeps the job back, while it does. */
   held?: FaultRecord;
+  /** How often it did so. */
+  holds?: number;
   /** Why it ended, where none of its attempts says it. */
   fault?: FaultRecord;
   stopRequested: boolean;
@@ -125,6 +127,8 @@ export interface AgentState {
   lacks?: { name: string; said: string }[];
   /** Fetching that stood still until a server was given up. */
   stall?: StallState;
+  /** Milliseconds in which our plugin was at work before the agent began; the pool counts them as its own, too. */
+  broughtMillis?: number;
   outputs: { path: string; bytes: number; sha256: string }[];
   faults: FaultRecord[];
   outcome?: Outcome;
@@ -175,6 +179,8 @@ export interface ResumeState {
 
 export interface TrainingState extends Progress {
   command: string;
+  /** Seconds that earlier starts of it in the same attempt waited for data. */
+  waitedBefore?: number;
   /** Exit status; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;

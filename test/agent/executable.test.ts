@@ -104,6 +104,8 @@ test('neither variables nor files of the worker can make the executable run some
     { BUN_INSPECT_PRELOAD: './other.js' },
     { BUN_INSPECT: 'ws://127.0.0.1:0/' },
     { NODE_OPTIONS: '--require ./other.js' },
+    { BUN_JSC_dumpOptions: '2' },
+    { BUN_JSC_useJIT: 'not-a-boolean' },
   ]) {
     const done = spawnSync(executable, ['--version'], {
       cwd: bench.folder,

@@ -14,7 +14,7 @@ import { readUsage, surveyFile } from '../adopt/survey-file.ts';
 import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../show-fault.ts';
-import { nextCommands } from '../text/words.ts';
+import { isAgreed, nextCommands } from '../text/words.ts';
 
 interface Options {
   json?: true;
@@ -112,9 +112,7 @@ async function submit(
 }
 
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
-  const question = isBad ? 'There are errors. Submit it all the same? [y/N] ' : 'Submit it so? [y/N] ';
-  const said = await cli.ask?.(question);
-  if (said !== undefined && /^y(es)?$/i.test(said.trim())) return;
+  if (await isAgreed(cli, isBad ? 'There are errors. Submit it all the same?' : 'Submit it so?')) return;
   throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
     fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
     about: file,

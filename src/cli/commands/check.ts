@@ -51,7 +51,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
     await checkFile(cli, where, file, options);
     return;
   }
-  const job = await loadJobFile(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
+  const job = await loadJobFile(where, { cwd: cli.cwd, env: cli.env, ...layersOf(options) });
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { errorReason } from '../../base/error-reason.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -22,6 +22,7 @@ import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from '../run-view/job-words.ts';
+import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -36,7 +37,11 @@ interface Options {
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
-    .option('--port <number>', 'serve on this port of this machine (default: any that is free)', portNumber)
+    .option(
+      '--port <number>',
+      'serve on this port of this machine (default: any that is free)',
+      wholeNumber(65_535, 0),
+    )
     .option('--no-open', 'print the link, and open no browser')
     .option('--static <file>', 'write the page as one file that needs no server, and end')
     .option(
@@ -173,12 +178,6 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
   });
   cli.out(`${to}\n`);
   nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'get it onto another machine']]);
-}
-
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError('it must be a number from 0 to 65535.');
 }
 
 const example = `

@@ -31,8 +31,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
-  const home = cli.env['HOME'];
-  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, home, ...layersOf(options) }));
+  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, env: cli.env, ...layersOf(options) }));
   const pool = openPool(plan.spec.run.pool, cli);
   const { clock, signal, version } = cli;
   const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };
@@ -50,13 +49,12 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
   else cli.out(`${proofText(proofs)}\n`);
   nextCommands(cli, [
-    ...(failed.length > 0 ? ([[`updraft why ${name}`, 'what befell its attempts']] as const) : []),
+    failed.length > 0 && [`updraft why ${name}`, 'what befell its attempts'],
     [`updraft logs ${name}`, 'what the training printed'],
-    ...(failed.length === 0
-      ? ([
-          [`updraft submit --canary 1,10${jobFileWord(where, options)}`, 'send them all, a few ahead'],
-        ] as const)
-      : []),
+    failed.length === 0 && [
+      `updraft submit --canary 1,10${jobFileWord(where, options)}`,
+      'send them all, a few ahead',
+    ],
   ]);
   if (failed.length > 0) throw options.json ? new ToldFault(notProven(failed)) : notProven(failed);
 }

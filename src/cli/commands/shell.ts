@@ -21,7 +21,7 @@ Example:
 Exit codes: 0 the shell was left, 2 the pool knows no interactive jobs, 3 something wrong in the job file, 4 no machine.`,
     )
     .action(async (where: string, options: JobFileOptions) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
+      const plan = await loadPlan(where, { cwd: cli.cwd, env: cli.env, ...layersOf(options) });
       const pool = openPool(plan.spec.run.pool, cli);
       if (pool.shell === undefined)
         throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {

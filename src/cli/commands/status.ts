@@ -44,14 +44,12 @@ Exit codes: 0 shown, 2 no such run.`,
       tellTrouble(cli, state);
       await tellUnsupervised(cli, run.folder, state);
       nextCommands(cli, [
-        ...(state.endedAt === undefined
-          ? ([[`updraft watch ${run.argument}`, 'see it live']] as const)
-          : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
+        state.endedAt === undefined
+          ? [`updraft watch ${run.argument}`, 'see it live']
+          : [`updraft report ${run.argument}`, 'where the time went'],
         ...failureCommands(state, run.argument),
         [`updraft logs ${run.argument} JOB`, 'what the training printed'],
-        ...(state.endedAt === undefined
-          ? ([[`updraft stop ${run.argument}`, 'stop it, and clean up']] as const)
-          : []),
+        state.endedAt === undefined && [`updraft stop ${run.argument}`, 'stop it, and clean up'],
       ]);
     });
 }

@@ -7,7 +7,7 @@ import { requestStop } from '../../run/request-stop.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
 import { currentState, tellTrouble, whileRefreshing } from '../run-view/current-state.ts';
-import { nextCommands } from '../text/words.ts';
+import { counted, isAgreed, nextCommands } from '../text/words.ts';
 
 interface Options {
   yes?: true;
@@ -31,7 +31,9 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const before = await currentState(cli, folder);
   const jobs = words.jobs.map((word) => findJob(before, word).id);
   const open = before.jobs.filter(({ status }) => status !== 'ended').length;
-  if (open > 0 && !(await isAgreed(cli, path.basename(folder), jobs, options))) {
+  const what = `${jobs.length === 0 ? 'all jobs' : `${jobs.length} jobs`} of ${path.basename(folder)}`;
+  const question = `Stop ${what}? Attempts that run now are lost.`;
+  if (open > 0 && !options.yes && !options.json && (await isAgreed(cli, question)) === false) {
     cli.err('nothing was stopped\n');
     return;
   }
@@ -47,13 +49,6 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
     [`updraft status ${argument}`, 'see how it stands'],
     [`updraft report ${argument}`, 'see where the time went'],
   ]);
-}
-
-async function isAgreed(cli: Cli, run: string, jobs: string[], { yes, json }: Options): Promise<boolean> {
-  if (yes || json || cli.ask === undefined) return true;
-  const what = jobs.length === 0 ? 'all jobs' : `${jobs.length} jobs`;
-  const answer = await cli.ask(`Stop ${what} of ${run}? Attempts that run now are lost. [y/N] `);
-  return /^y(es)?$/i.test(answer.trim());
 }
 
 async function whenEnded(cli: Cli, folder: string, jobs: readonly string[]): Promise<RunState> {
@@ -83,7 +78,7 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
       ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
     ];
-    cli.out(`stopped ${stopped.length} job${stopped.length === 1 ? '' : 's'} of ${run}${also.join('')}\n`);
+    cli.out(`stopped ${counted(stopped.length, 'job')} of ${run}${also.join('')}\n`);
   }
 }
 

@@ -29,9 +29,9 @@ Exit codes: 0 every job has a valid result (or you left with q), 1 some have non
       const state = await watchRun(cli, run.folder, { json });
       if (!json)
         nextCommands(cli, [
-          ...(state.endedAt === undefined
-            ? ([[`updraft watch ${run.argument}`, 'look again: the run goes on']] as const)
-            : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
+          state.endedAt === undefined
+            ? [`updraft watch ${run.argument}`, 'look again: the run goes on']
+            : [`updraft report ${run.argument}`, 'where the time went'],
           ...failureCommands(state, run.argument),
           [`updraft logs ${run.argument}`, 'what the training printed'],
         ]);

@@ -56,9 +56,7 @@ async function whyLog(cli: Cli, log: string, word: string | undefined, json: boo
   if (json) return;
   const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
   nextCommands(cli, [
-    ...(explanations.length > 1
-      ? [[`updraft why ${name} ${example}`, 'one job, with its evidence'] as const]
-      : []),
+    explanations.length > 1 && [`updraft why ${name} ${example}`, 'one job, with its evidence'],
     [`updraft report ${name}`, 'where the time of all its jobs went'],
   ]);
 }
@@ -82,15 +80,11 @@ async function whyRun(
   const isOne = explanations.length === 1 && only !== undefined;
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
   nextCommands(cli, [
-    ...(isOne ? [] : [[`updraft why ${run.argument} ${job}`, 'one job, with its evidence'] as const]),
-    ...(jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success')
-      ? [
-          [
-            `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
-            'what a retry would do',
-          ] as const,
-        ]
-      : []),
+    !isOne && [`updraft why ${run.argument} ${job}`, 'one job, with its evidence'],
+    jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success') && [
+      `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
+      'what a retry would do',
+    ],
     jobs.find(({ id }) => id === job)?.status === 'running'
       ? [`updraft logs ${run.argument} ${job} -f`, 'what it prints, as it does']
       : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],

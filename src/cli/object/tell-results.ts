@@ -24,7 +24,7 @@ export function tellResult(
   result: GetResult,
   options: { json?: true },
 ): void {
-  if (options.json) board.print(JSON.stringify(resultJson(cli, result)));
+  if (options.json) board.print(JSON.stringify(resultJson(result)));
   else if (result.fault !== undefined) tellFault(board, shown(cli, result.target), result.fault);
   else tellFetched(cli, board, result);
 }
@@ -71,7 +71,7 @@ function unpackedWords(
   return `${counted(files, 'file')} (${formatSize(bytes)}) unpacked into ${where === '' ? '.' : where}`;
 }
 
-function resultJson(cli: Cli, { url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
+function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
   const error = fault && faultJson(fault);
   if (fetched === undefined) return { url, target, setbacks, error };
   const { bytes, seconds, verified, servers } = fetched;

@@ -15,6 +15,20 @@ function rungs(text: string): number[] {
   return sizes.map(Number);
 }
 
+/** A whole number from 1, or `from`, to `to`. */
+export const wholeNumber =
+  (to: number, from = 1) =>
+  (text: string): number => {
+    const number = Number(text);
+    if (/^\d{1,9}$/.test(text) && number >= from && number <= to) return number;
+    throw new InvalidArgumentError(
+      `it must be a whole number from ${from}${to < mostNumber ? ` to ${to}` : ''}.`,
+    );
+  };
+
+/** Where there is no other limit. */
+export const mostNumber = 999_999_999;
+
 export function sizeOption(text: string): number {
   const bytes = parseSize(text);
   if (bytes === undefined || bytes <= 0)

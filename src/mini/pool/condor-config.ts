@@ -60,6 +60,8 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'use security:user_based',
     'CONDOR_HOST = 127.0.0.1',
     'NETWORK_INTERFACE = 127.0.0.1',
+    // Without this, daemons only announce that interface and listen on all.
+    'BIND_ALL_INTERFACES = False',
     'ENABLE_IPV6 = False',
     'COLLECTOR_HOST = $(CONDOR_HOST):0',
     'SHARED_PORT_PORT = 0',
