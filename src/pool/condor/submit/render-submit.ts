@@ -1,6 +1,7 @@
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { durationClass, type Profile } from './profiles.ts';
+import { hasSecrets } from '../../kept-secrets.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
 import type { CondorVersion } from '../tools/condor-tools.ts';
@@ -46,7 +47,7 @@ export function renderSubmit(input: SubmitInput): string {
     ...identityLines(input),
     '',
     '# What happens when something goes wrong, with nobody logged in',
-    ...recoveryLines(condorPolicy(plan, profile, input.version)),
+    ...recoveryLines(condorPolicy(plan, profile)),
     ...limitLines(plan),
     '',
     ...queueLines(input),
@@ -100,6 +101,7 @@ function fileLines(input: SubmitInput): string[] {
     ...imageInputs(plan, input.version),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
+    ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
     // An image does not show the file itself.
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
@@ -112,6 +114,7 @@ function fileLines(input: SubmitInput): string[] {
     // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
     `transfer_input_files = ${sent.join(', ')}`,
+    ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
     ...checkpointLines(plan),
     ...(plugin ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
@@ -135,9 +138,9 @@ export function inputsOf(source: PlannedData): string[] {
   return [literal(submittedUrl(source.url)), ...token];
 }
 
-function resourceLines({ plan, profile, version }: SubmitInput): string[] {
+function resourceLines({ plan, profile }: SubmitInput): string[] {
   const { cpus, gpus, gpu } = plan.spec.resources;
-  const policy = condorPolicy(plan, profile, version);
+  const policy = condorPolicy(plan, profile);
   const landed = fetchedBy(plan).filter(({ method }) => method === 'https');
   const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
   const lines = [`request_cpus = ${cpus}`, ...requestLines(policy, archives + agentBytes)];
@@ -166,7 +169,7 @@ function identityLines(input: SubmitInput): string[] {
     ...accountLines(input),
     ...poolLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
-    ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
+    ...placeLines(condorPolicy(input.plan, input.profile)),
   ];
 }
 
