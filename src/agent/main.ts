@@ -12,6 +12,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
 import { liveNote, Notes, type Note } from './notes/notes.ts';
+import { countRanOut } from './notes/ran-out.ts';
 import { openSharedNotes } from './notes/shared-notes.ts';
 import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
@@ -35,7 +36,7 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 85 a checkpoint was saved, start me again here; 90 to 119 what the agent found wrong (see the journal, agent.jsonl);
+Exit codes: 0 a valid result; 85 a checkpoint was saved, start me again here; 86 to 119 what the agent found wrong (see the journal, agent.jsonl);
 anything else is the training's own status, or 128 and the signal that ended it.
 `;
 
@@ -99,6 +100,7 @@ async function run(order: Order, ours: World): Promise<number> {
   };
   const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
   if (fault !== undefined) show(fault);
+  if (fault !== undefined && chirp !== undefined) await countRanOut(fault, chirp, ours.env);
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;

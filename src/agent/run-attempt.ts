@@ -27,7 +27,7 @@ import {
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
-import { lastErrorLine } from './training/log-tail.ts';
+import { lastErrorLines } from './training/log-tail.ts';
 import { killProcesses } from './training/processes.ts';
 import type { Ended } from './training/shell.ts';
 import { SoftwareProof } from './training/software-proof.ts';
@@ -188,7 +188,9 @@ async function prepare(attempt: Attempt): Promise<string> {
 async function judge(attempt: Attempt, ended: Ended, before: Before): Promise<void> {
   const { order, scratch, world, note } = attempt;
   const { command, outputs, check } = order.job.train;
-  const failure = trainingFault(ended, command, lastErrorLine(order));
+  const failure = trainingFault(ended, command, lastErrorLines(order), order.resources);
+  // Pools that want their machine back signal all its processes at once: the training may be gone first.
+  if (failure?.kind === 'training-killed') world.signal.throwIfAborted();
   if (failure !== undefined) throw failure;
   const grace = withGrace(world);
   try {

@@ -1,4 +1,4 @@
-import type { Cause } from '../codes/causes.ts';
+import { causeInfo, type Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
 import type { FaultRecord } from '../journal/entry.ts';
@@ -49,7 +49,7 @@ function told(job: JobState, cause: Cause, fault: FaultRecord | undefined, needs
     jobs: 1,
     examples: [job.id],
     message: clip(fault?.message ?? '', longestMessage),
-    fix: clip(fault?.fix ?? '', longestMessage),
+    fix: clip(fault?.fix ?? causeInfo(cause).advice, longestMessage),
     needsYou,
   };
 }

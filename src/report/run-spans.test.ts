@@ -99,6 +99,22 @@ test('a good end makes all of it useful', () => {
   assert.equal(amounts('success', 60, true).usefulCompute, 80_000);
 });
 
+test('what the pool moved and our plugin wrote down counts once', () => {
+  const whole = attempt('success', undefined);
+  const pool = {
+    phase: 'cleaning' as const,
+    since: at(0),
+    millis: { fetching: 9000, training: 0, returning: 0 },
+  };
+  const inputs = (agent: AgentState | undefined): number =>
+    runSpans({ ...whole, pool, ...(agent && { agent }) }, 0, false)
+      .spans.filter(({ doing }) => doing === 'input')
+      .reduce((sum, { from, to }) => sum + to - from, 0);
+  assert.equal(inputs(whole.agent), 19_000);
+  assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 8000 }), 11_000);
+  assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 9500 }), 10_000);
+});
+
 test('training that waited for its data is no compute, and what it waited in vain is lost with its data', () => {
   const good = amounts('success', 60, true, 20);
   assert.deepEqual([good.usefulCompute, good.waitingForData], [50_000, 30_000]);

@@ -7,12 +7,15 @@ import type { Order } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import type { Attempt, World } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
+import type { Evidence } from './memory-watch.ts';
 import { attemptProcesses, killProcesses } from './processes.ts';
 
 /** How a command ended: by its status, or by a signal. */
 export interface Ended {
   status: number | null;
   signal?: NodeJS.Signals;
+  /** What was to be seen when it ended, unless it ended well. */
+  evidence?: Evidence;
 }
 
 export interface Shell {

@@ -73,7 +73,7 @@ function condorPool({ self, env, clock, pid }: PoolStart): Pool {
           [shown]: submit,
           [items]: renderItems(plan, round),
           [condorFiles.launcher]: launcherScript,
-          [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile, version), undefined, 2)}\n`,
+          [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile), undefined, 2)}\n`,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderOrders(plan, run, profile, round),
         },

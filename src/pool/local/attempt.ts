@@ -73,7 +73,7 @@ export class Attempt {
     const folder = attemptFolder(world.runFolder, job.id, number);
     const orderFile = path.join(folder, attemptFiles.order);
     const scratch = path.join(world.scratchRoot, scratchName(world.runFolder, job.id, number));
-    const order = renderOrder(world.runFolder, world.plan, job, number, scratch);
+    const order = renderOrder(world.runFolder, world.plan, job, number, scratch, share.memoryBytes);
     try {
       await mkdir(folder, { recursive: true });
       // The order is there before the folder it names, so that whoever cleans up after us knows of it.

@@ -12,6 +12,7 @@ export function renderOrder(
   job: Job,
   attempt: number,
   scratch: string,
+  memoryBytes = plan.spec.resources.memoryBytes,
 ): Order {
   const { data, environment, filesIn, spec } = plan;
   return {
@@ -26,7 +27,7 @@ export function renderOrder(
       ...defined({ workspace: workspaceOf(plan), fallback: environment?.fallback?.why }),
     },
     // Nobody promised the disk here: only what the user asked for is held against the machine.
-    resources: spec.resources,
+    resources: { ...spec.resources, memoryBytes },
     recovery: orderedRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
@@ -43,7 +44,7 @@ function workspaceOf({ folder, spec, environment }: Plan): OrderedWorkspace | un
   return { manifest: path.join(folder, pixi.manifest), environment: pixi.environment };
 }
 
-/** There is one machine: nothing can be avoided, and nobody limits memory or disk. */
+/** There is one machine: nothing can be avoided, and nobody limits disk. */
 const pace = { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 };
 
 export const localPolicy = ({ spec, disk }: Plan): Policy => policyOf(spec, { diskBytes: disk.bytes, pace });

@@ -11,8 +11,10 @@ import { type Journal, openJournal } from '../../journal/file.ts';
 import { fold, RunFold } from '../../journal/fold.ts';
 import { type JobState, runEndedAt } from '../../journal/state.ts';
 import { JournalTail, readJournal } from '../../journal/tail.ts';
-import { decide, historyOf } from '../../recovery/decide.ts';
+import type { Resources } from '../../job/spec.ts';
+import { decide, historyOf, ranOutIn } from '../../recovery/decide.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
+import { askedAfter } from '../../recovery/policy.ts';
 import type { AttemptEnd } from '../attempt-end.ts';
 import { roundPlan } from '../read-plan.ts';
 import { Attempt, type AttemptWorld, clearAttempt } from './attempt.ts';
@@ -137,7 +139,7 @@ class Supervisor {
     const plan = await this.#planOf(job);
     const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
     const folder = attemptFolder(this.#world.runFolder, job.id, number);
-    const share = await this.#shares.take(folder, plan.spec.resources);
+    const share = await this.#shares.take(folder, grown(plan, job));
     this.#isFull = share === undefined;
     if (share === undefined) return false;
     // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
@@ -204,6 +206,12 @@ class Supervisor {
       if (!woken.aborted) throw error;
     });
   }
+}
+
+/** What a job asks for: more of the machine's memory, and so fewer jobs beside it, for each attempt that ran out. */
+function grown(plan: Plan, { attempts }: JobState): Resources {
+  const memoryBytes = askedAfter(localPolicy(plan).memory, ranOutIn(attempts));
+  return { ...plan.spec.resources, memoryBytes };
 }
 
 export interface SuperviseOptions extends Omit<AttemptWorld, 'onExit'> {

@@ -159,7 +159,7 @@ const nextLines = ({ policyFile, policy: { attempts, pace } }: TaskInput): strin
   '  eval "$decided"',
   'elif [ -n "$asked" ]; then outcome=evicted again=1',
   'else',
-  String.raw`  failures=$(awk '/"round-started"/ { n = 0 } /"attempt-ended".*"failed"/ { n++ } END { print n + 1 }' "$journal")`,
+  String.raw`  failures=$(awk '/"round-started"/ { n = 0 } /"attempt-ended".*"failed"/ && !/"movedOn":true/ { n++ } END { print n + 1 }' "$journal")`,
   '  case $status in',
   `    ${noScratch}) [ "$failures" -ge ${attempts} ] || again=1 avoid=1 ;;`,
   `    ${noSoftware}) [ "$failures" -ge ${Math.min(2, attempts)} ] || again=1 avoid=1 ;;`,

@@ -9,7 +9,7 @@ import { EventEntries } from './event-entries.ts';
 /** The only job after these events, each `number text`, a second apart. */
 function story(...events: string[]): JobState {
   const entries = new EventEntries(
-    { willRelease: ({ code }, holds) => code === 13 && holds < 2 },
+    { willRelease: ({ code }, { failures }) => code === 13 && failures < 2 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),
     () => 1,
   );

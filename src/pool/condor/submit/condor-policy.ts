@@ -3,15 +3,11 @@ import path from 'node:path';
 import type { Plan } from '../../../job/plan.ts';
 import { type Policy, policyOf } from '../../../recovery/policy.ts';
 import { condorFiles } from '../condor-files.ts';
-import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';
 import { condorProfiles, type Profile } from './profiles.ts';
 
-/** The first version whose schedd asks for more memory by itself. */
-const growsSince: CondorVersion = '25.2.1';
-
 /** What is done about failures of a plan's jobs in a pool with these limits. */
-export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile, version: CondorVersion): Policy =>
-  policyOf(spec, { diskBytes: disk.bytes, pace, growsItself: isAtLeast(version, growsSince) });
+export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile): Policy =>
+  policyOf(spec, { diskBytes: disk.bytes, pace });
 
 /** The policy from which a run's rules were rendered; undefined for one that was not, such as an adopted run. */
 export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {

@@ -46,7 +46,7 @@ export function renderSubmit(input: SubmitInput): string {
     ...identityLines(input),
     '',
     '# What happens when something goes wrong, with nobody logged in',
-    ...recoveryLines(condorPolicy(plan, profile, input.version)),
+    ...recoveryLines(condorPolicy(plan, profile)),
     ...limitLines(plan),
     '',
     ...queueLines(input),
@@ -135,9 +135,9 @@ export function inputsOf(source: PlannedData): string[] {
   return [literal(submittedUrl(source.url)), ...token];
 }
 
-function resourceLines({ plan, profile, version }: SubmitInput): string[] {
+function resourceLines({ plan, profile }: SubmitInput): string[] {
   const { cpus, gpus, gpu } = plan.spec.resources;
-  const policy = condorPolicy(plan, profile, version);
+  const policy = condorPolicy(plan, profile);
   const landed = fetchedBy(plan).filter(({ method }) => method === 'https');
   const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
   const lines = [`request_cpus = ${cpus}`, ...requestLines(policy, archives + agentBytes)];
@@ -166,7 +166,7 @@ function identityLines(input: SubmitInput): string[] {
     ...accountLines(input),
     ...poolLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
-    ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
+    ...placeLines(condorPolicy(input.plan, input.profile)),
   ];
 }
 
