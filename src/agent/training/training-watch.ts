@@ -14,6 +14,7 @@ import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { LogHider } from './secrets.ts';
 import { hung, quietLimit, type Quiet } from './quiet.ts';
 
 const askGpusEveryMs = 30_000;
@@ -120,6 +121,7 @@ export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
   readonly #copies: LiveCopy[];
+  readonly #hider: LogHider;
   readonly #attempt: Attempt;
   readonly #clock: Clock;
   readonly #note: Note;
@@ -146,6 +148,7 @@ export class TrainingWatch {
         ? []
         : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), world.shows[name])],
     );
+    this.#hider = new LogHider(order, world.secrets);
     this.#attempt = attempt;
     this.#clock = world.clock;
     this.#note = note;
@@ -167,6 +170,7 @@ export class TrainingWatch {
   }
 
   look(): void {
+    this.#hider.hide();
     for (const log of this.#logs) this.#take(log, progressOfLine);
     this.#take(this.#records, progressOfRecord);
     for (const copy of this.#copies) copy.copy();
@@ -190,6 +194,7 @@ export class TrainingWatch {
 
   /** The training has ended: its last lines, also one without a line end. */
   finish(succeeded: boolean): void {
+    this.#hider.hide();
     for (const log of this.#logs) {
       this.#take(log, progressOfLine);
       this.#add([progressOfLine(log.rest())]);
