@@ -23,6 +23,8 @@ export interface World {
   pausesIn?: string;
   /** Open files in which the pool shows the ends of the training's logs while the attempt runs; undefined where it does not. */
   shows?: { out: number; err: number };
+  /** Texts that must not be seen in the training's logs. */
+  secrets?: readonly string[];
   /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
   kill: (pid: number, signal: NodeJS.Signals) => void;
 }

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
 import { steadyClock, systemClock } from '../base/clock.ts';
+import type { Redact } from '../base/redact.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
@@ -19,6 +20,8 @@ import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
+import { checkpointExit } from './training/ending.ts';
+import { LogHider, takeSecrets, withoutSecretTexts } from './training/secrets.ts';
 import { readSandboxOrder, readSharedOrder } from './order/place-order.ts';
 import type { World } from './attempt.ts';
 
@@ -81,7 +84,9 @@ function sandboxWorld(): World {
   return { ...world(), pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
 }
 
-async function run(order: Order, ours: World): Promise<number> {
+async function run(asOrdered: Order, plainWorld: World): Promise<number> {
+  const { order, redact, ...secrets } = await takeSecrets(asOrdered);
+  const ours = { ...plainWorld, secrets: secrets.values };
   const inSandbox = ours.pausesIn !== undefined;
   await claim(order, ours.pid);
   // A worker's clock may be set right while the attempt runs: where the time went is told all the same.
@@ -95,11 +100,14 @@ async function run(order: Order, ours: World): Promise<number> {
   const chirp = inSandbox ? await Chirp.open(ours.env, ours.clock) : undefined;
   const tell = chirp === undefined ? undefined : liveNote(order, chirp, clock);
   const note: Note = (body) => {
-    notes.note(body);
-    tell?.(body);
+    const shown = withoutSecretTexts(body, redact);
+    notes.note(shown);
+    tell?.(shown);
   };
   const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
-  if (fault !== undefined) show(fault);
+  new LogHider(order, secrets.values).hide();
+  if (exit === checkpointExit) secrets.putBack();
+  if (fault !== undefined) show(fault, redact);
   if (fault !== undefined && chirp !== undefined) await countRanOut(fault, chirp, ours.env);
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
@@ -186,9 +194,9 @@ async function main(words: string[]): Promise<number> {
   return 0;
 }
 
-function show(fault: Fault): void {
-  process.stderr.write(`updraft-agent: ${fault.message}\n`);
-  if (fault.fix !== undefined) process.stderr.write(`  fix: ${fault.fix}\n`);
+function show({ message, fix }: Fault, redact: Redact = (text) => text): void {
+  process.stderr.write(redact(`updraft-agent: ${message}\n`));
+  if (fix !== undefined) process.stderr.write(redact(`  fix: ${fix}\n`));
 }
 
 // Whoever started us may be gone by the time there is something to say.

@@ -114,7 +114,7 @@ const servers: readonly CodeRow[] = [
   }),
   {
     codes: [12, 13],
-    words: 'asks for a token and none was found',
+    words: 'asks for a token',
     cause: 'access-refused',
     fault: 'token-missing',
     says: 'It needs a token for {url|a file}, and the job has none.',

@@ -110,6 +110,7 @@ const phaseOf: Record<Doing, Phase> = {
   input: 'fetching',
   stalled: 'stalled',
   unpacking: 'unpacking',
+  starved: 'fetching',
   executing: 'training',
   output: 'saving',
   'cut-off': 'unknown',

@@ -3,13 +3,15 @@ import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 
 /** What happens on a slot, as far as a log says. `cut-off` is between a lost connection and a failed try to restore it;
- * `stalled` is input that stood still until a server was given up, where a run's own journal says so. */
+ * `stalled` is input that stood still until a server was given up, and `starved` training that waited for data which
+ * still arrived, where a run's own journal says so. */
 export type Doing =
   | 'queue'
   | 'input'
   | 'stalled'
   | 'unpacking'
   | 'starting'
+  | 'starved'
   | 'executing'
   | 'output'
   | 'suspended'

@@ -137,7 +137,7 @@ function runAttempt(
     ending,
     checkpointed: false,
     caches: [...cacheShares(agent), ...givenUpShares(attempt)],
-    stalls: stallsOf(agent),
+    stalls: stallsOf(attempt),
     resources: usedMemory(agent, context),
     ...defined({ cause: causeOfAttempt(attempt) }),
     site: agent?.site ?? pool?.site ?? '',
@@ -146,8 +146,12 @@ function runAttempt(
   };
 }
 
-const stallsOf = (agent: AgentState | undefined): number =>
-  (agent?.fetches ?? []).reduce((sum, { setbacks }) => sum + setbacks.filter(isStall).length, 0);
+function stallsOf(attempt: AttemptState): number {
+  const { agent, fault } = attempt;
+  if (agent === undefined && fault?.kind === 'transfer-stalled')
+    return givenUpShares(attempt).reduce((sum, { setbacks }) => sum + setbacks, 0);
+  return (agent?.fetches ?? []).reduce((sum, { setbacks }) => sum + setbacks.filter(isStall).length, 0);
+}
 const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === 'transfer-stalled';
 
 /** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */

@@ -37,7 +37,28 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkRecovery(source, matrix),
     ...checkCheckpoint(source),
     ...checkPoolSubmit(source),
+    ...checkSecrets(source),
   ];
+}
+
+function checkSecrets(source: SourceFile): SpecProblem[] {
+  return entriesAt(source.value, ['train', 'secrets']).flatMap(([name]) => {
+    const at = ['train', 'secrets', name];
+    const has = (key: string): boolean => valueAt(source.value, [...at, key]) !== undefined;
+    const from = valueAt(source.value, [...at, 'from']);
+    return [
+      ...(valueAt(source.value, ['train', 'env', name]) === undefined
+        ? []
+        : [problemAtKey(source, at, `${name} is in [train.env] too; keep one of them`)]),
+      ...(from === 'file' && !has('path') ? [problemAtKey(source, at, 'names no file; add path = "…"')] : []),
+      ...(from === 'file' && has('name')
+        ? [problemAt(source, [...at, 'name'], 'is for from = "env" alone; remove it')]
+        : []),
+      ...(from === 'env' && has('path')
+        ? [problemAt(source, [...at, 'path'], 'is for from = "file" alone; remove it')]
+        : []),
+    ];
+  });
 }
 
 function checkNumber(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { environmentSchema } from './environment-schema.ts';
-import { avoidances, dataMethods, pools, profiles, unpackModes } from './choices.ts';
+import { avoidances, dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
 import {
   count,
   duration,
@@ -17,6 +17,20 @@ import {
   url,
   urlOrPath,
 } from './field-schemas.ts';
+
+const variable = () =>
+  names(
+    'a variable: letters, digits and "_", no digit first, not UPDRAFT_…',
+    /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/,
+  );
+
+const secret = table('a table like { from = "env" } or { from = "file", path = "~/.wandb-key" }', {
+  from: oneOf(secretPlaces).describe('env: a variable of the shell that submits. file: a file there.'),
+  name: matching('the name of a variable', /^[A-Za-z_][A-Za-z0-9_]*$/)
+    .optional()
+    .describe('With env: the variable, where it has another name.'),
+  path: text('the path of a file with the secret').optional().describe('With file: which one.'),
+});
 
 const train = table('the table [train] with command and outputs', {
   command: text('the command that trains, like "python3 train.py --epochs 5"').describe(
@@ -62,16 +76,15 @@ const train = table('the table [train] with command and outputs', {
       'A first epoch that takes so many times as long as in other attempts of the run: the attempt leaves that machine. 3 unless told; 0 turns it off.',
     ),
   env: z
-    .record(
-      names(
-        'a variable: letters, digits and "_", no digit first, not UPDRAFT_…',
-        /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/,
-      ),
-      scalar().transform(String),
-      entry('a table of texts'),
-    )
+    .record(variable(), scalar().transform(String), entry('a table of texts'))
     .prefault({})
     .describe('Environment variables of the training. Names that begin with UPDRAFT_ are taken.'),
+  secrets: z
+    .record(variable(), secret, entry('a table like { WANDB_API_KEY = { from = "env" } }'))
+    .optional()
+    .describe(
+      'Variables of the training whose values stand in no file of the run: where each comes from, by its name.',
+    ),
 }).describe('What to run, and what a valid result looks like.');
 
 const data = table('a table like [data.train]', {

@@ -50,6 +50,8 @@ export const liveMark = 'updraft ';
 export const sandboxFiles = {
   /** The checkpoints of earlier attempts, as the access point has them; `jobs/<job>` holds some under this name too. */
   checkpoint: 'checkpoint',
+  /** The training's secrets, until the agent has read them. */
+  secrets: 'secrets.json',
   /** What our plugin did before the agent began, in the words of the agent's journal, of which it becomes the beginning. */
   transfers: '.updraft-transfers.jsonl',
 } as const;

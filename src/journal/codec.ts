@@ -103,6 +103,7 @@ const agentShapes: Shapes<AgentBody> = {
     steps: maybe(number),
     loss: maybe(number),
     accuracy: maybe(number),
+    waited: maybe(number),
   },
   'first-epoch': { seconds: number, said: maybe(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number },

@@ -86,6 +86,8 @@ export interface Progress {
   steps?: number;
   loss?: number;
   accuracy?: number;
+  /** Seconds that it has waited for its data since it started. */
+  waited?: number;
 }
 
 /** Entries of the execution point, in the attempt's `agent.jsonl`. */

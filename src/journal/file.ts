@@ -41,7 +41,7 @@ async function openFile<Body>(
   clock: Clock,
   make: (body: Body, stamp: Stamp) => Entry,
 ): Promise<Journal<Body>> {
-  const file = await open(path, 'a').catch((error: unknown) => {
+  const file = await open(path, 'a', 0o600).catch((error: unknown) => {
     throw writeFault(path, error);
   });
   const writer = new Writer(path, file);

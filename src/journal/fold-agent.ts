@@ -149,11 +149,13 @@ type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'progress'
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
-    case 'training-started':
-      return { command: entry.command };
+    case 'training-started': {
+      const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
+      return { command: entry.command, ...(waitedBefore > 0 ? { waitedBefore } : {}) };
+    }
     case 'progress': {
-      const { epoch, epochs, step, steps, loss, accuracy } = entry;
-      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy }) };
+      const { epoch, epochs, step, steps, loss, accuracy, waited } = entry;
+      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy, waited }) };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };

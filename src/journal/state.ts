@@ -187,6 +187,8 @@ export interface ResumeState {
 
 export interface TrainingState extends Progress {
   command: string;
+  /** Seconds that earlier starts of it in the same attempt waited for data. */
+  waitedBefore?: number;
   /** Exit status; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;

@@ -12,7 +12,7 @@ export interface JobTableRow extends JobName {
   valid: boolean | null;
   /** Where its attempts were, in their order; the same one after another once. */
   sites: string[];
-  /** Execution in the last attempt. */
+  /** Execution in the last attempt, also what of it waited for data. */
   executeSeconds: number | null;
   /** The last attempt, from the first to the last second on its slot. */
   slotBusySeconds: number | null;
@@ -54,7 +54,7 @@ function tableRow(
     outcome,
     valid: validity(outcome),
     sites: visited.filter((site, index) => site !== visited[index - 1]),
-    executeSeconds: seconds(last, 'executing'),
+    executeSeconds: seconds(last, 'executing', 'starved'),
     slotBusySeconds:
       last === undefined ? null : last.spans.reduce((sum, { from, to }) => sum + to - from, 0) / 1000,
     transferTotalSeconds: first === undefined || end === undefined ? null : (end.to - first.from) / 1000,

@@ -52,7 +52,9 @@ export async function createRun(
     await mkdir(draft, { recursive: true });
     await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`, {
       flush: true,
+      mode: 0o600,
     });
+    await mkdir(path.join(draft, runFiles.jobs), { mode: 0o700 });
     await writeRendered(draft, rendered);
     await copyFiles(plan, path.join(draft, runFiles.files));
     await using journal = await openJournal(path.join(draft, runFiles.journal), clock);
@@ -90,12 +92,15 @@ function cannotCreate(runs: string, error: unknown): Fault {
   );
 }
 
-/** Writes what a pool rendered, by path in the folder. Scripts among it can be executed. */
+/**
+ * Writes what a pool rendered, by path in the folder. Scripts among it can be executed; nobody else looks into its
+ * folders, where the scheduler will put what the jobs print.
+ */
 export async function writeRendered(folder: string, rendered: Record<string, string>): Promise<void> {
   const folders = new Set(Object.keys(rendered).map((name) => path.dirname(path.join(folder, name))));
-  for (const one of folders) await mkdir(one, { recursive: true });
+  for (const one of folders) await mkdir(one, { recursive: true, mode: 0o700 });
   for (const [name, text] of Object.entries(rendered))
-    await writeFile(path.join(folder, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o644 });
+    await writeFile(path.join(folder, name), text, { mode: text.startsWith('#!') ? 0o755 : 0o600 });
 }
 
 /** Copies the files that a plan sends, as they were when it was made, or not at all. */

@@ -52,6 +52,7 @@ const whileDoing: Record<Doing, string> = {
   stalled: 'receives its input, which stands still',
   unpacking: 'unpacks its input',
   starting: 'has its input and starts',
+  starved: 'runs its program, which waits for data',
   executing: 'runs its program',
   silent: 'runs its program',
   output: 'brings its output back',

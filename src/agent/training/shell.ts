@@ -34,7 +34,7 @@ const lookEveryMs = 50;
  * logs, so that neither a slow nor a dead agent can block it.
  */
 export async function startShell(command: string, { order, scratch, world }: Attempt): Promise<Shell> {
-  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o644);
+  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o600);
   // An empty file as input, and not /dev/null: the smallest of containers have no /dev.
   const files = [
     openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600),

@@ -9,10 +9,12 @@ import { isArriving } from '../data/arriving-data.ts';
 import { askNvidiaSmi, describeMachine, givenGpus, gpuOf } from '../machine/machine.ts';
 import type { Note } from '../notes/notes.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
+import { DataWait } from './data-wait.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
 import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { LogHider } from './secrets.ts';
 import { hung, quietLimit, type Quiet } from './quiet.ts';
 
 const askGpusEveryMs = 30_000;
@@ -119,11 +121,13 @@ export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
   readonly #copies: LiveCopy[];
+  readonly #hider: LogHider;
   readonly #attempt: Attempt;
   readonly #clock: Clock;
   readonly #note: Note;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
+  readonly #wait = new DataWait();
   readonly #memory: Rationed<number>;
   #session: number | undefined;
   #news: Progress = {};
@@ -144,6 +148,7 @@ export class TrainingWatch {
         ? []
         : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), world.shows[name])],
     );
+    this.#hider = new LogHider(order, world.secrets);
     this.#attempt = attempt;
     this.#clock = world.clock;
     this.#note = note;
@@ -165,13 +170,16 @@ export class TrainingWatch {
   }
 
   look(): void {
+    this.#hider.hide();
     for (const log of this.#logs) this.#take(log, progressOfLine);
     this.#take(this.#records, progressOfRecord);
     for (const copy of this.#copies) copy.copy();
     const now = this.#clock.monotonic();
+    this.#wait.look(isArriving(this.#attempt), now, () => this.#processes());
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
     if (now - this.#beatAt < heartbeatEveryMs) return;
     this.#beatAt = now;
+    this.#news = mergeProgress([this.#news, this.#wait.news()]);
     const memoryBytes = this.#memory.ask();
     this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
@@ -186,12 +194,14 @@ export class TrainingWatch {
 
   /** The training has ended: its last lines, also one without a line end. */
   finish(succeeded: boolean): void {
+    this.#hider.hide();
     for (const log of this.#logs) {
       this.#take(log, progressOfLine);
       this.#add([progressOfLine(log.rest())]);
     }
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
+    this.#news = mergeProgress([this.#news, this.#wait.news()]);
     for (const copy of this.#copies) copy.copy();
     this.#tell();
     if (succeeded) this.#slow.finish();
@@ -209,7 +219,10 @@ export class TrainingWatch {
 
   #add(parts: Progress[]): void {
     this.#news = mergeProgress([this.#news, ...parts]);
-    for (const part of parts) this.#slow.hear(part);
+    for (const part of parts) {
+      this.#slow.hear(part);
+      this.#wait.hear(part);
+    }
   }
 
   #tell(): void {

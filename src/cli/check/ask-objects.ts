@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defined } from '../../base/defined.ts';
+import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -10,8 +11,10 @@ import type { Located, ObjectServer } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
@@ -23,6 +26,8 @@ export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared
   tokenFile?: string | undefined;
   manifest?: string | undefined;
   unpack?: PlannedData['unpack'];
+  /** Jobs have no token of this machine's but the one that is sent along; the pool may give them others. */
+  isAlone?: boolean;
 };
 
 export interface ObjectsGathered {
@@ -38,12 +43,13 @@ export const imageLabel = 'environment.image';
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const { image } = plan.spec.environment;
   const place = where('environment', 'image');
+  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder;
   return [
     ...dataOf(plan, where),
     ...(image !== undefined && isObject(image)
       ? [{ label: imageLabel, url: image, place, declared: {}, isProven: true }]
       : []),
-  ];
+  ].map((asked) => ({ ...asked, isAlone }));
 }
 
 export const isObject = (url: string): boolean => /^(osdf|pelican|stash|https?):/i.test(url);
@@ -105,7 +111,7 @@ async function askOne(
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
     if (/^file:/i.test(url)) return await lookAtFile(asked, signal);
-    const { servers, token, isFolder } = await askObject(url, how);
+    const { servers, token, isFolder } = withSent(await askObject(url, how), asked, cli.env);
     const told = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
@@ -135,6 +141,16 @@ async function askOne(
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
   }
+}
+
+/** A job fetches with what it has: a token of this prompt that is not sent along does not count. */
+function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject, env: Env): ObjectAnswer {
+  const { token } = answer;
+  const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
+  if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
+  const message = 'it asks for a token, and the one of this prompt does not go with the job';
+  const fix = 'name the file of the token: `token_file` of its table in the job file';
+  return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
 }
 
 async function lookAtFile(asked: AskedObject, signal: AbortSignal): Promise<Answer> {

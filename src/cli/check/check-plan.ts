@@ -9,6 +9,7 @@ import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findEarlier } from '../../run/submit-run.ts';
@@ -72,6 +73,7 @@ export async function checkPlan(
     code,
     uses,
     now: cli.clock.now(),
+    secrets: await findSecrets(plan, cli.env),
     fetchedImageBytes: sizes.get(imageLabel) ?? 0,
     ...objects.facts,
     slots: slots.facts,

@@ -12,6 +12,7 @@ import {
   jobFileWord,
   layersOf,
 } from '../job-file-argument.ts';
+import { findSecrets } from '../../job/secrets.ts';
 import { planText } from '../submit/plan-text.ts';
 import { nextCommands } from '../text/words.ts';
 
@@ -36,7 +37,7 @@ Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      cli.out(planText(plan, await policyOn(cli, plan)));
+      cli.out(planText(plan, await policyOn(cli, plan), await findSecrets(plan, cli.env)));
       await tellRendering(cli, plan);
       nextCommands(cli, [
         [`updraft run${jobFileWord(where, options)}`, 'submit it and watch'],

@@ -9,7 +9,7 @@ import { runFiles } from '../../job/layout.ts';
 import type { LivePage } from '../../job/live-page.ts';
 import type { JobState } from '../../journal/state.ts';
 import { followRunStates } from '../../run/run-states.ts';
-import type { Cli } from '../cli.ts';
+import { drawOut, type Cli } from '../cli.ts';
 
 const lookMillis = 500;
 
@@ -182,6 +182,6 @@ class AttemptLog {
   #show(bytes: Buffer): void {
     this.#offset += bytes.length;
     const text = this.#decoder.write(bytes);
-    this.#cli.out(this.#cli.outIsTerminal ? printableLines(text) : text);
+    drawOut(this.#cli, this.#cli.outIsTerminal ? printableLines(text) : text);
   }
 }

@@ -2,6 +2,7 @@ import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
+import type { SecretFound } from '../../job/secrets.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import { policyWords } from '../../recovery/policy-words.ts';
 import type { Policy } from '../../recovery/policy.ts';
@@ -19,13 +20,14 @@ export const headline = ({ spec, jobs }: Plan): string =>
   `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
 
 /** A plan for people; `policy` is what its pool does about failures. */
-export function planText(plan: Plan, policy?: Policy): string {
+export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFound[] = []): string {
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
     ['run', [printable(plan.spec.train.command)]],
     ['jobs', jobLines(plan)],
     ['files', fileLines(plan)],
     ['data', dataLines(plan)],
+    ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
     ['success', successLines(plan)],
@@ -42,6 +44,9 @@ export function planText(plan: Plan, policy?: Policy): string {
   );
   return `${headline(plan)}\n${text.join('')}`;
 }
+
+const secretLine = ({ name, from, value }: SecretFound): string =>
+  `${name} from ${from}${value === undefined ? ', where it is missing' : ''}`;
 
 function jobLines({ jobs, spec }: Plan): string[] {
   const names = Object.keys(spec.run.matrix);

@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import { isThere } from '../../base/error-reason.ts';
@@ -127,6 +128,8 @@ async function submitRounds(
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
   await prepareInputs(runFolder, plan, await agentExecutable(env, self), env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
+  // HTCondor makes it for everybody to read, and it tells why jobs were held.
+  await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);
 }
 
 /** Whose limits apply, as far as this machine can tell. */

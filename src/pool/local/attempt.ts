@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
@@ -8,10 +8,11 @@ import { removeTree } from '../../base/remove-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, Order } from '../../job/job.ts';
-import { attemptFiles, attemptFolder } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder, sandboxFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
 import { attemptEnd, type AttemptEnd } from '../attempt-end.ts';
 import { imageEnvironment, imageStart, inImage } from '../image-command.ts';
+import { hasSecrets, secretsFile } from '../kept-secrets.ts';
 import type { Kill } from '../pool.ts';
 import type { Exit, StartAgent } from './agent-process.ts';
 import { renderOrder } from './order.ts';
@@ -77,8 +78,13 @@ export class Attempt {
     try {
       await mkdir(folder, { recursive: true });
       // The order is there before the folder it names, so that whoever cleans up after us knows of it.
-      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true });
+      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true, mode: 0o600 });
       await mkdir(scratch, { mode: 0o700 });
+      if (hasSecrets(world.plan))
+        await copyFile(
+          secretsFile(world.env, path.basename(world.runFolder)),
+          path.join(scratch, sandboxFiles.secrets),
+        );
     } catch (error) {
       throw cannotPrepare(error);
     }

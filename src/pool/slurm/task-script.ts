@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { kinds } from '../../fault/kinds.ts';
-import { resultsFolder, runFiles } from '../../job/layout.ts';
+import { resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { readyAgent } from '../launcher.ts';
 import { slurmFiles, taskJournalName } from './slurm-files.ts';
@@ -14,6 +14,7 @@ export interface TaskInput {
   policyFile: string;
   policy: Policy;
   image?: TaskImage | undefined;
+  secrets?: string | undefined;
 }
 
 /** The image in which the agent and the training run. */
@@ -110,7 +111,7 @@ const signalLines = [
   'trap warned USR1',
 ];
 
-const agentLines = ({ image }: TaskInput): string[] => [
+const agentLines = ({ image, secrets }: TaskInput): string[] => [
   `status=${noScratch}`,
   'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
   // What an attempt left here that was killed with all its processes.
@@ -118,6 +119,8 @@ const agentLines = ({ image }: TaskInput): string[] => [
   'if scratch=$(mktemp -d "$disk/updraft-$id-XXXXXX" 2>> "$said") && cd "$scratch"; then',
   `  trap 'cd / && rm -rf "$scratch"' EXIT`,
   `  ln -s "$run/${slurmFiles.agent}" .`,
+  // Only this user can look into the folder; the agent removes the copy before the training starts.
+  ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
   '  (',
   ...readyAgent.map((line) => `    ${line}`),
   '  ) >> "$said" 2>&1',

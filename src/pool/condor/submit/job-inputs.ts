@@ -6,6 +6,7 @@ import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { orderedRecovery, policyOf } from '../../../recovery/policy.ts';
+import { hasSecrets, secretsFile } from '../../kept-secrets.ts';
 import { placePackedAgent } from '../../packed-agent.ts';
 import type { Round } from '../../pool.ts';
 import { condorFiles, roundFiles } from '../condor-files.ts';
@@ -73,6 +74,8 @@ export async function prepareInputs(
     if (source.tokenFile !== undefined)
       await linkTo(source.tokenFile, path.join(inRun(condorFiles.inputs), tokenName(source)));
   }
+  if (hasSecrets(plan))
+    await linkTo(secretsFile(env, path.basename(path.resolve(runFolder))), inRun(condorFiles.secrets));
   const authority = env['SSL_CERT_FILE'];
   if (authority !== undefined) await linkTo(path.resolve(authority), inRun(condorFiles.authority));
   const image = localImage(plan);

@@ -2,6 +2,7 @@ import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { durationClass, type Profile } from './profiles.ts';
 import { usualLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
+import { hasSecrets } from '../../kept-secrets.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
 import type { CondorVersion } from '../tools/condor-tools.ts';
@@ -101,6 +102,7 @@ function fileLines(input: SubmitInput): string[] {
     ...imageInputs(plan, input.version),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
+    ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
     // An image does not show the file itself.
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
@@ -113,6 +115,7 @@ function fileLines(input: SubmitInput): string[] {
     // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
     `transfer_input_files = ${sent.join(', ')}`,
+    ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
     ...checkpointLines(plan),
     ...(plugin ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
