@@ -58,17 +58,11 @@ function told(job: JobState, cause: Cause, fault: FaultRecord | undefined, needs
   };
 }
 
-function silent(job: JobState): Problem {
-  return {
-    cause: 'silent',
-    what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
-    jobs: 1,
-    examples: [job.id],
-    message: '',
-    fix: '',
-    needsYou: false,
-  };
-}
+const silent = (job: JobState): Problem => ({
+  ...told(job, 'silent-end', undefined, false),
+  cause: 'silent',
+  what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
+});
 
 function setbacks(job: JobState, { agent }: AttemptState): Problem[] {
   const open = agent?.fetches.filter(({ done }) => !done) ?? [];

@@ -8,7 +8,7 @@ import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfThere } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
-import { bytesHere, fileBytes, resolveData, resolveEnvironment } from './resolve-environment.ts';
+import { bytesHere, fileSize, resolveData, resolveEnvironment } from './resolve-environment.ts';
 import {
   type KeyPath,
   problemAt,
@@ -61,11 +61,8 @@ export async function loadJobFile(
   const software = isOwn ? { python, fallback: 'system' as const } : spec.environment;
   const planned = { ...spec, resources, environment: software };
   const input = { spec: planned, file, folder, files, data, environment };
-  const sizes = {
-    bytesHere: await bytesHere(data),
-    imageBytes: await fileBytes(isOwn ? undefined : image, folder),
-  };
-  return { plan: makePlan({ ...input, ...sizes }), source };
+  const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
+  return { plan: makePlan({ ...input, bytesHere: await bytesHere(data), imageBytes }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {

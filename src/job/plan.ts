@@ -59,7 +59,7 @@ export interface PlanInput {
   /** Sizes of those that are files of this machine, by their names. */
   bytesHere?: ReadonlyMap<string, number>;
   /** The size of the image, where it is a file of this machine. */
-  imageBytes?: number;
+  imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
 }
 
@@ -137,10 +137,7 @@ export function withEnvironment(
   if (environment === undefined) return resources;
   const { facts, size } = environment;
   const { cuda, capability } = facts?.needs ?? {};
-  const gpu = {
-    ...defined({ cuda, capability }),
-    ...resources.gpu,
-  };
+  const gpu = { ...defined({ cuda, capability }), ...resources.gpu };
   const memoryBytes = saysMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
   return {
     ...resources,
@@ -155,10 +152,5 @@ export function orderEnvironment<Source extends DataSource>(
   pack: Source | undefined,
   place: (pack: Source) => OrderedData,
 ): OrderedEnvironment {
-  return {
-    ...defined({ image }),
-    python,
-    ...(pack !== undefined && { pack: place(pack) }),
-    ...defined({ unpacker }),
-  };
+  return { python, ...defined({ image, pack: pack && place(pack), unpacker }) };
 }

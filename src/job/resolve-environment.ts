@@ -141,11 +141,6 @@ async function resolvePack(
   return await resolveData(data, source, places, file === undefined ? problems : []);
 }
 
-async function fileSize(file: string): Promise<number | undefined> {
-  const info = await stat(file).catch(() => undefined);
-  return info?.isFile() === true ? info.size : undefined;
-}
-
 interface DataPlaces {
   /** Folder of the job file. */
   folder: string;
@@ -159,14 +154,14 @@ export async function resolveData(
   { folder, home }: DataPlaces,
   problems: SpecProblem[],
 ): Promise<DataSource> {
-  if (/^file:/i.test(data.url) && !(await isFile(localPath(data.url)))) {
+  if (/^file:/i.test(data.url) && (await fileSize(localPath(data.url))) === undefined) {
     const message = `${data.url} is not there; expected a file of this machine, like "file:///home/me/data.tar"`;
     problems.push(problemAt(source, ['data', data.name, 'url'], message));
   }
   if (data.tokenFile === undefined) return data;
   const plain = home === undefined ? data.tokenFile : data.tokenFile.replace(/^~(?=\/)/, () => home);
   const tokenFile = path.resolve(folder, plain);
-  if (!(await isFile(tokenFile))) {
+  if ((await fileSize(tokenFile)) === undefined) {
     const message = `${tokenFile} is not there; expected a file with the token`;
     problems.push(problemAt(source, ['data', data.name, 'token_file'], message));
   }
@@ -177,18 +172,16 @@ export async function resolveData(
 export async function bytesHere(data: readonly DataSource[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   for (const { name, url } of data) {
-    const file = /^file:/i.test(url) ? localPath(url) : undefined;
-    const found = file === undefined ? undefined : await stat(file).catch(() => undefined);
-    if (found?.isFile() === true) sizes.set(name, found.size);
+    const size = /^file:/i.test(url) ? await fileSize(localPath(url)) : undefined;
+    if (size !== undefined) sizes.set(name, size);
   }
   return sizes;
 }
 
-/** The size of a file of this machine; 0 for everything else. */
-export async function fileBytes(file: string | undefined, folder: string): Promise<number> {
-  const found =
-    file === undefined ? undefined : await stat(path.resolve(folder, file)).catch(() => undefined);
-  return found?.isFile() === true ? found.size : 0;
+/** The size of a file of this machine; undefined for everything else. */
+export async function fileSize(file: string | undefined): Promise<number | undefined> {
+  const info = file === undefined ? undefined : await stat(file).catch(() => undefined);
+  return info?.isFile() === true ? info.size : undefined;
 }
 
 /** Undefined for what names another host, which is no file of ours. */
@@ -198,10 +191,4 @@ function localPath(url: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function isFile(file: string | undefined): Promise<boolean> {
-  if (file === undefined) return false;
-  const info = await stat(file).catch(() => undefined);
-  return info?.isFile() === true;
 }

@@ -95,8 +95,8 @@ export interface PoolAccount {
   site?: string;
   /** While it has lost touch with the machine: since when, and when it gives the attempt up. */
   disconnected?: Disconnected;
-  /** Milliseconds in which it moved input to the attempt and output from it, and in which it ran what has no agent. */
-  millis: { fetching: number; training: number; returning: number };
+  /** Milliseconds in which it moved input to the attempt and output from it, ran what has no agent, and cleaned up after it. */
+  millis: { fetching: number; training: number; returning: number; cleaning: number };
 }
 
 /** ISO 8601. */
@@ -139,8 +139,11 @@ export interface AgentState {
   broughtMillis?: number;
   outputs: { path: string; bytes: number; sha256: string }[];
   faults: FaultRecord[];
+  /** Once it is set, all that the attempt has is handed over, and only its clean-up is to come. */
   outcome?: Outcome;
   exit?: number;
+  /** What its clean-up has removed so far. */
+  removed?: { files: number; bytes: number };
 }
 
 export interface StallState {

@@ -59,10 +59,7 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     label: source.name === packName ? packName : `data.${source.name}`,
     url: source.url,
     place: source.name === packName ? where('environment', 'pack') : where('data', source.name, 'url'),
-    declared: {
-      ...(source.expect.bytes === undefined ? {} : { bytes: source.expect.bytes }),
-      ...(source.sha256 === undefined ? {} : { sha256: source.sha256 }),
-    },
+    declared: defined({ bytes: source.expect.bytes, sha256: source.sha256 }),
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
     ...(source.name !== packName && { unpack: source.unpack }),
@@ -86,11 +83,11 @@ export async function askObjects(
   cli.signal.throwIfAborted();
   return {
     facts: {
-      objects: answers.flatMap(({ object }) => (object === undefined ? [] : [object])),
-      tokens: answers.flatMap(({ token }) => (token === undefined ? [] : [token])),
+      objects: answers.flatMap(({ object }) => object ?? []),
+      tokens: answers.flatMap(({ token }) => token ?? []),
     },
-    looked: answers.flatMap(({ looked }) => (looked === undefined ? [] : [looked])),
-    unchecked: answers.flatMap(({ unchecked }) => (unchecked === undefined ? [] : [unchecked])),
+    looked: answers.flatMap(({ looked }) => looked ?? []),
+    unchecked: answers.flatMap(({ unchecked }) => unchecked ?? []),
   };
 }
 
@@ -116,12 +113,7 @@ async function askOne(
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
     const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
-    const access = {
-      locator: federation,
-      clock: cli.clock,
-      signal,
-      ...(tokenFile !== undefined && { tokenFile }),
-    };
+    const access = { locator: federation, clock: cli.clock, signal, ...defined({ tokenFile }) };
     const archive = isThere ? await askArchive(asked, (size) => fetchHead(url, size, access)) : {};
     const object: ObjectFact = {
       label,
@@ -130,9 +122,8 @@ async function askOne(
       servers,
       isProven,
       ...archive,
-      ...(isFolder === undefined ? {} : { isFolder }),
+      ...defined({ isFolder, manifestProblem: proof.problem }),
       declared: { ...proof.declared, ...declared },
-      ...(proof.problem === undefined ? {} : { manifestProblem: proof.problem }),
     };
     if (servers.every(({ status }) => status === undefined))
       return { ...told, unchecked: { what: label, why: `none of its ${servers.length} servers answers` } };
@@ -233,10 +224,7 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
     Promise.all(asked.map(({ located: from, server }) => askServer(from, server, how))),
     isCollection(url, located, how),
   ]);
-  return {
-    servers,
-    ...defined({ isFolder, token }),
-  };
+  return { servers, ...defined({ isFolder, token }) };
 }
 
 /** The origin by itself, unless it is among the servers already. */
@@ -259,12 +247,7 @@ async function askServer(located: Located, server: ObjectServer, how: ObjectOpti
   const digests =
     status === 200 ? await askDigests(located, server, { ...how, signal }).catch(() => ({})) : {};
   how.signal?.throwIfAborted();
-  return {
-    host,
-    kind,
-    ...defined({ status, bytes }),
-    digests,
-  };
+  return { host, kind, ...defined({ status, bytes }), digests };
 }
 
 async function isCollection(
