@@ -125,7 +125,8 @@ const agentShapes: Shapes<AgentBody> = {
   'training-ended': { status: orNull(number), signal: maybe(text) },
   output: { path: text, bytes: number, sha256: text },
   fault: { fault },
-  cleaned: { bytes: number },
+  'clean-progress': { files: number, bytes: number },
+  cleaned: { files: maybe(number), bytes: number, by: maybe(oneOf(['pool'])) },
   'agent-ended': { outcome: oneOf(outcomes), exit: number },
 };
 

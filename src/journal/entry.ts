@@ -138,8 +138,11 @@ export type AgentBody =
   | { kind: 'training-ended'; status: number | null; signal?: string }
   | { kind: 'output'; path: string; bytes: number; sha256: string }
   | { kind: 'fault'; fault: FaultRecord }
-  | { kind: 'cleaned'; bytes: number }
-  | { kind: 'agent-ended'; outcome: Outcome; exit: number };
+  /** How the attempt ended; what follows is its clean-up, after which nobody waits. Before, in journals of old. */
+  | { kind: 'agent-ended'; outcome: Outcome; exit: number }
+  | { kind: 'clean-progress'; files: number; bytes: number }
+  /** The scratch folder is gone; `by` when it is left to the pool, which removes it with the sandbox. */
+  | { kind: 'cleaned'; files?: number; bytes: number; by?: 'pool' };
 
 interface Envelope {
   /** Version of the format. */

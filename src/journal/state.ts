@@ -93,8 +93,8 @@ export interface PoolAccount {
   since: string;
   host?: string;
   site?: string;
-  /** Milliseconds in which it moved input to the attempt and output from it, and in which it ran what has no agent. */
-  millis: { fetching: number; training: number; returning: number };
+  /** Milliseconds in which it moved input to the attempt and output from it, ran what has no agent, and cleaned up after it. */
+  millis: { fetching: number; training: number; returning: number; cleaning: number };
 }
 
 /** One attempt as its agent tells it. Every time is by the agent's own clock. */
@@ -131,8 +131,11 @@ export interface AgentState {
   broughtMillis?: number;
   outputs: { path: string; bytes: number; sha256: string }[];
   faults: FaultRecord[];
+  /** Once it is set, all that the attempt has is handed over, and only its clean-up is to come. */
   outcome?: Outcome;
   exit?: number;
+  /** What its clean-up has removed so far. */
+  removed?: { files: number; bytes: number };
 }
 
 export interface StallState {

@@ -18,6 +18,9 @@ export function jobFigures(job: JobState): string[] {
   const attempt = latestAttempt(job);
   if (attempt?.agent === undefined) return [];
   if (job.status !== 'running' && job.outcome !== 'success') return [];
+  const { removed } = attempt.agent;
+  if (job.status === 'running' && attempt.phase === 'cleaning' && removed !== undefined)
+    return [`${removed.files.toLocaleString('en')} files removed`];
   if (!isMovingData(attempt)) return trainingFigures(attempt.agent.training);
   if (attempt.agent.fetches.length === 0) return [];
   const { bytes, total, rate } = bytesOf(attempt.agent.fetches);
