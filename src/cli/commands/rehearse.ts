@@ -8,7 +8,7 @@ import { showMillis } from '../../report/show.ts';
 import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
 import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
 import { ToldFault } from '../show-fault.ts';
 import { loadLocked } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
@@ -18,7 +18,7 @@ interface Options extends JobFileOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
+  jobFileOptions(command)
     .option('--json', 'print the proofs as JSON')
     .addHelpText('after', help)
     .action((where: string, options: Options) => run(cli, where, options));
