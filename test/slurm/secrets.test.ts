@@ -22,7 +22,7 @@ outputs = ["out.txt"]
 [train.secrets]
 API_KEY = { from = "file", path = "key" }
 [resources]
-memory = "100 MB"
+memory = "1 GB"
 [run]
 pool = "slurm"
 `,
