@@ -165,6 +165,10 @@ function cleaned({ job, journals, left }: Evidence): Proof {
     ({ attempt }) => !(journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned'),
   );
   const count = job.attempts.length;
+  const isPools = ({ attempt }: { attempt: number }): boolean =>
+    (journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned' && entry.by === 'pool');
+  if (silent.length === 0 && job.attempts.some(isPools))
+    return { name, result: 'shown', said: 'left to the pool, which removes the sandbox of each attempt' };
   if (silent.length === 0)
     return { name, result: 'shown', said: `after each of ${count} attempt${count === 1 ? '' : 's'}` };
   const which = silent.map(({ attempt }) => attempt).join(', ');
