@@ -2,6 +2,7 @@ import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
 import { readGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
+import { connectionWords } from '../journal/connection-words.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
 import type {
@@ -51,6 +52,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
   const outcome = outcomeOf(job);
   const fault = job.fault ?? job.held ?? faultOf(job.attempts.at(-1));
+  const lost = job.attempts.at(-1)?.pool?.disconnected;
   const isOver = outcome !== 'success' && outcome !== 'running' && outcome !== 'waiting';
   return {
     id: job.id,
@@ -61,6 +63,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     outcome,
     ...defined({ holds: job.holds }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
+    ...(lost && { cause: 'disconnected' as const, reason: connectionWords(lost) }),
   };
 }
 
@@ -69,6 +72,7 @@ export function causeOfJob(job: JobState): Cause | undefined {
   const outcome = outcomeOf(job);
   if (outcome === 'success') return undefined;
   const last = job.attempts.at(-1);
+  if (last?.pool?.disconnected !== undefined) return 'disconnected';
   if (outcome === 'running' || outcome === 'waiting') return last && causeOfAttempt(last);
   return causeOf(job.fault ?? job.held ?? faultOf(last), endingOf(job));
 }

@@ -1,6 +1,7 @@
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { durationClass, type Profile } from './profiles.ts';
+import { usualLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
 import { hasSecrets } from '../../kept-secrets.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
@@ -48,7 +49,7 @@ export function renderSubmit(input: SubmitInput): string {
     '',
     '# What happens when something goes wrong, with nobody logged in',
     ...recoveryLines(condorPolicy(plan, profile)),
-    ...limitLines(plan),
+    ...limitLines(plan, condorPolicy(plan, profile)),
     '',
     ...queueLines(input),
     '',
@@ -197,10 +198,11 @@ function poolLines({ plan }: SubmitInput): string[] {
   });
 }
 
-function limitLines({ spec }: Plan): string[] {
+function limitLines({ spec }: Plan, { leaseSeconds = usualLeaseSeconds }: Policy): string[] {
   const { timeSeconds } = spec.resources;
-  if (timeSeconds === undefined) return [];
-  return [`allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
+  const lease = `job_lease_duration = ${leaseSeconds}`;
+  if (timeSeconds === undefined) return [lease];
+  return [lease, `allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
 }
 
 function queueLines(input: SubmitInput): string[] {
