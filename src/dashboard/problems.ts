@@ -1,6 +1,7 @@
 import { causeInfo, type Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
+import { connectionWords } from '../journal/connection-words.ts';
 import type { FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import { clip } from './job-row.ts';
@@ -38,6 +39,9 @@ function jobProblems(job: JobState, now: number): Problem[] {
   }
   if (last === undefined) return [];
   if (job.status === 'waiting') return [told(job, cause ?? 'silent-end', faultOf(last), false)];
+  const lost = last.pool?.disconnected;
+  if (lost !== undefined)
+    return [{ ...told(job, 'disconnected', undefined, false), message: connectionWords(lost) }];
   const quiet = last.heardAt !== undefined && now - last.heardAt > silenceMillis;
   return [...(quiet ? [silent(job)] : []), ...setbacks(job, last)];
 }

@@ -56,6 +56,8 @@ const runShapes: Shapes<RunBody> = {
   submitting: { by: shape({ pid: number, start: text, host: text }), round: maybe(number) },
   submitted: { cluster: number, round: maybe(number) },
   'attempt-started': { job: text, attempt: number, why: text },
+  'attempt-disconnected': { job: text, attempt: number, until: text },
+  'attempt-reconnected': { job: text, attempt: number },
   'attempt-phase': { job: text, attempt: number, phase: oneOf(phases), host: maybe(text), site: maybe(text) },
   'attempt-ended': {
     job: text,

@@ -56,6 +56,9 @@ export type RunBody =
   | { kind: 'attempt-started'; job: string; attempt: number; why: string }
   /** What the pool does for an attempt before and after its agent speaks, and where. */
   | { kind: 'attempt-phase'; job: string; attempt: number; phase: Phase; host?: string; site?: string }
+  /** The pool has lost touch with the machine, and tries to find it again until then; and that it has. */
+  | { kind: 'attempt-disconnected'; job: string; attempt: number; until: string }
+  | { kind: 'attempt-reconnected'; job: string; attempt: number }
   | {
       kind: 'attempt-ended';
       job: string;

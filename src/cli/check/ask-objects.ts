@@ -43,11 +43,21 @@ export const imageLabel = 'environment.image';
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const { image } = plan.spec.environment;
   const place = where('environment', 'image');
-  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder;
+  const isGiven = plan.spec.pool?.submit?.['use_oauth_services'] !== undefined;
+  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder && !isGiven;
   return [
     ...dataOf(plan, where),
     ...(image !== undefined && isObject(image)
-      ? [{ label: imageLabel, url: image, place, declared: {}, isProven: true }]
+      ? [
+          {
+            label: imageLabel,
+            url: image,
+            place,
+            declared: {},
+            isProven: true,
+            tokenFile: plan.imageTokenFile,
+          },
+        ]
       : []),
   ].map((asked) => ({ ...asked, isAlone }));
 }
@@ -140,7 +150,8 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
   if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
   const message = 'it asks for a token, and the one of this prompt does not go with the job';
-  const fix = 'name the file of the token: `token_file` of its table in the job file';
+  const fix =
+    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
   return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
 }
 

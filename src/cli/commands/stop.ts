@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { JobState, RunState } from '../../journal/state.ts';
+import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import { requestStop } from '../../run/request-stop.ts';
@@ -31,7 +31,7 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const { folder, argument } = await findRun(cli.cwd, words.run);
   const before = await currentState(cli, folder);
   const jobs = words.jobs.map((word) => findJob(before, word).id);
-  const open = before.jobs.filter(({ status }) => status !== 'ended').length;
+  const open = before.jobs.filter(isOpen).length;
   const what = `${jobs.length === 0 ? 'all jobs' : `${jobs.length} jobs`} of ${path.basename(folder)}`;
   const question = `Stop ${what}? Attempts that run now are lost.`;
   if (open > 0 && !options.yes && !options.json && (await isAgreed(cli, question)) === false) {
@@ -65,7 +65,7 @@ async function whenEnded(cli: Cli, folder: string, jobs: readonly string[]): Pro
   const reporting = reportWaiting(cli, over, () => left);
   try {
     for await (const state of followRunStates(folder, { clock: cli.clock, signal })) {
-      left = state.jobs.filter(({ id, status }) => stopping.has(id) && status !== 'ended');
+      left = state.jobs.filter((job) => stopping.has(job.id) && isOpen(job));
       // A log that is gone will not tell of the end.
       if (state.trouble !== undefined || left.length === 0) return state;
     }
@@ -86,7 +86,7 @@ async function reportWaiting(cli: Cli, over: AbortController, left: () => JobSta
   const began = cli.clock.monotonic();
   while (!over.signal.aborted) {
     await cli.clock.sleep(reportEveryMs, over.signal).catch(() => undefined);
-    if (left().length === 0) continue;
+    if (left().length === 0 || over.signal.aborted) continue;
     const words = Map.groupBy(left(), jobWord)
       .entries()
       .map(([word, { length }]) => `${length} ${word}`);
@@ -101,26 +101,27 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
   const stopped = meant.filter(({ outcome }) => outcome === 'stopped');
   const run = path.basename(folder);
   if (json) {
-    cli.out(
-      `${JSON.stringify({ run, folder, stopped: [...stopped, ...meant.filter(isCleaning)].map(({ id }) => id), tally: state.tally })}\n`,
-    );
+    const ids = [...stopped, ...meant.filter(isCleaning)].map(({ id }) => id);
+    cli.out(`${JSON.stringify({ run, folder, stopped: ids, tally: state.tally })}\n`);
   } else if (meant.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
-    const cleaning = meant.filter(isCleaning);
-    const open = meant.filter(({ status }) => status !== 'ended').length - cleaning.length;
-    const others = meant.length - stopped.length - open - cleaning.length;
+    const cleaning = meant.filter(isCleaning).length;
+    const open = meant.filter(isOpen).length - cleaning;
+    const others = meant.length - stopped.length - open - cleaning;
     const also = [
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
       ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
+      ...(cleaning > 0 ? [`; ${cleaning} still removing files, without this command`] : []),
     ];
-    cli.out(`stopped ${counted(stopped.length, 'job')} of ${run}${also.join('')}\n`);
+    cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${also.join('')}\n`);
   }
 }
 
 const example = `
-Each attempt is asked to end, saves its checkpoint and cleans up; one that has not saved within half a minute is ended
-by force. A clean-up that takes long goes on without this command. Stopping again changes nothing.
+Each attempt is asked to end, saves its checkpoint and cleans up; jobs that wait or are held leave the queue. One that
+has not saved within half a minute is ended by force; a clean-up that takes long goes on without this command. Stopping
+again changes nothing.
 
 HTCondor deletes what it had saved of a job that is removed, its checkpoint too. To stop for a while and go on from there:
 condor_hold ID, and later condor_release ID.
