@@ -52,6 +52,10 @@ export async function* followRun(
   }
 }
 
+/** What grows under our eyes grows now: a file with another date was written after the clock was set. */
+const soundDate = (date: number | undefined, now: number): number | undefined =>
+  date === undefined || Math.abs(date - now) < 10 * lookMillis ? date : now;
+
 class Follower {
   readonly #clock: Clock;
   readonly #runFolder: string;
@@ -125,8 +129,7 @@ class Follower {
     const { entries, garbled, restarted } = await tail.read();
     this.#count(tail.path, garbled, restarted);
     if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
-    // What grows under our eyes grows now; the file's own date may be from before the clock was set.
-    const heardAt = followed.spoken ? this.#clock.now() : tail.changedAt;
+    const heardAt = followed.spoken ? soundDate(tail.changedAt, this.#clock.now()) : tail.changedAt;
     if (entries.length > 0) followed.spoken = true;
     for (const entry of entries) this.#fold.add(entry);
     if (entries.length > 0 && heardAt !== undefined) this.#fold.heard(job, attempt, heardAt);
