@@ -18,7 +18,7 @@ const dist = path.join(path.dirname(import.meta.dirname), 'dist');
 
 /**
  * Environment variables, or how their names begin, by which a Bun executable can be made to run other code, to open a
- * debugger, to print headers, to behave otherwise or to send a report of a crash away (with whatever `curl` is in
+ * debugger, to print headers, to turn on features or to send a report of a crash away (with whatever `curl` is in
  * PATH). The agent must be what it is on every worker, so their names are made ones that no variable has.
  */
 const ignoredVariables = [
@@ -28,7 +28,6 @@ const ignoredVariables = [
   'BUN_CONFIG_VERBOSE_FETCH',
   'BUN_ENABLE_CRASH_REPORTING',
   'BUN_CRASH_REPORT_URL',
-  'BUN_JSC_',
   'BUN_FEATURE_FLAG_',
   'BUN_DEBUG_',
 ];

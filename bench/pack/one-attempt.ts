@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { attemptFiles, attemptFolder, resultsFolder } from '../../src/job/layout.ts';
@@ -8,6 +9,12 @@ const job = '0000';
 
 export const orderIn = (folder: string): string =>
   path.join(attemptFolder(path.join(folder, 'run'), job, 1), attemptFiles.order);
+
+/** Seconds until the environment of the attempt was there. */
+export function readyIn(folder: string): number {
+  const journal = readFileSync(path.join(path.dirname(orderIn(folder)), attemptFiles.journal), 'utf8');
+  return Number(/"environment-ready".*?"seconds":([\d.]+)/.exec(journal)?.[1] ?? NaN);
+}
 
 export const resultsIn = (folder: string): string => resultsFolder(path.join(folder, 'run'), job);
 

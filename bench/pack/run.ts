@@ -8,7 +8,7 @@ import { interleave, median, type Variant } from '../interleave.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { scratchFolder } from '../scratch.ts';
 import { makeArchive, type PackedEnvironment } from './make-archive.ts';
-import { orderIn, resultsIn, writeOrder } from './one-attempt.ts';
+import { orderIn, readyIn, resultsIn, writeOrder } from './one-attempt.ts';
 import { agent, jobFile, type OnPool, proveResult, runOnPool } from './on-pool.ts';
 
 /**
@@ -27,6 +27,9 @@ const { values } = parseArgs({
     'no-peers': { type: 'boolean', default: false },
   },
 });
+const isAgent = (name: string): boolean => name.startsWith('Updraft');
+/** The agent goes on after its environment is ready: it trains, returns results and removes everything. */
+const readySeconds: number[] = [];
 const load = (): string => os.loadavg()[0]?.toFixed(0) ?? '';
 
 /** The packages of an archive written out as they are: nothing is compared, no path is put in, nothing is recorded. */
@@ -76,18 +79,20 @@ if (!values['no-pool']) console.log(`${poolTable(await runOnPool(work, packed), 
 if (!values['no-peers']) {
   const costs = await interleave(variants(), { rounds: Number(values.rounds), prepare: anew, prove });
   const medians = [...costs].map(([name, runs]) => {
-    const [wall, cpu] = [median(runs.map((one) => one.wall)), median(runs.map((one) => one.cpu))];
-    return { name, wall, cpu };
+    const wall = median(runs.map((one) => one.wall));
+    const cpu = median(runs.map((one) => one.cpu));
+    return { name, wall, cpu, ready: isAgent(name) ? median(readySeconds) : wall };
   });
   const base = medians[0];
-  const rows = medians.map(({ name, wall, cpu }) => [
+  const rows = medians.map(({ name, ready, wall, cpu }) => [
     name,
-    wall.toFixed(1),
-    cpu.toFixed(1),
-    (wall / (base?.wall ?? NaN)).toFixed(2),
+    ready.toFixed(0),
+    (ready / (base?.ready ?? NaN)).toFixed(2),
+    wall.toFixed(0),
+    cpu.toFixed(0),
     (cpu / (base?.cpu ?? NaN)).toFixed(2),
   ]);
-  const head = ['', 'wall s', 'CPU s', 'wall × floor', 'CPU × floor'];
+  const head = ['', 'ready after s', '× floor', 'ended after s', 'CPU s', '× floor'];
   console.log(`${markdownTable(head, rows)}\n\nmedian of ${values.rounds}, load ${load()} at the end`);
 }
 
@@ -121,8 +126,10 @@ async function anew(): Promise<void> {
 }
 
 function prove({ name }: Variant): void {
-  if (name.startsWith('Updraft')) proveResult(resultsIn(folder), packed);
-  else if (!existsSync(path.join(folder, 'env/bin/packed'))) throw new Error(`${name} left no environment`);
+  if (isAgent(name)) {
+    proveResult(resultsIn(folder), packed);
+    readySeconds.push(readyIn(folder));
+  } else if (!existsSync(path.join(folder, 'env/bin/packed'))) throw new Error(`${name} left no environment`);
 }
 
 function poolTable(found: OnPool, { packedBytes: bytes }: PackedEnvironment): string {

@@ -81,7 +81,13 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 
 /** With what a scheduler's sandbox has. */
 function sandboxWorld(): World {
-  return { ...world(), pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
+  return {
+    ...world(),
+    pausesIn: process.cwd(),
+    // The starter removes the sandbox, and takes the checkpoint away only after we are gone.
+    poolCleans: 'always',
+    shows: { out: process.stdout.fd, err: process.stderr.fd },
+  };
 }
 
 async function run(asOrdered: Order, plainWorld: World): Promise<number> {
@@ -104,11 +110,12 @@ async function run(asOrdered: Order, plainWorld: World): Promise<number> {
     notes.note(shown);
     tell?.(shown);
   };
-  const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
+  const { exit, fault, cleanUp } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
   new LogHider(order, secrets.values).hide();
   if (exit === checkpointExit) secrets.putBack();
   if (fault !== undefined) show(fault, redact);
   if (fault !== undefined && chirp !== undefined) await countRanOut(fault, chirp, ours.env);
+  await cleanUp(notes.isWritten);
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;
@@ -125,7 +132,8 @@ async function runSandbox(file: string): Promise<number> {
 }
 
 async function runShared(file: string, [folder = '', number = '']: string[]): Promise<number> {
-  const ours = world();
+  // The job's script removes the folder that it starts us in.
+  const ours: World = { ...world(), poolCleans: 'when-asked' };
   const place = { run: path.resolve(folder), attempt: Number(number) };
   return await run(await readSharedOrder(path.resolve(file), place, ours), ours);
 }

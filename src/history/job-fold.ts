@@ -19,6 +19,7 @@ import { machineIn } from './place.ts';
 export type Change =
   | { kind: 'began'; attempt: AttemptHistory }
   | { kind: 'doing'; attempt: AttemptHistory; doing: Doing }
+  | { kind: 'connection'; isLost: boolean }
   | { kind: 'ended'; attempt: AttemptHistory; end: AttemptEnd }
   | { kind: 'held'; cause: Cause; said: Said }
   | { kind: 'released'; reason: string }
@@ -192,6 +193,11 @@ export class JobFold {
       this.#changed({ kind: 'doing', attempt: this.#attempt, doing: this.#doing });
   }
 
+  /** The access point has lost touch with the attempt, or found it again. */
+  connect(isLost: boolean): void {
+    this.#changed({ kind: 'connection', isLost });
+  }
+
   end(ending: Ending, cause: Cause | undefined, end: AttemptEnd): void {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
@@ -279,6 +285,7 @@ export class JobFold {
     if (job.outcome === 'running' || job.outcome === 'waiting' || job.outcome === 'success') {
       delete job.cause;
       delete job.reason;
+      if (this.doing === 'cut-off') job.cause = 'disconnected';
     }
     return job;
   }

@@ -75,7 +75,8 @@ function starvedMillis(agent: AgentState | undefined): number {
 function phaseMillis({ agent, pool }: AttemptState, phase: Drawn): number {
   if (phase === 'stalled') return stalledMillis(agent);
   if (phase === 'starved') return starvedMillis(agent);
-  const isPools = phase === 'fetching' || phase === 'training' || phase === 'returning';
+  const isPools =
+    phase === 'fetching' || phase === 'training' || phase === 'returning' || phase === 'cleaning';
   const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
   const waited = phase === 'training' ? starvedMillis(agent) : 0;
   if (phase !== 'fetching') return (agent?.millis[phase] ?? 0) + moved - waited;

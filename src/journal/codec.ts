@@ -56,6 +56,8 @@ const runShapes: Shapes<RunBody> = {
   submitting: { by: shape({ pid: number, start: text, host: text }), round: maybe(number) },
   submitted: { cluster: number, round: maybe(number) },
   'attempt-started': { job: text, attempt: number, why: text },
+  'attempt-disconnected': { job: text, attempt: number, until: text },
+  'attempt-reconnected': { job: text, attempt: number },
   'attempt-phase': { job: text, attempt: number, phase: oneOf(phases), host: maybe(text), site: maybe(text) },
   'attempt-ended': {
     job: text,
@@ -125,7 +127,8 @@ const agentShapes: Shapes<AgentBody> = {
   'training-ended': { status: orNull(number), signal: maybe(text) },
   output: { path: text, bytes: number, sha256: text },
   fault: { fault },
-  cleaned: { bytes: number },
+  'clean-progress': { files: number, bytes: number },
+  cleaned: { files: maybe(number), bytes: number, by: maybe(oneOf(['pool'])) },
   'agent-ended': { outcome: oneOf(outcomes), exit: number },
 };
 

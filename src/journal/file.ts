@@ -11,6 +11,10 @@ import { JournalTail } from './tail.ts';
 export interface Journal<Body> {
   /** Resolves when the entries are on the disk, together; they get there in the order of the calls. */
   append(...bodies: Body[]): Promise<void>;
+  /** The same for what happened `at` a time of `now`, and is written later. */
+  appendAt(at: number, ...bodies: Body[]): Promise<void>;
+  /** By the clock that stamps the entries, in milliseconds since the epoch. */
+  now(): number;
   /** Waits for what was appended. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -50,16 +54,20 @@ async function openFile<Body>(
     await last.catch(() => undefined);
     await file.close();
   };
+  const now = (): number => clock.now();
+  const appendAt = (at: number, ...bodies: Body[]): Promise<void> => {
+    const t = new Date(at).toISOString();
+    // A failed entry was reported to whoever appended it; those behind it still get their turn.
+    const turn = last
+      .catch(() => undefined)
+      .then(() => writer.write((seq) => bodies.map((body, nth) => make(body, { v: 1, t, seq: seq + nth }))));
+    last = turn;
+    return turn;
+  };
   return {
-    append(...bodies) {
-      const t = new Date(clock.now()).toISOString();
-      // A failed entry was reported to whoever appended it; those behind it still get their turn.
-      const turn = last
-        .catch(() => undefined)
-        .then(() => writer.write((seq) => bodies.map((body, at) => make(body, { v: 1, t, seq: seq + at }))));
-      last = turn;
-      return turn;
-    },
+    append: (...bodies) => appendAt(now(), ...bodies),
+    appendAt,
+    now,
     close,
     [Symbol.asyncDispose]: close,
   };

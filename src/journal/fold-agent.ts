@@ -5,11 +5,11 @@ import type { AgentState, FetchState, StallState, TrainingState } from './state.
 /**
  * One attempt's state after one more entry of its agent. Pure.
  *
- *   agent-started        phase            phase                    agent-ended
- *        |                 |                |                           |
- *        v   preparing     v    fetching    v   unpacking … cleaning    v
- *        o----------------->---------------->-------------------------->o   outcome, exit
- *        ^                                              |
+ *   agent-started        phase            phase                     agent-ended   phase
+ *        |                 |                |                            |           |
+ *        v   preparing     v    fetching    v   unpacking … returning    v           v  cleaning
+ *        o----------------->---------------->--------------------------->o---------->o---------->
+ *        ^                                              |                outcome, exit
  *        '---------- agent-started again ---------------'   the gap is `unknown`, or `saving` after a pause
  *
  * Where our plugin brought the input, its entries stand before the first `agent-started`.
@@ -58,13 +58,24 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, outputs: [...state.outputs, { path, bytes, sha256 }] };
     }
     case 'fault':
-      return { ...state, faults: [...state.faults, entry.fault] };
+      // The last of them is what the attempt ended of, which trouble with its clean-up is not.
+      return {
+        ...state,
+        faults: state.outcome === undefined ? [...state.faults, entry.fault] : [entry.fault, ...state.faults],
+      };
+    case 'clean-progress':
+    case 'cleaned': {
+      const { files = 0, bytes } = entry;
+      return { ...state, removed: { files, bytes } };
+    }
     case 'first-epoch':
     case 'environment-ready':
-    case 'cleaned':
       return state;
-    case 'agent-ended':
-      return { ...state, outcome: entry.outcome, exit: entry.exit };
+    case 'agent-ended': {
+      // Agents of old cleaned up before.
+      const phase = state.phase === 'cleaning' ? 'returning' : state.phase;
+      return { ...state, phase, outcome: entry.outcome, exit: entry.exit };
+    }
   }
 }
 

@@ -33,6 +33,8 @@ export interface Policy {
   disk: Growth;
   /** Seconds after a job was queued from which on no attempt is begun. */
   giveUpSeconds?: number;
+  /** How long the pool looks for a machine that it has lost touch with, where we say it. */
+  leaseSeconds?: number;
   /** Jobs that failed for good after which the rest of the run is given up. */
   failedJobs?: number;
   pace: Pace;
@@ -43,6 +45,9 @@ export interface PolicyTerms {
   diskBytes: number;
   pace: Pace;
 }
+
+/** HTCondor's own JobLeaseDuration. */
+export const usualLeaseSeconds = 2400;
 
 /** How far requests grow without a limit of the user's, in times of what was asked for. */
 const usualGrowth = 4;

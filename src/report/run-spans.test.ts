@@ -104,7 +104,7 @@ test('what the pool moved and our plugin wrote down counts once', () => {
   const pool = {
     phase: 'cleaning' as const,
     since: at(0),
-    millis: { fetching: 9000, training: 0, returning: 0 },
+    millis: { fetching: 9000, training: 0, returning: 0, cleaning: 0 },
   };
   const inputs = (agent: AgentState | undefined): number =>
     runSpans({ ...whole, pool, ...(agent && { agent }) }, 0, false)

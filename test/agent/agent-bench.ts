@@ -114,6 +114,12 @@ export class AgentBench {
     return readJournal(this.at(`job/attempt-${attempt}`));
   }
 
+  /** What the last entries say that are not about how far something is. */
+  lastKinds(count: number): AgentEntry['kind'][] {
+    const kinds = this.journal().map(({ kind }) => kind);
+    return kinds.filter((kind) => kind !== 'clean-progress').slice(-count);
+  }
+
   /** Entries of one kind. */
   entries<Kind extends AgentEntry['kind']>(kind: Kind, attempt = 1): Extract<AgentEntry, { kind: Kind }>[] {
     return this.journal(attempt).filter(

@@ -203,7 +203,7 @@ async function fetchOptions(
   const { clock, signal, env } = attempt.world;
   const { tokenFile, sha256, expect } = source;
   const access = { locator, clock, signal, ...defined({ tokenFile }) };
-  const manifest = await readManifest(source, attempt.order.filesFrom, access);
+  const manifest = await readManifest(source.manifest, attempt.order.filesFrom, access);
   return {
     ...access,
     policy: { windowBytes, ...policyFrom(env) },
@@ -214,7 +214,7 @@ async function fetchOptions(
 
 /** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
 export async function readManifest(
-  { manifest }: DataSource,
+  manifest: string | undefined,
   filesFrom: string,
   access: FetchOptions,
 ): Promise<Manifest | undefined> {

@@ -43,11 +43,21 @@ export const imageLabel = 'environment.image';
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const { image } = plan.spec.environment;
   const place = where('environment', 'image');
-  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder;
+  const isGiven = plan.spec.pool?.submit?.['use_oauth_services'] !== undefined;
+  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder && !isGiven;
   return [
     ...dataOf(plan, where),
     ...(image !== undefined && isObject(image)
-      ? [{ label: imageLabel, url: image, place, declared: {}, isProven: true }]
+      ? [
+          {
+            label: imageLabel,
+            url: image,
+            place,
+            declared: {},
+            isProven: true,
+            tokenFile: plan.imageTokenFile,
+          },
+        ]
       : []),
   ].map((asked) => ({ ...asked, isAlone }));
 }
@@ -59,10 +69,7 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     label: source.name === packName ? packName : `data.${source.name}`,
     url: source.url,
     place: source.name === packName ? where('environment', 'pack') : where('data', source.name, 'url'),
-    declared: {
-      ...(source.expect.bytes === undefined ? {} : { bytes: source.expect.bytes }),
-      ...(source.sha256 === undefined ? {} : { sha256: source.sha256 }),
-    },
+    declared: defined({ bytes: source.expect.bytes, sha256: source.sha256 }),
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
     ...(source.name !== packName && { unpack: source.unpack }),
@@ -86,11 +93,11 @@ export async function askObjects(
   cli.signal.throwIfAborted();
   return {
     facts: {
-      objects: answers.flatMap(({ object }) => (object === undefined ? [] : [object])),
-      tokens: answers.flatMap(({ token }) => (token === undefined ? [] : [token])),
+      objects: answers.flatMap(({ object }) => object ?? []),
+      tokens: answers.flatMap(({ token }) => token ?? []),
     },
-    looked: answers.flatMap(({ looked }) => (looked === undefined ? [] : [looked])),
-    unchecked: answers.flatMap(({ unchecked }) => (unchecked === undefined ? [] : [unchecked])),
+    looked: answers.flatMap(({ looked }) => looked ?? []),
+    unchecked: answers.flatMap(({ unchecked }) => unchecked ?? []),
   };
 }
 
@@ -116,12 +123,7 @@ async function askOne(
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
     const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
-    const access = {
-      locator: federation,
-      clock: cli.clock,
-      signal,
-      ...(tokenFile !== undefined && { tokenFile }),
-    };
+    const access = { locator: federation, clock: cli.clock, signal, ...defined({ tokenFile }) };
     const archive = isThere ? await askArchive(asked, (size) => fetchHead(url, size, access)) : {};
     const object: ObjectFact = {
       label,
@@ -130,9 +132,8 @@ async function askOne(
       servers,
       isProven,
       ...archive,
-      ...(isFolder === undefined ? {} : { isFolder }),
+      ...defined({ isFolder, manifestProblem: proof.problem }),
       declared: { ...proof.declared, ...declared },
-      ...(proof.problem === undefined ? {} : { manifestProblem: proof.problem }),
     };
     if (servers.every(({ status }) => status === undefined))
       return { ...told, unchecked: { what: label, why: `none of its ${servers.length} servers answers` } };
@@ -149,7 +150,8 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
   if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
   const message = 'it asks for a token, and the one of this prompt does not go with the job';
-  const fix = 'name the file of the token: `token_file` of its table in the job file';
+  const fix =
+    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
   return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
 }
 
@@ -233,10 +235,7 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
     Promise.all(asked.map(({ located: from, server }) => askServer(from, server, how))),
     isCollection(url, located, how),
   ]);
-  return {
-    servers,
-    ...defined({ isFolder, token }),
-  };
+  return { servers, ...defined({ isFolder, token }) };
 }
 
 /** The origin by itself, unless it is among the servers already. */
@@ -259,12 +258,7 @@ async function askServer(located: Located, server: ObjectServer, how: ObjectOpti
   const digests =
     status === 200 ? await askDigests(located, server, { ...how, signal }).catch(() => ({})) : {};
   how.signal?.throwIfAborted();
-  return {
-    host,
-    kind,
-    ...defined({ status, bytes }),
-    digests,
-  };
+  return { host, kind, ...defined({ status, bytes }), digests };
 }
 
 async function isCollection(

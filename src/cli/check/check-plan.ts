@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { JobCode, SentText } from '../../check/code/code.ts';
@@ -19,6 +19,7 @@ import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { countFindings, findingLines } from './check-text.ts';
 import {
+  codeText,
   type Gathered,
   notChecked,
   reasonOf,
@@ -52,7 +53,7 @@ export async function checkPlan(
   { quick = false, image }: CheckOptions,
 ): Promise<Checked> {
   const where = placesIn(source);
-  const code = readCode(commandsOf(plan, where), await readTexts(plan.folder, plan.files));
+  const code = readCode(commandsOf(plan, where), await readTexts(plan));
   const uses = neededBy(plan, code, where);
   const [objects, slots, software, limits, sent] = await Promise.all([
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
@@ -162,20 +163,14 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
   }
 }
 
-/** Larger than any script that people write by hand. */
-const mostBytes = 1 << 20;
 const mostFiles = 2000;
 
-/** The text files among those sent along; what is large or binary is no code. */
-async function readTexts(
-  folder: string,
-  files: readonly { path: string; bytes: number }[],
-): Promise<SentText[]> {
+/** The texts among the files sent along. */
+async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
   const texts: SentText[] = [];
-  for (const { path: file, bytes } of files.slice(0, mostFiles)) {
-    if (bytes > mostBytes) continue;
-    const content = await readFile(path.join(folder, file)).catch(() => undefined);
-    if (content !== undefined && !content.includes(0)) texts.push({ file, text: content.toString('utf8') });
+  for (const { path: file } of files.slice(0, mostFiles)) {
+    const text = await codeText(path.join(folder, file));
+    if (text !== undefined) texts.push({ file, text });
   }
   return texts;
 }

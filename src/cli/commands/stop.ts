@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { RunState } from '../../journal/state.ts';
+import { isOpen, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import { requestStop } from '../../run/request-stop.ts';
@@ -30,7 +30,7 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const { folder, argument } = await findRun(cli.cwd, words.run);
   const before = await currentState(cli, folder);
   const jobs = words.jobs.map((word) => findJob(before, word).id);
-  const open = before.jobs.filter(({ status }) => status !== 'ended').length;
+  const open = before.jobs.filter(isOpen).length;
   const what = `${jobs.length === 0 ? 'all jobs' : `${jobs.length} jobs`} of ${path.basename(folder)}`;
   const question = `Stop ${what}? Attempts that run now are lost.`;
   if (open > 0 && !options.yes && !options.json && (await isAgreed(cli, question)) === false) {
@@ -60,7 +60,7 @@ async function whenEnded(cli: Cli, folder: string, jobs: readonly string[]): Pro
 }
 
 const hasEnded = (state: RunState, stopping: ReadonlySet<string>): boolean =>
-  state.jobs.every(({ id, status }) => status === 'ended' || !stopping.has(id));
+  state.jobs.every((job) => !isOpen(job) || !stopping.has(job.id));
 
 function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[], { json }: Options): void {
   const stopping = new Set(asked);
@@ -72,7 +72,7 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
   } else if (meant.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
-    const open = meant.filter(({ status }) => status !== 'ended').length;
+    const open = meant.filter(isOpen).length;
     const others = meant.length - stopped.length - open;
     const also = [
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
@@ -83,7 +83,7 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
 }
 
 const example = `
-Each attempt is asked to end, saves its checkpoint and cleans up; one that does not end within half a minute is ended
+Each attempt is asked to end, saves its checkpoint and cleans up; jobs that wait or are held leave the queue; one that does not end within half a minute is ended
 by force. Stopping again changes nothing.
 
 HTCondor deletes what it had saved of a job that is removed, its checkpoint too. To stop for a while and go on from there:

@@ -10,7 +10,7 @@ import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, Order } from '../../job/job.ts';
 import { attemptFiles, attemptFolder, sandboxFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
-import { attemptEnd, type AttemptEnd } from '../attempt-end.ts';
+import { attemptEnd, type AttemptEnd, hasHandedOver } from '../attempt-end.ts';
 import { imageEnvironment, imageStart, inImage } from '../image-command.ts';
 import { hasSecrets, secretsFile } from '../kept-secrets.ts';
 import type { Kill } from '../pool.ts';
@@ -34,7 +34,7 @@ export interface AttemptWorld {
   say: (line: string) => void;
   /** Called when an agent that is our child has ended. */
   onExit: () => void;
-  /** How long a stopped agent may take to end its training and clean up. */
+  /** How long a stopped agent may take to end its training and hand over what it has. */
   stopGraceMs: number;
 }
 
@@ -49,6 +49,7 @@ export class Attempt {
   readonly #isChild: boolean;
   #exit: Exit | undefined;
   #stoppedAt: number | undefined;
+  #clearing: { since: number; isDone: boolean } | undefined;
 
   private constructor(
     world: AttemptWorld,
@@ -119,18 +120,38 @@ export class Attempt {
     return this.#agent === undefined || livenessOf(this.#agent) === 'dead';
   }
 
-  /** Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long. To be called until it is over. */
-  stop(): void {
+  /**
+   * Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long; one that
+   * only cleans up is left to it. To be called until it is over.
+   */
+  async stop(): Promise<void> {
     if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
-    const now = this.#world.clock.monotonic();
-    if (this.#stoppedAt === undefined) this.#world.kill(this.#agent.pid, 'SIGINT');
-    else if (now - this.#stoppedAt >= this.#world.stopGraceMs) this.#world.kill(this.#agent.pid, 'SIGKILL');
+    const { clock, kill, stopGraceMs } = this.#world;
+    const now = clock.monotonic();
+    if (this.#stoppedAt === undefined) kill(this.#agent.pid, 'SIGINT');
+    else if (now - this.#stoppedAt >= stopGraceMs && !(await hasHandedOver(this.folder)))
+      kill(this.#agent.pid, 'SIGKILL');
     this.#stoppedAt ??= now;
   }
 
-  /** How it ended, after everything it left behind is gone. */
-  async finish(): Promise<AttemptEnd> {
-    await clearAttempt(this.#world, this.folder);
+  /** Begins, when it is over, to remove what it left behind; how long that has taken in milliseconds, or that all is gone. */
+  clear(): number | 'done' {
+    const { clock, onExit } = this.#world;
+    this.#clearing ??= this.#clear(onExit);
+    return this.#clearing.isDone ? 'done' : clock.monotonic() - this.#clearing.since;
+  }
+
+  #clear(onDone: () => void): { since: number; isDone: boolean } {
+    const clearing = { since: this.#world.clock.monotonic(), isDone: false };
+    void clearAttempt(this.#world, this.folder).then(() => {
+      clearing.isDone = true;
+      onDone();
+    });
+    return clearing;
+  }
+
+  /** How it ended. */
+  end(): Promise<AttemptEnd> {
     return attemptEnd(this.folder, this.#exit);
   }
 }
@@ -152,7 +173,7 @@ async function clear(world: AttemptWorld, folder: string): Promise<void> {
   await removeLeftovers(order.scratchParent, world.kill, world.clock);
   const results = path.dirname(order.resultsTo);
   for (const name of await readdir(results).catch(() => []))
-    if (name.startsWith(`.${order.job.id}.`)) removeTree(path.join(results, name));
+    if (name.startsWith(`.${order.job.id}.`)) await removeTree(path.join(results, name));
 }
 
 /** Undefined when whoever wrote the order died over it: then nothing was started by it. */
@@ -199,7 +220,7 @@ async function removeLeftovers(scratch: string, kill: Kill, clock: Clock): Promi
     for (const pid of left) kill(pid, 'SIGKILL');
     await clock.sleep(roundMs);
   }
-  removeTree(scratch);
+  await removeTree(scratch);
 }
 
 /** The folder's name is unique, so whoever carries it in the environment or stands in it belongs to the attempt. */

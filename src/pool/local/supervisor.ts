@@ -24,6 +24,8 @@ import { Shares } from './shares.ts';
 
 /** How often stop requests, room on the machine and adopted agents are looked for. */
 const lookEveryMs = 500;
+/** A clean-up that takes longer is worth a word. */
+const slowMs = 1000;
 
 /**
  * Brings every job of a run to its end. It knows nothing that is not in the journal: whoever comes after it reads
@@ -96,8 +98,8 @@ class Supervisor {
   async #step(job: JobState): Promise<boolean> {
     const attempt = this.#running.get(job.id);
     if (attempt !== undefined) {
-      if (attempt.isOver) return this.#finish(attempt, job.stopRequested);
-      if (job.stopRequested) attempt.stop();
+      if (attempt.isOver) return this.#finish(attempt, job);
+      if (job.stopRequested) await attempt.stop();
       return false;
     }
     if (job.status === 'ended') return false;
@@ -167,8 +169,16 @@ class Supervisor {
     await this.#endAttempt(job, number, { outcome: 'failed', exit: null, fault: recordOf(asFault(error)) });
   }
 
-  async #finish(attempt: Attempt, stopRequested: boolean): Promise<boolean> {
-    const end = await attempt.finish();
+  /** What an agent that was killed left may take long to remove, and the other jobs need not wait for that. */
+  async #finish(attempt: Attempt, { stopRequested, attempts }: JobState): Promise<boolean> {
+    const clearing = attempt.clear();
+    if (clearing !== 'done') {
+      if (clearing < slowMs || attempts.at(-1)?.pool?.phase === 'cleaning') return false;
+      const { job, number } = attempt;
+      await this.#journal.append({ kind: 'attempt-phase', job, attempt: number, phase: 'cleaning' });
+      return true;
+    }
+    const end = await attempt.end();
     // An agent that was told to end cannot know who told it; we do.
     const outcome = stopRequested && end.outcome !== 'success' ? 'stopped' : end.outcome;
     await this.#endAttempt(attempt.job, attempt.number, { ...end, outcome });

@@ -169,10 +169,11 @@ const nextLines = ({ policyFile, policy: { attempts, pace } }: TaskInput): strin
   '  esac',
   `  [ "$failures" -le ${pace.atOnce} ] || delay=${pace.firstWait}`,
   'fi',
-  'cd /',
-  '[ -z "$scratch" ] || rm -rf "$scratch"',
   `[ -z "$moved" ] || moved=',"movedOn":true'`,
   String.raw`tell "\"kind\":\"attempt-ended\",\"attempt\":$attempt,\"outcome\":\"$outcome\",\"exit\":$status$moved"`,
+  // Last of what this attempt does: a million files outlast the time that Slurm gives.
+  'cd /',
+  '[ -z "$scratch" ] || rm -rf "$scratch"',
 ];
 
 /** More nodes than this are not excluded: a small partition would have none left. */

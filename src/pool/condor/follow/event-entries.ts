@@ -8,6 +8,7 @@ import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
+import { usualLeaseSeconds } from '../../../recovery/policy.ts';
 import type { Failures } from '../../../recovery/releases.ts';
 import { retryReason } from '../tools/queued-jobs.ts';
 import type { Known } from './run-clusters.ts';
@@ -15,6 +16,8 @@ import type { Known } from './run-clusters.ts';
 /** Whether a job held for this after such failures will be released by the rules of its run. */
 export interface ReleaseRule {
   willRelease(hold: Hold, failures: Failures): boolean;
+  /** How long a machine is looked for that cannot be reached. */
+  leaseSeconds?(): number | undefined;
 }
 
 /** A job of the run, over all the clusters it was submitted in. */
@@ -138,6 +141,14 @@ export class EventEntries {
       case 'doing':
         this.#phase(story, change.doing, change.attempt);
         return;
+      case 'connection': {
+        const { attempt } = story;
+        const leaseSeconds = this.#rules.leaseSeconds?.() ?? usualLeaseSeconds;
+        const until = new Date(this.#lastTime + leaseSeconds * 1000).toISOString();
+        if (change.isLost) this.#emit({ kind: 'attempt-disconnected', job, attempt, until });
+        else this.#emit({ kind: 'attempt-reconnected', job, attempt });
+        return;
+      }
       case 'ended':
         this.#ended(story, change.attempt, change.end, fold.complaint);
         return;

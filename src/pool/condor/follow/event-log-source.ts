@@ -46,6 +46,7 @@ class EventLogSource {
       {
         willRelease: (hold, failures) =>
           this.#policy !== undefined && willRelease(this.#policy, hold, failures),
+        leaseSeconds: () => this.#policy?.leaseSeconds,
       },
       (cluster, proc) => this.#clusters.whose(cluster, proc),
       (cluster) => this.#clusters.sizeOf(cluster),

@@ -5,9 +5,18 @@ import { type Policy, policyOf } from '../../../recovery/policy.ts';
 import { condorFiles } from '../condor-files.ts';
 import { condorProfiles, type Profile } from './profiles.ts';
 
+/**
+ * How long HTCondor keeps trying to reach a machine before it starts the job elsewhere; its own default is 40 minutes.
+ * While it tries the training goes on, so a restart of the access point must fit in; but a machine that is gone costs
+ * all of it, and a training with checkpoints loses less by starting elsewhere.
+ */
+const leaseSeconds = 1200;
+
 /** What is done about failures of a plan's jobs in a pool with these limits. */
-export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile): Policy =>
-  policyOf(spec, { diskBytes: disk.bytes, pace });
+export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile): Policy => ({
+  ...policyOf(spec, { diskBytes: disk.bytes, pace }),
+  leaseSeconds,
+});
 
 /** The policy from which a run's rules were rendered; undefined for one that was not, such as an adopted run. */
 export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {

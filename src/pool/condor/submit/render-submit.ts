@@ -1,6 +1,7 @@
 import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { durationClass, type Profile } from './profiles.ts';
+import { usualLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
 import { hasSecrets } from '../../kept-secrets.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
@@ -9,7 +10,7 @@ import { avoidance, placeLines } from './avoid-places.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { nativeName, tokenName } from './job-inputs.ts';
+import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
 import { imageInputs, imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
@@ -48,7 +49,7 @@ export function renderSubmit(input: SubmitInput): string {
     '',
     '# What happens when something goes wrong, with nobody logged in',
     ...recoveryLines(condorPolicy(plan, profile)),
-    ...limitLines(plan),
+    ...limitLines(plan, condorPolicy(plan, profile)),
     '',
     ...queueLines(input),
     '',
@@ -99,6 +100,7 @@ function fileLines(input: SubmitInput): string[] {
     `${roundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
     ...imageInputs(plan, input.version),
+    ...(plan.imageTokenFile === undefined ? [] : [imageTokenName]),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
     ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
@@ -196,10 +198,11 @@ function poolLines({ plan }: SubmitInput): string[] {
   });
 }
 
-function limitLines({ spec }: Plan): string[] {
+function limitLines({ spec }: Plan, { leaseSeconds = usualLeaseSeconds }: Policy): string[] {
   const { timeSeconds } = spec.resources;
-  if (timeSeconds === undefined) return [];
-  return [`allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
+  const lease = `job_lease_duration = ${leaseSeconds}`;
+  if (timeSeconds === undefined) return [lease];
+  return [lease, `allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
 }
 
 function queueLines(input: SubmitInput): string[] {
