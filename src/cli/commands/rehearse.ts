@@ -3,14 +3,14 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { pad } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
-import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { showMillis } from '../../report/show.ts';
 import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
 import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
 import { ToldFault } from '../show-fault.ts';
+import { loadLocked } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {
@@ -25,7 +25,7 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
-  const plan = rehearsalPlan(await loadPlan(where, loadOptions(cli, options)));
+  const plan = rehearsalPlan((await loadLocked(cli, where, options)).plan);
   const pool = openPool(plan.spec.run.pool, cli);
   const { clock, signal, version } = cli;
   const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };

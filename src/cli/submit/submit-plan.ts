@@ -58,7 +58,11 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
 }
 
 /** Reads a job file; of one that may do without its Pixi environment, Pixi writes the lock first, where it can. */
-async function loadLocked(cli: Cli, where: string, options: SubmitOptions): ReturnType<typeof loadJobFile> {
+export async function loadLocked(
+  cli: Cli,
+  where: string,
+  options: JobFileOptions,
+): ReturnType<typeof loadJobFile> {
   const load = loadOptions(cli, options);
   const job = await loadJobFile(where, load);
   const { fallback } = job.plan.environment ?? {};
