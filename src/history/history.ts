@@ -128,6 +128,13 @@ export interface UsedResource {
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
+/** What only a run of ours knows of a job: its values of the matrix, and what its training said last. */
+export interface Trained {
+  parameters?: Readonly<Record<string, string | number | boolean>>;
+  loss?: number;
+  accuracy?: number;
+}
+
 /** A job by its events. */
 export interface JobHistory {
   /** `cluster.proc`; a second job of the same number ends in `#2`. */
@@ -146,6 +153,7 @@ export interface JobHistory {
   /** Who submitted it, where the log says. */
   owner?: string;
   cause?: Cause;
+  trained?: Trained;
   /** How often it was put on hold. */
   holds?: number;
   /** The pool's own words for it, cut to a few lines. */

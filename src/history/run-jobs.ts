@@ -5,13 +5,23 @@ import { removalCause } from '../diagnosis/cause-of.ts';
 import { connectionWords } from '../journal/connection-words.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
-import type { AttemptHistory, CacheShare, Ending, JobHistory, JobOutcome, UsedResource } from './history.ts';
+import type {
+  AttemptHistory,
+  CacheShare,
+  Ending,
+  JobHistory,
+  JobOutcome,
+  Trained,
+  UsedResource,
+} from './history.ts';
 import { runSpans } from './run-spans.ts';
 
 /** What is known of a run beside its journals. */
 export interface RunContext {
   /** Memory that its jobs ask for. */
   askedMemoryBytes?: number | undefined;
+  /** The jobs as they were planned. */
+  planned?: readonly { id: string; parameters: NonNullable<Trained['parameters']> }[] | undefined;
   /** Its jobs by HTCondor's log, where that is its pool. */
   logged?: readonly JobHistory[] | undefined;
 }
@@ -21,7 +31,12 @@ export interface RunContext {
  * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
  */
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
-  return state.jobs.map((job) => runJob(job, state.createdAt, context));
+  const parameters = new Map(context.planned?.map((job) => [job.id, job.parameters]));
+  return state.jobs.map((job) => {
+    const { loss, accuracy } = job.attempts.findLast(({ agent }) => agent?.training)?.agent?.training ?? {};
+    const trained = defined({ parameters: parameters.get(job.id), loss, accuracy });
+    return { ...runJob(job, state.createdAt, context), trained };
+  });
 }
 
 function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {

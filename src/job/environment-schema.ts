@@ -31,6 +31,9 @@ export const environmentSchema = table('a table', {
   image: text('an Apptainer image: a URL or a path')
     .optional()
     .describe("Apptainer image; without one the worker's own software is used."),
+  image_token_file: text('the path of a file with the token')
+    .optional()
+    .describe('File with the bearer token for an image that a federation gives out only with one.'),
   python: z
     .array(
       matching('the name of a Python module, like "torch"', /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/),

@@ -106,7 +106,9 @@ const data = table('a table like [data.train]', {
     .describe('auto goes by the name of the object; nested is a tar of tars, a folder for each inner tar.'),
   method: oneOf(dataMethods)
     .default('auto')
-    .describe('How the data gets to the job; updraft plan says what auto chooses, and why.'),
+    .describe(
+      'How the data gets to the job (docs/methods.md); updraft plan says what auto chooses, and why.',
+    ),
   expect: table('a table like { files = 10, bytes = 2048 }', {
     files: count('a number of files', 1).optional().describe('How many files unpacking must give.'),
     bytes: count('a number of bytes', 1).optional().describe('Size of the object in bytes.'),

@@ -27,6 +27,8 @@ export interface OrderedData extends DataSource {
 export interface OrderedEnvironment extends Pick<Environment, 'image' | 'python' | 'unpacker'> {
   /** Archive of pixi-pack, unpacked and activated before anything of the user's runs. */
   pack?: OrderedData;
+  /** File with the token that the plugin fetches the image with. */
+  imageToken?: string;
   /** Environment that Pixi installs in its workspace, on the machine where that is. */
   workspace?: OrderedWorkspace;
   /** Why the machine's own software is used instead of the one that was asked for. */

@@ -8,7 +8,7 @@ import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfThere } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
-import { bytesHere, fileSize, resolveData, resolveEnvironment } from './resolve-environment.ts';
+import { bytesHere, fileSize, resolveData, resolveEnvironment, resolveToken } from './resolve-environment.ts';
 import {
   type KeyPath,
   problemAt,
@@ -53,6 +53,8 @@ export async function loadJobFile(
   const files = await collectFiles(spec, source, folder, problems);
   const data = await Promise.all(spec.data.map((one) => resolveData(one, source, places, problems)));
   const environment = await resolveEnvironment(spec, source, { ...places, env }, problems);
+  const imageToken = { file: spec.environment.imageTokenFile, at: ['environment', 'image_token_file'] };
+  const imageTokenFile = await resolveToken(imageToken, source, places, problems);
   if (problems.length > 0) throw new SpecFault(problems);
   const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
   const resources = withEnvironment(spec.resources, environment, saysMemory);
@@ -60,7 +62,7 @@ export async function loadJobFile(
   const isOwn = environment?.fallback !== undefined;
   const software = isOwn ? { python, fallback: 'system' as const } : spec.environment;
   const planned = { ...spec, resources, environment: software };
-  const input = { spec: planned, file, folder, files, data, environment };
+  const input = { spec: planned, file, folder, files, data, environment, imageTokenFile };
   const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
   return { plan: makePlan({ ...input, bytesHere: await bytesHere(data), imageBytes }), source };
 }

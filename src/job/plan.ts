@@ -42,6 +42,8 @@ export interface Plan {
   /** It is run to be evicted, so that one sees what happens then. */
   isRehearsal?: true;
   environment?: PlannedEnvironment;
+  /** Absolute path of the file with the token for the image. */
+  imageTokenFile?: string;
   disk: { bytes: number; why: string };
 }
 
@@ -61,10 +63,21 @@ export interface PlanInput {
   /** The size of the image, where it is a file of this machine. */
   imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
+  imageTokenFile?: string | undefined;
 }
 
 export function makePlan(input: PlanInput): Plan {
-  const { spec, file, folder, files, data = spec.data, bytesHere, imageBytes, environment } = input;
+  const {
+    spec,
+    file,
+    folder,
+    files,
+    data = spec.data,
+    bytesHere,
+    imageBytes,
+    environment,
+    imageTokenFile,
+  } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
   const software = environment?.size ?? imageRoom(spec, imageBytes);
@@ -77,7 +90,7 @@ export function makePlan(input: PlanInput): Plan {
     jobs: expandJobs(spec),
     files,
     data: planned,
-    ...defined({ environment }),
+    ...defined({ environment, imageTokenFile }),
     disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, bytesHere),
   };
 }

@@ -14,7 +14,7 @@ import { Fault } from '../fault/fault.ts';
 import { chooseMethod } from './choose-method.ts';
 import { environmentSize, type Fallback, packName, type PlannedEnvironment } from './plan.ts';
 import { poolTraits } from './pool-traits.ts';
-import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
+import { type KeyPath, problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 
 /** Looks at what `[environment]` names; what is wrong with it is added to `problems`. */
@@ -151,21 +151,31 @@ interface DataPlaces {
 export async function resolveData(
   data: DataSource,
   source: SourceFile,
-  { folder, home }: DataPlaces,
+  places: DataPlaces,
   problems: SpecProblem[],
 ): Promise<DataSource> {
   if (/^file:/i.test(data.url) && (await fileSize(localPath(data.url))) === undefined) {
     const message = `${data.url} is not there; expected a file of this machine, like "file:///home/me/data.tar"`;
     problems.push(problemAt(source, ['data', data.name, 'url'], message));
   }
-  if (data.tokenFile === undefined) return data;
-  const plain = home === undefined ? data.tokenFile : data.tokenFile.replace(/^~(?=\/)/, () => home);
+  const named = { file: data.tokenFile, at: ['data', data.name, 'token_file'] };
+  const tokenFile = await resolveToken(named, source, places, problems);
+  return { ...data, ...defined({ tokenFile }) };
+}
+
+/** The absolute path of a token's file that the job file names. */
+export async function resolveToken(
+  { file, at }: { file: string | undefined; at: KeyPath },
+  source: SourceFile,
+  { folder, home }: DataPlaces,
+  problems: SpecProblem[],
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const plain = home === undefined ? file : file.replace(/^~(?=\/)/, () => home);
   const tokenFile = path.resolve(folder, plain);
-  if ((await fileSize(tokenFile)) === undefined) {
-    const message = `${tokenFile} is not there; expected a file with the token`;
-    problems.push(problemAt(source, ['data', data.name, 'token_file'], message));
-  }
-  return { ...data, tokenFile };
+  if ((await fileSize(tokenFile)) === undefined)
+    problems.push(problemAt(source, at, `${tokenFile} is not there; expected a file with the token`));
+  return tokenFile;
 }
 
 /** The sizes of the data sources that are files of this machine, by their names. */

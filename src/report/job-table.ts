@@ -1,5 +1,5 @@
 import type { Cause } from '../codes/causes.ts';
-import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
+import type { AttemptHistory, Doing, JobHistory, Trained } from '../history/history.ts';
 import { csvLine } from './attempt-csv.ts';
 import type { JobRow, RowOutcome } from './ledger.ts';
 import type { JobName } from './log-report.ts';
@@ -26,6 +26,10 @@ export interface JobTableRow extends JobName {
   attempts: number;
   /** Why there is no good end. */
   cause: Cause | null;
+  /** Of a run: the job's values of the matrix, and what its training said last. */
+  parameters: NonNullable<Trained['parameters']>;
+  loss: number | null;
+  accuracy: number | null;
 }
 
 export function jobTable(jobs: readonly JobHistory[], rows: readonly JobRow[]): JobTableRow[] {
@@ -38,7 +42,7 @@ function tableRow(
   outcome: RowOutcome,
   siteOf: (attempt: AttemptHistory) => string,
 ): JobTableRow {
-  const { attempts, id, node = null, cause = null, holds = 0 } = job;
+  const { attempts, id, node = null, cause = null, holds = 0, trained } = job;
   const last = attempts.at(-1);
   const visited = attempts.map(siteOf).filter((site) => site !== unknownSite);
   const inputs = attempts.flatMap(({ spans }) => spans.filter(isInput));
@@ -64,6 +68,9 @@ function tableRow(
     evictions: attempts.filter(({ ending }) => ending === 'evicted').length,
     attempts: attempts.length,
     cause,
+    parameters: trained?.parameters ?? {},
+    loss: trained?.loss ?? null,
+    accuracy: trained?.accuracy ?? null,
   };
 }
 
@@ -74,16 +81,17 @@ function validity(outcome: RowOutcome): boolean | null {
   return outcome === 'success';
 }
 
-/** A row per job, after a line of the keys that the JSON has too. */
+/** A row per job, after a line of the keys that the JSON has too; each parameter has a column of its own. */
 export function* jobCsv(rows: readonly JobTableRow[]): Generator<string> {
-  yield csvLine(keys);
-  for (const row of rows)
-    yield csvLine(
-      keys.map((key) => {
-        const value = row[key];
-        return Array.isArray(value) ? value.join(';') : String(value ?? '');
-      }),
-    );
+  const names = [...new Set(rows.flatMap(({ parameters }) => Object.keys(parameters)))];
+  yield csvLine([...keys, ...names.map((name) => `parameters.${name}`)]);
+  for (const row of rows) {
+    const values = keys.map((key) => row[key]);
+    yield csvLine([
+      ...values.map((value) => (Array.isArray(value) ? value.join(';') : String(value ?? ''))),
+      ...names.map((name) => String(row.parameters[name] ?? '')),
+    ]);
+  }
 }
 
 const keys = [
@@ -101,4 +109,6 @@ const keys = [
   'evictions',
   'attempts',
   'cause',
-] as const satisfies readonly (keyof JobTableRow)[];
+  'loss',
+  'accuracy',
+] as const satisfies readonly Exclude<keyof JobTableRow, 'parameters'>[];

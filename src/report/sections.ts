@@ -260,23 +260,34 @@ function wasteSection({ mostWasteful }: LogReport): Section {
 }
 
 function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
-  const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
   const shown = jobs.length > maxRows ? [] : jobs;
+  const [isSweep, isScored] = [shown.some(hasParameters), shown.some(({ accuracy }) => accuracy !== null)];
+  const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
   const rows = shown.map((row) => [
     labelOf(row),
+    ...(isSweep ? [parameterWords(row)] : []),
     outcomeWords[row.outcome] ?? row.outcome,
     row.valid === null ? '?' : row.valid ? 'yes' : 'no',
     // The last one is where it ended.
     `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
+    ...(isScored ? [showShare(row.accuracy)] : []),
     ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
       whole,
     ),
     ...[row.stalls, row.holds, row.evictions, row.attempts],
   ]);
-  const head =
-    'job | outcome | valid | site | execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>';
+  const head = [
+    `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | ${isScored ? 'accuracy> | ' : ''}`,
+    'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
+  ].join('');
   return table('jobs', 'Jobs, times in seconds', head, rows);
 }
+
+const hasParameters = ({ parameters }: JobTableRow): boolean => Object.keys(parameters).length > 0;
+const parameterWords = ({ parameters }: JobTableRow): string =>
+  Object.entries(parameters)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
 
 function slowestSection({ slowest }: LogReport): Section {
   const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]);

@@ -122,6 +122,7 @@ const order = shape<Omit<Order, 'brought'>>({
     image: maybe(word),
     python: listOf(word),
     pack: maybe(data),
+    imageToken: maybe(word),
     unpacker: maybe(inside),
     workspace: maybe(shape<OrderedWorkspace>({ manifest: absolute, environment: word })),
     fallback: maybe(word),

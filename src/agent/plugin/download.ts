@@ -7,6 +7,7 @@ import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl, type FederatedUrl } from '../../federation/object-url.ts';
 import type { KeptConnections } from '../../http/connections.ts';
 import type { Order, OrderedData } from '../../job/job.ts';
+import { deliveredName } from '../../job/layout.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
@@ -33,7 +34,8 @@ export async function download(
   const source = order === undefined ? undefined : sourceOf(file, order);
   const parsed = parseObjectUrl(source?.url ?? url, world.env);
   const started = clock.monotonic();
-  const options = await fetchOptions(parsed.text, source, world, endpoints);
+  const tokenFile = source?.tokenFile ?? imageToken(file, order);
+  const options = await fetchOptions(parsed.text, { ...source, ...defined({ tokenFile }) }, world, endpoints);
   const fetched =
     parsed.kind === 'federated' && parsed.recursive
       ? await downloadCollection(url, withoutQuery(target, url), options, world)
@@ -51,15 +53,22 @@ const sourceOf = (file: string, { data, environment: { pack } }: Order): Ordered
     ({ delivered }) => delivered !== undefined && path.basename(delivered) === path.basename(file),
   );
 
+/** The image is no data of the job, and has a token of its own. */
+const imageToken = (file: string, order: Order | undefined): string | undefined =>
+  deliveredName(order?.environment.image ?? '') === path.basename(file)
+    ? order?.environment.imageToken
+    : undefined;
+
 async function fetchOptions(
   object: string,
-  source: OrderedData | undefined,
+  source: Partial<OrderedData>,
   { locator, clock, signal, policy, connections, order, note }: TransferWorld,
   endpoints: Endpoint[],
 ): Promise<FetchOptions> {
-  const { tokenFile, sha256, expect } = source ?? {};
+  const { tokenFile, sha256, expect, manifest: proof } = source;
   const access = { locator, clock, signal, policy, connections, ...defined({ tokenFile }) };
-  const manifest = source && (await readManifest(source, order?.filesFrom ?? '', access));
+  const asked = { url: source.url ?? '', ...defined({ manifest: proof }) };
+  const manifest = await readManifest(asked, order?.filesFrom ?? '', access);
   const record = recordEvents(object, note, clock);
   return {
     ...access,

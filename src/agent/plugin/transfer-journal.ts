@@ -46,7 +46,8 @@ export async function openTransfers(
       note: notes.note,
       async [Symbol.asyncDispose]() {
         notes.note({ kind: 'phase', phase: 'preparing' });
-        await notes.close();
+        // Whether the files arrived is not for their journal to decide.
+        await notes.close().catch(() => false);
       },
     };
   } catch {

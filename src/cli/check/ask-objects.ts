@@ -11,7 +11,7 @@ import type { Located, ObjectServer } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
+import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
@@ -43,11 +43,21 @@ export const imageLabel = 'environment.image';
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const { image } = plan.spec.environment;
   const place = where('environment', 'image');
-  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder;
+  const isGiven = plan.spec.pool?.submit?.['use_oauth_services'] !== undefined;
+  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder && !isGiven;
   return [
     ...dataOf(plan, where),
     ...(image !== undefined && isObject(image)
-      ? [{ label: imageLabel, url: image, place, declared: {}, isProven: true }]
+      ? [
+          {
+            label: imageLabel,
+            url: image,
+            place,
+            declared: {},
+            isProven: true,
+            tokenFile: plan.imageTokenFile,
+          },
+        ]
       : []),
   ].map((asked) => ({ ...asked, isAlone }));
 }
@@ -140,7 +150,8 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
   if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
   const message = 'it asks for a token, and the one of this prompt does not go with the job';
-  const fix = 'name the file of the token: `token_file` of its table in the job file';
+  const fix =
+    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
   return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
 }
 
@@ -163,7 +174,8 @@ async function askManifest(
   signal: AbortSignal,
 ): Promise<{ declared?: ObjectFact['declared']; problem?: string }> {
   try {
-    const access = { locator, clock: cli.clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+    const mayHave = tokenFile !== undefined && isSameHome(url, manifest);
+    const access = { locator, clock: cli.clock, signal, ...(mayHave ? { tokenFile } : {}) };
     const { manifest: read } = await readProof(cli, url, { manifest }, access);
     if (read === undefined) return {};
     return { declared: { bytes: read.bytes, sha256: read.sha256, by: 'its manifest' } };

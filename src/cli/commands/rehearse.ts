@@ -3,20 +3,14 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { pad } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
-import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { showMillis } from '../../report/show.ts';
 import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
 import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
 import type { Cli } from '../cli.ts';
-import {
-  jobFileArgument,
-  jobFileOptions,
-  type JobFileOptions,
-  jobFileWord,
-  layersOf,
-} from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
 import { ToldFault } from '../show-fault.ts';
+import { loadLocked } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {
@@ -24,14 +18,14 @@ interface Options extends JobFileOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
+  jobFileOptions(command)
     .option('--json', 'print the proofs as JSON')
     .addHelpText('after', help)
     .action((where: string, options: Options) => run(cli, where, options));
 }
 
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
-  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, env: cli.env, ...layersOf(options) }));
+  const plan = rehearsalPlan((await loadLocked(cli, where, options)).plan);
   const pool = openPool(plan.spec.run.pool, cli);
   const { clock, signal, version } = cli;
   const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };

@@ -123,7 +123,7 @@ export function shown(cli: Cli, file: string): string {
 }
 
 /** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
-export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
+export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
   const { image } = spec.environment;
   const target = image === undefined ? undefined : keptImage(image, cli.env);
   if (image === undefined || target === undefined || existsSync(target)) return;
@@ -134,7 +134,11 @@ export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
   // What a command that submits prints to stdout is about its run.
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };
   const board = new TransferBoard(talking, boardMode(talking, {}), 1);
-  const options = { federation: openFederation(cli), unpack: undefined };
+  const options = {
+    federation: openFederation(cli),
+    unpack: undefined,
+    ...(tokenFile !== undefined && { tokenFile }),
+  };
   const result = await fetchItem(talking, board, { url: image, target }, options);
   if (result.fault === undefined) tellResult(talking, board, result, {});
   board.close();

@@ -1,12 +1,17 @@
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration, parseSize } from '../../job/units.ts';
+import { jobFileOptions } from '../job-file-argument.ts';
 
-/** For commands that submit: how many jobs go ahead of the others, rung by rung. */
-export const canaryOption = [
-  '--canary <sizes>',
-  'queue so many jobs first, as in 1,10: each rung when all before it have a valid result',
-  rungs,
-] as const;
+/** The argument and the options of commands that submit. */
+export const submitOptions = (command: Command): Command =>
+  jobFileOptions(command)
+    .option('--new', 'start another run, even when nothing changed since the last')
+    .option(
+      '--canary <sizes>',
+      'queue so many jobs first, as in 1,10: each rung when all before it have a valid result',
+      rungs,
+    )
+    .option('--no-check', 'queue it without looking at the files and the servers of the data first');
 
 function rungs(text: string): number[] {
   const sizes = text.split(',').map((size) => size.trim());

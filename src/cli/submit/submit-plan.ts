@@ -13,7 +13,7 @@ import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
-import { type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
+import { type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
 import { fetchImage } from '../object/tell-results.ts';
 import { nextCommands } from '../text/words.ts';
 import { fallbackWords } from './plan-text.ts';
@@ -58,8 +58,12 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
 }
 
 /** Reads a job file; of one that may do without its Pixi environment, Pixi writes the lock first, where it can. */
-async function loadLocked(cli: Cli, where: string, options: SubmitOptions): ReturnType<typeof loadJobFile> {
-  const load = { cwd: cli.cwd, env: cli.env, ...layersOf(options) };
+export async function loadLocked(
+  cli: Cli,
+  where: string,
+  options: JobFileOptions,
+): ReturnType<typeof loadJobFile> {
+  const load = loadOptions(cli, options);
   const job = await loadJobFile(where, load);
   const { fallback } = job.plan.environment ?? {};
   if (fallback === undefined) return job;

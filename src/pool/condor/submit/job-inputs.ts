@@ -22,7 +22,10 @@ export function renderOrders(
 ): Record<string, string> {
   const data = plan.data.map(sandboxData);
   const { resources } = plan.spec;
-  const environment = orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData);
+  const environment = {
+    ...orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData),
+    ...(plan.imageTokenFile !== undefined && { imageToken: path.posix.basename(imageTokenName) }),
+  };
   // Where the pool ends what takes longer than its class, the agent must know of it before.
   const timeSeconds = resources.timeSeconds ?? durationClass(plan, profile)?.seconds;
   const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
@@ -58,6 +61,8 @@ function sandboxName(source: PlannedData): string {
 export const nativeName = ({ name }: PlannedData): string => `${condorFiles.inputs}/data.${name}`;
 export const tokenName = ({ name }: PlannedData): string => `token.${name}`;
 
+export const imageTokenName = `${condorFiles.inputs}/image.token`;
+
 /** Puts into a run's folder what its submit description names and is no text: harmless when it is there already. */
 export async function prepareInputs(
   runFolder: string,
@@ -78,6 +83,7 @@ export async function prepareInputs(
     await linkTo(secretsFile(env, path.basename(path.resolve(runFolder))), inRun(condorFiles.secrets));
   const authority = env['SSL_CERT_FILE'];
   if (authority !== undefined) await linkTo(path.resolve(authority), inRun(condorFiles.authority));
+  if (plan.imageTokenFile !== undefined) await linkTo(plan.imageTokenFile, inRun(imageTokenName));
   const image = localImage(plan);
   if (image?.endsWith('.sif') === true) await linkTo(image, inRun(sifName));
   if (plan.spec.train.checkpoint !== undefined)

@@ -10,7 +10,7 @@ import { avoidance, placeLines } from './avoid-places.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { nativeName, tokenName } from './job-inputs.ts';
+import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
 import { imageInputs, imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
@@ -100,6 +100,7 @@ function fileLines(input: SubmitInput): string[] {
     `${roundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
     ...imageInputs(plan, input.version),
+    ...(plan.imageTokenFile === undefined ? [] : [imageTokenName]),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
     ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
