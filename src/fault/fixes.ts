@@ -12,7 +12,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'discovery-failed':
     'check the host in `pelican://HOST/` and UPDRAFT_OSDF_HOST; one machine alone may have no network',
   'director-unreachable': 'wait: the federation’s own service is down. Nothing of yours is wrong',
-  'token-missing': 'name the file with `token_file`, or set BEARER_TOKEN_FILE',
+  'token-missing': 'name its file for the object: `token_file` in a job file, --token-file at the prompt',
   'token-refused': 'get a token whose scope covers the path, then `updraft retry`',
   'token-expired': 'renew the token file: each attempt reads it again',
   'url-invalid':

@@ -1,5 +1,6 @@
 import type { Progress } from '../../journal/entry.ts';
-import { cpuSecondsOf } from './processes.ts';
+import type { World } from '../attempt.ts';
+import { Activity } from './activity.ts';
 
 /** Of a core: a training that uses less while its data arrives does nothing but wait for it. */
 const idleShare = 0.1;
@@ -11,12 +12,17 @@ const findEveryMs = 2000;
  * which its processes use no CPU time: whoever computes a little all the time is not seen to wait.
  */
 export class DataWait {
+  readonly #activity: Activity;
   #seconds = 0;
   #reported = 0;
   #isSaid = false;
   #foundAt = -Infinity;
   #pids: number[] = [];
-  #last: { at: number; cpuSeconds: Map<number, number> } | undefined;
+  #lastAt: number | undefined;
+
+  constructor(world: World) {
+    this.#activity = new Activity(world, false);
+  }
 
   /** What is new of it; nothing where the training speaks for itself. */
   news(): Progress {
@@ -32,24 +38,17 @@ export class DataWait {
 
   /** To be asked all the time; `now` in milliseconds. */
   look(isArriving: boolean, now: number, processes: () => number[]): void {
-    if (this.#isSaid || !isArriving) {
-      this.#last = undefined;
-      return;
-    }
+    const last = this.#lastAt;
+    this.#lastAt = this.#isSaid || !isArriving ? undefined : now;
+    if (this.#lastAt === undefined) return;
+    if (last === undefined) this.#activity.forget();
     if (now - this.#foundAt >= findEveryMs) {
       this.#foundAt = now;
       this.#pids = processes();
     }
-    const cpuSeconds = new Map(this.#pids.map((pid) => [pid, cpuSecondsOf(pid)]));
-    if (this.#last !== undefined) {
-      const { at, cpuSeconds: before } = this.#last;
-      const passed = (now - at) / 1000;
-      const used = this.#pids.reduce(
-        (sum, pid) => sum + Math.max(0, (cpuSeconds.get(pid) ?? 0) - (before.get(pid) ?? 0)),
-        0,
-      );
-      if (used < passed * idleShare) this.#seconds += passed;
-    }
-    this.#last = { at: now, cpuSeconds };
+    const before = this.#activity.cpuSeconds;
+    this.#activity.look(this.#pids);
+    const passed = (now - (last ?? now)) / 1000;
+    if (this.#activity.cpuSeconds - before < passed * idleShare) this.#seconds += passed;
   }
 }

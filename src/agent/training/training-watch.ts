@@ -4,74 +4,19 @@ import type { Clock } from '../../base/clock.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import type { Progress } from '../../journal/entry.ts';
-import type { Attempt, World } from '../attempt.ts';
+import type { Attempt } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';
-import { askNvidiaSmi, describeMachine, givenGpus, gpuOf } from '../machine/machine.ts';
+import { describeMachine } from '../machine/machine.ts';
 import type { Note } from '../notes/notes.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
+import { Activity } from './activity.ts';
 import { DataWait } from './data-wait.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
-import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
+import { attemptProcesses, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
 import { LogHider } from './secrets.ts';
 import { hung, quietLimit, type Quiet } from './quiet.ts';
-
-const askGpusEveryMs = 30_000;
-
-/** What a training's processes and GPUs do while it is quiet, seen from outside. */
-class Activity {
-  readonly #world: World;
-  readonly #hasGpus: boolean;
-  /** CPU seconds of each process at the last look; undefined while nobody looks. */
-  #before: Map<number, number> | undefined;
-  #cpuSeconds = 0;
-  #gpuPercent: number | undefined;
-  #askedAt = -Infinity;
-
-  constructor(world: World, hasGpus: boolean) {
-    this.#world = world;
-    this.#hasGpus = hasGpus;
-  }
-
-  get cpuSeconds(): number {
-    return this.#cpuSeconds;
-  }
-
-  get gpuPercent(): number | undefined {
-    return this.#gpuPercent;
-  }
-
-  /** Adds what was done since the last look; the first only remembers where everything stands. */
-  look(pids: number[]): void {
-    const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
-    const before = this.#before;
-    this.#before = now;
-    if (before !== undefined)
-      for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
-    if (this.#hasGpus) void this.#lookAtGpus();
-  }
-
-  /** The training is alive: what was seen does not matter any more. */
-  forget(): void {
-    this.#before = undefined;
-    this.#cpuSeconds = 0;
-    this.#gpuPercent = undefined;
-  }
-
-  async #lookAtGpus(): Promise<void> {
-    const { clock, env } = this.#world;
-    if (clock.monotonic() - this.#askedAt < askGpusEveryMs) return;
-    this.#askedAt = clock.monotonic();
-    const asked = this.#before;
-    const answer = await askNvidiaSmi(this.#world).catch(() => undefined);
-    if (answer?.kind !== 'gpus' || this.#before === undefined || asked === undefined) return;
-    const { gpus } = answer;
-    const ours = givenGpus(env)?.flatMap((name) => gpuOf(name, gpus) ?? []) ?? gpus;
-    const percents = ours.flatMap(({ percent }) => percent ?? []);
-    if (percents.length > 0) this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, ...percents);
-  }
-}
 
 /** After so long without a sign of life, and then so often, it is looked at what the training does. */
 const lookEverySeconds = 10;
@@ -127,7 +72,7 @@ export class TrainingWatch {
   readonly #note: Note;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
-  readonly #wait = new DataWait();
+  readonly #wait: DataWait;
   readonly #memory: Rationed<number>;
   #session: number | undefined;
   #news: Progress = {};
@@ -153,6 +98,7 @@ export class TrainingWatch {
     this.#clock = world.clock;
     this.#note = note;
     this.#quiet = new QuietWatch(attempt);
+    this.#wait = new DataWait(world);
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
     this.#memory = new Rationed(() => memoryOf(this.#processes()), memoryShare, this.#clock);
     this.#beatAt = this.#clock.monotonic();

@@ -206,7 +206,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
   {
     name: 'token-missing',
     level: 'error',
-    about: 'An object asks for a token, and none can be read here.',
+    about: 'An object asks for a token, and the job would have none.',
     check: (facts) => problems(facts, 'missing'),
   },
   {
