@@ -12,15 +12,25 @@ import {
 import path from 'node:path';
 import { asFault } from '../src/fault/fault.ts';
 import { bundleAgent, runBun } from './agent-bundle.ts';
-import { archs, bunFor, bunVersion, type Arch } from './bun.ts';
+import { archs, bunVersion, readBun, type Arch } from './bun.ts';
 
 const dist = path.join(path.dirname(import.meta.dirname), 'dist');
 
 /**
- * Environment variables by which a Bun executable can be made to run other code, to open a debugger or to print
- * headers. The agent must be what it is on every worker, so their names are made ones that no variable has.
+ * Environment variables, or how their names begin, by which a Bun executable can be made to run other code, to open a
+ * debugger, to print headers, to turn on features or to send a report of a crash away (with whatever `curl` is in
+ * PATH). The agent must be what it is on every worker, so their names are made ones that no variable has.
  */
-const deaf = ['BUN_OPTIONS', 'BUN_BE_BUN', 'BUN_INSPECT', 'BUN_CONFIG_VERBOSE_FETCH'];
+const ignoredVariables = [
+  'BUN_OPTIONS',
+  'BUN_BE_BUN',
+  'BUN_INSPECT',
+  'BUN_CONFIG_VERBOSE_FETCH',
+  'BUN_ENABLE_CRASH_REPORTING',
+  'BUN_CRASH_REPORT_URL',
+  'BUN_FEATURE_FLAG_',
+  'BUN_DEBUG_',
+];
 
 const flags = [
   '--compile',
@@ -37,7 +47,7 @@ export async function buildAgent(arch: Arch): Promise<string> {
   const stamp = path.join(dist, `.updraft-agent-linux-${arch}.sha256`);
   const { code } = await bundleAgent();
   const key = createHash('sha256')
-    .update(JSON.stringify([bunVersion, arch, deaf, flags, code]))
+    .update(JSON.stringify([bunVersion, arch, ignoredVariables, flags, code]))
     .digest('hex');
   if (existsSync(target) && existsSync(stamp) && readFileSync(stamp, 'utf8') === key) return target;
   mkdirSync(dist, { recursive: true });
@@ -47,7 +57,7 @@ export async function buildAgent(arch: Arch): Promise<string> {
       path.join(draft, name),
     ) as [string, string, string];
     writeFileSync(bundle, code);
-    writeFileSync(runtime, deafen(readFileSync(await bunFor(arch))), { mode: 0o755 });
+    writeFileSync(runtime, renameVariables(await readBun(arch)), { mode: 0o755 });
     const targetFlag = `--target=bun-linux-${arch}${arch === 'x64' ? '-baseline' : ''}`;
     await runBun([...flags, targetFlag, `--compile-executable-path=${runtime}`, `--outfile=${made}`, bundle]);
     renameSync(made, target);
@@ -59,8 +69,8 @@ export async function buildAgent(arch: Arch): Promise<string> {
 }
 
 /** Renames the variables in place; `=` at its start makes a name that nobody can set from a shell or a pool. */
-function deafen(program: Buffer): Buffer {
-  for (const name of deaf) {
+function renameVariables(program: Buffer): Buffer {
+  for (const name of ignoredVariables) {
     let found = 0;
     for (let at = program.indexOf(name); at >= 0; at = program.indexOf(name, at + 1), found++)
       program[at] = 0x3d;

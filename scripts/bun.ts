@@ -8,17 +8,24 @@ import { openUnpacker } from '../src/unpack/open-unpacker.ts';
 
 export const bunVersion = '1.4.4';
 
-/** The machines an agent can be built for, by the name Node gives them. `baseline` needs no AVX2 of the worker. */
+/**
+ * The machines an agent can be built for, by the name Node gives them, with the digests of the package and of the
+ * program in it. `baseline` needs no AVX2 of the worker.
+ */
 const packages = {
   x64: {
     name: '@oven/bun-linux-x64-baseline',
     integrity:
       'sha512-FBU6T21NT+i+rESbi0Z8A8G5xN51c+WZ0v6pIjI6szSzOlqVNv64nf7FPnwNIyxKD1M7Wg5cEobLC/QbzCeLtA==',
+    program:
+      'sha512-HziVYBPud+TUBTM2R8IQQKDsu8z501X9G7Mys+2GOetEGMDLCleGUBtKEL6gNd4QJnvs0pBLNiWL5jNbZ9eZrw==',
   },
   arm64: {
     name: '@oven/bun-linux-aarch64',
     integrity:
       'sha512-ZTVtpf9zmHSBVPX1sBwe5agGb/rN34yPGg/Hby8e2Ax2uCUA2URZKlZH7qLntK7qaFJCMXh9v0GWNYN2zINz1w==',
+    program:
+      'sha512-ow3N6A2/WJAraSqfZn1hgTWExTTEkkwQ9C8cdtrno7Kr/8Ed1uk4Mj5tU/jacMmJpvxu4wjOElbmbkAUWLKPtA==',
   },
 } as const;
 
@@ -27,15 +34,32 @@ export const archs = Object.keys(packages) as Arch[];
 
 const cacheFolder = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache'), 'updraft');
 
-/** The path of the pinned Bun for a kind of machine; the first time it is fetched with npm and checked. */
+/** The path of the pinned Bun for a kind of machine, for which it was checked just now. */
 export async function bunFor(arch: Arch): Promise<string> {
-  const file = path.join(cacheFolder, `bun-${bunVersion}-linux-${arch}`);
-  if (existsSync(file)) return file;
+  await readBun(arch);
+  return fileOf(arch);
+}
+
+const fileOf = (arch: Arch): string => path.join(cacheFolder, `bun-${bunVersion}-linux-${arch}`);
+
+/** The pinned Bun, checked each time; fetched with npm where there is none, or one that somebody has changed. */
+export async function readBun(arch: Arch): Promise<Buffer> {
+  const { name, program } = packages[arch];
+  const kept = existsSync(fileOf(arch)) ? readFileSync(fileOf(arch)) : undefined;
+  if (kept !== undefined && integrityOf(kept) === program) return kept;
+  if (kept !== undefined) console.error(`${fileOf(arch)} is not Bun ${bunVersion} as published`);
+  await fetchBun(arch);
+  const fetched = readFileSync(fileOf(arch));
+  check(name, fetched, program);
+  return fetched;
+}
+
+async function fetchBun(arch: Arch): Promise<void> {
   mkdirSync(cacheFolder, { recursive: true });
   const draft = mkdtempSync(path.join(cacheFolder, '.fetching-'));
   try {
     const packed = npmPack(arch, draft);
-    checkIntegrity(arch, packed);
+    check(packages[arch].name, packed, packages[arch].integrity);
     const unpacker = openUnpacker({
       name: packages[arch].name,
       mode: 'tar.gz',
@@ -45,8 +69,7 @@ export async function bunFor(arch: Arch): Promise<string> {
     await unpacker.finish();
     const program = readFileSync(path.join(draft, 'out', 'package', 'bin', 'bun'));
     writeFileSync(path.join(draft, 'bun'), program, { mode: 0o755 });
-    renameSync(path.join(draft, 'bun'), file);
-    return file;
+    renameSync(path.join(draft, 'bun'), fileOf(arch));
   } finally {
     rmSync(draft, { recursive: true, force: true });
   }
@@ -70,9 +93,11 @@ function npmPack(arch: Arch, into: string): Buffer {
   return readFileSync(path.join(into, done.stdout.trim().split('\n').at(-1) ?? ''));
 }
 
-function checkIntegrity(arch: Arch, bytes: Buffer): void {
-  const { name, integrity } = packages[arch];
-  const found = `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
+const integrityOf = (bytes: Buffer): string =>
+  `sha512-${createHash('sha512').update(bytes).digest('base64')}`;
+
+function check(name: string, bytes: Buffer, integrity: string): void {
+  const found = integrityOf(bytes);
   if (found === integrity) return;
   throw new Fault(
     'data-corrupt',

@@ -13,7 +13,11 @@ export const found: Readonly<Record<FaultKind, string>> = {
   interrupted: 'Ctrl-C, `updraft stop`, `condor_rm` or `condor_hold`',
   'pool-hold':
     'in HTCondor’s log: rules of jobs, sites and access points, and codes that are not in the table',
-  'memory-exceeded': 'by the pool, which ends jobs that use more than they asked for',
+  'memory-exceeded':
+    'by the pool, which ends jobs that use more than they asked for; by the agent when a training dies: its cgroup’s count of kills for memory, the kernel’s log, what it had taken of what it asked for, its last lines (`MemoryError`, `Cannot allocate memory`)',
+  'training-killed':
+    'by the agent: signal 9, 15, 1 or 2, or a status like 137, that neither it nor the pool sent; with what memory the training and the machine had then',
+  'gpu-memory': 'by the agent, in the last lines of the training (`CUDA out of memory`)',
   'discovery-failed': 'when the federation is looked up, by the self-test before data moves',
   'director-unreachable': 'when the director is asked where an object is, several times over minutes',
   'servers-unreachable':
@@ -37,7 +41,8 @@ export const found: Readonly<Record<FaultKind, string>> = {
   'archive-unsafe':
     'while it is unpacked: a path or link that leads out of its folder, far too many or too big files',
   'data-unexpected': 'after unpacking, by the number of files and bytes in `expect`',
-  'disk-full': 'by the self-test, and whenever something is written',
+  'disk-full':
+    'by the self-test, whenever something is written, and when a training ends with an error: its last lines (`No space left on device`, `Disk quota exceeded`), and the room in its scratch folder and beside its logs',
   'scratch-unusable': 'when the attempt makes its folder',
   'command-missing': 'by `updraft check`, which looks into the image; by exit status 126 or 127 of the shell',
   'training-failed': 'by the exit status of the training, which passes through',

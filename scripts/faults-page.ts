@@ -1,5 +1,5 @@
 import { found } from './fault-found.ts';
-import { kinds, type FaultKind } from '../src/fault/kinds.ts';
+import { kinds, ownExits, type FaultKind } from '../src/fault/kinds.ts';
 import { makePlan } from '../src/job/plan.ts';
 import { checkSpec } from '../src/job/read-spec.ts';
 import { condorPolicy } from '../src/pool/condor/submit/condor-policy.ts';
@@ -21,7 +21,7 @@ function usualPlan() {
 }
 
 const plan = usualPlan();
-const pool = condorPolicy(plan, condorProfiles.htcondor, '25.14.1');
+const pool = condorPolicy(plan, condorProfiles.htcondor);
 const alone = localPolicy(plan);
 
 const places: Record<Exclude<Answer, 'never'>, string> = {
@@ -33,9 +33,9 @@ const places: Record<Exclude<Answer, 'never'>, string> = {
 
 /** What is done about a kind, by the code that does it. */
 function done(kind: FaultKind): string {
-  if (kind === 'pool-hold' || kind === 'memory-exceeded')
+  if (kind === 'pool-hold')
     return 'By HTCondor’s code and subcode: see [recovery](recovery.md#htcondors-codes).';
-  if (kinds[kind].exit < 90) return 'The command ends; what is in the queue stays as it is.';
+  if (kinds[kind].exit < ownExits.from) return 'The command ends; what is in the queue stays as it is.';
   if (kind === 'evicted')
     return 'Tried again wherever there is a slot. It does not count against `attempts`, up to 20 times (10 on the local pool).';
   const answer = answerToKind(kind, 1);

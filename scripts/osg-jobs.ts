@@ -1,18 +1,19 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/** A row of the published table of 100 jobs; seconds, and undefined where the table has nothing. */
+/** A row of a published table; seconds, and undefined where the table has nothing. */
 export interface OsgJob {
   cluster: number;
   proc: number;
   sites: string[];
-  outcome: 'success' | 'wrong_output' | 'held_compute' | 'held_transfer';
+  outcome: 'success' | 'wrong_output' | 'held_compute' | 'held_transfer' | 'removed';
   execute: number | undefined;
   slotBusy: number | undefined;
   transferTotal: number;
   lastTransfer: number;
   stalls: number;
   held: number;
+  evictions: number;
 }
 
 /** A stretch of transfer at one site, with how often it stalled in it and what ended it before the job could run through. */
@@ -24,18 +25,24 @@ export interface TransferPart {
   executed?: number;
 }
 
-const table = path.join(import.meta.dirname, '../data/osg-100.tsv');
+const data = path.join(import.meta.dirname, '../data');
 
-export function readOsgJobs(): OsgJob[] {
-  return readFileSync(table, 'utf8').trimEnd().split('\n').slice(1).map(readRow);
+/** The study's tables: the 100 jobs, and five jobs each of 20 and of 5 epochs before them. */
+export type OsgTable = 'osg-100' | 'osg-5x20' | 'osg-5x5';
+
+export function readOsgJobs(table: OsgTable = 'osg-100'): OsgJob[] {
+  return readFileSync(path.join(data, `${table}.tsv`), 'utf8')
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map(readRow);
 }
 
 function readRow(line: string): OsgJob {
   const [id = '', sites = '', outcome = '', ...figures] = line.split('\t');
   const [cluster, proc] = id.split('.').map(Number);
-  const [execute, slotBusy, transferTotal = 0, lastTransfer = 0, stalls = 0, held = 0] = figures
-    .slice(0, 6)
-    .map((cell) => (cell === '' ? undefined : Number(cell)));
+  const [execute, slotBusy, transferTotal = 0, lastTransfer = 0, stalls = 0, held = 0, evictions = 0] =
+    figures.slice(0, 7).map((cell) => (cell === '' ? undefined : Number(cell)));
   if (cluster === undefined || proc === undefined) throw new Error(`no job id in "${line}"`);
   return {
     cluster,
@@ -48,6 +55,7 @@ function readRow(line: string): OsgJob {
     lastTransfer,
     stalls,
     held,
+    evictions,
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { format } from 'prettier';
-import { kinds, type Retry } from '../src/fault/kinds.ts';
+import { kinds, ownExits, type Retry } from '../src/fault/kinds.ts';
 import { defaultPolicy } from '../src/transfer/policy.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
@@ -10,6 +10,7 @@ import { faultsPage } from './faults-page.ts';
 const retryWords: Record<Retry, string> = {
   same: 'yes, also at the same place',
   elsewhere: 'yes, at another place',
+  more: 'yes, with more of it',
   never: 'no: something has to change first',
 };
 
@@ -23,7 +24,7 @@ const rows = Object.entries(kinds)
 const exitCodesPage = `# Exit codes
 
 The command line and the agent end with the same codes. 0 is success. A training's own exit status passes through the agent unchanged, unless it
-lies in Updraft's range, 90 to 119; a training that ended by a signal gives 128 plus the signal's number. 85 says that a checkpoint
+lies in Updraft's range, ${ownExits.from} to ${ownExits.to}; a training that ended by a signal of its own making gives 128 plus the signal's number, one that was killed from outside 86 or 87. 85 says that a checkpoint
 was saved and that the same is to be run again: trainings end so, and the agent on HTCondor ([checkpoints](checkpoints.md)).
 
 With \`--json\` a command that fails prints one object, \`{"error": {"kind", "message", "fix", "about", "exit"}}\`, on stdout. Commands whose very answer

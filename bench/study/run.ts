@@ -4,15 +4,18 @@ import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { readLogs } from '../../src/report/read-logs.ts';
 import { sectionText } from '../../src/report/report-text.ts';
 import { scratchFolder } from '../scratch.ts';
+import { epochSections } from './epochs.ts';
 import { studySections } from './study-sections.ts';
 import { studyView } from './study-view.ts';
 
 /** `npm run bench -- study [LOG...]`: jobs by the definitions of the published study; its own 100 if no log is named. */
 const page = { width: 100, glyphs: { done: '█', running: '▒', failed: '×', idle: '·' } };
 const logs = process.argv.slice(2);
-if (logs.length === 0) {
+const isStudy = logs.length === 0;
+if (isStudy) {
   logs.push(path.join(scratchFolder('memory'), 'osg.log'));
   writeFileSync(logs[0] ?? '', osgLog());
 }
 const { jobs, ledger, report } = await readLogs(logs, { invalid: wrongOutputs() });
-console.log(sectionText(studySections(studyView(jobs, ledger, report)), page));
+const small = isStudy ? epochSections() : [];
+console.log(sectionText([...studySections(studyView(jobs, ledger, report)), ...small], page));

@@ -1,8 +1,8 @@
 import { sumOver } from '../../src/report/columns.ts';
 import type { LogReport } from '../../src/report/log-report.ts';
 import type { Ledger, JobRow } from '../../src/report/ledger.ts';
-import type { AttemptHistory, JobHistory } from '../../src/history/history.ts';
-import { secondsOf } from '../../src/report/places.ts';
+import type { JobHistory } from '../../src/history/history.ts';
+import { jobTable, type JobTableRow } from '../../src/report/job-table.ts';
 
 /**
  * The same jobs by the definitions of the published study of 100 ImageNet jobs: its rows count only the last transfer
@@ -41,18 +41,19 @@ export interface SplitGroup {
 }
 
 export function studyView(jobs: readonly JobHistory[], { rows }: Ledger, report: LogReport): StudyView {
-  const good = jobs.filter(({ outcome }) => outcome === 'success');
-  const wrong = jobs.filter(({ outcome }) => outcome === 'wrongOutput');
-  const held = jobs.filter(({ outcome }) => outcome === 'held');
-  const heldInCompute = held.filter((job) => executeOf(job) > 0);
+  const table = jobTable(jobs, rows);
+  const good = table.filter(({ outcome }) => outcome === 'success');
+  const wrong = table.filter(({ outcome }) => outcome === 'wrongOutput');
+  const held = table.filter(({ outcome }) => outcome === 'held');
+  const heldInCompute = held.filter(({ executeSeconds }) => executeSeconds !== null);
   const parts = {
-    compute: total(good, executeOf),
-    lastTransfers: total(good, lastTransferOf),
-    retriedTransfers: total(good, retriedOf),
-    heldCompute: total(held, executeOf),
-    heldTransfers: total(held, lastTransferOf),
-    wrongOutputCompute: total(wrong, executeOf),
-    wrongOutputTransfers: total(wrong, lastTransferOf),
+    compute: total(good, 'executeSeconds'),
+    lastTransfers: total(good, 'lastTransferSeconds'),
+    retriedTransfers: good.reduce((sum, row) => sum + retriedOf(row), 0),
+    heldCompute: total(held, 'executeSeconds'),
+    heldTransfers: total(held, 'lastTransferSeconds'),
+    wrongOutputCompute: total(wrong, 'executeSeconds'),
+    wrongOutputTransfers: total(wrong, 'lastTransferSeconds'),
   };
   const all = Object.values(parts).reduce((sum, part) => sum + part, 0);
   const counts = {
@@ -105,38 +106,27 @@ function siteRows({ sites }: LogReport): StudyView['sites'] {
     .sort((a, b) => b.jobs - a.jobs);
 }
 
-const total = (jobs: readonly JobHistory[], amount: (job: JobHistory) => number): number =>
-  jobs.reduce((sum, job) => sum + amount(job), 0);
+const total = (rows: readonly JobTableRow[], key: Amount): number =>
+  rows.reduce((sum, row) => sum + (row[key] ?? 0), 0);
 
-const ofLast = (job: JobHistory, amount: (attempt: AttemptHistory) => number): number => {
-  const last = job.attempts.at(-1);
-  return last === undefined ? 0 : amount(last);
-};
-const executeOf = (job: JobHistory): number => ofLast(job, (attempt) => secondsOf(attempt, 'executing'));
-const lastTransferOf = (job: JobHistory): number => ofLast(job, (attempt) => secondsOf(attempt, 'input'));
+type Amount = 'executeSeconds' | 'lastTransferSeconds';
 
-function retriedOf(job: JobHistory): number {
-  const [first, last] = [job.attempts[0]?.spans[0], job.attempts.at(-1)?.spans[0]];
-  return first === undefined || last === undefined ? 0 : (last.from - first.from) / 1000;
-}
+/** All the time between a job's first transfer and its last one. */
+const retriedOf = ({ transferTotalSeconds, lastTransferSeconds }: JobTableRow): number =>
+  (transferTotalSeconds ?? 0) - (lastTransferSeconds ?? 0);
 
-function split(good: readonly JobHistory[], rows: ReadonlyMap<string, JobRow>): StudyView['split'] {
+function split(good: readonly JobTableRow[], rows: ReadonlyMap<string, JobRow>): StudyView['split'] {
   const none = (): SplitGroup => ({ jobs: 0, seconds: 0, heldOrIdleSeconds: 0, lostComputeSeconds: 0 });
   const groups = { stalledOnly: none(), held: none(), evicted: none() };
-  for (const job of good) {
-    const millis = rows.get(job.id)?.millis;
-    if (retriedOf(job) === 0 || millis === undefined) continue;
-    const group = groups[groupOf(job)];
+  for (const row of good) {
+    const millis = rows.get(row.job)?.millis;
+    if (retriedOf(row) === 0 || millis === undefined) continue;
+    const group = groups[row.evictions > 0 ? 'evicted' : row.holds > 0 ? 'held' : 'stalledOnly'];
     group.jobs += 1;
-    group.seconds += retriedOf(job);
+    group.seconds += retriedOf(row);
     group.heldOrIdleSeconds += (millis.held + millis.idle) / 1000;
     group.lostComputeSeconds +=
       sumOver(millis, ['lostToEviction', 'lostToTimeLimit', 'lostToFailure', 'lostToRemoval']) / 1000;
   }
   return groups;
-}
-
-function groupOf({ attempts }: JobHistory): keyof StudyView['split'] {
-  if (attempts.some(({ ending }) => ending === 'evicted')) return 'evicted';
-  return attempts.some(({ ending }) => ending === 'held') ? 'held' : 'stalledOnly';
 }

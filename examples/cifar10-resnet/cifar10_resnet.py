@@ -65,7 +65,8 @@ class Shards:
     """The batches of the archive, each read once when it is there and kept as bytes."""
 
     def __init__(self, root):
-        self.root, self.read = root, {}
+        # `waited`: seconds for which nothing could be done, because no batch was there.
+        self.root, self.read, self.waited = root, {}, 0.0
 
     def wait_for_any(self, names, is_stopping):
         """The first of the batches that is there, and its images; none when asked to stop."""
@@ -75,13 +76,16 @@ class Shards:
             more = os.path.exists(os.path.join(self.root, ".arriving"))
             for name in names:
                 if name in self.read or os.path.exists(self.path(name)):
+                    tell(waited=self.waited)
                     return name, self.load(name)
             if not more:
                 sys.exit(f"{self.path(names[0])} is not there, and no more data is to come")
             if time.monotonic() - told > 30:
                 told = time.monotonic()
                 print(f"Waiting for {', '.join(names)}", flush=True)
+            began = time.monotonic()
             time.sleep(0.05)
+            self.waited += time.monotonic() - began
         return None, None
 
     def path(self, name):

@@ -30,6 +30,8 @@ class ClassFolders(Dataset):
         self.root, self.size, self.held_out, self.most = root, size, held_out, most
         self.classes, self.present, self.listed = [], {}, {}
         self.training, self.validation = [], []
+        # Seconds for which nothing could be done, because the data that was there was used.
+        self.waited = 0.0
 
     def scan(self):
         """Takes in the images that have come since the last time; tells whether more are to come."""
@@ -162,9 +164,11 @@ def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
         if not more and (not waiting or skip + len(used) >= known):
             return
         if more and len(waiting) < max(mix, batch_size):
+            began = time.monotonic()
             time.sleep(0.1)
+            dataset.waited += time.monotonic() - began
             if time.monotonic() - told > 30:
-                print(f"Waiting for data: {len(dataset.present)} classes are there", flush=True)
+                print(f"{len(dataset.present)} classes are there, waited={dataset.waited:.0f}", flush=True)
                 told = time.monotonic()
 
 

@@ -170,7 +170,7 @@ def report(training, loss, rate):
         f"Train Epoch: {epoch}/{epochs} [{seen}/{size} ({100 * seen / size:.0f}%)]\tLoss: {loss:.6f}\t{rate:.1f} images/s",
         flush=True,
     )
-    tell(epoch=epoch, epochs=epochs, step=seen, steps=size, loss=loss)
+    tell(epoch=epoch, epochs=epochs, step=seen, steps=size, loss=loss, waited=training.dataset.waited)
 
 
 def autocast(device):
@@ -198,7 +198,7 @@ def validate(training):
         f"Accuracy: {correct}/{len(items)} ({100 * accuracy:.1f}%)",
         flush=True,
     )
-    tell(epoch=training.epoch, epochs=training.args.epochs, accuracy=accuracy)
+    tell(epoch=training.epoch, epochs=training.args.epochs, accuracy=accuracy, waited=training.dataset.waited)
     return loss / len(items), accuracy
 
 

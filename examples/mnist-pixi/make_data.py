@@ -2,24 +2,37 @@
 
 import argparse
 import gzip
+import math
 import os
+import random
 
-import numpy
+SIDE = 28
+
+
+def bars():
+    """For each digit, which pixels belong to its bar."""
+    half = range(-SIDE // 2, SIDE // 2)
+    angles = [math.pi * digit / 10 for digit in range(10)]
+    return [[abs(x * math.sin(a) - y * math.cos(a)) < 2 for y in half for x in half] for a in angles]
 
 
 def pictures(generator, labels):
-    y, x = numpy.mgrid[-14:14, -14:14]
-    angle = (numpy.pi * labels / 10)[:, None, None]
-    distance = numpy.abs(x * numpy.sin(angle) - y * numpy.cos(angle))
-    clean = numpy.where(distance < 2, 230, 10)
-    noisy = clean + generator.normal(0, 30, (len(labels), 28, 28))
-    return numpy.clip(noisy, 0, 255).astype(numpy.uint8)
+    """The bars with noise, each cut at random out of two long noisy strips, a bright and a dark one."""
+    noise = [generator.gauss(0, 30) for _ in range(1 << 16)]
+    dark, bright = (bytes(max(0, min(255, round(level + one))) for one in noise) for level in (10, 230))
+    shapes = bars()
+    for digit in labels:
+        first = generator.randrange(len(noise) - SIDE * SIDE)
+        pixels = zip(shapes[digit], dark[first : first + SIDE * SIDE], bright[first : first + SIDE * SIDE])
+        yield bytes(high if is_bar else low for is_bar, low, high in pixels)
 
 
-def write_idx(path, values):
-    head = bytes([0, 0, 8, values.ndim]) + b"".join(size.to_bytes(4, "big") for size in values.shape)
+def write_idx(path, sizes, values):
+    head = bytes([0, 0, 8, len(sizes)]) + b"".join(size.to_bytes(4, "big") for size in sizes)
     with open(path, "wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
-        packed.write(head + values.tobytes())
+        packed.write(head)
+        for value in values:
+            packed.write(value)
 
 
 def main():
@@ -27,12 +40,13 @@ def main():
     parser.add_argument("folder", nargs="?", default="published")
     parser.add_argument("--images", type=int, default=600)
     args = parser.parse_args()
-    generator = numpy.random.default_rng(1)
+    generator = random.Random(1)
     os.makedirs(args.folder, exist_ok=True)
     for part, count in (("train", args.images), ("t10k", args.images // 5)):
-        labels = generator.integers(0, 10, count).astype(numpy.uint8)
-        write_idx(os.path.join(args.folder, f"{part}-images-idx3-ubyte.gz"), pictures(generator, labels))
-        write_idx(os.path.join(args.folder, f"{part}-labels-idx1-ubyte.gz"), labels)
+        labels = bytes(generator.randrange(10) for _ in range(count))
+        images = pictures(generator, labels)
+        write_idx(os.path.join(args.folder, f"{part}-images-idx3-ubyte.gz"), (count, SIDE, SIDE), images)
+        write_idx(os.path.join(args.folder, f"{part}-labels-idx1-ubyte.gz"), (count,), [labels])
 
 
 if __name__ == "__main__":

@@ -1,11 +1,5 @@
+import { refersToItself } from './expansion-budget.ts';
 import { callMacroFunction, isMacroFunction, type Scope } from './macro-functions.ts';
-
-/** Expansions of one text before it counts as a circle: `a = $(b)`, `b = $(a)`. */
-const mostExpansions = 10_000;
-const longestText = 1 << 20;
-
-/** A macro that refers to itself, directly or through others. */
-export class CircularMacro extends Error {}
 
 interface Call {
   start: number;
@@ -20,11 +14,15 @@ interface Call {
  * other macro goes first, again and again, and `$(DOLLAR)` last. `$$()` belongs to the matched machine and stays.
  */
 export function expandMacros(text: string, scope: Scope): string {
+  scope.budget.spendAll('', 50);
   let current = text;
-  for (let rounds = 0; ; rounds++) {
+  const seen = new Set<string>();
+  for (;;) {
     const call = nextCall(current, (found) => !isDollar(found));
     if (call === undefined) break;
-    if (rounds > mostExpansions || current.length > longestText) throw new CircularMacro(text);
+    scope.budget.spend(current);
+    if (seen.has(current)) throw refersToItself(text);
+    seen.add(current);
     current = current.slice(0, call.start) + valueOf(call, scope) + current.slice(call.end);
   }
   return current.replaceAll(/(?<!\$)\$\(DOLLAR\)/gi, () => '$');
@@ -56,7 +54,8 @@ const nameOf = (body: string): string => (body.split(':')[0] ?? '').trim().toLow
 const isDollar = (call: Call): boolean => call.func === '' && call.body.toUpperCase() === 'DOLLAR';
 
 function valueOf({ func, body }: Call, scope: Scope): string {
-  const expand = (text: string): string => (text.includes('$') ? expandMacros(text, scope) : text);
+  const expand = (text: string): string =>
+    text.includes('$') ? scope.budget.nested(text, () => expandMacros(text, scope)) : text;
   if (func !== '') return callMacroFunction(func, body, scope, expand);
   const colon = body.indexOf(':');
   const name = colon < 0 ? body : body.slice(0, colon);
@@ -69,12 +68,13 @@ const callPattern = /\$([A-Za-z_]*)\(/g;
 const plainBody = /^[A-Za-z0-9_.+-]*(?::[^()]*)?$/;
 
 function nextCall(text: string, accept: (call: Call) => boolean): Call | undefined {
+  let close = -1;
   for (const match of text.matchAll(callPattern)) {
     const [whole, func = ''] = match;
     if (text[match.index - 1] === '$') continue;
     if (func !== '' && !isMacroFunction(func)) continue;
     const start = match.index;
-    const close = text.indexOf(')', start);
+    if (close < start) close = text.indexOf(')', start);
     if (close < 0) return undefined;
     const body = text.slice(start + whole.length, close);
     // An inner macro must be expanded first; its own turn comes later in this loop.

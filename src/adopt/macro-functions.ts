@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { SourceLine } from '../base/finding.ts';
+import type { ExpansionBudget } from './expansion-budget.ts';
 
 interface Macro {
   /** As written. */
@@ -30,6 +31,7 @@ export interface Scope {
   lookup(name: string): string | undefined;
   env(name: string): string | undefined;
   cwd: string;
+  budget: ExpansionBudget;
   /** Told once for each `$RANDOM_…()`: its value here is only one of those HTCondor may choose. */
   chosen(): void;
 }
@@ -121,17 +123,22 @@ function formatNumber(text: string, format: string | undefined, whole: boolean):
   if (value === undefined) return '';
   if (whole) return printf(format ?? '%d', String(Math.trunc(value)));
   const digits = /^%[-+ 0#]*\d*\.(\d+)f$/.exec(format ?? '')?.[1];
-  return digits === undefined ? String(value) : printf(format ?? '%s', value.toFixed(Number(digits)));
+  return digits === undefined
+    ? String(value)
+    : printf(format ?? '%s', value.toFixed(Math.min(Number(digits), maxDigits)));
 }
 
 const formatText = (text: string, format: string | undefined): string => printf(format ?? '%s', text);
+
+/** More than any file name has, and no more than JavaScript can print. */
+const maxDigits = 100;
 
 /** Width, zero padding and left alignment of one `%` directive; the conversion is done already. */
 function printf(format: string, value: string): string {
   return format.replace(
     /%([-+ 0#]*)(\d*)(?:\.\d+)?(?:ll|l)?[dDifFgGseExXu]/,
     (_all, flags: string, width: string) => {
-      const wide = Number(width === '' ? 0 : width);
+      const wide = Math.min(Number(width === '' ? 0 : width), maxDigits);
       if (flags.includes('-')) return value.padEnd(wide);
       if (!flags.includes('0')) return value.padStart(wide);
       const sign = value.startsWith('-') ? '-' : '';
@@ -193,11 +200,15 @@ function lastFolders(folder: string, depth: number): string {
   return names.length <= depth ? folder : `${names.slice(-depth).join('/')}/`;
 }
 
+/** Brackets in brackets take a call each. */
+const maxExpression = 1000;
+
 /**
  * The value of an arithmetic expression of literal numbers, as HTCondor accepts one where it wants a count:
  * `3`, `2 * (4 + 1)`. Undefined for everything else.
  */
 export function evaluateNumber(text: string): number | undefined {
+  if (text.length > maxExpression) return undefined;
   const tokens = text.match(/\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[-+*/%()]|\S/g) ?? [];
   const reader = { tokens, at: 0 };
   const value = sum(reader);

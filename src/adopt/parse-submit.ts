@@ -1,12 +1,15 @@
 import type { SourceLine } from '../base/finding.ts';
 import { type LogicalLine, logicalLines } from './argument-words.ts';
-import { CircularMacro, expandMacros, expandSelf } from './expand-macros.ts';
+import { expandMacros, expandSelf } from './expand-macros.ts';
+import { CircularMacro } from './expansion-budget.ts';
 import { readQueue } from './read-queue.ts';
 import { queueArguments } from './resolve-jobs.ts';
 import type { Submission } from './submission.ts';
 import { BadCondition, evaluateCondition, type ReaderWorld, SubmitReader } from './submit-reader.ts';
 
 const deepestInclude = 20;
+/** As in HTCondor. */
+const maxBranches = 63;
 
 /**
  * Reads a submit description as `condor_submit` would, without running anything: commands that HTCondor would run
@@ -47,7 +50,7 @@ function readLine(reader: SubmitReader, line: LogicalLine, lines: Lines, branche
     readStatement(reader, text, place, lines);
   } catch (error) {
     if (error instanceof BadCondition) reader.stop(`\`${text}\` is not a condition: ${error.message}`, place);
-    else if (error instanceof CircularMacro) reader.stop(`\`${error.message}\` refers to itself`, place);
+    else if (error instanceof CircularMacro) reader.stop(error.message, place);
     else throw error;
   }
 }
@@ -142,12 +145,15 @@ function include(
   place: SourceLine,
   depth: number,
 ): void {
-  const isCommand = /\bcommand\b/i.test(options) || target.endsWith('|');
+  const isCommand = /\b(command|output)\b/i.test(options) || target.endsWith('|');
   const text = isCommand ? undefined : reader.world.include?.(target);
   if (isCommand)
     reader.note('not-run', `\`${target}\` would be run to include what it prints; it was not run`, place);
-  else if (text !== undefined && depth < deepestInclude) readText(reader, text, target, depth + 1);
-  else if (text !== undefined) reader.stop('includes are nested too deep', place);
+  else if (text !== undefined && depth < deepestInclude) {
+    // Files that include each other twice would be read for ever.
+    reader.budget.spendAll(text);
+    readText(reader, text, target, depth + 1);
+  } else if (text !== undefined) reader.stop('includes are nested too deep', place);
   else if (!/\bifexist/i.test(options)) reader.stop(`the included file ${target} cannot be read`, place);
 }
 
@@ -176,6 +182,7 @@ class IfStack {
   step(word: string, test: () => boolean): string | undefined {
     if (word === 'if') {
       // Where the lines do not count, the condition is not looked at either.
+      if (this.#levels.length >= maxBranches) return 'they are nested too deep';
       const taken = this.taken && test();
       this.#levels.push({ taken, settled: taken, inElse: false });
       return undefined;

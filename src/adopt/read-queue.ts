@@ -1,6 +1,7 @@
 import type { SourceLine } from '../base/finding.ts';
 import type { LogicalLine } from './argument-words.ts';
-import { CircularMacro, expandMacros } from './expand-macros.ts';
+import { expandMacros } from './expand-macros.ts';
+import { CircularMacro } from './expansion-budget.ts';
 import {
   BadQueue,
   itemsOf,
@@ -17,9 +18,16 @@ interface Following {
   at: number;
 }
 
+/** HTCondor 25 accepts only one. */
+const maxQueues = 1000;
+
 /** Reads one queue statement with its items and resolves its first jobs. */
 export function readQueue(reader: SubmitReader, text: string, place: SourceLine, lines: Following): void {
   reader.refer(text);
+  if (reader.submission.queues.length >= maxQueues) {
+    reader.stop(`more than ${maxQueues} queue statements are not read`, place);
+    return;
+  }
   const queue = statementOf(reader, text, place);
   if (queue === undefined) return;
   const items = itemsFor(reader, queue.source, place, lines);
@@ -71,10 +79,27 @@ function itemsFor(
     case 'file':
       return itemsOfFile(reader, source.name, place);
     case 'matching':
-      return reader.world.glob === undefined
-        ? undefined
-        : [...new Set(source.patterns.flatMap((pattern) => reader.world.glob?.(pattern, source.of) ?? []))];
+      return matchingItems(reader, source, place);
   }
+}
+
+function matchingItems(
+  reader: SubmitReader,
+  { patterns, of }: { patterns: string[]; of: 'files' | 'dirs' | 'any' },
+  place: SourceLine,
+): string[] | undefined {
+  const { glob } = reader.world;
+  if (glob === undefined) return undefined;
+  const found = new Set<string>();
+  for (const pattern of patterns) {
+    const names = glob(pattern, of);
+    if (names === undefined) {
+      reader.note('missing', `the folders of \`${pattern}\` are too large to look through`, place);
+      return undefined;
+    }
+    for (const name of names) found.add(name);
+  }
+  return [...found];
 }
 
 function inlineItems(

@@ -1,10 +1,14 @@
 import { defined } from '../base/defined.ts';
 import type { SourceLine } from '../base/finding.ts';
-import { CircularMacro, expandMacros } from './expand-macros.ts';
+import { expandMacros } from './expand-macros.ts';
+import { CircularMacro } from './expansion-budget.ts';
 import { evaluateNumber } from './macro-functions.ts';
 import type { SubmittedJob } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';
 import type { SubmitReader } from './submit-reader.ts';
+
+/** Jobs of all queue statements together; beyond, the first of each statement stands for all of it. */
+const maxResolved = 2000;
 
 /** The first jobs of a queue statement with everything expanded, and how many there are in all. */
 export function resolveJobs(
@@ -19,7 +23,9 @@ export function resolveJobs(
   const jobs: SubmittedJob[] = [];
   const first = reader.nextProcess;
   reader.nextProcess += total;
-  for (let number = 0; number < Math.min(total, reader.mostJobs); number++) {
+  const resolved = reader.submission.queues.reduce((sum, one) => sum + one.jobs.length, 0);
+  const wanted = resolved > maxResolved ? 1 : reader.mostJobs;
+  for (let number = 0; number < Math.min(total, wanted); number++) {
     const row = selected[Math.floor(number / queue.count)];
     if (row === undefined) break;
     const item = items === undefined ? {} : splitItem(row.item, variables);
@@ -28,7 +34,7 @@ export function resolveJobs(
       jobs.push(resolveJob(reader, { process: first + number, step, row: row.index, item }, place));
     } catch (error) {
       if (!(error instanceof CircularMacro)) throw error;
-      reader.stop(`\`${error.message}\` refers to itself`, place);
+      reader.stop(error.message, place);
       break;
     }
   }
@@ -92,7 +98,7 @@ function sliceItems(items: readonly string[], slice: Slice | undefined): { index
 /** Splits an item over its variables: at commas or blanks, or at the byte 0x1F where there is one; the last takes the rest. */
 function splitItem(item: string, variables: readonly string[]): Record<string, string> {
   const separator = item.includes('\x1f') ? /\x1f/ : /[, \t]/;
-  const trim = (text: string): string => text.replaceAll(/^[ \t]+|[ \t]+$/g, '');
+  const trim = (text: string): string => text.trim();
   const values: Record<string, string> = {};
   let rest = trim(item);
   for (const [index, name] of variables.entries()) {
@@ -154,8 +160,12 @@ function countOf(text: string): number {
   return Math.trunc(value);
 }
 
+/** Characters of a queue statement before its list. */
+const maxVariables = 4096;
+
 /** The variables are the names that end the text; a count may stand before them. */
 function beforeKeyword(text: string): { count: number; variables: string[] } {
+  if (text.length > maxVariables) throw new BadQueue('it has more variables than HTCondor could use');
   const names = /(?:^|[\s,)])([A-Za-z_][\w.]*(?:[\s,]+[A-Za-z_][\w.]*)*)[\s,]*$/.exec(text);
   if (names === null) return { count: countOf(text), variables: [] };
   const at = names.index + names[0].indexOf(names[1] ?? '');

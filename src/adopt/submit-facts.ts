@@ -1,4 +1,4 @@
-import type { Found, SourceLine } from '../base/finding.ts';
+import type { Answer, Found, SourceLine } from '../base/finding.ts';
 import type { Assignment, Submission, SubmittedJob, SubmittedQueue } from './submission.ts';
 
 /** What stands at a path of the access point. */
@@ -78,9 +78,9 @@ export const isUrl = (name: string): boolean => /^[A-Za-z][\w.+-]*:\/\//.test(na
 
 /** A rule's check that looks at every queue statement by itself. */
 export const perBatch =
-  (check: (batch: Batch, evidence: SubmitFacts) => Found[]) =>
+  (check: (batch: Batch, evidence: SubmitFacts) => Answer) =>
   (evidence: SubmitFacts): Found[] =>
-    batches(evidence).flatMap((batch) => check(batch, evidence));
+    batches(evidence).flatMap((batch) => check(batch, evidence) ?? []);
 
 /** What a pool allows and asks for, as far as a submit description can break it. */
 export interface PoolLimits {

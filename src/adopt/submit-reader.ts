@@ -1,6 +1,7 @@
 import type { Env } from '../base/env.ts';
 import type { SourceLine } from '../base/finding.ts';
 import { expandMacros, macroReferences } from './expand-macros.ts';
+import { ExpansionBudget } from './expansion-budget.ts';
 import { Macros, type Scope } from './macro-functions.ts';
 import type { ReadingProblem, Submission } from './submission.ts';
 import { canonicalCommand } from './submit-commands.ts';
@@ -14,8 +15,8 @@ export interface ReaderWorld {
   env?: Env;
   /** The text of an included file or a list of items; undefined when it cannot be read. */
   include?: (name: string) => string | undefined;
-  /** The files and folders that a pattern matches, sorted. */
-  glob?: (pattern: string, of: 'files' | 'dirs' | 'any') => string[];
+  /** The files and folders that a pattern matches, sorted; undefined where there are too many to look at. */
+  glob?: (pattern: string, of: 'files' | 'dirs' | 'any') => string[] | undefined;
   version?: readonly [number, number, number];
   /** At most so many jobs of one queue statement are resolved. */
   mostJobs?: number;
@@ -31,6 +32,7 @@ const defaultMostJobs = 100;
 export class SubmitReader {
   readonly world: ReaderWorld;
   readonly macros = new Macros();
+  readonly budget = new ExpansionBudget();
   readonly submission: Submission;
   readonly mostJobs: number;
   stopped = false;
@@ -44,6 +46,7 @@ export class SubmitReader {
   }
 
   assign(name: string, value: string, place: SourceLine): void {
+    this.budget.spend(value);
     this.macros.set(name, value, place);
     const attribute = /^MY\.(.+)$/i.exec(name)?.[1];
     const command = attribute === undefined ? canonicalCommand(name) : undefined;
@@ -90,6 +93,7 @@ export class SubmitReader {
         live[name.toLowerCase()] ?? this.macros.get(name)?.value ?? ambient[name.toLowerCase()],
       env: (name) => env[name],
       cwd,
+      budget: this.budget,
       chosen,
     };
   }

@@ -1,5 +1,5 @@
-import { globSync, readFileSync, statSync } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
@@ -14,6 +14,7 @@ import {
   type PastUsage,
   type WrapperText,
 } from './submit-facts.ts';
+import { filesMatching, folderBytes, statOf } from './bounded-walk.ts';
 import { parseSubmit } from './parse-submit.ts';
 import type { Submission } from './submission.ts';
 
@@ -27,32 +28,34 @@ export interface SurveyOptions {
   usage?: PastUsage;
 }
 
-/** Larger than any script that people write by hand; what is larger is not read as one. */
-const mostScriptBytes = 1 << 20;
-/** Files of one input folder that are counted; the rest of a larger one stays unknown. */
-const mostFiles = 20_000;
+/** Larger than any script or list that people write by hand; what is larger is not read as one. */
+const maxScriptBytes = 1 << 18;
+const maxTextBytes = 4 << 20;
+/** Files of input folders that are measured; the rest of larger ones stays unknown. */
+const maxMeasured = 2000;
+/** Names that are asked for: beyond, one more answer would change nothing. */
+const maxNames = 5000;
+/** Entries of folders that patterns are held against. */
+const maxMatched = 100_000;
 
 /** Reads a submit description and looks at every file of this machine that it names. Runs nothing. */
 export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
   const { file, env, now, version, limits, usage } = options;
   const folder = path.dirname(file);
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new Fault('file-invalid', `the submit description ${file} cannot be read: ${errorReason(error)}`, {
-      fix: 'name the file that you would give to condor_submit',
-      about: file,
-      cause: error,
-    });
+    throw unreadable(file, errorReason(error), error);
   });
+  if (text.length > maxTextBytes) throw unreadable(file, `it has more than ${maxTextBytes >> 20} MiB`);
   const submission = parseSubmit(text, {
     file: path.basename(file),
     cwd: folder,
     env,
     now,
     include: (name) => readText(path.resolve(folder, name)),
-    glob: (pattern, of) => matching(folder, pattern, of),
+    glob: (pattern, of) => filesMatching(folder, pattern, of, maxMatched),
     ...defined({ version }),
   });
-  const files = await lookAt(folder, pathsOf(submission));
+  const files = lookAt(folder, pathsOf(submission));
   const wrapper = await wrapperOf(folder, submission);
   return {
     submission,
@@ -62,65 +65,58 @@ export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
   };
 }
 
-/** Undefined for what is no plain file: a pipe would keep us waiting. */
+const unreadable = (file: string, reason: string, cause?: unknown): Fault =>
+  new Fault('file-invalid', `the submit description ${file} cannot be read: ${reason}`, {
+    fix: 'name the file that you would give to condor_submit',
+    about: file,
+    cause,
+  });
+
+/** Undefined for what is no plain file of some size: a pipe would keep us waiting. */
 function readText(file: string): string | undefined {
   try {
-    return statSync(file).isFile() ? readFileSync(file, 'utf8') : undefined;
+    const found = statOf(file);
+    return found?.isFile() === true && found.size <= maxTextBytes ? readFileSync(file, 'utf8') : undefined;
   } catch {
     return undefined;
   }
 }
 
-function matching(folder: string, pattern: string, of: 'files' | 'dirs' | 'any'): string[] {
-  const found = globSync(pattern, { cwd: folder, withFileTypes: true });
-  return found
-    .filter((entry) => of === 'any' || entry.isDirectory() === (of === 'dirs'))
-    .map((entry) => {
-      const full = path.join(entry.parentPath, entry.name);
-      const name = path.isAbsolute(pattern) ? full : path.relative(folder, full);
-      return entry.isDirectory() ? `${name}/` : name;
-    })
-    .sort();
-}
-
-/** Every local path that some job names, as rules look them up. */
-function pathsOf(submission: Submission): Set<string> {
-  const paths = new Set<string>();
+/** Every local path that some job names, as rules look them up, and whether its size counts. */
+function pathsOf(submission: Submission): Map<string, boolean> {
+  const paths = new Map<string, boolean>();
   for (const { jobs } of submission.queues)
     for (const { commands } of jobs) {
       const base = commands['initialdir'] ?? '.';
-      const add = (name: string): void => {
-        if (!isUrl(name)) paths.add(path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name));
+      const add = (name: string, isInput = false): void => {
+        const full = path.posix.join(path.posix.isAbsolute(name) ? '/' : base, name);
+        if (!isUrl(name)) paths.set(full, isInput || paths.get(full) === true);
       };
-      paths.add(path.posix.normalize(base));
-      if (commands['executable'] !== undefined) paths.add(path.posix.normalize(commands['executable']));
-      for (const name of fileList(commands['transfer_input_files'])) add(name);
-      if (commands['container_image'] !== undefined) add(commands['container_image']);
+      paths.set(path.posix.normalize(base), false);
+      if (commands['executable'] !== undefined)
+        paths.set(path.posix.normalize(commands['executable']), false);
+      for (const name of fileList(commands['transfer_input_files'])) add(name, true);
+      if (commands['container_image'] !== undefined) add(commands['container_image'], true);
       for (const name of [commands['output'], commands['error'], commands['log']])
         if (name !== undefined && name !== '') add(path.posix.dirname(name));
+      if (paths.size > maxNames) return paths;
     }
   return paths;
 }
 
-async function lookAt(folder: string, paths: Set<string>): Promise<Map<string, FileFact>> {
+function lookAt(folder: string, paths: Map<string, boolean>): Map<string, FileFact> {
   const facts = new Map<string, FileFact>();
-  // A machine ad's `$$()` is known only at the worker.
-  for (const name of paths)
-    if (!name.includes('$$(')) facts.set(name, await factOf(path.resolve(folder, name)));
-  return facts;
-}
-
-async function factOf(file: string): Promise<FileFact> {
-  const found = await stat(file).catch(() => undefined);
-  if (found === undefined) return { kind: 'missing', bytes: 0 };
-  if (!found.isDirectory()) return { kind: 'file', bytes: found.size };
-  const names = await readdir(file, { recursive: true }).catch(() => []);
-  let bytes = 0;
-  for (const name of names.slice(0, mostFiles)) {
-    const inner = await stat(path.join(file, name)).catch(() => undefined);
-    if (inner?.isFile() === true) bytes += inner.size;
+  const budget = { left: maxMeasured };
+  for (const [name, isInput] of [...paths].slice(0, maxNames)) {
+    // A machine ad's `$$()` is known only at the worker.
+    if (name.includes('$$(')) continue;
+    const full = path.resolve(folder, name);
+    const found = statOf(full);
+    if (found === undefined) facts.set(name, { kind: 'missing', bytes: 0 });
+    else if (!found.isDirectory()) facts.set(name, { kind: 'file', bytes: found.size });
+    else facts.set(name, { kind: 'folder', bytes: isInput ? folderBytes(full, budget) : 0 });
   }
-  return { kind: 'folder', bytes };
+  return facts;
 }
 
 /** The script of the first job; its name is the one the user wrote. */
@@ -129,7 +125,7 @@ async function wrapperOf(folder: string, submission: Submission): Promise<Wrappe
   if (name === undefined) return undefined;
   const file = path.resolve(folder, name);
   const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true || found.size > mostScriptBytes) return undefined;
+  if (found?.isFile() !== true || found.size > maxScriptBytes) return undefined;
   const text = await readFile(file, 'utf8');
   return text.includes('\0') ? undefined : { file: name, text };
 }

@@ -21,8 +21,12 @@ export interface World {
   graceMs: () => number;
   /** The folder in which the pool starts the agent again after it has left with the code of a checkpoint; undefined where it does not. */
   pausesIn?: string;
+  /** Whether the pool removes the scratch folder itself: in any case, or when it wants the machine back; undefined where it does not. */
+  poolCleans?: 'always' | 'when-asked';
   /** Open files in which the pool shows the ends of the training's logs while the attempt runs; undefined where it does not. */
   shows?: { out: number; err: number };
+  /** Texts that must not be seen in the training's logs. */
+  secrets?: readonly string[];
   /** Sends a signal to a process, or to a group when the id is negative; one that is gone already is no error. */
   kill: (pid: number, signal: NodeJS.Signals) => void;
 }

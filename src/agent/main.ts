@@ -1,6 +1,7 @@
 import path from 'node:path';
 import process from 'node:process';
-import { steadyClock, systemClock } from '../base/clock.ts';
+import { systemClock } from '../base/clock.ts';
+import type { Redact } from '../base/redact.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { makeClaim } from '../job/claim.ts';
@@ -12,12 +13,15 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { vacateGraceMs } from './machine/condor-ads.ts';
 import { openSoftware } from './environment/open-software.ts';
 import { liveNote, Notes, type Note } from './notes/notes.ts';
+import { countRanOut } from './notes/ran-out.ts';
 import { openSharedNotes } from './notes/shared-notes.ts';
 import { readOrder } from './order/order.ts';
 import { runPlugin } from './plugin/plugin.ts';
 import { isPluginCall } from './plugin/plugin-words.ts';
 import { nextAttempt, shellWords } from './next-attempt.ts';
 import { runAttempt } from './run-attempt.ts';
+import { checkpointExit } from './training/ending.ts';
+import { LogHider, takeSecrets, withoutSecretTexts } from './training/secrets.ts';
 import { readSandboxOrder, readSharedOrder } from './order/place-order.ts';
 import type { World } from './attempt.ts';
 
@@ -35,7 +39,7 @@ const help = `updraft-agent ${packageJson.version}: runs one attempt of a job on
   updraft-agent --version
   updraft-agent --help
 
-Exit codes: 0 a valid result; 85 a checkpoint was saved, start me again here; 90 to 119 what the agent found wrong (see the journal, agent.jsonl);
+Exit codes: 0 a valid result; 85 a checkpoint was saved, start me again here; 86 to 119 what the agent found wrong (see the journal, agent.jsonl);
 anything else is the training's own status, or 128 and the signal that ended it.
 `;
 
@@ -77,28 +81,39 @@ function kill(pid: number, signal: NodeJS.Signals): void {
 
 /** With what a scheduler's sandbox has. */
 function sandboxWorld(): World {
-  return { ...world(), pausesIn: process.cwd(), shows: { out: process.stdout.fd, err: process.stderr.fd } };
+  return {
+    ...world(),
+    pausesIn: process.cwd(),
+    // The starter removes the sandbox, and takes the checkpoint away only after we are gone.
+    poolCleans: 'always',
+    shows: { out: process.stdout.fd, err: process.stderr.fd },
+  };
 }
 
-async function run(order: Order, ours: World): Promise<number> {
+async function run(asOrdered: Order, plainWorld: World): Promise<number> {
+  const { order, redact, ...secrets } = await takeSecrets(asOrdered);
+  const ours = { ...plainWorld, secrets: secrets.values };
   const inSandbox = ours.pausesIn !== undefined;
   await claim(order, ours.pid);
-  // A worker's clock may be set right while the attempt runs: where the time went is told all the same.
-  const clock = steadyClock(ours.clock);
   const journal = await openAgentJournal(
     path.join(order.attemptFolder, attemptFiles.journal),
     { job: order.job.id, attempt: order.attempt },
-    clock,
+    ours.clock,
   );
   const notes = new Notes(journal);
   const chirp = inSandbox ? await Chirp.open(ours.env, ours.clock) : undefined;
-  const tell = chirp === undefined ? undefined : liveNote(order, chirp, clock);
+  const tell = chirp === undefined ? undefined : liveNote(order, chirp, { ...ours.clock, now: journal.now });
   const note: Note = (body) => {
-    notes.note(body);
-    tell?.(body);
+    const shown = withoutSecretTexts(body, redact);
+    notes.note(shown);
+    tell?.(shown);
   };
-  const { exit, fault } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
-  if (fault !== undefined) show(fault);
+  const { exit, fault, cleanUp } = await runAttempt(order, ours, note, openSharedNotes(order, chirp));
+  new LogHider(order, secrets.values).hide();
+  if (exit === checkpointExit) secrets.putBack();
+  if (fault !== undefined) show(fault, redact);
+  if (fault !== undefined && chirp !== undefined) await countRanOut(fault, chirp, ours.env);
+  await cleanUp(notes.isWritten);
   await chirp?.close();
   if (!(await notes.close())) process.stderr.write('updraft-agent: the journal found no room on its disk\n');
   return exit;
@@ -115,7 +130,8 @@ async function runSandbox(file: string): Promise<number> {
 }
 
 async function runShared(file: string, [folder = '', number = '']: string[]): Promise<number> {
-  const ours = world();
+  // The job's script removes the folder that it starts us in.
+  const ours: World = { ...world(), poolCleans: 'when-asked' };
   const place = { run: path.resolve(folder), attempt: Number(number) };
   return await run(await readSharedOrder(path.resolve(file), place, ours), ours);
 }
@@ -184,9 +200,9 @@ async function main(words: string[]): Promise<number> {
   return 0;
 }
 
-function show(fault: Fault): void {
-  process.stderr.write(`updraft-agent: ${fault.message}\n`);
-  if (fault.fix !== undefined) process.stderr.write(`  fix: ${fault.fix}\n`);
+function show({ message, fix }: Fault, redact: Redact = (text) => text): void {
+  process.stderr.write(redact(`updraft-agent: ${message}\n`));
+  if (fix !== undefined) process.stderr.write(redact(`  fix: ${fix}\n`));
 }
 
 // Whoever started us may be gone by the time there is something to say.

@@ -11,7 +11,6 @@ const usual: Policy = {
   avoid: 'machine',
   memory: { asked: 1e9, most: 4e9 },
   disk: { asked: 1e9, most: 1e9 },
-  growsItself: false,
   pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 0 },
 };
 const [noGpu, missing, evicted, timeLimit, killed] = [115, 96, 113, 114, 137];

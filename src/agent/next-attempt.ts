@@ -39,7 +39,7 @@ export interface NextAttempt {
   moved: boolean;
 }
 
-/** A training that is killed while its job goes on was killed by the kernel, for want of memory. */
+/** An agent that is killed while its job goes on was killed by the kernel, for want of memory. */
 const killed = 128 + 9;
 const megabyte = 2 ** 20;
 
@@ -48,7 +48,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const policy = JSON.parse(await readFile(ended.policy, 'utf8')) as Policy;
   const queuedAt = (await stat(ended.policy)).mtimeMs;
   const { status, isAsked } = ended;
-  const kind = kindOfExit(status);
+  const kind = status === killed ? 'memory-exceeded' : kindOfExit(status);
   const movedOn = kind === 'time-limit' && hasMovedOn(await agentState(ended.folder));
   // What was taken from it says nothing against the job, and Slurm itself makes it wait.
   if (!movedOn && (isAsked || kind === 'evicted')) {
@@ -56,11 +56,10 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
     return { outcome: 'evicted', again: !isLate, delay: 0, avoid: false, moved: false };
   }
   const failed = await earlierFailures(ended.journal);
-  const more = status === killed ? moreMemory(policy, env) : undefined;
+  const more = kind === 'memory-exceeded' ? moreMemory(policy, env) : undefined;
   const last: EndedAttempt = {
     outcome: 'failed',
     fault: kind && { kind, message: kinds[kind].what },
-    answer: more === undefined ? undefined : 'more-memory',
     endedAt: now,
     movedOn,
   };
@@ -68,7 +67,7 @@ export async function nextAttempt(ended: AttemptOnNode, env: Env, now: number): 
   const answer = kind && answerToKind(kind, failed.length + 1);
   return {
     outcome: 'failed',
-    again: decision.do !== 'end',
+    again: decision.do !== 'end' && (kind !== 'memory-exceeded' || more !== undefined),
     delay: decision.do === 'wait' ? Math.ceil((decision.until - now) / 1000) : 0,
     avoid: !movedOn && policy.avoid !== 'none' && (answer === 'elsewhere' || answer === 'more-disk'),
     ...defined({ more }),

@@ -1,10 +1,10 @@
-import { removeTree } from '../base/remove-tree.ts';
 import { asFault, type Fault } from '../fault/fault.ts';
 import { dropClaim } from '../job/claim.ts';
 import type { Order } from '../job/job.ts';
 import { recordOf } from '../journal/entry.ts';
 import type { Attempt, World } from './attempt.ts';
 import { CheckpointKeeper } from './checkpoint/keeper.ts';
+import { cleanUp, endProcesses } from './clean-up.ts';
 import { startArriving, type Arriving } from './data/arriving-data.ts';
 import { releaseMemory } from './data/release-memory.ts';
 import { stageData } from './data/stage-data.ts';
@@ -27,8 +27,7 @@ import {
 import { diskFull, makeScratch } from './scratch.ts';
 import { testMachine } from './self-test/test-machine.ts';
 import { checkpointExit, exitCodeOf, outcomeOf, trainingFault } from './training/ending.ts';
-import { lastErrorLine } from './training/log-tail.ts';
-import { killProcesses } from './training/processes.ts';
+import { lastErrorLines } from './training/log-tail.ts';
 import type { Ended } from './training/shell.ts';
 import { SoftwareProof } from './training/software-proof.ts';
 import { limitTime, withGrace } from './training/time-limit.ts';
@@ -39,16 +38,22 @@ interface Ending {
   fault: Fault | undefined;
 }
 
-/**
- * Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending, and
- * nothing is left on the machine whatever happened.
- */
+/** An attempt of which all is known and handed over, but for its clean-up. */
+interface HandedOver extends Ending {
+  /**
+   * To be called last, for a pool may lose patience over it: what the attempt leaves on the machine is gone afterwards.
+   * `isWritten` says whether all that was noted is in the journal.
+   */
+  cleanUp(isWritten: () => Promise<boolean>): Promise<void>;
+}
+
+/** Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending. */
 export async function runAttempt(
   order: Order,
   world: World,
   note: Note,
   shared: SharedNotes,
-): Promise<Ending> {
+): Promise<HandedOver> {
   note({ kind: 'agent-started', version: world.version, pid: world.pid, ...describeMachine(world.env) });
   note({ kind: 'phase', phase: 'preparing' });
   const saves = order.job.train.checkpoint !== undefined;
@@ -57,11 +62,23 @@ export async function runAttempt(
     note(body);
     limited.hear(body);
   };
-  const ending = await inScratch(order, limited.world, tell, shared);
+  const course: Course = {};
+  const ending = await inScratch(course, order, limited.world, tell, shared);
   limited.done();
-  if (ending.exit === checkpointExit && ending.fault === undefined) note({ kind: 'agent-paused' });
+  if (course.isPaused) note({ kind: 'agent-paused' });
   else note({ kind: 'agent-ended', outcome: outcomeOf(ending.fault), exit: ending.exit });
-  return ending;
+  const { root } = course;
+  return {
+    ...ending,
+    async cleanUp(isWritten) {
+      if (root === undefined || course.isPaused) return;
+      await isWritten();
+      await cleanUp(root, limited.world, note, isWritten).catch((thrown: unknown) => {
+        // The attempt ended as it did; the machine's owner has something to look at.
+        note({ kind: 'fault', fault: recordOf(explain(thrown, order)) });
+      });
+    },
+  };
 }
 
 /** What has become of an attempt so far: whoever ends it must know, however far it came. */
@@ -74,31 +91,27 @@ interface Course {
   isPaused?: true;
 }
 
-async function inScratch(order: Order, world: World, note: Note, shared: SharedNotes): Promise<Ending> {
-  const course: Course = {};
+async function inScratch(
+  course: Course,
+  order: Order,
+  world: World,
+  note: Note,
+  shared: SharedNotes,
+): Promise<Ending> {
   let fault: Fault | undefined;
-  const told = (thrown: unknown): Fault => {
-    const explained = explain(thrown, order);
-    note({ kind: 'fault', fault: recordOf(explained) });
-    return explained;
-  };
   try {
     await pursue(course, order, world, note, shared);
   } catch (thrown) {
     // Whatever broke because the attempt was asked to end, that is what it ended of; a training's own end counts.
-    fault = told(course.ended === undefined && world.signal.aborted ? world.signal.reason : thrown);
+    const cause: unknown = course.ended === undefined && world.signal.aborted ? world.signal.reason : thrown;
+    fault = explain(cause, order);
+    note({ kind: 'fault', fault: recordOf(fault) });
   }
   if (fault !== undefined) await tellFailedJob(order, shared, fault);
   course.proof?.stop();
   await course.arriving?.stop();
   if (course.isPaused) return { exit: checkpointExit, fault: undefined };
-  try {
-    note({ kind: 'phase', phase: 'cleaning' });
-    if (course.root !== undefined) note({ kind: 'cleaned', bytes: await cleanUp(course.root, world) });
-  } catch (thrown) {
-    // A valid result stays one, though the fault is told: the machine's owner has something to look at.
-    told(thrown);
-  }
+  if (course.root !== undefined) await endProcesses(course.root, world);
   return { exit: exitCodeOf(fault, course.ended), fault };
 }
 
@@ -137,7 +150,7 @@ async function pursue(
   course.ended = ended;
   if (ended.status !== 0) await course.proof?.explainFailure();
   await judge(equipped, ended, before);
-  course.keeper?.discard();
+  await course.keeper?.discard();
 }
 
 /** An attempt whose training may begin, or go on. */
@@ -188,7 +201,9 @@ async function prepare(attempt: Attempt): Promise<string> {
 async function judge(attempt: Attempt, ended: Ended, before: Before): Promise<void> {
   const { order, scratch, world, note } = attempt;
   const { command, outputs, check } = order.job.train;
-  const failure = trainingFault(ended, command, lastErrorLine(order));
+  const failure = trainingFault(ended, command, lastErrorLines(order), order.resources);
+  // Pools that want their machine back signal all its processes at once: the training may be gone first.
+  if (failure?.kind === 'training-killed') world.signal.throwIfAborted();
   if (failure !== undefined) throw failure;
   const grace = withGrace(world);
   try {
@@ -217,16 +232,4 @@ const longestMs = 60_000;
 async function holdTransfer({ order, world }: Pick<Attempt, 'order' | 'world'>): Promise<void> {
   if (order.isRehearsal !== true || order.attempt > 1 || order.data.length === 0) return;
   await world.clock.sleep(longestMs, world.signal);
-}
-
-const rounds = 100;
-
-/**
- * Ends every process the attempt has left behind and removes its scratch folder; tells how many bytes that freed.
- * Takes no heed of signals: an attempt that is asked to end is cleaned up all the same.
- */
-async function cleanUp(scratch: string, world: World): Promise<number> {
-  // In rounds: a process may have made another one before it died, and dying takes a moment.
-  for (let round = 0; round < rounds && !killProcesses(scratch, world); round++) await world.clock.sleep(20);
-  return removeTree(scratch);
 }

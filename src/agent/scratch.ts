@@ -1,8 +1,7 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statfsSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../fault/fault.ts';
 import type { Order } from '../job/job.ts';
-import { removeTree } from '../base/remove-tree.ts';
 
 /** The attempt's own folder, of which nothing is left at its end. */
 export interface Scratch {
@@ -34,7 +33,7 @@ export function makeScratch(order: Order): Scratch {
     for (const part of ['work', 'bin', 'tmp', 'stage'] as const) mkdirSync(scratch[part], { mode: 0o700 });
     return scratch;
   } catch (error) {
-    removeTree(root);
+    rmSync(root, { recursive: true });
     throw unusable(parent, error);
   }
 }

@@ -22,8 +22,11 @@ export interface Rule<Facts> {
   level: Level;
   /** What it says about a job or a file, as one sentence. */
   about: string;
-  check: (facts: Facts) => Found[];
+  check: (facts: Facts) => Answer;
 }
+
+/** What a rule has to say: nothing, one thing, or one of each that it is about. */
+export type Answer = Found | readonly Found[] | undefined;
 
 /** A finding as people and programs get it, from `check` and from `adopt`. */
 export interface Finding {
@@ -38,7 +41,9 @@ export interface Finding {
 /** All that the rules find, in the order of the rules. */
 export function findAll<Facts>(rules: readonly Rule<Facts>[], facts: Facts): Finding[] {
   return rules.flatMap(({ name, level, check }) =>
-    check(facts).map(({ message, fix, place }) => ({ rule: name, level, message, fix, ...place })),
+    [check(facts) ?? []]
+      .flat()
+      .map(({ message, fix, place }) => ({ rule: name, level, message, fix, ...place })),
   );
 }
 

@@ -8,6 +8,16 @@ export const printable = (text: string): string => text.replaceAll(/\s+/gu, ' ')
 export const printableLines = (text: string): string =>
   text.replaceAll(unsafe, (mark) => (/[\n\t\r]/.test(mark) ? mark : '\ufffd'));
 
+/**
+ * All that a command prints, whatever names came into it: no control but line ends and tabs. In JSON they stay what
+ * they are, escaped.
+ */
+export const safeOutput = (text: string, isJson: boolean): string =>
+  text.replaceAll(unsafe, (mark, at: number) => {
+    if (mark === '\n' || mark === '\t' || (mark === '\r' && text[at + 1] === '\n')) return mark;
+    return isJson ? `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}` : '\ufffd';
+  });
+
 const parameter =
   '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';
 /** Only where a query's parameter can begin: folders may well be called `key=1`. */

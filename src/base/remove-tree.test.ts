@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { removeTree } from './remove-tree.ts';
 
-test('removes read-only folders, follows no link, and tells the bytes', (t) => {
+test('removes read-only folders, follows no link, and counts files and bytes', async (t) => {
   const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-remove-'));
   t.after(() => rmSync(base, { recursive: true, force: true }));
   const precious = path.join(base, 'precious');
@@ -18,11 +27,27 @@ test('removes read-only folders, follows no link, and tells the bytes', (t) => {
   chmodSync(path.join(tree, 'a', 'b', 'file'), 0o000);
   chmodSync(path.join(tree, 'a', 'b'), 0o500);
   chmodSync(path.join(tree, 'a'), 0o500);
-  assert.equal(removeTree(tree), 5 + precious.length);
+  assert.deepEqual(await removeTree(tree), { files: 2, bytes: 5 + precious.length });
   assert.equal(existsSync(tree), false);
   assert.equal(existsSync(path.join(precious, 'file')), true);
 });
 
-test('a tree that is gone already is no error', () => {
-  assert.equal(removeTree(path.join(os.tmpdir(), 'updraft-never-made')), 0);
+test('a tree that is gone already is no error', async () => {
+  const nothing = { files: 0, bytes: 0 };
+  assert.deepEqual(await removeTree(path.join(os.tmpdir(), 'updraft-never-made')), nothing);
+});
+
+test('whoever removes many files can be heard and stopped meanwhile', async (t) => {
+  const base = mkdtempSync(path.join(os.tmpdir(), 'updraft-remove-'));
+  t.after(() => rmSync(base, { recursive: true, force: true }));
+  for (let file = 0; file < 200; file++) writeFileSync(path.join(base, String(file)), 'x');
+  const stop = new AbortController();
+  let seen = 0;
+  const onProgress = ({ files }: { files: number }): void => {
+    seen = files;
+    setImmediate(() => stop.abort(new Error('enough')));
+  };
+  await assert.rejects(removeTree(base, { signal: stop.signal, onProgress }), /enough/);
+  assert.ok(seen > 0 && seen < 200, String(seen));
+  assert.equal(readdirSync(base).length, 200 - seen);
 });

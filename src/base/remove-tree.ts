@@ -1,40 +1,68 @@
-import { chmodSync, lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
+import { chmod, lstat, readdir, rmdir, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { isGone } from './error-reason.ts';
 
+/** What a removal has removed so far; folders are not counted. */
+export interface Removed {
+  files: number;
+  bytes: number;
+}
+
+export interface RemoveOptions {
+  /** Stops the removal, which then rejects with its reason. */
+  signal?: AbortSignal;
+  /** Called again and again while files are removed. */
+  onProgress?: (removed: Readonly<Removed>) => void;
+}
+
+/** Files that are removed at once: a slow disk is kept busy, and the event loop is never held up. */
+const atOnce = 32;
+
 /**
- * Removes a folder and all it holds, also what was made read-only, and tells how many bytes its files had. It goes
- * on past what cannot be removed and then throws the first such error, so that as little as possible stays.
+ * Removes a folder and all it holds, also what was made read-only. It goes on past what cannot be removed and then
+ * throws the first such error, so that as little as possible stays.
  */
-export function removeTree(folder: string): number {
+export async function removeTree(folder: string, options: RemoveOptions = {}): Promise<Removed> {
+  const removed = { files: 0, bytes: 0 };
   const problems: unknown[] = [];
-  const bytes = removeFolder(folder, problems);
+  await removeFolder(folder, { ...options, removed, problems });
   if (problems.length > 0) throw problems[0];
-  return bytes;
+  return removed;
 }
 
-function removeFolder(folder: string, problems: unknown[]): number {
-  let bytes = 0;
-  try {
-    chmodSync(folder, 0o700);
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const file = path.join(folder, entry.name);
-      bytes += entry.isDirectory() ? removeFolder(file, problems) : removeFile(file, problems);
+interface Removal extends RemoveOptions {
+  removed: Removed;
+  problems: unknown[];
+}
+
+async function removeFolder(folder: string, removal: Removal): Promise<void> {
+  const attempt = async (): Promise<void> => {
+    await chmod(folder, 0o700);
+    const entries = await readdir(folder, { withFileTypes: true });
+    const files = entries.filter((entry) => !entry.isDirectory());
+    for (let from = 0; from < files.length; from += atOnce) {
+      removal.signal?.throwIfAborted();
+      const some = files.slice(from, from + atOnce);
+      await Promise.all(some.map(({ name }) => removeFile(path.join(folder, name), removal)));
+      removal.onProgress?.(removal.removed);
     }
-    rmdirSync(folder);
-  } catch (error) {
-    if (!isGone(error)) problems.push(error);
-  }
-  return bytes;
+    for (const entry of entries)
+      if (entry.isDirectory()) await removeFolder(path.join(folder, entry.name), removal);
+    await rmdir(folder);
+  };
+  await attempt().catch((error: unknown) => {
+    removal.signal?.throwIfAborted();
+    if (!isGone(error)) removal.problems.push(error);
+  });
 }
 
-function removeFile(file: string, problems: unknown[]): number {
+async function removeFile(file: string, { removed, problems }: Removal): Promise<void> {
   try {
-    const { size } = lstatSync(file);
-    unlinkSync(file);
-    return size;
+    const { size } = await lstat(file);
+    await unlink(file);
+    removed.files += 1;
+    removed.bytes += size;
   } catch (error) {
     if (!isGone(error)) problems.push(error);
-    return 0;
   }
 }

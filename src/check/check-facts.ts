@@ -6,6 +6,7 @@ import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
 import { limitRules } from './rules/limits.ts';
 import { objectRules, tokenRules } from './rules/objects.ts';
 import { resultRules, scriptFindings } from './rules/results.ts';
+import { secretRules } from './rules/secrets.ts';
 import { slotRules } from './rules/slots.ts';
 import { timeRules } from './rules/time.ts';
 
@@ -14,7 +15,7 @@ type AllFacts = Facts & DownloadFacts;
 /** Every rule about a job file, family by family. */
 const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts>[]])[] = [
   ['data', objectRules],
-  ['tokens', tokenRules],
+  ['tokens and secrets', [...tokenRules, ...secretRules]],
   ['pool', [...limitRules, ...slotRules]],
   ['disk', diskRules],
   ['software', [...imageRules, ...softwareRules, ...cudaRules, ...downloadRules]],

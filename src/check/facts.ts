@@ -1,5 +1,6 @@
 import type { SourceLine } from '../base/finding.ts';
 import type { Plan } from '../job/plan.ts';
+import type { SecretFound } from '../job/secrets.ts';
 import type { JobCode } from './code/code.ts';
 import type { Uses } from './code/uses.ts';
 
@@ -105,8 +106,13 @@ export interface SoftwareFacts {
   software: SoftwareFact | undefined;
 }
 
+export interface SecretFacts {
+  /** What [train.secrets] names, as it was found; the values are looked at by nobody. */
+  secrets: readonly SecretFound[];
+}
+
 /** All that the rules about a plan may look at; gathered before, so that the rules only compute. */
-export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts {
+export interface Facts extends PlanFacts, CodeFacts, ObjectFacts, SoftwareFacts, SecretFacts {
   tokens: readonly TokenFact[];
   slots: SlotFacts | undefined;
   now: number;

@@ -9,9 +9,15 @@ export interface Cli {
   cwd: string;
   clock: Clock;
   version: string;
-  /** Data goes to stdout, talk goes to stderr. Both write the text as it is; callers end their lines. */
+  /**
+   * Data goes to stdout, talk goes to stderr; callers end their lines. Controls and marks that could drive or deceive a
+   * terminal do not get through, wherever the text came from.
+   */
   out(text: string): void;
   err(text: string): void;
+  /** The same for screens, which move the cursor themselves, and for logs as they are: callers make names safe. */
+  rawOut?(text: string): void;
+  rawErr?(text: string): void;
   /** Writes bytes to stdout; they are the caller's again when it resolves, which is when the reader keeps up. */
   outBytes(bytes: Buffer): Promise<void>;
   outIsTerminal: boolean;
@@ -34,3 +40,9 @@ export interface Cli {
   /** Sends a signal to a process; one that is gone already is no error. */
   kill(pid: number, signal: NodeJS.Signals): void;
 }
+
+export const drawOut = (cli: Cli, text: string): void =>
+  cli.rawOut === undefined ? cli.out(text) : cli.rawOut(text);
+
+export const drawErr = (cli: Cli, text: string): void =>
+  cli.rawErr === undefined ? cli.err(text) : cli.rawErr(text);

@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
-import type { Cli } from './cli.ts';
+import { printable } from '../base/printable.ts';
+import { drawErr, type Cli } from './cli.ts';
 
 /** What installing a package needs of the world. */
 export interface Installer {
@@ -61,8 +62,9 @@ export function progressLine(cli: Cli): (line: string, transient?: boolean) => v
   let open = false;
   return (line, transient = false) => {
     const clear = open ? '\r\x1b[K' : '';
-    if (!transient) cli.err(`${clear}${line}\n`);
-    else if (cli.errIsTerminal) cli.err(`\r\x1b[K${line.slice(0, Math.max(20, cli.columns - 1))}`);
+    const safe = printable(line);
+    if (!transient) drawErr(cli, `${clear}${safe}\n`);
+    else if (cli.errIsTerminal) drawErr(cli, `\r\x1b[K${safe.slice(0, Math.max(20, cli.columns - 1))}`);
     open = transient && cli.errIsTerminal;
   };
 }

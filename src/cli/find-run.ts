@@ -1,4 +1,4 @@
-import { open, readdir, stat } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { firstFew, printable } from '../base/printable.ts';
 import { shellQuote } from '../base/shell-quote.ts';
@@ -20,8 +20,7 @@ export interface FoundRun {
 export async function findRun(cwd: string, word: string | undefined): Promise<FoundRun> {
   if (word !== undefined) {
     const folder = path.resolve(cwd, word);
-    const journal = await statIfThere(path.join(folder, runFiles.journal));
-    if (journal?.isFile() === true) return { folder, argument: shellQuote(word) };
+    if (await isRun(folder)) return { folder, argument: shellQuote(word) };
   }
   const around = word === undefined ? await runAround(cwd) : undefined;
   const folder = around ?? choose(await runsAbove(cwd), word, cwd);
@@ -60,17 +59,12 @@ function choose(runs: string[], word: string | undefined, cwd: string): string {
   const [only] = starting;
   if (only !== undefined && starting.length === 1) return only;
   const known = starting.length > 1 ? starting : runs;
-  throw new Fault(
-    'usage',
-    starting.length > 1 ? `several runs begin with "${printable(word)}"` : `no run "${printable(word)}"`,
-    {
-      about: word,
-      fix: `name one of them: ${firstFew(
-        known.map((folder) => printable(path.basename(folder))),
-        8,
-      )}`,
-    },
-  );
+  const shown = known.map((folder) => printable(path.basename(folder)));
+  const what = starting.length > 1 ? 'several runs begin with' : 'no run';
+  throw new Fault('usage', `${what} "${printable(word)}"`, {
+    about: word,
+    fix: `name one of them: ${firstFew(shown, 8)}`,
+  });
 }
 
 // Folders are called `<name>-<id>`; a name may hold hyphens, an id does not.
@@ -93,8 +87,7 @@ function* upwards(from: string): Generator<string> {
 }
 
 async function isRun(folder: string): Promise<boolean> {
-  const journal = await stat(path.join(folder, runFiles.journal)).catch(() => undefined);
-  return journal?.isFile() === true;
+  return (await statIfThere(path.join(folder, runFiles.journal)))?.isFile() === true;
 }
 
 /** By the journal's first words, which a copy of the folder keeps; by the file's date where they are garbled. */

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { shellQuote } from '../base/shell-quote.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
-
-/** The argument of every command that reads a job file. */
-export const jobFileArgument = ['[folder|file]', 'the job file, or the folder that holds it', '.'] as const;
+import type { Cli } from './cli.ts';
 
 /** The same words in a command that we suggest: each with its space before it, and nothing where it would be the default. */
 export function jobFileWord(where: string, options: JobFileOptions = {}): string {
@@ -23,9 +21,11 @@ export interface JobFileOptions {
   pool?: string;
 }
 
+/** The argument and the options of every command that reads a job file. */
 export function jobFileOptions(command: Command): Command {
   const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
   return command
+    .argument('[folder|file]', 'the job file, or the folder that holds it', '.')
     .option(
       '--with <file>',
       "another job file, whose values count instead of the first one's (repeatable)",
@@ -36,10 +36,10 @@ export function jobFileOptions(command: Command): Command {
 }
 
 /** The options as `loadPlan` takes them. */
-export function layersOf({
-  with: files = [],
-  set = [],
-  pool,
-}: JobFileOptions): Pick<LoadOptions, 'with' | 'set'> {
-  return { with: files, set: pool === undefined ? set : [...set, `run.pool=${JSON.stringify(pool)}`] };
+export function loadOptions(
+  { cwd, env }: Cli,
+  { with: files = [], set = [], pool }: JobFileOptions,
+): LoadOptions {
+  const pools = pool === undefined ? [] : [`run.pool=${JSON.stringify(pool)}`];
+  return { cwd, env, with: files, set: [...set, ...pools] };
 }

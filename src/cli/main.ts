@@ -4,7 +4,8 @@ import process from 'node:process';
 import readline from 'node:readline/promises';
 import { CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { systemClock } from '../base/clock.ts';
+import { steadyClock, systemClock } from '../base/clock.ts';
+import { safeOutput } from '../base/printable.ts';
 import { cacheFolder } from '../base/user-folders.ts';
 import { asFault, Fault } from '../fault/fault.ts';
 import { kinds } from '../fault/kinds.ts';
@@ -15,7 +16,7 @@ import { showFault, systemFault } from './show-fault.ts';
 import { isUtf8, withPlainMarks } from './text/glyphs.ts';
 import { terminalOf } from './text/terminal.ts';
 
-async function world(): Promise<Cli> {
+async function world(isJson: boolean): Promise<Cli> {
   const stop = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM'] as const)
     process.on(name, () => stop.abort(new Fault('interrupted', 'stopped by the user')));
@@ -23,10 +24,13 @@ async function world(): Promise<Cli> {
   const cli: Cli = {
     env: await withMiniPool(process.env),
     cwd: process.cwd(),
-    clock: systemClock,
+    // Whoever watches for hours does not see the clock being set.
+    clock: steadyClock(systemClock),
     version: packageJson.version,
-    out: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
-    err: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
+    out: (text) => cli.rawOut?.(safeOutput(text, isJson)),
+    err: (text) => cli.rawErr?.(safeOutput(text, isJson)),
+    rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
+    rawErr: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
     outBytes,
     outIsTerminal: process.stdout.isTTY,
     errIsTerminal: process.stderr.isTTY,
@@ -77,7 +81,7 @@ async function ask(question: string): Promise<string> {
 
 /** Runs one command line; the only place that turns a failure into a message and an exit code. */
 async function main(argv: string[]): Promise<number> {
-  const cli = await world();
+  const cli = await world(argv.includes('--json'));
   try {
     const name = argv.find((word) => !word.startsWith('-'));
     const root = await buildProgram(cli, name === undefined ? [] : [name]);

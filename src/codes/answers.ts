@@ -1,4 +1,4 @@
-import { kinds, type FaultKind } from '../fault/kinds.ts';
+import { kinds, ownExits, type FaultKind } from '../fault/kinds.ts';
 
 /**
  * What helps against a failure:
@@ -10,15 +10,32 @@ import { kinds, type FaultKind } from '../fault/kinds.ts';
 export type Answer = 'elsewhere' | 'later' | 'more-memory' | 'more-disk' | 'never';
 
 /**
- * Two attempts that fail so are enough: they have cost a whole training, or software that cannot be used in two places
- * is not the places' fault.
+ * Failures after which one of these is final: each has cost a whole training, or what fails in two places is not the
+ * places' fault. A training may be killed twice by accident.
  */
-const twiceAtMost: ReadonlySet<FaultKind> = new Set(['training-hung', 'time-limit', 'environment-broken']);
+const finalAt: Partial<Record<FaultKind, number>> = {
+  'training-hung': 2,
+  'time-limit': 2,
+  'environment-broken': 2,
+  'gpu-memory': 2,
+  'training-killed': 3,
+};
+/** Numbers of failures at which answers change. */
+export const finalFailures = [...new Set(Object.values(finalAt))].sort((a, b) => a - b);
 
 /** HTCondor's code of a hold that a rule of the job itself asked for: ours, with what happened in the subcode. */
 export const ownHold = 3;
 /** Subcodes of own holds that are no exit codes. */
 export const ownSubcodes = { tooManyStarts: 1, tooLate: 2 } as const;
+
+/**
+ * Attributes of the job in which an agent on HTCondor counts its attempts that ran out of something: HTCondor itself
+ * remembers only the last exit code.
+ */
+export const ranOutAttributes = {
+  'memory-exceeded': 'UpdraftOutOfMemory',
+  'disk-full': 'UpdraftOutOfDisk',
+} as const satisfies Partial<Record<FaultKind, string>>;
 
 /** Own holds of agents that a signal ended have its number and this in their subcode. */
 export const signalBase = 128;
@@ -27,9 +44,9 @@ export const lastSignal = 64;
 
 /** What helps against a kind of fault; `failures` counts the attempts that failed, this one included. */
 export function answerToKind(kind: FaultKind, failures: number): Answer {
-  if (twiceAtMost.has(kind) && failures >= 2) return 'never';
-  if (kind === 'disk-full') return 'more-disk';
+  if (failures >= (finalAt[kind] ?? Infinity)) return 'never';
   const { retry } = kinds[kind];
+  if (retry === 'more') return kind === 'disk-full' ? 'more-disk' : 'more-memory';
   return retry === 'same' ? 'later' : retry;
 }
 
@@ -37,7 +54,7 @@ export function answerToKind(kind: FaultKind, failures: number): Answer {
 export const exitsWith = (answers: readonly Answer[], failures: number): number[] =>
   agentKinds.filter((kind) => answers.includes(answerToKind(kind, failures))).map((kind) => kinds[kind].exit);
 
-const agentKinds = (Object.keys(kinds) as FaultKind[]).filter((kind) => kinds[kind].exit >= 90);
+const agentKinds = (Object.keys(kinds) as FaultKind[]).filter((kind) => kinds[kind].exit >= ownExits.from);
 
 /**
  * The kind of fault that an exit code of the agent says; undefined for all others, and for jobs of others, whose codes

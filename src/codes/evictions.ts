@@ -1,6 +1,10 @@
 import { timeWords } from './holds.ts';
 import { rowsWith, type CodeRow } from './row.ts';
 
+/** Of an attempt that ended because its job was removed, and of one whose machine could not be reached any more. */
+export const removedCode = 1023;
+export const disconnectedCode = 1008;
+
 /** Codes of attempts that went back to the queue: 1000 and above. */
 export const evictions: readonly CodeRow[] = [
   {
@@ -11,14 +15,14 @@ export const evictions: readonly CodeRow[] = [
     says: 'The transfer stood still for {stalled|too many} seconds until HTCondor gave it up: the cache or the file-transfer plugin is to blame, not the machine.',
   },
   {
-    codes: [1008],
+    codes: [disconnectedCode],
     words: 'job not found at execution machine|no longer at old port',
     cause: 'disconnected',
     answer: 'requeued',
     says: 'The connection to the machine was lost, and when it could be made again the job was gone there: HTCondor or the machine had been restarted.',
   },
   ...rowsWith('disconnected', 'requeued', [
-    [1008, 'The connection to the machine was lost and could not be made again in time{words}.'],
+    [disconnectedCode, 'The connection to the machine was lost and could not be made again in time{words}.'],
   ]),
   ...rowsWith('machine-broken', 'requeued', [
     [1002, 'HTCondor’s process for the job on the access point failed{words}.'],
@@ -51,7 +55,7 @@ export const evictions: readonly CodeRow[] = [
     [[1026, 1027, 1028, 1029, 1030, 1032, 1033, 1034, 1035], 'The machine refused it.'],
     [1037, 'The machine moves to another pool.'],
   ]),
-  { codes: [1023], cause: 'user', says: 'The job was removed from the queue{words}.' },
+  { codes: [removedCode], cause: 'user', says: 'The job was removed from the queue{words}.' },
 ];
 
 /** Why jobs left the queue for good, by HTCondor's words: there is no code. */

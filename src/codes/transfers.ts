@@ -93,7 +93,7 @@ const plugins: readonly CodeRow[] = [
   ),
 ];
 
-type Answered = Pick<CodeRow, 'words' | 'url' | 'cause' | 'says' | 'advice' | 'outlook' | 'more'>;
+type Answered = Omit<CodeRow, 'codes' | 'subcodes' | 'answer'>;
 
 const both = (row: Answered): CodeRow => ({ codes: [12, 13], answer: 'later', ...row });
 const input = (row: Answered): CodeRow => ({ codes: [13], answer: 'later', ...row });
@@ -112,11 +112,27 @@ const servers: readonly CodeRow[] = [
     cause: 'transfer-stalled',
     says: 'The transfer of {url|a file} stood still and was given up.',
   }),
+  {
+    codes: [12, 13],
+    words: 'asks for a token',
+    cause: 'access-refused',
+    fault: 'token-missing',
+    says: 'It needs a token for {url|a file}, and the job has none.',
+    advice: 'Name the file of the token in the job file: `token_file` of that [data] table.',
+  },
   both({
+    words: 'the token for…expired at',
+    cause: 'access-refused',
+    fault: 'token-expired',
+    says: 'The token for {url|a file} has expired.',
+    advice: 'Renew the file of the token: each attempt is sent what it holds then.',
+  }),
+  {
+    codes: [12, 13],
     words: '401|403|forbidden|unauthorized|permission denied|authorization|token',
     cause: 'access-refused',
     says: 'The server refuses to {takes|give out} {url|a file} (access denied).',
-  }),
+  },
   input({
     words: `404|${missingWords}`,
     // The names under which HTCondor keeps checkpoints at a checkpoint_destination.

@@ -52,22 +52,17 @@ function countsOf({ tally, jobs }: RunState): Board['counts'] {
 
 function verdictOf(state: RunState, wrong: Problem[], now: number): Board['verdict'] {
   const { total, success, stopped } = state.tally;
-  const needing = wrong.filter(({ needsYou }) => needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
-  const handled = wrong.filter(({ needsYou }) => !needsYou).reduce((sum, { jobs }) => sum + jobs, 0);
-  const detail = [
-    `${success} of ${count(total)} ${success === 1 || total === 1 ? 'has' : 'have'} a valid result`,
-    pace(state, now),
-  ]
-    .filter((part) => part !== '')
-    .join('; ');
+  const jobsWith = (isYours: boolean): number =>
+    wrong.filter(({ needsYou }) => needsYou === isYours).reduce((sum, { jobs }) => sum + jobs, 0);
+  const [needing, handled] = [jobsWith(true), jobsWith(false)];
+  const have = success === 1 || total === 1 ? 'has' : 'have';
+  const detail = `${success} of ${count(total)} ${have} a valid result${pace(state, now)}`;
   const say = (tone: Tone, headline: string) => ({ tone, headline, detail });
   if (state.endedAt !== undefined) {
     if (success === total) return say('good', 'It went well: every job has a valid result.');
     if (success + stopped === total) return say('idle', `It was stopped: ${count(stopped)} ended early.`);
-    return say(
-      'bad',
-      `It has ended, and ${count(needing)} ${needing === 1 ? 'has' : 'have'} no valid result.`,
-    );
+    const lack = needing === 1 ? 'has' : 'have';
+    return say('bad', `It has ended, and ${count(needing)} ${lack} no valid result.`);
   }
   if (state.stopRequested) return say('idle', 'It is being stopped.');
   if (needing > total / 10) return say('bad', `No: ${count(needing)} of ${total} need you.`);
@@ -85,7 +80,7 @@ function pace(state: RunState, now: number): string {
   const from = millisOf(state.createdAt);
   if (from === null) return '';
   const to = millisOf(state.endedAt) ?? now;
-  return `${state.endedAt === undefined ? 'going for' : 'took'} ${showMillis(Math.max(0, to - from))}`;
+  return `; ${state.endedAt === undefined ? 'going for' : 'took'} ${showMillis(Math.max(0, to - from))}`;
 }
 
 /** More rows than this are no overview: the biggest are shown. */
@@ -96,25 +91,13 @@ function sitesOf({ jobs }: RunState): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();
   for (const row of jobs.flatMap(ledgerRowsOf)) {
     const site = row.site || row.host || '(not known)';
-    const known = sites.get(site) ?? {
-      site,
-      attempts: 0,
-      success: 0,
-      running: 0,
-      lost: 0,
-      training: 0,
-      slot: 0,
-    };
-    const over = row.outcome !== 'success' && row.outcome !== 'running';
-    sites.set(site, {
-      site,
-      attempts: known.attempts + 1,
-      success: known.success + (row.outcome === 'success' ? 1 : 0),
-      running: known.running + (row.outcome === 'running' ? 1 : 0),
-      lost: known.lost + (over ? 1 : 0),
-      training: known.training + (row.millis.training ?? 0),
-      slot: known.slot + Object.values(row.millis).reduce((sum, millis) => sum + millis, 0),
-    });
+    const empty = { site, attempts: 0, success: 0, running: 0, lost: 0, training: 0, slot: 0 };
+    const figures = sites.get(site) ?? empty;
+    sites.set(site, figures);
+    figures.attempts += 1;
+    figures[row.outcome === 'success' || row.outcome === 'running' ? row.outcome : 'lost'] += 1;
+    figures.training += row.millis.training ?? 0;
+    figures.slot += Object.values(row.millis).reduce((sum, millis) => sum + millis, 0);
   }
   return [...sites.values()].sort((a, b) => b.attempts - a.attempts).slice(0, mostRows);
 }

@@ -29,8 +29,8 @@ export function jobRow(job: JobState, tell: TellJob, now: number): JobRow {
   };
 }
 
-function toneOf({ status, outcome, held }: JobState): Tone {
-  if (held !== undefined) return 'warn';
+function toneOf({ status, outcome, held, attempts }: JobState): Tone {
+  if (held !== undefined || attempts.at(-1)?.pool?.disconnected !== undefined) return 'warn';
   if (status === 'running') return 'busy';
   if (status === 'waiting') return 'idle';
   if (outcome === 'success') return 'good';
@@ -110,6 +110,7 @@ const phaseOf: Record<Doing, Phase> = {
   input: 'fetching',
   stalled: 'stalled',
   unpacking: 'unpacking',
+  starved: 'fetching',
   executing: 'training',
   output: 'saving',
   'cut-off': 'unknown',

@@ -1,6 +1,7 @@
-import type { Cause } from '../codes/causes.ts';
+import { causeInfo, type Cause } from '../codes/causes.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import { causeOfJob, causeOfAttempt, faultOf } from '../history/run-jobs.ts';
+import { connectionWords } from '../journal/connection-words.ts';
 import type { FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState, RunState } from '../journal/state.ts';
 import { clip } from './job-row.ts';
@@ -38,6 +39,9 @@ function jobProblems(job: JobState, now: number): Problem[] {
   }
   if (last === undefined) return [];
   if (job.status === 'waiting') return [told(job, cause ?? 'silent-end', faultOf(last), false)];
+  const lost = last.pool?.disconnected;
+  if (lost !== undefined)
+    return [{ ...told(job, 'disconnected', undefined, false), message: connectionWords(lost) }];
   const quiet = last.heardAt !== undefined && now - last.heardAt > silenceMillis;
   return [...(quiet ? [silent(job)] : []), ...setbacks(job, last)];
 }
@@ -49,22 +53,16 @@ function told(job: JobState, cause: Cause, fault: FaultRecord | undefined, needs
     jobs: 1,
     examples: [job.id],
     message: clip(fault?.message ?? '', longestMessage),
-    fix: clip(fault?.fix ?? '', longestMessage),
+    fix: clip(fault?.fix ?? causeInfo(cause).advice, longestMessage),
     needsYou,
   };
 }
 
-function silent(job: JobState): Problem {
-  return {
-    cause: 'silent',
-    what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
-    jobs: 1,
-    examples: [job.id],
-    message: '',
-    fix: '',
-    needsYou: false,
-  };
-}
+const silent = (job: JobState): Problem => ({
+  ...told(job, 'silent-end', undefined, false),
+  cause: 'silent',
+  what: 'Nothing was heard for more than two minutes: the machine or the network may be gone.',
+});
 
 function setbacks(job: JobState, { agent }: AttemptState): Problem[] {
   const open = agent?.fetches.filter(({ done }) => !done) ?? [];

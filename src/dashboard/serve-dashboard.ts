@@ -99,22 +99,16 @@ function admit(keeper: Gatekeeper, request: IncomingMessage, response: ServerRes
     response.setHeader('Set-Cookie', admission.cookie);
     // Not a redirect: a browser that came from elsewhere would not send the new cookie along with one.
     sendHtml(response, 200, plainPage('Opening …', 'The dashboard opens.', '/'));
-  } else if (admission === 'used')
-    sendHtml(
-      response,
-      403,
-      plainPage(
-        'This link was used already',
-        'It opens the dashboard once, in one browser. Start `updraft dashboard` again for a new one.',
-      ),
-    );
-  else
-    sendHtml(
-      response,
-      403,
-      plainPage(
-        'Not without the link',
-        'Open the whole link that `updraft dashboard` printed; the token in it lets you in.',
-      ),
-    );
+  } else sendHtml(response, 403, plainPage(...refusals[admission]));
 }
+
+const refusals: Record<'used' | 'wrong', [title: string, text: string]> = {
+  used: [
+    'This link was used already',
+    'It opens the dashboard once, in one browser. Start `updraft dashboard` again for a new one.',
+  ],
+  wrong: [
+    'Not without the link',
+    'Open the whole link that `updraft dashboard` printed; the token in it lets you in.',
+  ],
+};

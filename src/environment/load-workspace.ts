@@ -43,9 +43,11 @@ export async function findManifest(place: string): Promise<string> {
   });
 }
 
+export const lockName = 'pixi.lock';
+
 /** Reads a manifest and the lock beside it. */
 export async function loadWorkspace(manifestFile: string): Promise<Workspace> {
-  const lockFile = path.join(path.dirname(manifestFile), 'pixi.lock');
+  const lockFile = path.join(path.dirname(manifestFile), lockName);
   const manifest = readManifest(await textOf(manifestFile), manifestFile);
   const text = await readFile(lockFile, 'utf8').catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;

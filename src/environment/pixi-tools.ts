@@ -8,7 +8,7 @@ import type { LockedPackage } from './locked-package.ts';
 import type { LockedPlatform, LockedSet } from './pixi-lock.ts';
 
 /** How to get a program that is not there. */
-const sources = {
+export const programSources = {
   pixi: 'install Pixi (https://pixi.sh/latest/installation), which needs no administrator',
   'pixi-pack': 'install it with: pixi global install pixi-pack',
   apptainer:
@@ -16,11 +16,15 @@ const sources = {
 } as const;
 
 /** The path of a program, or a Fault that says how to get it. */
-export async function needProgram(name: keyof typeof sources, what: string, env: Env): Promise<string> {
+export async function needProgram(
+  name: keyof typeof programSources,
+  what: string,
+  env: Env,
+): Promise<string> {
   const found = await findProgram([name], env);
   if (found !== undefined) return found;
   throw new Fault('pool-unreachable', `${what} needs ${name}, which is not on the PATH`, {
-    fix: sources[name],
+    fix: programSources[name],
     about: name,
   });
 }

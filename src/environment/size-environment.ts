@@ -1,5 +1,5 @@
 /** How an environment gets to the worker. */
-export const deliveries = ['pack', 'container'] as const;
+export const deliveries = ['pack', 'container', 'install'] as const;
 export type Delivery = (typeof deliveries)[number];
 
 /** What an environment takes of a worker, in bytes. */
@@ -38,6 +38,9 @@ export function sizeEnvironment(
       why: `an image of about ${show(image)}, used without unpacking`,
     };
   }
+  // It lies in the workspace, where Pixi keeps it for all runs.
+  if (delivery === 'install')
+    return { peakDisk: 0, keptDisk: 0, memory: 0, why: 'installed by Pixi in its workspace' };
   const unpacked = Math.round(packageBytes * unpackedTimes);
   return {
     peakDisk: 2 * packageBytes + unpacked,

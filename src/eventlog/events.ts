@@ -1,4 +1,4 @@
-import type { DetailsByKind } from './details.ts';
+import type { DetailsByKind } from './decode.ts';
 import type { EventKind } from './kinds.ts';
 
 /** What the log says of the zone of a time: UTC, an offset, or nothing (the access point's local time). */

@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer';
-import { adDetails } from './ad-details.ts';
+
 import type { Ad } from '../classad/ad.ts';
 import { datingOf } from './dating.ts';
-import type { DetailsByKind } from './details.ts';
+import { adDetails, type DetailsByKind, textDetails } from './decode.ts';
 import type { Garbled, LogEvent, Zone } from './events.ts';
 import { Framer } from './framer.ts';
 import { type Header, HeaderReader } from './header.ts';
 import { type EventKind, kindOf } from './kinds.ts';
 import { parseJsonAd, parseXmlAd } from '../classad/parse-json-xml.ts';
 import { type StampOptions, StampReader } from './stamp.ts';
-import { textDetails } from './text-details.ts';
 
 export interface ParserOptions extends StampOptions {
   onEvent: (event: LogEvent) => void;
@@ -41,7 +40,8 @@ export function createParser(options: ParserOptions): Parser {
       const ad = form === 'json' ? parseJsonAd(text) : parseXmlAd(text);
       const number = ad?.EventTypeNumber;
       if (ad === undefined || typeof number !== 'number') return false;
-      onEvent(new AdEvent(ad, number, { bytes, start, end, offset, ...stampOf(ad, stamps) }) as LogEvent);
+      const header = headerOf(ad, number, stamps);
+      onEvent(new AdEvent(bytes, start, end, header, ad, offset) as LogEvent);
       return true;
     },
     garbled: (bytes, offset) => {
@@ -56,11 +56,20 @@ export function createParser(options: ParserOptions): Parser {
   });
 }
 
-function stampOf(ad: Ad, stamps: StampReader): Pick<LogEvent, 'time' | 'zone'> {
+/** What the first line of an event of the text form would say. */
+function headerOf(ad: Ad, number: number, stamps: StampReader): Header {
   const text = ad.EventTime;
-  if (typeof text !== 'string' || stamps.read(Buffer.from(text, 'latin1'), 0) === -1)
-    return { time: undefined, zone: 'unknown' };
-  return { time: Number.isNaN(stamps.time) ? undefined : stamps.time, zone: stamps.zone };
+  const isTimed = typeof text === 'string' && stamps.read(Buffer.from(text, 'latin1'), 0) !== -1;
+  return {
+    number,
+    cluster: integerOf(ad.Cluster),
+    proc: integerOf(ad.Proc),
+    subproc: integerOf(ad.Subproc),
+    time: isTimed ? stamps.time : NaN,
+    zone: isTimed ? stamps.zone : 'unknown',
+    timeAt: 0,
+    timeEnd: 0,
+  };
 }
 
 const beginningSize = 1024 * 1024;
@@ -129,58 +138,29 @@ class TextEvent {
   }
 
   get details(): DetailsByKind[EventKind] {
-    return (this.#details ??= textDetails(this.kind, decodeText(this.#bytes, this.#timeEnd, this.#end)));
+    return (this.#details ??= this.decode());
   }
-}
 
-/** Where and when an event of the JSON or XML form was written. */
-interface AdEventPlace {
-  bytes: Buffer;
-  start: number;
-  end: number;
-  offset: number;
-  time: number | undefined;
-  zone: Zone;
+  protected decode(): DetailsByKind[EventKind] {
+    return textDetails(this.kind, decodeText(this.#bytes, this.#timeEnd, this.#end));
+  }
 }
 
 /** An event of the JSON or XML form: its attributes are all there, its details are made on demand. */
-class AdEvent {
-  readonly number: number;
-  readonly cluster: number;
-  readonly proc: number;
-  readonly subproc: number;
-  readonly time: number | undefined;
-  readonly zone: Zone;
-  readonly timeText: string;
-  readonly whole = true;
-  readonly offset: number;
+class AdEvent extends TextEvent {
   readonly #ad: Ad;
-  readonly #place: AdEventPlace;
-  #details: DetailsByKind[EventKind] | undefined;
 
-  constructor(ad: Ad, number: number, place: AdEventPlace) {
-    this.number = number;
-    this.cluster = integerOf(ad.Cluster);
-    this.proc = integerOf(ad.Proc);
-    this.subproc = integerOf(ad.Subproc);
-    this.time = place.time;
-    this.zone = place.zone;
-    this.timeText = typeof ad.EventTime === 'string' ? ad.EventTime : '';
-    this.offset = place.offset;
+  constructor(bytes: Buffer, start: number, end: number, header: Header, ad: Ad, offset: number) {
+    super(bytes, start, end, header, true, offset);
     this.#ad = ad;
-    this.#place = place;
   }
 
-  get kind(): EventKind {
-    return kindOf(this.number);
+  override get timeText(): string {
+    return typeof this.#ad.EventTime === 'string' ? this.#ad.EventTime : '';
   }
 
-  get text(): string {
-    return decodeText(this.#place.bytes, this.#place.start, this.#place.end);
-  }
-
-  get details(): DetailsByKind[EventKind] {
-    return (this.#details ??= adDetails(this.kind, this.#ad, this.text));
+  protected override decode(): DetailsByKind[EventKind] {
+    return adDetails(this.kind, this.#ad, this.text);
   }
 }
 

@@ -1,5 +1,15 @@
 import { defined } from '../base/defined.ts';
-import type { EndedByItself, Resource, Termination, TransferredBytes, Usage, Usages } from './details.ts';
+import { isAd } from '../classad/ad.ts';
+import { parseAdValue } from '../classad/parse.ts';
+import type {
+  EndedByItself,
+  Resource,
+  SubmitDetails,
+  Termination,
+  TransferredBytes,
+  Usage,
+  Usages,
+} from './details.ts';
 
 /** What follows an event's time: the rest of its first line, and the lines below without their indentation's meaning. */
 export interface TextBody {
@@ -100,7 +110,7 @@ export function endedByItself(lines: readonly string[]): EndedByItself | undefin
 }
 
 /** Where a line of the table or of the account of the end begins: what stands before it is reason. */
-export function isTableHead(line: string): boolean {
+function isTableHead(line: string): boolean {
   return /^\s*Partitionable Resources\s*:/.test(line);
 }
 
@@ -151,4 +161,29 @@ function resourceOf(label: string, [usage, request, allocated, assigned]: string
   }
   if (assigned !== undefined && assigned !== '') resource.assigned = assigned.replaceAll(/^"|"$/g, '');
   return resource;
+}
+
+export function submitOf({ title, lines }: TextBody): SubmitDetails {
+  const details: SubmitDetails = defined({ host: find([title], /from host: (.*\S)/), notes: [] });
+  for (const line of lines.map((each) => each.trim())) {
+    const structured = /^\[.*\]$/.test(line) ? parseAdValue(line) : undefined;
+    if (structured !== undefined && isAd(structured)) {
+      if (typeof structured.JobBatchName === 'string') details.batchName = structured.JobBatchName;
+      if (typeof structured.DAGNodeName === 'string') details.dagNode = structured.DAGNodeName;
+    } else if (line.startsWith('DAG Node: ')) details.dagNode = line.slice(10);
+    else if (line.startsWith('WARNING: '))
+      details.warnings = line.replace(/^WARNING: (?:.*warning\(s\): )?/, '');
+    else if (line !== '') details.notes.push(line);
+  }
+  return details;
+}
+
+/** What stands between the known lines and the table: with `Reason:` before it, or bare after a requeue. */
+export function evictionReason(lines: readonly string[], requeued: boolean): string | undefined {
+  const table = lines.findIndex(isTableHead);
+  const before = table === -1 ? lines : lines.slice(0, table);
+  const known = /^\s*(?:\([01]\) |Usr \d|\d+ {2}- {2})/;
+  const at = before.findIndex((line) => /^\s*Reason: /.test(line));
+  if (at !== -1) return paragraph(before.slice(at))?.slice('Reason: '.length);
+  return requeued ? paragraph(before.filter((line) => !known.test(line))) : undefined;
 }

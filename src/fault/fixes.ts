@@ -12,7 +12,7 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'discovery-failed':
     'check the host in `pelican://HOST/` and UPDRAFT_OSDF_HOST; one machine alone may have no network',
   'director-unreachable': 'wait: the federation’s own service is down. Nothing of yours is wrong',
-  'token-missing': 'name the file with `token_file`, or set BEARER_TOKEN_FILE',
+  'token-missing': 'name its file for the object: `token_file` in a job file, --token-file at the prompt',
   'token-refused': 'get a token whose scope covers the path, then `updraft retry`',
   'token-expired': 'renew the token file: each attempt reads it again',
   'url-invalid':
@@ -30,6 +30,9 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'scratch-unusable':
     'nothing, if another machine does; on your own machine, see who may write to the folder that is named',
   'training-failed': '`updraft logs JOB --err`; fix it; `updraft retry --with-new-files`',
+  'training-killed':
+    'nothing, if another machine does; else find out who ends it: a watcher of the site, a limit (`ulimit -a`), a neighbour that fills the machine’s memory',
+  'gpu-memory': 'use a smaller batch, or ask for a larger GPU: `gpu = { memory = "…" }` in [resources]',
   'training-hung': 'if it was at work, print now and then, or set a longer `quiet_limit`',
   'wrong-output':
     'see what it printed: a script that goes on after an error ends well, too. Begin it with `set -e`',

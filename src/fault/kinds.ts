@@ -1,5 +1,5 @@
-/** Where another try can help: at the same place, only at another one, or nowhere. */
-export type Retry = 'same' | 'elsewhere' | 'never';
+/** Where another try can help: at the same place, only at another one, where there is more of what ran out, or nowhere. */
+export type Retry = 'same' | 'elsewhere' | 'more' | 'never';
 
 export interface KindInfo {
   /** Exit code of the CLI and of the agent alike; 85 is kept for checkpoints. */
@@ -10,8 +10,8 @@ export interface KindInfo {
 }
 
 /**
- * Everything that can go wrong. Codes 90 to 119 are ours alone, so that a training's own exit status can pass
- * through the agent unchanged; 1 to 5 are the CLI's, 6 and 7 are said of holds alone.
+ * Everything that can go wrong. Codes 86 to 119 are ours alone, so that a training's own exit status can pass
+ * through the agent unchanged; 1 to 5 are the CLI's, 6 is said of holds alone.
  */
 export const kinds = {
   'jobs-failed': { exit: 1, retry: 'never', what: 'Some jobs of the run have no valid result.' },
@@ -28,7 +28,17 @@ export const kinds = {
     retry: 'never',
     what: 'The pool holds the job by a rule, or for a reason that Updraft does not know.',
   },
-  'memory-exceeded': { exit: 7, retry: 'never', what: 'The job used more memory than it asked for.' },
+  'memory-exceeded': { exit: 86, retry: 'more', what: 'The job needs more memory than it asked for.' },
+  'training-killed': {
+    exit: 87,
+    retry: 'elsewhere',
+    what: 'The training was killed from outside, and not for its own use of memory or disk.',
+  },
+  'gpu-memory': {
+    exit: 88,
+    retry: 'elsewhere',
+    what: 'The memory of the GPU is too small for the training.',
+  },
   'discovery-failed': { exit: 90, retry: 'elsewhere', what: 'The federation cannot be found at that host.' },
   'director-unreachable': { exit: 91, retry: 'same', what: "The federation's director does not answer." },
   'servers-unreachable': {
@@ -62,7 +72,7 @@ export const kinds = {
   'archive-kind': { exit: 104, retry: 'never', what: 'The published file is no archive that can be used.' },
   'archive-unsafe': { exit: 105, retry: 'never', what: 'The archive tries to write where it must not.' },
   'data-unexpected': { exit: 106, retry: 'elsewhere', what: 'The data is not what `expect` says.' },
-  'disk-full': { exit: 107, retry: 'elsewhere', what: 'The disk has no room left.' },
+  'disk-full': { exit: 107, retry: 'more', what: 'The disk has no room left.' },
   'scratch-unusable': { exit: 108, retry: 'elsewhere', what: 'The scratch folder cannot be used.' },
   'command-missing': { exit: 109, retry: 'never', what: 'The training command cannot be found or started.' },
   'training-failed': { exit: 110, retry: 'never', what: 'The training ended with an error.' },
@@ -86,3 +96,6 @@ export const kinds = {
 } as const satisfies Record<string, KindInfo>;
 
 export type FaultKind = keyof typeof kinds;
+
+/** Exit codes in this range say what the agent found; a training's own must not be mistaken for them. */
+export const ownExits = { from: 86, to: 119 } as const;

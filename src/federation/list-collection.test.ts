@@ -182,3 +182,29 @@ test('no text whatever makes the reader fail', () => {
     { numRuns: 300 },
   );
 });
+
+test('a hostile listing costs no more than its length', () => {
+  const head = '<D:multistatus xmlns:D="DAV:">';
+  const start = process.cpuUsage();
+  for (const part of [
+    '<a',
+    '<!--',
+    '<![CDATA[',
+    '<a "',
+    "<a '",
+    '<a>',
+    '</a>',
+    '&a',
+    '<',
+    '<a:',
+    '<?',
+    '<response><href>/',
+  ]) {
+    const xml = head + part.repeat(1_000_000 / part.length);
+    for (const text of [xml, `${xml}>`, `${xml}--></D:multistatus>`]) parseMultistatus(text);
+  }
+  const { user, system } = process.cpuUsage(start);
+  assert.ok((user + system) / 1e6 < 6);
+  // Cut in the middle of a tag, it is no shorter listing.
+  assert.equal(parseMultistatus(`${head}${response('/a', 1)}<D:respon`), undefined);
+});

@@ -76,7 +76,7 @@ interface Listing {
 }
 
 /** A hundred thousand names of a folder take some fifty megabytes. */
-const largestListing = 256 << 20;
+const largestListing = 128 << 20;
 
 /** Asks the server that lists about a path: only itself, or what is in it too. */
 export async function propfind(located: Located, options: ObjectOptions, depth: '0' | '1'): Promise<Listing> {
@@ -131,23 +131,69 @@ export interface Resource {
   modified?: number;
 }
 
-const markup =
-  /<!--.*?-->|<!\[CDATA\[(.*?)\]\]>|<[?!][^>]*>|<(\/?)(?:[\w.-]+:)?([\w.-]+)(?:"[^"]*"|'[^']*'|[^>"'])*?(\/?)>|([^<]+)/gs;
+/** A tag, or text between tags; undefined where the markup is broken. */
+type Token = { text: string } | { name: string; isClosing: boolean; isEmpty: boolean };
+
+const tagName = /^\/?(?:[\w.-]+:)?([\w.-]+)/;
+
+/** Reads every byte once, whatever the text is. */
+function* tokens(xml: string): Generator<Token | undefined> {
+  for (let at = 0; at < xml.length;) {
+    const start = xml.indexOf('<', at);
+    if (start !== at) yield { text: decodeEntities(xml.slice(at, start < 0 ? undefined : start)) };
+    if (start < 0) return;
+    const [opening, closing] = hidden.find(([mark]) => xml.startsWith(mark, start)) ?? ['<', ''];
+    const end = closing === '' ? tagEnd(xml, start) : xml.indexOf(closing, start + opening.length);
+    if (end < 0) {
+      yield undefined;
+      return;
+    }
+    const inside = xml.slice(start + opening.length, end);
+    const name = opening === '<' ? tagName.exec(inside.slice(0, longestName))?.[1] : undefined;
+    if (opening === '<![CDATA[') yield { text: inside };
+    else if (name !== undefined)
+      yield { name, isClosing: inside.startsWith('/'), isEmpty: inside.endsWith('/') };
+    at = end + Math.max(1, closing.length);
+  }
+}
+
+const longestName = 200;
+/** What ends only by its own mark. */
+const hidden = [
+  ['<!--', '-->'],
+  ['<![CDATA[', ']]>'],
+] as const;
+
+/** Where a tag ends: a `>` in quotes is part of an attribute. */
+function tagEnd(xml: string, start: number): number {
+  let quote = '';
+  for (let at = start + 1; at < xml.length; at++) {
+    const mark = xml[at] ?? '';
+    if (quote !== '') quote = mark === quote ? '' : quote;
+    else if (mark === '"' || mark === "'") quote = mark;
+    else if (mark === '>') return at;
+  }
+  return -1;
+}
 
 /**
  * Reads the part of a 207 answer that clients need, from whatever prefixes and order the server writes it in:
- * XRootD, Pelican and Apache differ in all of them. Undefined when the text is no multistatus at all.
+ * XRootD, Pelican and Apache differ in all of them. Undefined when the text is no multistatus at all, or broken.
  */
 export function parseMultistatus(xml: string): Resource[] | undefined {
   const resources: Resource[] = [];
   const open: string[] = [];
   let fields = new Map<string, string>();
   let isMultistatus = false;
-  for (const [, cdata, closing, name, selfClosing, text] of xml.matchAll(markup)) {
-    if (name === undefined) {
+  for (const token of tokens(xml)) {
+    if (token === undefined) return undefined;
+    if ('text' in token) {
       const field = open.at(-1) ?? '';
-      fields.set(field, (fields.get(field) ?? '') + (cdata ?? decodeEntities(text ?? '')));
-    } else if (closing === '/') {
+      fields.set(field, (fields.get(field) ?? '') + token.text);
+      continue;
+    }
+    const { name, isClosing, isEmpty } = token;
+    if (isClosing) {
       if (name === 'response') resources.push(...toResource(fields));
       open.splice(Math.max(0, open.lastIndexOf(name)));
     } else {
@@ -156,7 +202,7 @@ export function parseMultistatus(xml: string): Resource[] | undefined {
       // XRootD says some things twice: the last word counts.
       fields.delete(name);
       if (name === 'collection' && open.at(-1) === 'resourcetype') fields.set('collection', '1');
-      if (selfClosing !== '/') open.push(name);
+      if (!isEmpty) open.push(name);
     }
   }
   return isMultistatus ? resources : undefined;

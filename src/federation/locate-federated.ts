@@ -36,18 +36,14 @@ export async function locateFederated(
   const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
   const verb = options.verb ?? 'GET';
   const choice = tokenChoice(url.credential, options);
+  const asked = { url, verb, discoveryUrl, directorUrl };
   const answer =
     directorUrl === undefined
       ? await askOnlyServer(parts, discoveryUrl + url.path, options.signal)
-      : await askDirector(
-          parts,
-          { directorUrl, verb, path: url.path, query: directorQuery(url, options) },
-          choice,
-          options,
-        );
+      : await askDirector(parts, { ...asked, directorUrl }, choice, options);
   const isOrigin = directorUrl === undefined || verb === 'PUT' || url.direct || options.direct === true;
   const servers = usableServers(parts, url, answer, isOrigin);
-  const use = tokenUse(answer, url.path, verb);
+  const use = tokenUse(answer, asked);
   return {
     url: url.text,
     servers,
@@ -60,7 +56,7 @@ export async function locateFederated(
     headers: async (server) => ({
       ...dataHeaders(parts.identity, verb),
       ...(isNamed(server.url, answer)
-        ? await authorization(parts, server.url, answer.requireToken, use, choice)
+        ? await authorization(parts, { ...use, to: server.url }, answer.requireToken, choice)
         : {}),
     }),
   };
@@ -77,15 +73,17 @@ export function tokenChoice(credential: string | undefined, { tokenFile }: Locat
  */
 async function askDirector(
   parts: FederationParts,
-  question: Question,
+  asked: Asked & { directorUrl: string },
   choice: TokenChoice,
   options: LocateOptions,
 ): Promise<DirectorAnswer> {
+  const { url, verb, directorUrl } = asked;
+  const question: Question = { directorUrl, verb, path: url.path, query: directorQuery(url, options) };
   const how = { fresh: options.fresh === true, signal: options.signal };
   const first = await parts.director.ask(question, how);
   if (!first.requireToken) return first;
   try {
-    const token = await parts.tokens.find(tokenUse(first, question.path, question.verb), choice);
+    const token = await parts.tokens.find({ ...tokenUse(first, asked), to: directorUrl }, choice);
     return await parts.director.ask({ ...question, token }, how);
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -147,15 +145,27 @@ function usableServers(
   });
 }
 
-function tokenUse(answer: DirectorAnswer, path: string, verb: 'GET' | 'PUT'): TokenUse {
-  const { generation, issuers, namespace } = answer;
+interface Asked {
+  url: FederatedUrl;
+  verb: 'GET' | 'PUT';
+  discoveryUrl: string;
+  directorUrl: string | undefined;
+}
+
+function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl }: Asked) {
+  const { generation, issuers, namespace, servers } = answer;
   return {
     verb,
-    path: unescapePath(path),
-    namespace: unescapePath(namespace ?? path),
-    issuers: generation === undefined ? issuers : [generation.issuer],
+    path: unescapePath(url.path),
+    namespace: unescapePath(namespace ?? url.path),
+    issuers: [...new Set([...(generation === undefined ? [] : [generation.issuer]), ...issuers])],
+    federation: {
+      url: discoveryUrl,
+      isUsers: url.isUsers,
+      servers: directorUrl === undefined ? servers : [directorUrl, ...servers],
+    },
     ...defined({ basePath: generation?.basePath }),
-  };
+  } satisfies Omit<TokenUse, 'to'>;
 }
 
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
@@ -174,12 +184,11 @@ function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): bool
 /** Uploads carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
 async function authorization(
   parts: FederationParts,
-  url: string,
-  requireToken: boolean,
   use: TokenUse,
+  requireToken: boolean,
   choice: TokenChoice,
 ): Promise<Record<string, string>> {
-  if (!isTrustworthy(url, parts.plainHttp) || (!requireToken && use.verb === 'GET')) return {};
+  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && use.verb === 'GET')) return {};
   try {
     return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
   } catch (error) {

@@ -191,8 +191,13 @@ test('a loopback federation without TLS works, with tokens, when the variable al
 test('a federation of one server serves its objects itself', async (t) => {
   const server = await webServer(t, ({ url }, response) => {
     if (url.startsWith('/.well-known/')) return response.end(JSON.stringify({ discovery_endpoint: 'x' }));
-    return response.writeHead(403, { 'X-Pelican-Namespace': 'namespace=/ns, require-token=true' }).end();
+    const headers = {
+      'X-Pelican-Namespace': 'namespace=/ns, require-token=true',
+      'X-Pelican-Authorization': `issuer=${server.url}/issuer`,
+    };
+    return response.writeHead(403, headers).end();
   });
+  const token = signedToken({ iss: `${server.url}/issuer` });
   const locator = createLocator({
     env: { SSL_CERT_FILE: testAuthority, BEARER_TOKEN: token },
     cwd: '/',

@@ -73,7 +73,13 @@ function locatePlain(parts: FederationParts, url: PlainUrl, options: LocateOptio
   const requireToken = choice.tokenFile !== undefined || choice.credential !== undefined;
   const { host, pathname, origin } = new URL(url.href);
   const server: ObjectServer = { url: url.href, host, kind: 'plain' };
-  const use: TokenUse = { verb: options.verb ?? 'GET', path: pathname, namespace: host, issuers: [] };
+  const use: TokenUse = {
+    verb: options.verb ?? 'GET',
+    path: pathname,
+    namespace: host,
+    issuers: [],
+    to: origin,
+  };
   return {
     url: url.text,
     servers: [server],

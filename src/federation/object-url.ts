@@ -20,6 +20,8 @@ export interface FederatedUrl extends Named, ObjectQuery {
   kind: 'federated';
   /** `host[:port]` that says what the federation is made of. */
   discoveryHost: string;
+  /** It is the OSDF, or what the user has set in its place: not one that a URL from elsewhere brings up. */
+  isUsers: boolean;
   /** Path in the federation, escaped, from `/`, without a slash at its end. */
   path: string;
 }
@@ -53,9 +55,17 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   switch (scheme) {
     case 'osdf':
     case 'stash':
-      return { kind: 'federated', ...named, discoveryHost: discoveryHostOfOsdf(env), ...ofOsdf(text, rest) };
-    case 'pelican':
-      return { kind: 'federated', ...named, ...ofPelican(text, rest) };
+      return {
+        kind: 'federated',
+        ...named,
+        discoveryHost: discoveryHostOfOsdf(env),
+        isUsers: true,
+        ...ofOsdf(text, rest),
+      };
+    case 'pelican': {
+      const place = ofPelican(text, rest);
+      return { kind: 'federated', ...named, ...place, isUsers: place.discoveryHost === hostOfOsdf(env) };
+    }
     case 'https':
     case 'http':
       return { kind: 'plain', ...named, href: plainHref(text, `${scheme}:${rest}`) };
@@ -64,6 +74,14 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
     default:
       throw unknownScheme(text, scheme, rest);
   }
+}
+
+/** Whether a token that was named for one object may go to another: of the same federation, or at the same host. */
+export const isSameHome = (one: string, other: string): boolean => homeOf(one) === homeOf(other);
+
+function homeOf(url: string): string | undefined {
+  const [, scheme = '', host = ''] = /^(?:[^:/]*\+)?([A-Za-z]+):\/*([^/?]*)/.exec(url) ?? [];
+  return /^(?:osdf|stash)$/i.test(scheme) ? 'osdf' : `${scheme}://${host}`.toLowerCase();
 }
 
 /** Everything before the last `+` names a credential; HTCondor writes its `.` as `_`, since schemes have no `_`. */
@@ -91,9 +109,10 @@ function ofPelican(text: string, rest: string): { discoveryHost: string; path: s
   };
 }
 
+const hostOfOsdf = (env: Env): string => env['UPDRAFT_OSDF_HOST'] || osdfHost;
+
 function discoveryHostOfOsdf(env: Env): string {
-  const host = env['UPDRAFT_OSDF_HOST'];
-  if (host === undefined || host === '') return osdfHost;
+  const host = hostOfOsdf(env);
   return checkedHost(`UPDRAFT_OSDF_HOST=${host}`, host);
 }
 

@@ -18,7 +18,7 @@ import { NoAnswer } from '../http/no-answer.ts';
 import { putObject, sendFile } from './put-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
-const token = signedToken({ scope: 'storage.create:/' });
+const token = signedToken({ iss: 'https://issuer.example', scope: 'storage.create:/' });
 
 interface Habits {
   /** Answers of the first PUTs; after them they are stored. */

@@ -1,9 +1,17 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { lstat, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
+import { isOwn } from '../base/own-file.ts';
 
-/** Somewhere a token may be: in a variable, or in a file that a variable or custom names. */
-export type TokenPlace = { name: string; token: string } | { file: string; because?: string };
+/** Somewhere a token may be: in a variable, or in a file that the user, a variable or convention names. */
+export type TokenPlace = { isNamed?: true } & ({ name: string; token: string } | TokenFile);
+
+interface TokenFile {
+  file: string;
+  because?: string;
+  /** In a folder where others may put files too. */
+  isShared?: true;
+}
 
 interface PlacesWorld {
   env: Env;
@@ -26,7 +34,7 @@ interface Choice {
 export async function tokenPlaces(world: PlacesWorld, choice: Choice): Promise<TokenPlace[]> {
   const { env, cwd, uid } = world;
   const inCwd = (file: string): string => path.resolve(cwd, file);
-  if (choice.tokenFile !== undefined) return [{ file: inCwd(choice.tokenFile) }];
+  if (choice.tokenFile !== undefined) return [{ file: inCwd(choice.tokenFile), isNamed: true }];
   const creds = inCwd(set(env['_CONDOR_CREDS']) ?? '.condor_creds');
   const named = namedCredential(creds, choice.credential);
   if (choice.onlyNamed === true) return named;
@@ -35,8 +43,8 @@ export async function tokenPlaces(world: PlacesWorld, choice: Choice): Promise<T
     ...named,
     ...inVariable(env, 'BEARER_TOKEN'),
     ...fromVariable(env, 'BEARER_TOKEN_FILE', inCwd),
-    ...(runtime === undefined ? [] : [{ file: path.join(runtime, `bt_u${uid}`) }]),
-    { file: `/tmp/bt_u${uid}` },
+    ...(runtime === undefined ? [] : [{ file: path.join(runtime, `bt_u${uid}`), isShared: true as const }]),
+    { file: `/tmp/bt_u${uid}`, isShared: true },
     ...fromVariable(env, 'TOKEN', inCwd),
     ...(await allCredentials(creds)),
   ];
@@ -46,7 +54,10 @@ export async function tokenPlaces(world: PlacesWorld, choice: Choice): Promise<T
 function namedCredential(creds: string, credential: string | undefined): TokenPlace[] {
   if (credential === undefined) return [];
   const names = new Set([credential, credential.replaceAll('.', '_')]);
-  return [...names].map((name) => ({ file: path.join(creds, `${path.basename(name)}.use`) }));
+  return [...names].map((name) => ({
+    file: path.join(creds, `${path.basename(name)}.use`),
+    isNamed: true,
+  }));
 }
 
 function inVariable(env: Env, name: string): TokenPlace[] {
@@ -73,33 +84,37 @@ function set(value: string | undefined): string | undefined {
   return value === '' ? undefined : value;
 }
 
+/** A token, or why a file has none. */
+type TokenRead = { token: string } | { without: string };
+
 export interface TokenFiles {
-  /** The token in a file, or undefined where there is none; reads it again only when the file has changed. */
-  read(file: string): Promise<string | undefined>;
+  /** The token in a file; reads it again only when the file has changed. */
+  read(file: TokenFile, uid: number): Promise<TokenRead>;
 }
 
+const none = { without: 'no token' };
+const foreign = { without: 'another user’s, or others may write it: not used' };
+
 export function createTokenFiles(): TokenFiles {
-  const read = new Map<string, { version: string; token: string | undefined }>();
+  const known = new Map<string, { version: string; read: TokenRead }>();
   return {
-    async read(file) {
-      const version = await versionOf(file);
-      if (version === undefined) return undefined;
-      const known = read.get(file);
-      if (known?.version === version) return known.token;
+    async read({ file, isShared }, uid) {
+      const info = await stat(file).catch(() => undefined);
+      if (info?.isFile() !== true || info.size > maxBytes) return none;
+      // Neither the file nor a link to it may be another user's.
+      if (isShared === true && !(isOwn(info, uid) && (await lstat(file)).uid === uid)) return foreign;
+      const version = [info.dev, info.ino, info.size, info.mtimeMs, info.ctimeMs].join(' ');
+      const before = known.get(file);
+      if (before?.version === version) return before.read;
       const token = tokenIn(await readFile(file, 'utf8').catch(() => ''));
-      read.set(file, { version, token });
-      return token;
+      const read = token === undefined ? none : { token };
+      known.set(file, { version, read });
+      return read;
     },
   };
 }
 
-const largestToken = 1 << 16;
-
-async function versionOf(file: string): Promise<string | undefined> {
-  const info = await stat(file, { bigint: true }).catch(() => undefined);
-  if (info === undefined || !info.isFile() || info.size > largestToken) return undefined;
-  return [info.dev, info.ino, info.size, info.mtimeNs, info.ctimeNs].join(' ');
-}
+const maxBytes = 1 << 16;
 
 /** Raw text, or JSON with `access_token`. Anything that could not stand in a header is no token. */
 function tokenIn(text: string): string | undefined {

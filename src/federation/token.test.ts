@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -13,6 +14,12 @@ const use: TokenUse = {
   path: '/ns/dir/x',
   namespace: '/ns',
   issuers: ['https://issuer.example'],
+  to: 'https://cache.example:8443/ns/dir/x',
+  federation: {
+    url: 'https://fed.example',
+    isUsers: true,
+    servers: ['https://director.example', 'https://cache.example:8443/ns/dir/x'],
+  },
 };
 /** A user no machine has, so that a token of whoever runs the tests is never found. */
 const uid = 4_000_000_001;
@@ -52,11 +59,10 @@ async function failure(found: Promise<string>): Promise<Fault> {
 }
 
 test('places are searched in the documented order', async (t) => {
-  const named = ['variable', 'file', 'runtime', 'TOKEN', 'scitokens', 'aaa'] as const;
-  const [variable, file, runtime, other, scitokens, aaa] = named.map((name) => token(name));
+  const named = ['variable', 'file', 'TOKEN', 'scitokens', 'aaa'] as const;
+  const [variable, file, other, scitokens, aaa] = named.map((name) => token(name));
   const files = {
     file: file!,
-    [`run/bt_u${uid}`]: runtime!,
     other: other!,
     '.condor_creds/scitokens.use': scitokens!,
     '.condor_creds/aaa.use': aaa!,
@@ -65,14 +71,12 @@ test('places are searched in the documented order', async (t) => {
   const env: Record<string, string> = {
     BEARER_TOKEN: variable!,
     BEARER_TOKEN_FILE: 'file',
-    XDG_RUNTIME_DIR: path.join(all.cwd, 'run'),
     TOKEN: 'other',
   };
   for (const [dropped, expected] of [
     ['', variable],
     ['BEARER_TOKEN', file],
-    ['BEARER_TOKEN_FILE', runtime],
-    ['XDG_RUNTIME_DIR', other],
+    ['BEARER_TOKEN_FILE', other],
     ['TOKEN', scitokens],
   ] as const) {
     // eslint-disable-next-line @typescript-eslint/no-dynamic-delete -- one variable after the other goes away
@@ -129,7 +133,11 @@ test('the first token that is current, of the issuer and of the path wins over e
   const { find, cwd } = await world(t, files);
   assert.equal(await find(), right);
   await rm(path.join(cwd, '.condor_creds/f.use'));
-  assert.equal(await find(), files['.condor_creds/b.use'], 'the first current one is the last resort');
+  assert.equal(
+    await find(),
+    files['.condor_creds/c.use'],
+    'the first current one of the issuer is the last resort',
+  );
 });
 
 test('scopes of both token profiles cover by whole path components', async (t) => {
@@ -178,5 +186,87 @@ test('without any token the places looked at and the way to one are told', async
   assert.equal(fault.kind, 'token-missing');
   assert.match(fault.message, new RegExp(`/tmp/bt_u${uid}`));
   assert.match(fault.message, new RegExp(path.join(cwd, '.condor_creds', 'scitokens.use')));
-  assert.match(fault.fix ?? '', /storage\.read from https:\/\/issuer\.example.*BEARER_TOKEN_FILE/);
+  assert.match(fault.fix ?? '', /storage\.read from https:\/\/issuer\.example.*token_file.*--token-file/);
+});
+
+const evil = {
+  ...use,
+  to: 'https://cache.evil.example/ns/dir/x',
+  federation: {
+    url: 'https://evil.example',
+    isUsers: false,
+    servers: ['https://evil.example', 'https://cache.evil.example/ns/dir/x'],
+  },
+};
+
+test('a token of another issuer is never sent, found or named, and the message says why', async (t) => {
+  const other = token('other', { iss: 'https://other.example' });
+  const { find } = await world(t, { other, opaque: 'opaque-secret' }, { BEARER_TOKEN: other });
+  for (const wanted of [use, evil]) {
+    const fault = await failure(find({}, wanted));
+    assert.equal(fault.kind, 'token-missing');
+    assert.match(
+      fault.message,
+      /none of yours was sent to [^:]*cache[^;]*takes tokens from https:\/\/issuer\.example; BEARER_TOKEN is from https:\/\/other\.example/,
+    );
+    assert.match(fault.fix ?? '', /--token-file/);
+    assert.ok(!fault.message.includes(other));
+  }
+  assert.equal((await failure(find({ tokenFile: 'other' }))).kind, 'token-missing');
+  assert.equal((await failure(find({}, { ...use, issuers: [] }))).kind, 'token-missing');
+});
+
+test('a hostile federation that names the issuer of a token as its own does not get the token', async (t) => {
+  const mine = token('mine');
+  const forAll = token('any', { aud: 'https://wlcg.cern.ch/jwt/v1/any' });
+  const { find, cwd } = await world(t, { mine });
+  for (const found of [mine, forAll, token('aud', { aud: ['https://cache.example:8443'] })]) {
+    await writeFile(path.join(cwd, 'found'), found);
+    const tokens = createTokens({ env: { BEARER_TOKEN_FILE: 'found' }, cwd, uid, clock });
+    const fault = await failure(tokens.find(evil, {}));
+    assert.match(fault.message, /BEARER_TOKEN_FILE .* does not name evil\.example/);
+    assert.equal(await tokens.find(use, {}), found, 'the federation it is for gets it');
+  }
+  assert.equal(await find({ tokenFile: 'mine' }, evil), mine, 'the user named it for this object');
+});
+
+test('an audience or the issuer ties a token to a host or a federation', async (t) => {
+  const goes = async (claims: Record<string, unknown>, wanted: TokenUse): Promise<boolean> => {
+    const { find } = await world(t, {}, { BEARER_TOKEN: token('found', claims) });
+    return await find({}, wanted).then(
+      () => true,
+      () => false,
+    );
+  };
+  const { federation: theirs } = evil;
+  assert.equal(await goes({ aud: 'https://evil.example' }, evil), true, 'the federation');
+  assert.equal(await goes({ aud: ['x', 'cache.evil.example'] }, evil), true, 'the host');
+  assert.equal(await goes({ aud: 'cache.evil.example' }, { ...evil, to: theirs.url }), false, 'another host');
+  const origin = { ...evil, to: 'https://issuer.example/ns/dir/x' };
+  assert.equal(await goes({}, origin), true, 'the issuer made it');
+  assert.equal(await goes({}, { ...origin, to: 'https://issuer.example:9/ns/dir/x' }), false, 'another port');
+  assert.equal(await goes({ aud: 'https://elsewhere.example' }, use), false, 'not even to the OSDF');
+});
+
+test('a token that does not say who issued it goes only where it is named', async (t) => {
+  const { find } = await world(t, { opaque: 'opaque-secret' }, { BEARER_TOKEN: 'opaque-secret' });
+  const fault = await failure(find());
+  assert.match(fault.message, /BEARER_TOKEN does not say who issued it/);
+  assert.ok(!fault.message.includes('opaque-secret'));
+  assert.equal(await find({ tokenFile: 'opaque' }), 'opaque-secret');
+});
+
+test('in a folder that others share, only a file of the user alone is used', async (t) => {
+  const me = statSync('/proc/self').uid;
+  const { cwd } = await world(t, { [`bt_u${me}`]: token('mine'), [`bt_u${me + 1}`]: token('theirs') });
+  const find = (user: number): Promise<string> =>
+    createTokens({ env: { XDG_RUNTIME_DIR: cwd }, cwd, uid: user, clock }).find(use, {});
+  await chmod(path.join(cwd, `bt_u${me}`), 0o600);
+  assert.equal(await find(me), token('mine'));
+  await chmod(path.join(cwd, `bt_u${me}`), 0o602);
+  assert.match(
+    (await failure(find(me))).message,
+    /bt_u\d+ \(another user’s, or others may write it: not used\)/,
+  );
+  assert.match((await failure(find(me + 1))).message, /another user’s/, 'the file is mine, the user is not');
 });

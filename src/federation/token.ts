@@ -16,9 +16,9 @@ export interface TokenChoice {
 
 export interface Tokens {
   /**
-   * The token for a use: the first found that is unexpired and fits, else the first unexpired. Throws
-   * `token-missing` or `token-expired`, which name places and times but never a token. Files are read again
-   * when they change.
+   * The token for a use: of those that may go to its host, the first unexpired one that fits, else the first
+   * unexpired. Throws `token-missing` or `token-expired`, which name places, issuers and times but never a token.
+   * Files are read again when they change.
    */
   find(use: TokenUse, choice: TokenChoice): Promise<string>;
 }
@@ -34,6 +34,8 @@ interface Candidate {
   place: string;
   token: string;
   claims: TokenClaims | undefined;
+  /** The user chose it for this very object. */
+  isNamed: boolean;
 }
 
 export function createTokens(world: TokenWorld): Tokens {
@@ -44,9 +46,16 @@ export function createTokens(world: TokenWorld): Tokens {
       const looked: string[] = [];
       const found: Candidate[] = [];
       for (const place of places) {
-        const token = 'token' in place ? place.token : await files.read(place.file);
-        looked.push(token === undefined ? `${nameOf(place)} (no token)` : nameOf(place));
-        if (token !== undefined) found.push({ place: nameOf(place), token, claims: readClaims(token) });
+        const read = 'token' in place ? place : await files.read(place, world.uid);
+        const name = nameOf(place);
+        if ('token' in read)
+          found.push({
+            place: name,
+            token: read.token,
+            claims: readClaims(read.token),
+            isNamed: place.isNamed === true,
+          });
+        looked.push('token' in read ? name : `${name} (${read.without})`);
       }
       return choose(found, use, world.clock.now(), looked);
     },
@@ -54,12 +63,61 @@ export function createTokens(world: TokenWorld): Tokens {
 }
 
 function choose(found: Candidate[], use: TokenUse, now: number, looked: string[]): string {
-  const current = found.filter(({ claims }) => claims?.expires === undefined || claims.expires > now);
+  const allowed = found.filter((one) => whyNot(one, use) === undefined);
+  const current = allowed.filter(({ claims }) => claims?.expires === undefined || claims.expires > now);
   const fitting = current.find(({ claims }) => claims !== undefined && fits(claims, use));
   const chosen = fitting ?? current[0];
   if (chosen !== undefined) return chosen.token;
-  const expired = found[0];
-  throw expired === undefined ? missing(use, looked) : tooOld(use, expired);
+  const expired = allowed[0];
+  if (expired !== undefined) throw tooOld(use, expired);
+  throw found.length === 0 ? missing(use, looked) : notSent(use, found);
+}
+
+/**
+ * Why a token must not go to a host; undefined where it may. A director can claim any issuer as its own, so that an
+ * issuer it names is not enough: something besides what the federation says of itself has to tie a token to it.
+ */
+function whyNot({ claims, isNamed }: Candidate, use: TokenUse): string | undefined {
+  const { federation, issuers } = use;
+  if (claims === undefined) return isNamed ? undefined : 'does not say who issued it';
+  if (federation === undefined) return undefined;
+  const isOfNamespace = issuers.some((issuer) => sameIssuer(issuer, claims.issuer));
+  if (!isOfNamespace && !(isNamed && issuers.length === 0))
+    return `is from ${claims.issuer ?? 'nobody it names'}`;
+  return isNamed || isTied(claims, use.to, federation)
+    ? undefined
+    : `does not name ${new URL(federation.url).host}, and that host is not its issuer`;
+}
+
+/** Whether a token is meant for a host, or for the federation that names the host. */
+function isTied({ issuer = '', audience }: TokenClaims, to: string, federation: TokenFederation): boolean {
+  const meant = [issuer, ...audience].flatMap((text) => originOf(text) ?? []);
+  const isMeant = (url: string): boolean => meant.includes(new URL(url).origin);
+  if (isMeant(to) || isMeant(federation.url)) return true;
+  const isForAll = audience.length === 0 || audience.some((text) => anyAudience.includes(text));
+  return federation.isUsers && (isForAll || federation.servers.some(isMeant));
+}
+
+/** What WLCG tokens and SciTokens say that any server may take. */
+const anyAudience = ['https://wlcg.cern.ch/jwt/v1/any', 'ANY'];
+
+/** Audiences are URLs or bare hosts. */
+function originOf(text: string): string | undefined {
+  return URL.parse(/^https?:/.test(text) ? text : `https://${text}`)?.origin;
+}
+
+function notSent(use: TokenUse, found: Candidate[]): Fault {
+  const why = found.map((one) => `${one.place} ${whyNot(one, use) ?? ''}`).join('; ');
+  const issuers =
+    use.issuers.length === 0 ? 'names no issuer' : `takes tokens from ${use.issuers.join(', ')}`;
+  return new Fault(
+    'token-missing',
+    `${use.namespace} asks for a token, and none of yours was sent to ${new URL(use.to).host}: the namespace ${issuers}; ${why}`,
+    {
+      about: use.path,
+      fix: `if you trust this federation with one of them, name its file; else ${howToGet(use)}`,
+    },
+  );
 }
 
 function tooOld(use: TokenUse, { place, claims }: Candidate): Fault {
@@ -83,10 +141,10 @@ function missing(use: TokenUse, looked: string[]): Fault {
 }
 
 /** What to do about a token that is missing, old or refused. */
-export function howToGet(use: TokenUse): string {
+export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers'>): string {
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
   const scope = use.verb === 'PUT' ? 'storage.create' : 'storage.read';
-  return `get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, BEARER_TOKEN_FILE at the prompt`;
+  return `get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
 }
 
 function nameOf(place: TokenPlace): string {
@@ -107,11 +165,26 @@ export interface TokenUse {
   basePath?: string;
   /** Who may have signed it; empty when nobody says. */
   issuers: string[];
+  /** URL at the host that would get it. */
+  to: string;
+  /** What names that host; undefined for a host that the user names. */
+  federation?: TokenFederation;
+}
+
+/** A federation, as far as it matters to whom tokens go. */
+export interface TokenFederation {
+  /** Where it was discovered, which its trust hangs on. */
+  url: string;
+  /** The user's own one, `osdf:`: tokens for everybody may go there. */
+  isUsers: boolean;
+  /** Director and servers of the object. */
+  servers: string[];
 }
 
 /** The part of a JSON Web Token that can be read without a key. */
 export interface TokenClaims {
   issuer?: string;
+  audience: string[];
   scopes: string[];
   /** Milliseconds since the epoch. */
   expires?: number;
@@ -133,9 +206,10 @@ export function readClaims(token: string): TokenClaims | undefined {
 }
 
 function fromJson(claims: Record<string, unknown>): TokenClaims {
-  const { iss, scope, exp, ver } = claims;
+  const { iss, aud, scope, exp, ver } = claims;
   const isSciToken = typeof ver === 'string' && /^scitokens?:2\.0/.test(ver);
   return {
+    audience: [aud].flat().filter((text) => typeof text === 'string'),
     scopes: typeof scope === 'string' ? scope.split(/\s+/) : [],
     isStorageToken: 'wlcg.ver' in claims || isSciToken,
     ...(typeof iss === 'string' ? { issuer: iss } : {}),
@@ -143,13 +217,10 @@ function fromJson(claims: Record<string, unknown>): TokenClaims {
   };
 }
 
-/** Whether a token looks made for the use: right profile, an issuer of the namespace, a scope over the path. */
+/** Whether a token looks made for the use: right profile, a scope over the path. */
 function fits(claims: TokenClaims, use: TokenUse): boolean {
-  const isKnownIssuer =
-    use.issuers.length === 0 || use.issuers.some((issuer) => sameIssuer(issuer, claims.issuer));
   return (
     claims.isStorageToken &&
-    isKnownIssuer &&
     isUnder(use.path, use.namespace) &&
     claims.scopes.some((scope) => covers(scope, use))
   );

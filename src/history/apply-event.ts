@@ -1,14 +1,13 @@
 import type { Cause } from '../codes/causes.ts';
+import { disconnectedCode, removedCode } from '../codes/evictions.ts';
 import { causeOf, exitCause, removalCause } from '../diagnosis/cause-of.ts';
 import { memorySaid } from '../diagnosis/facts.ts';
-import type { EvictedDetails, FileTransferDetails, Resource, Termination } from '../eventlog/details.ts';
+import type { EvictedDetails, FileTransferDetails } from '../eventlog/decode.ts';
+import type { Resource, Termination } from '../eventlog/details.ts';
 import type { EventOf, LogEvent } from '../eventlog/events.ts';
 import type { AttemptEnd, AttemptHistory } from './history.ts';
 import { longestWords, type JobFold, type Said } from './job-fold.ts';
 import { gpuOf, machineOf, once, siteOf } from './place.ts';
-
-/** HTCondor's code for an attempt that ended because its job was removed; the event that follows says by whom. */
-const removed = 1023;
 
 /** Takes an event into the account of its job. */
 export function applyEvent(job: JobFold, event: LogEvent): void {
@@ -75,10 +74,13 @@ function interlude(job: JobFold, event: LogEvent): void {
     job.enter('output');
     job.enter('executing');
   }
+  if (event.kind !== 'reconnected' && event.kind !== 'disconnected') return;
   if (event.kind === 'reconnected' && attempt.details !== undefined) attempt.details.reconnects += 1;
-  if (attempt.machine !== '' || (event.kind !== 'reconnected' && event.kind !== 'disconnected')) return;
-  attempt.machine = machineOf(event.details.slot, event.details.host);
-  job.announce();
+  if (attempt.machine === '') {
+    attempt.machine = machineOf(event.details.slot, event.details.host);
+    job.announce();
+  }
+  job.connect(event.kind === 'disconnected');
 }
 
 const interludes = new Set<LogEvent['kind']>([
@@ -149,8 +151,9 @@ function endings(job: JobFold, event: LogEvent): boolean {
       job.release(event.details.reason ?? '');
       return true;
     case 'reconnect-failed': {
-      const said = { code: 1008, reason: event.details.reason };
-      if (underWay(job)) job.end('evicted', causeOf(1008, undefined, said.reason), endOf('vacated', said));
+      const said = { code: disconnectedCode, reason: event.details.reason };
+      if (underWay(job))
+        job.end('evicted', causeOf(said.code, undefined, said.reason), endOf('vacated', said));
       return true;
     }
     case 'post-script-terminated': {
@@ -211,7 +214,8 @@ function evicted(job: JobFold, details: EvictedDetails): void {
     job.end('requeued', cause === 'none' ? 'job-policy' : cause, end);
     return;
   }
-  if (code === removed) return;
+  // The event that follows says by whom.
+  if (code === removedCode) return;
   const isBare = code === undefined && (details.reason ?? '').trim() === '' && job.complaint === '';
   const cause = isBare ? 'evicted' : accountCause(job, details);
   job.end(takenAway(job), cause, endOf('vacated', details, undefined, resources));

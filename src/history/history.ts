@@ -3,13 +3,15 @@ import type { Account, Evidence } from '../diagnosis/explanation.ts';
 import type { Resource, Termination } from '../eventlog/details.ts';
 
 /** What happens on a slot, as far as a log says. `cut-off` is between a lost connection and a failed try to restore it;
- * `stalled` is input that stood still until a server was given up, where a run's own journal says so. */
+ * `stalled` is input that stood still until a server was given up, and `starved` training that waited for data which
+ * still arrived, where a run's own journal says so. */
 export type Doing =
   | 'queue'
   | 'input'
   | 'stalled'
   | 'unpacking'
   | 'starting'
+  | 'starved'
   | 'executing'
   | 'output'
   | 'suspended'
@@ -68,6 +70,8 @@ export interface AttemptHistory {
   sentBytes?: number;
   /** Which cache gave how much, in fetches of how long; only a run's own journal says it. */
   caches?: CacheShare[];
+  /** How often its input stalled. */
+  stalls?: number;
   resources: readonly UsedResource[];
   /** What only an explanation needs, where it was asked for. */
   details?: AttemptDetails;
@@ -124,6 +128,13 @@ export interface UsedResource {
 
 export type JobOutcome = 'success' | 'wrongOutput' | 'failed' | 'held' | 'removed' | 'running' | 'waiting';
 
+/** What only a run of ours knows of a job: its values of the matrix, and what its training said last. */
+export interface Trained {
+  parameters?: Readonly<Record<string, string | number | boolean>>;
+  loss?: number;
+  accuracy?: number;
+}
+
 /** A job by its events. */
 export interface JobHistory {
   /** `cluster.proc`; a second job of the same number ends in `#2`. */
@@ -142,6 +153,9 @@ export interface JobHistory {
   /** Who submitted it, where the log says. */
   owner?: string;
   cause?: Cause;
+  trained?: Trained;
+  /** How often it was put on hold. */
+  holds?: number;
   /** The pool's own words for it, cut to a few lines. */
   reason?: string;
   /** What only an explanation needs, where it was asked for. */

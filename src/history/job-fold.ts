@@ -19,6 +19,7 @@ import { machineIn } from './place.ts';
 export type Change =
   | { kind: 'began'; attempt: AttemptHistory }
   | { kind: 'doing'; attempt: AttemptHistory; doing: Doing }
+  | { kind: 'connection'; isLost: boolean }
   | { kind: 'ended'; attempt: AttemptHistory; end: AttemptEnd }
   | { kind: 'held'; cause: Cause; said: Said }
   | { kind: 'released'; reason: string }
@@ -192,6 +193,11 @@ export class JobFold {
       this.#changed({ kind: 'doing', attempt: this.#attempt, doing: this.#doing });
   }
 
+  /** The access point has lost touch with the attempt, or found it again. */
+  connect(isLost: boolean): void {
+    this.#changed({ kind: 'connection', isLost });
+  }
+
   end(ending: Ending, cause: Cause | undefined, end: AttemptEnd): void {
     const attempt = this.#attempt;
     if (attempt === undefined) return;
@@ -220,6 +226,7 @@ export class JobFold {
     this.#endNowOrJustNow('held', cause, end);
     this.#closeWait();
     this.#wait = 'held';
+    if (!wasHeld) this.job.holds = (this.job.holds ?? 0) + 1;
     this.#conclude('held', cause, end.reason);
     if (this.details !== undefined && this.evidence !== undefined) {
       const { code, subcode, reason } = end;
@@ -278,6 +285,7 @@ export class JobFold {
     if (job.outcome === 'running' || job.outcome === 'waiting' || job.outcome === 'success') {
       delete job.cause;
       delete job.reason;
+      if (this.doing === 'cut-off') job.cause = 'disconnected';
     }
     return job;
   }
@@ -328,6 +336,8 @@ export class JobFold {
     end: AttemptEnd & { evidence?: Evidence },
   ): void {
     if (cause !== undefined) attempt.cause = cause;
+    // A hold that follows at once has words of its own; the stall was one all the same.
+    if (cause === 'transfer-stalled') attempt.stalls = 1;
     const output = attempt.spans.findLast(({ doing }) => doing === 'output');
     if (output !== undefined && isAboutOutput(cause, end)) output.failed = true;
     const evidence = end.evidence ?? this.evidence;

@@ -1,15 +1,27 @@
 import { defined } from '../base/defined.ts';
 import type { Cause } from '../codes/causes.ts';
+import { readGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
+import { connectionWords } from '../journal/connection-words.ts';
 import type { FaultRecord, Outcome } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
-import type { AttemptHistory, CacheShare, Ending, JobHistory, JobOutcome, UsedResource } from './history.ts';
+import type {
+  AttemptHistory,
+  CacheShare,
+  Ending,
+  JobHistory,
+  JobOutcome,
+  Trained,
+  UsedResource,
+} from './history.ts';
 import { runSpans } from './run-spans.ts';
 
 /** What is known of a run beside its journals. */
 export interface RunContext {
   /** Memory that its jobs ask for. */
   askedMemoryBytes?: number | undefined;
+  /** The jobs as they were planned. */
+  planned?: readonly { id: string; parameters: NonNullable<Trained['parameters']> }[] | undefined;
   /** Its jobs by HTCondor's log, where that is its pool. */
   logged?: readonly JobHistory[] | undefined;
 }
@@ -19,7 +31,12 @@ export interface RunContext {
  * is the journal's; where a phase came several times it is drawn as one, but for what came after the last checkpoint.
  */
 export function runJobs(state: RunState, context: RunContext = {}): JobHistory[] {
-  return state.jobs.map((job) => runJob(job, state.createdAt, context));
+  const parameters = new Map(context.planned?.map((job) => [job.id, job.parameters]));
+  return state.jobs.map((job) => {
+    const { loss, accuracy } = job.attempts.findLast(({ agent }) => agent?.training)?.agent?.training ?? {};
+    const trained = defined({ parameters: parameters.get(job.id), loss, accuracy });
+    return { ...runJob(job, state.createdAt, context), trained };
+  });
 }
 
 function runJob(job: JobState, createdAt: string | undefined, context: RunContext): JobHistory {
@@ -35,6 +52,7 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
   const waited = first === undefined && job.endedAt !== undefined ? Date.parse(job.endedAt) - from : 0;
   const outcome = outcomeOf(job);
   const fault = job.fault ?? job.held ?? faultOf(job.attempts.at(-1));
+  const lost = job.attempts.at(-1)?.pool?.disconnected;
   const isOver = outcome !== 'success' && outcome !== 'running' && outcome !== 'waiting';
   return {
     id: job.id,
@@ -43,7 +61,9 @@ function runJob(job: JobState, createdAt: string | undefined, context: RunContex
     attempts,
     after: [],
     outcome,
+    ...defined({ holds: job.holds }),
     ...(isOver ? defined({ cause: causeOfJob(job), reason: fault?.message }) : {}),
+    ...(lost && { cause: 'disconnected' as const, reason: connectionWords(lost) }),
   };
 }
 
@@ -52,6 +72,7 @@ export function causeOfJob(job: JobState): Cause | undefined {
   const outcome = outcomeOf(job);
   if (outcome === 'success') return undefined;
   const last = job.attempts.at(-1);
+  if (last?.pool?.disconnected !== undefined) return 'disconnected';
   if (outcome === 'running' || outcome === 'waiting') return last && causeOfAttempt(last);
   return causeOf(job.fault ?? job.held ?? faultOf(last), endingOf(job));
 }
@@ -130,7 +151,8 @@ function runAttempt(
     ...runSpans(attempt, begun, isKept),
     ending,
     checkpointed: false,
-    caches: cacheShares(agent),
+    caches: [...cacheShares(agent), ...givenUpShares(attempt)],
+    stalls: stallsOf(attempt),
     resources: usedMemory(agent, context),
     ...defined({ cause: causeOfAttempt(attempt) }),
     site: agent?.site ?? pool?.site ?? '',
@@ -139,8 +161,27 @@ function runAttempt(
   };
 }
 
+function stallsOf(attempt: AttemptState): number {
+  const { agent, fault } = attempt;
+  if (agent === undefined && fault?.kind === 'transfer-stalled')
+    return givenUpShares(attempt).reduce((sum, { setbacks }) => sum + setbacks, 0);
+  return (agent?.fetches ?? []).reduce((sum, { setbacks }) => sum + setbacks.filter(isStall).length, 0);
+}
+const isStall = ({ fault }: { fault: FaultRecord }): boolean => fault.kind === 'transfer-stalled';
+
 /** What each server gave to an attempt, and how often it was given up; of several at once only a finished fetch says it. */
 const cacheShares = (agent: AgentState | undefined): CacheShare[] => (agent?.fetches ?? []).flatMap(sharesOf);
+
+/** Where the input did not arrive there is no agent: what the plugin gave up stands in the words of the hold. */
+const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
+  agent !== undefined || fault === undefined
+    ? []
+    : readGivenUp(fault.message).map(({ server: name, times: setbacks }) => ({
+        name,
+        bytes: 0,
+        seconds: 0,
+        setbacks,
+      }));
 
 function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {
   const isOne = server !== '' && !server.includes(',');

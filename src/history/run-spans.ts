@@ -2,13 +2,16 @@ import type { Phase } from '../journal/entry.ts';
 import type { AgentState, AttemptState } from '../journal/state.ts';
 import type { Doing, AttemptHistory, Span } from './history.ts';
 
+type Drawn = Phase | 'stalled' | 'starved' | 'unknown';
+
 /** The phases in the order in which they are drawn. */
-const order: [Phase | 'stalled' | 'unknown', Doing][] = [
+const order: [Drawn, Doing][] = [
   ['queued', 'queue'],
   ['preparing', 'starting'],
   ['stalled', 'stalled'],
   ['fetching', 'input'],
   ['unpacking', 'unpacking'],
+  ['starved', 'starved'],
   ['training', 'executing'],
   ['saving', 'output'],
   ['returning', 'output'],
@@ -56,19 +59,30 @@ function unsavedMillis({ agent, outcome }: AttemptState): number | undefined {
   if (agent?.checkpoint === undefined || outcome === undefined || outcome === 'success') return undefined;
   const { training, returning, cleaning } = agent.millis;
   const since = between(agent.checkpoint.savedAt, agent.lastAt) - returning - cleaning;
-  return Math.min(training, Math.max(0, since));
+  return Math.min(training - starvedMillis(agent), Math.max(0, since));
 }
 
 /** Fetching that stood still until a server was given up. */
 const stalledMillis = (agent: AgentState | undefined): number =>
   Math.min(agent?.stall?.millis ?? 0, agent?.millis.fetching ?? 0);
 
-function phaseMillis({ agent, pool }: AttemptState, phase: Phase | 'stalled' | 'unknown'): number {
+/** Training that waited for data which still arrived. */
+function starvedMillis(agent: AgentState | undefined): number {
+  const { waited = 0, waitedBefore = 0 } = agent?.training ?? {};
+  return Math.min(Math.max(0, Math.round((waited + waitedBefore) * 1000)), agent?.millis.training ?? 0);
+}
+
+function phaseMillis({ agent, pool }: AttemptState, phase: Drawn): number {
   if (phase === 'stalled') return stalledMillis(agent);
-  const isPools = phase === 'fetching' || phase === 'training' || phase === 'returning';
+  if (phase === 'starved') return starvedMillis(agent);
+  const isPools =
+    phase === 'fetching' || phase === 'training' || phase === 'returning' || phase === 'cleaning';
   const moved = isPools ? (pool?.millis[phase] ?? 0) : 0;
-  const stood = phase === 'fetching' ? stalledMillis(agent) : 0;
-  return (agent?.millis[phase] ?? 0) + moved - stood;
+  const waited = phase === 'training' ? starvedMillis(agent) : 0;
+  if (phase !== 'fetching') return (agent?.millis[phase] ?? 0) + moved - waited;
+  // What our plugin did is in the agent's journal; what is left is what HTCondor sent itself.
+  const sent = Math.max(0, moved - (agent?.broughtMillis ?? 0));
+  return (agent?.millis[phase] ?? 0) + sent - stalledMillis(agent);
 }
 
 const between = (from: string | undefined, to: string | undefined): number =>

@@ -24,7 +24,7 @@ export async function readErrorText(
   await Promise.race([body, clock.sleep(timeoutMs, isOver.signal)]).catch(() => undefined);
   isOver.abort();
   if (headers.get('content-type')?.startsWith('text/html') === true) return '';
-  return errorText(Buffer.concat(parts).toString('utf8', 0, maxBytes));
+  return errorText(connection.redact(Buffer.concat(parts).toString('utf8', 0, maxBytes)));
 }
 
 /** The message in the body of a refusal, plain or JSON, short and printable. */

@@ -1,3 +1,4 @@
+import { createRedact, type Redact } from '../base/redact.ts';
 import { withDeadline, type ConnectionPool } from './connections.ts';
 import { Fault } from '../fault/fault.ts';
 import type { HttpConnection, Method } from './http-connection.ts';
@@ -55,18 +56,31 @@ async function askOnce(pool: ConnectionPool, request: Ask, url: URL, text: strin
 
 async function headOf(
   { clock }: ConnectionPool,
-  { method, headMs: ms, signal }: Ask,
+  { method, headers, headMs: ms, signal }: Ask,
   url: URL,
   connection: HttpConnection,
   text: string,
 ): Promise<ResponseHead> {
   const late = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
   try {
-    return await withDeadline({ clock, signal, ms, late }, () => connection.request(method, text));
+    return await withDeadline({ clock, signal, ms, late }, () =>
+      connection.request(method, text, redactSent(headers)),
+    );
   } catch (error) {
     connection.destroy();
     throw error;
   }
+}
+
+let last: { token: string; redact: Redact } | undefined;
+
+/** What takes the token of a request out of its answers, those after a redirect too. */
+export function redactSent(headers: Record<string, string>): Redact {
+  const name = Object.keys(headers).find((each) => each.toLowerCase() === 'authorization');
+  const token = name === undefined ? '' : (headers[name] ?? '').replace(/^\w+\s+/, '');
+  // Thousands of ranges of one object are asked for with one token.
+  if (last?.token !== token) last = { token, redact: createRedact([token]) };
+  return last.redact;
 }
 
 /** The text of a request head; refuses anything that could smuggle in a second line. */

@@ -1,3 +1,4 @@
+import type { Redact } from '../base/redact.ts';
 import { RawSocket, type Endpoint } from './raw-socket.ts';
 import { bodyDecoder, HeadParser, ProtocolError, type BodyDecoder, type ResponseHead } from './response.ts';
 
@@ -38,6 +39,7 @@ export class HttpConnection {
   #openGate: (() => void) | undefined;
   #reusable = true;
   #dead: Error | undefined;
+  #redact: Redact = (text) => text;
 
   static async open(endpoint: Endpoint, signal: AbortSignal): Promise<HttpConnection> {
     const connection = new HttpConnection();
@@ -56,14 +58,23 @@ export class HttpConnection {
     );
   }
 
-  /** Sends a request head and resolves with the answer's; the body waits for `body()`. */
-  request(method: Method, head: string): Promise<ResponseHead> {
+  /**
+   * Sends a request head and resolves with the answer's; the body waits for `body()`. Whatever of the answer may be
+   * shown comes without the token that was sent.
+   */
+  request(method: Method, head: string, redact: Redact): Promise<ResponseHead> {
     if (this.#dead !== undefined) return Promise.reject(this.#dead);
     this.#method = method;
+    this.#redact = redact;
     return new Promise((resolve, reject) => {
       this.#head = { resolve, reject };
       void this.#socket?.send(head);
     });
+  }
+
+  /** Text of the answer's body without the token that was sent. */
+  redact(text: string): string {
+    return this.#redact(text);
   }
 
   /** Sends a piece of the request's body; where it must wait, a promise to be waited for before the next one. */
@@ -119,7 +130,7 @@ export class HttpConnection {
     this.#decoder = bodyDecoder(head, this.#method);
     this.#reusable = head.keepAlive && !this.#decoder.untilClose;
     const gate = new Promise<void>((resolve) => (this.#openGate = resolve));
-    this.#head?.resolve(head);
+    this.#head?.resolve({ ...head, reason: this.#redact(head.reason), headers: this.#shown(head.headers) });
     this.#head = undefined;
     return this.#resumeDecode(gate, chunk, bodyAt);
   }
@@ -152,7 +163,16 @@ export class HttpConnection {
     this.#body = undefined;
     this.#take = undefined;
     this.#decoder = undefined;
-    body.resolve({ whole, trailers });
+    body.resolve({ whole, trailers: this.#shown(trailers) });
+  }
+
+  /** Where to go next stays as it is, and so do figures. */
+  #shown(fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+    const isKept = (name: string, value: string): boolean =>
+      name === 'location' || name === 'link' || /^(?:bytes )?[\d*/-]+$/.test(value);
+    return new Map(
+      [...fields].map(([name, value]) => [name, isKept(name, value) ? value : this.#redact(value)]),
+    );
   }
 
   #closed(error: Error | undefined): void {
@@ -163,7 +183,8 @@ export class HttpConnection {
     this.#fail(new ConnectionLost(error?.message ?? 'the server closed the connection', { cause: error }));
   }
 
-  #fail(error: Error): void {
+  #fail(thrown: Error): void {
+    const error = thrown instanceof ProtocolError ? new ProtocolError(this.#redact(thrown.message)) : thrown;
     this.#dead ??= error;
     this.#socket?.destroy();
     this.#head?.reject(error);

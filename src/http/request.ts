@@ -1,5 +1,6 @@
+import type { Redact } from '../base/redact.ts';
 import { withDeadline, type ConnectionPool } from './connections.ts';
-import { ask, followRedirects, parseUrl, requestHead, type Answer } from './exchange.ts';
+import { ask, followRedirects, parseUrl, redactSent, requestHead, type Answer } from './exchange.ts';
 import type { Method } from './http-connection.ts';
 import { NoAnswer, noAnswer } from './no-answer.ts';
 import type { ResponseHead } from './response.ts';
@@ -44,13 +45,13 @@ export function createRequest(pool: ConnectionPool): Request {
 
 interface ReadAnswer {
   head: ResponseHead;
-  body: Buffer;
+  body: string;
   url: URL;
 }
 
 function controlAnswer({ head, body, url }: ReadAnswer): ControlAnswer {
   const headers = Object.fromEntries(head.headers);
-  return { status: head.status, headers, body: body.toString('utf8'), url: url.href };
+  return { status: head.status, headers, body, url: url.href };
 }
 
 async function readAnswer(
@@ -78,7 +79,7 @@ async function readAnswer(
   if (length > largest)
     throw new NoAnswer('garbage', url.host, `sends more than the ${largest} bytes such an answer can have`);
   pool.give(url, connection);
-  return { head, body: Buffer.concat(chunks), url };
+  return { head, body: connection.redact(Buffer.concat(chunks).toString('utf8')), url };
 }
 
 interface Upload {
@@ -98,8 +99,9 @@ export async function upload(pool: ConnectionPool, request: Upload): Promise<Con
   const headers = { ...request.headers, 'Content-Length': String(request.size) };
   const first = { url: parseUrl(request.url), headers };
   const signal = request.signal ?? new AbortController().signal;
+  const redact = redactSent(headers);
   const answer = await followRedirects(first, request.redirects, (hop) =>
-    uploadOnce(pool, { ...request, ...hop, signal }),
+    uploadOnce(pool, { ...request, ...hop, signal }, redact),
   );
   return controlAnswer(answer);
 }
@@ -107,6 +109,7 @@ export async function upload(pool: ConnectionPool, request: Upload): Promise<Con
 async function uploadOnce(
   pool: ConnectionPool,
   { url, headers, size, body, stallMs: ms, signal }: Omit<Upload, 'url'> & { url: URL; signal: AbortSignal },
+  redact: Redact,
 ): Promise<ReadAnswer> {
   const { clock } = pool;
   const late = () =>
@@ -114,7 +117,7 @@ async function uploadOnce(
   const connection = pool.takeIdle(url) ?? (await pool.open(url, signal));
   try {
     const text = requestHead('PUT', url, headers);
-    const answer = connection.request('PUT', text).catch((error: unknown) => {
+    const answer = connection.request('PUT', text, redact).catch((error: unknown) => {
       throw noAnswer(url.host, error);
     });
     let [isAnswered, sent] = [false, 0];

@@ -1,4 +1,5 @@
 import { nearest } from '../base/nearest.ts';
+import { checkPoolSubmit } from './check-pool-submit.ts';
 import { checkCheckpoint, checkRecovery } from './check-recovery.ts';
 import { dataMethods } from './choices.ts';
 import { builtinNames, combinations, fillText, isBuiltin, parseTemplate, shellContexts } from './expand.ts';
@@ -35,7 +36,29 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...checkEnvironment(source),
     ...checkRecovery(source, matrix),
     ...checkCheckpoint(source),
+    ...checkPoolSubmit(source),
+    ...checkSecrets(source),
   ];
+}
+
+function checkSecrets(source: SourceFile): SpecProblem[] {
+  return entriesAt(source.value, ['train', 'secrets']).flatMap(([name]) => {
+    const at = ['train', 'secrets', name];
+    const has = (key: string): boolean => valueAt(source.value, [...at, key]) !== undefined;
+    const from = valueAt(source.value, [...at, 'from']);
+    return [
+      ...(valueAt(source.value, ['train', 'env', name]) === undefined
+        ? []
+        : [problemAtKey(source, at, `${name} is in [train.env] too; keep one of them`)]),
+      ...(from === 'file' && !has('path') ? [problemAtKey(source, at, 'names no file; add path = "…"')] : []),
+      ...(from === 'file' && has('name')
+        ? [problemAt(source, [...at, 'name'], 'is for from = "env" alone; remove it')]
+        : []),
+      ...(from === 'env' && has('path')
+        ? [problemAt(source, [...at, 'path'], 'is for from = "file" alone; remove it')]
+        : []),
+    ];
+  });
 }
 
 function checkNumber(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
@@ -124,13 +147,18 @@ function checkEnvironment(source: SourceFile): SpecProblem[] {
       'delivery',
       '"container" needs the image in `image`; write its recipe with: updraft env image --write',
     );
+  if (delivery === 'install' && !has('pixi'))
+    say('delivery', '"install" needs the manifest in `pixi`, like "pixi.toml"');
+  for (const key of ['image', 'pack'])
+    if (delivery === 'install' && has(key))
+      say('delivery', `is "install", but \`${key}\` names another software`);
   if (delivery === 'container' && has('pack')) say('delivery', 'is "container", but `pack` names an archive');
   if (has('pixi') && delivery === undefined && !has('pack') && !has('image'))
     say(
       'pixi',
-      'how does it get to the worker? Name an archive in `pack` (updraft env pack makes one), or an `image` made from it (updraft env image)',
+      'how does it get to the worker? Name an archive in `pack` (updraft env pack makes one), or an `image` made from it (updraft env image), or on the local pool have it installed: delivery = "install"',
     );
-  for (const key of ['pixi_environment', 'platform'])
+  for (const key of ['pixi_environment', 'platform', 'fallback'])
     if (has(key) && !has('pixi'))
       problems.push(problemAtKey(source, at(key), 'says nothing without `pixi`, the manifest it is about'));
   if (has('pixi_unpack') && !has('pack'))

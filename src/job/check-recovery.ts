@@ -13,34 +13,40 @@ export function checkRecovery(source: SourceFile, matrix: Record<string, Scalar[
   ];
 }
 
-const read = <T>(
+/** A problem of the value at a path where it comes to less than another one. */
+function lessThan(
   source: SourceFile,
-  path: string[],
-  parse: (text: string) => T | undefined,
-): T | undefined => {
-  const value = valueAt(source.value, path);
-  return typeof value === 'string' ? parse(value) : undefined;
-};
-
-const shown = (source: SourceFile, path: string[]): string => String(valueAt(source.value, path));
-
-function checkMost(source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] {
-  const at = ['recovery', `${what}_max`];
-  const asked = ['resources', what];
-  const [most, first] = [read(source, at, parseSize), read(source, asked, parseSize)];
-  if (most === undefined || first === undefined || most >= first) return [];
-  const message = `"${shown(source, at)}" is less than ${what} = "${shown(source, asked)}", with which the first attempt begins; expected as much or more`;
-  return [problemAt(source, at, message)];
+  at: string[],
+  other: string[],
+  parse: (text: string) => number | undefined,
+  messageOf: (value: string, other: string) => string,
+): SpecProblem[] {
+  const [text, least] = [valueAt(source.value, at), valueAt(source.value, other)];
+  if (typeof text !== 'string' || typeof least !== 'string') return [];
+  // What is no figure at all is for the schema to say.
+  const isLess = (parse(text) ?? Infinity) < (parse(least) ?? -Infinity);
+  return isLess ? [problemAt(source, at, messageOf(text, least))] : [];
 }
 
-function checkGiveUp(source: SourceFile): SpecProblem[] {
-  const at = ['recovery', 'give_up_after'];
-  const time = ['resources', 'time'];
-  const [giveUp, longest] = [read(source, at, parseDuration), read(source, time, parseDuration)];
-  if (giveUp === undefined || longest === undefined || giveUp >= longest) return [];
-  const message = `"${shown(source, at)}" is shorter than the time = "${shown(source, time)}" of a single attempt; expected as long or longer`;
-  return [problemAt(source, at, message)];
-}
+const checkMost = (source: SourceFile, what: 'memory' | 'disk'): SpecProblem[] =>
+  lessThan(
+    source,
+    ['recovery', `${what}_max`],
+    ['resources', what],
+    parseSize,
+    (most, asked) =>
+      `"${most}" is less than ${what} = "${asked}", with which the first attempt begins; expected as much or more`,
+  );
+
+const checkGiveUp = (source: SourceFile): SpecProblem[] =>
+  lessThan(
+    source,
+    ['recovery', 'give_up_after'],
+    ['resources', 'time'],
+    parseDuration,
+    (giveUp, time) =>
+      `"${giveUp}" is shorter than the time = "${time}" of a single attempt; expected as long or longer`,
+  );
 
 function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): SpecProblem[] {
   const at = ['recovery', 'failed_jobs'];

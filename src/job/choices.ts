@@ -7,6 +7,9 @@ export const unpackModes = ['auto', 'none', 'nested', ...archiveKinds] as const;
 
 export const dataMethods = ['auto', 'native', 'https', 'osdf', 'stream'] as const;
 
+/** Where a secret of the training comes from. */
+export const secretPlaces = ['env', 'file'] as const;
+
 export const pools = ['local', 'condor', 'slurm'] as const;
 
 /** Customs and limits of a pool: which rules `check` knows, and what is written into the submit description. */

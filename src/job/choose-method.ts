@@ -14,21 +14,17 @@ export function chooseMethod(
       why: `only HTCondor has transfer plugins; on the pool "${pool}" the agent fetches it in the job`,
     };
   if (method !== 'auto') return { method, why: 'the job file says so' };
+  if (/^file:/i.test(source.url) && sharesFolder && !runsHere)
+    return { method: 'native', why: 'it is a file that the nodes see too: the agent reads it where it is' };
   if (/^file:/i.test(source.url))
-    return {
-      method: 'native',
-      why:
-        sharesFolder && !runsHere
-          ? 'it is a file that the nodes see too: the agent reads it where it is'
-          : 'it is a file of this machine, sent from here',
-    };
+    return { method: 'native', why: 'it is a file of this machine, sent from here' };
+  if (/^https?:/i.test(source.url) && !hasPlugins)
+    return { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
   if (/^https?:/i.test(source.url))
-    return hasPlugins
-      ? {
-          method: 'stream',
-          why: "the agent fetches it in the job: it resumes and verifies, which HTCondor's own plugin does not",
-        }
-      : { method: 'https', why: 'the URL names one https server; the agent fetches it in the job' };
+    return {
+      method: 'stream',
+      why: "the agent fetches it in the job: it resumes and verifies, which HTCondor's own plugin does not",
+    };
   const saving = unpack === 'none' ? '' : ' and unpacks it as it arrives, so no second copy needs disk';
   return {
     method: 'stream',

@@ -31,6 +31,9 @@ export const environmentSchema = table('a table', {
   image: text('an Apptainer image: a URL or a path')
     .optional()
     .describe("Apptainer image; without one the worker's own software is used."),
+  image_token_file: text('the path of a file with the token')
+    .optional()
+    .describe('File with the bearer token for an image that a federation gives out only with one.'),
   python: z
     .array(
       matching('the name of a Python module, like "torch"', /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/),
@@ -51,7 +54,14 @@ export const environmentSchema = table('a table', {
     .describe('Platform of the workers; "linux-64" where it is left out.'),
   delivery: oneOf(deliveries)
     .optional()
-    .describe('How the Pixi environment gets to the worker: in an image, or as an archive of pixi-pack.'),
+    .describe(
+      'How the Pixi environment gets to the worker: in an image, as an archive of pixi-pack, or on the local pool installed by Pixi.',
+    ),
+  fallback: oneOf(['system'])
+    .optional()
+    .describe(
+      "On the local pool, where there is no pixi.lock and Pixi cannot write one: run with this machine's own software, and say so. No other pool falls back.",
+    ),
   pack: pack.optional().describe('Archive of pixi-pack that is unpacked and activated before the training.'),
   pixi_unpack: path('the program pixi-unpack beside this file')
     .optional()

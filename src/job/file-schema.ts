@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { environmentSchema } from './environment-schema.ts';
-import { avoidances, dataMethods, pools, profiles, unpackModes } from './choices.ts';
+import { avoidances, dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
 import {
   count,
   duration,
@@ -17,6 +17,20 @@ import {
   url,
   urlOrPath,
 } from './field-schemas.ts';
+
+const variable = () =>
+  names(
+    'a variable: letters, digits and "_", no digit first, not UPDRAFT_…',
+    /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/,
+  );
+
+const secret = table('a table like { from = "env" } or { from = "file", path = "~/.wandb-key" }', {
+  from: oneOf(secretPlaces).describe('env: a variable of the shell that submits. file: a file there.'),
+  name: matching('the name of a variable', /^[A-Za-z_][A-Za-z0-9_]*$/)
+    .optional()
+    .describe('With env: the variable, where it has another name.'),
+  path: text('the path of a file with the secret').optional().describe('With file: which one.'),
+});
 
 const train = table('the table [train] with command and outputs', {
   command: text('the command that trains, like "python3 train.py --epochs 5"').describe(
@@ -62,16 +76,15 @@ const train = table('the table [train] with command and outputs', {
       'A first epoch that takes so many times as long as in other attempts of the run: the attempt leaves that machine. 3 unless told; 0 turns it off.',
     ),
   env: z
-    .record(
-      names(
-        'a variable: letters, digits and "_", no digit first, not UPDRAFT_…',
-        /^(?!UPDRAFT_)[A-Za-z_][A-Za-z0-9_]*$/,
-      ),
-      scalar().transform(String),
-      entry('a table of texts'),
-    )
+    .record(variable(), scalar().transform(String), entry('a table of texts'))
     .prefault({})
     .describe('Environment variables of the training. Names that begin with UPDRAFT_ are taken.'),
+  secrets: z
+    .record(variable(), secret, entry('a table like { WANDB_API_KEY = { from = "env" } }'))
+    .optional()
+    .describe(
+      'Variables of the training whose values stand in no file of the run: where each comes from, by its name.',
+    ),
 }).describe('What to run, and what a valid result looks like.');
 
 const data = table('a table like [data.train]', {
@@ -93,7 +106,9 @@ const data = table('a table like [data.train]', {
     .describe('auto goes by the name of the object; nested is a tar of tars, a folder for each inner tar.'),
   method: oneOf(dataMethods)
     .default('auto')
-    .describe('How the data gets to the job; updraft plan says what auto chooses, and why.'),
+    .describe(
+      'How the data gets to the job (docs/methods.md); updraft plan says what auto chooses, and why.',
+    ),
   expect: table('a table like { files = 10, bytes = 2048 }', {
     files: count('a number of files', 1).optional().describe('How many files unpacking must give.'),
     bytes: count('a number of bytes', 1).optional().describe('Size of the object in bytes.'),
@@ -199,6 +214,15 @@ const recovery = table('a table', {
     .describe('When so many jobs have failed for good, the rest of the run is given up.'),
 }).describe('What is done about failures that another attempt can heal.');
 
+const pool = table('the table [pool.submit]', {
+  submit: z
+    .record(z.string(), scalar(), entry('a table of texts, numbers, true and false'))
+    .optional()
+    .describe(
+      'Lines that the pool needs and Updraft does not know: commands of the HTCondor submit file (a name that begins with + or MY. is an attribute of the job), or long options of sbatch. Those that Updraft writes itself are refused.',
+    ),
+}).describe('What the pool needs beyond what is said elsewhere.');
+
 /** The user's file: the one source of its types, defaults, descriptions and JSON Schema. */
 export const fileSchema = table('tables and keys', {
   name: matching(
@@ -219,6 +243,7 @@ export const fileSchema = table('tables and keys', {
   resources: resources.prefault({}),
   run: run.prefault({}),
   recovery: recovery.prefault({}),
+  pool: pool.optional(),
 }).meta({
   title: 'Updraft job file',
   description:

@@ -8,6 +8,15 @@ export interface Job {
   train: Train;
 }
 
+/** What our plugin brought into the sandbox before the agent began. */
+export interface Brought {
+  object: string;
+  bytes: number;
+  seconds: number;
+  servers: { server: string; bytes: number }[];
+  verified: 'manifest' | 'digest' | 'size' | 'none';
+}
+
 /** A data source as the agent sees it. */
 export interface OrderedData extends DataSource {
   /** Where the scheduler has put the object already; the agent proves it, unpacks it and removes it. */
@@ -18,6 +27,18 @@ export interface OrderedData extends DataSource {
 export interface OrderedEnvironment extends Pick<Environment, 'image' | 'python' | 'unpacker'> {
   /** Archive of pixi-pack, unpacked and activated before anything of the user's runs. */
   pack?: OrderedData;
+  /** File with the token that the plugin fetches the image with. */
+  imageToken?: string;
+  /** Environment that Pixi installs in its workspace, on the machine where that is. */
+  workspace?: OrderedWorkspace;
+  /** Why the machine's own software is used instead of the one that was asked for. */
+  fallback?: string;
+}
+
+export interface OrderedWorkspace {
+  /** Absolute path. */
+  manifest: string;
+  environment: string;
 }
 
 /** What an attempt must know of what is done about failures. */
@@ -57,6 +78,8 @@ export interface Order {
   attemptFolder: string;
   /** Folder of the notes that the attempts of the run share, where it is on the machine of the attempt. */
   notesFolder?: string;
+  /** No order has it: the agent finds it in its sandbox. */
+  brought?: Brought[];
   /** How often figures are told to the access point while the attempt runs, where there is a way. */
   liveSeconds?: number;
 }

@@ -50,6 +50,10 @@ export const liveMark = 'updraft ';
 export const sandboxFiles = {
   /** The checkpoints of earlier attempts, as the access point has them; `jobs/<job>` holds some under this name too. */
   checkpoint: 'checkpoint',
+  /** The training's secrets, until the agent has read them. */
+  secrets: 'secrets.json',
+  /** What our plugin did before the agent began, in the words of the agent's journal, of which it becomes the beginning. */
+  transfers: '.updraft-transfers.jsonl',
 } as const;
 
 export const jobId = (index: number): string => String(index).padStart(4, '0');
@@ -63,8 +67,11 @@ export const roundFolder = (runFolder: string, round: number): string =>
 export const resultsFolder = (runFolder: string, job: string): string =>
   path.join(runFolder, runFiles.results, job);
 
+/** A URL as it stands in a submit description, where lists are split at commas and blanks. */
+export const submittedUrl = (url: string): string => url.replaceAll(',', '%2C').replaceAll(' ', '%20');
+
 /** The name under which HTCondor stores what it fetched: the last part of the path, without the query. */
 export function deliveredName(url: string): string {
-  const plain = url.replace(/[?#].*$/, '');
+  const plain = submittedUrl(url).replace(/[?#].*$/, '');
   return plain.slice(plain.lastIndexOf('/') + 1);
 }

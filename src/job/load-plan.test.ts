@@ -121,7 +121,10 @@ test('a token file is found beside the job file or at home, and its absence is t
   assert.doesNotMatch(JSON.stringify(plan), /secret/);
 
   await writeFile(path.join(folder, 'updraft.toml'), data('~/token'));
-  assert.equal((await loadPlan(folder, { home: folder })).data[0]?.tokenFile, path.join(folder, 'token'));
+  assert.equal(
+    (await loadPlan(folder, { env: { HOME: folder } })).data[0]?.tokenFile,
+    path.join(folder, 'token'),
+  );
   await writeFile(path.join(folder, 'updraft.toml'), data('gone'));
   await assert.rejects(loadPlan('.', { cwd: folder }), {
     message: /^updraft\.toml:8:14: data\.d\.token_file: .*gone is not there/,

@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { isInside } from './inside.ts';
 import { type Layer, layerOfSetting } from './layers.ts';
@@ -7,7 +8,7 @@ import { jobFileNames } from './layout.ts';
 import { FileProblem, listFiles, statIfThere } from './list-files.ts';
 import { makePlan, type Plan, type PlannedFile, withEnvironment } from './plan.ts';
 import { checkSpec } from './read-spec.ts';
-import { bytesHere, fileBytes, resolveData, resolveEnvironment } from './resolve-environment.ts';
+import { bytesHere, fileSize, resolveData, resolveEnvironment, resolveToken } from './resolve-environment.ts';
 import {
   type KeyPath,
   problemAt,
@@ -21,8 +22,8 @@ import type { Spec } from './spec.ts';
 export interface LoadOptions {
   /** Paths are taken from here, and shown relative to it; by default the process's own folder. */
   cwd?: string;
-  /** What `~` stands for in `token_file`. */
-  home?: string | undefined;
+  /** HOME is what `~` stands for in `token_file`; the PATH leads to pixi. */
+  env?: Env;
   /** Job files whose values count instead of those before them; their paths are taken from the first one's folder. */
   with?: string[];
   /** `key=value`, each of which counts instead of all files. */
@@ -46,21 +47,24 @@ export async function loadJobFile(
   const reading = checkSpec(await readText(file), shownPath(cwd, file), layers);
   if ('problems' in reading) throw new SpecFault(reading.problems);
   const { spec, source } = reading;
+  const { env = {} } = options;
+  const places = { folder, home: env['HOME'] };
   const problems: SpecProblem[] = [];
   const files = await collectFiles(spec, source, folder, problems);
-  const data = await Promise.all(
-    spec.data.map((one) => resolveData(one, source, { folder, home: options.home }, problems)),
-  );
-  const environment = await resolveEnvironment(spec, source, { folder, home: options.home }, problems);
+  const data = await Promise.all(spec.data.map((one) => resolveData(one, source, places, problems)));
+  const environment = await resolveEnvironment(spec, source, { ...places, env }, problems);
+  const imageToken = { file: spec.environment.imageTokenFile, at: ['environment', 'image_token_file'] };
+  const imageTokenFile = await resolveToken(imageToken, source, places, problems);
   if (problems.length > 0) throw new SpecFault(problems);
   const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;
   const resources = withEnvironment(spec.resources, environment, saysMemory);
-  const input = { spec: { ...spec, resources }, file, folder, files, data, environment };
-  const sizes = {
-    bytesHere: await bytesHere(data),
-    imageBytes: await fileBytes(spec.environment.image, folder),
-  };
-  return { plan: makePlan({ ...input, ...sizes }), source };
+  const { python, image } = spec.environment;
+  const isOwn = environment?.fallback !== undefined;
+  const software = isOwn ? { python, fallback: 'system' as const } : spec.environment;
+  const planned = { ...spec, resources, environment: software };
+  const input = { spec: planned, file, folder, files, data, environment, imageTokenFile };
+  const imageBytes = isOwn || image === undefined ? 0 : await fileSize(path.resolve(folder, image));
+  return { plan: makePlan({ ...input, bytesHere: await bytesHere(data), imageBytes }), source };
 }
 
 async function readLayers(options: LoadOptions, cwd: string): Promise<Layer[]> {

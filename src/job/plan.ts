@@ -42,6 +42,8 @@ export interface Plan {
   /** It is run to be evicted, so that one sees what happens then. */
   isRehearsal?: true;
   environment?: PlannedEnvironment;
+  /** Absolute path of the file with the token for the image. */
+  imageTokenFile?: string;
   disk: { bytes: number; why: string };
 }
 
@@ -59,12 +61,23 @@ export interface PlanInput {
   /** Sizes of those that are files of this machine, by their names. */
   bytesHere?: ReadonlyMap<string, number>;
   /** The size of the image, where it is a file of this machine. */
-  imageBytes?: number;
+  imageBytes?: number | undefined;
   environment?: PlannedEnvironment | undefined;
+  imageTokenFile?: string | undefined;
 }
 
 export function makePlan(input: PlanInput): Plan {
-  const { spec, file, folder, files, data = spec.data, bytesHere, imageBytes, environment } = input;
+  const {
+    spec,
+    file,
+    folder,
+    files,
+    data = spec.data,
+    bytesHere,
+    imageBytes,
+    environment,
+    imageTokenFile,
+  } = input;
   const planned = data.map((source) => ({ ...source, ...chooseMethod(source, spec.run.pool) }));
   const sent = files.reduce((sum, one) => sum + one.bytes, 0);
   const software = environment?.size ?? imageRoom(spec, imageBytes);
@@ -77,7 +90,7 @@ export function makePlan(input: PlanInput): Plan {
     jobs: expandJobs(spec),
     files,
     data: planned,
-    ...defined({ environment }),
+    ...defined({ environment, imageTokenFile }),
     disk: estimateDisk(spec.resources.diskBytes, planned, sent, software, bytesHere),
   };
 }
@@ -100,6 +113,15 @@ export interface PlannedEnvironment {
   size?: EnvironmentSize;
   /** The archive of pixi-pack, as it reaches the job. */
   pack?: DataSource & { method: Exclude<DataMethod, 'auto'>; why: string };
+  /** Set where this machine's own software is used instead. */
+  fallback?: Fallback;
+}
+
+export interface Fallback {
+  why: string;
+  fix: string;
+  /** The manifest, where it is its lock that is missing. */
+  unlocked?: string;
 }
 
 /** The name under which an archive travels; no data set can have it. */
@@ -128,10 +150,7 @@ export function withEnvironment(
   if (environment === undefined) return resources;
   const { facts, size } = environment;
   const { cuda, capability } = facts?.needs ?? {};
-  const gpu = {
-    ...defined({ cuda, capability }),
-    ...resources.gpu,
-  };
+  const gpu = { ...defined({ cuda, capability }), ...resources.gpu };
   const memoryBytes = saysMemory ? resources.memoryBytes : Math.max(resources.memoryBytes, size?.memory ?? 0);
   return {
     ...resources,
@@ -146,10 +165,5 @@ export function orderEnvironment<Source extends DataSource>(
   pack: Source | undefined,
   place: (pack: Source) => OrderedData,
 ): OrderedEnvironment {
-  return {
-    ...defined({ image }),
-    python,
-    ...(pack !== undefined && { pack: place(pack) }),
-    ...defined({ unpacker }),
-  };
+  return { python, ...defined({ image, pack: pack && place(pack), unpacker }) };
 }

@@ -2,24 +2,36 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { defined } from '../base/defined.ts';
+import type { Env } from '../base/env.ts';
+import { isThere } from '../base/error-reason.ts';
+import { findProgram } from '../base/find-program.ts';
+import { shellQuote } from '../base/shell-quote.ts';
 import type { EnvironmentFacts } from '../environment/describe-environment.ts';
-import { describeLocked, loadWorkspace, type Workspace } from '../environment/load-workspace.ts';
+import { describeLocked, loadWorkspace, lockName, type Workspace } from '../environment/load-workspace.ts';
+import { programSources } from '../environment/pixi-tools.ts';
+import type { Delivery } from '../environment/size-environment.ts';
 import { Fault } from '../fault/fault.ts';
 import { chooseMethod } from './choose-method.ts';
-import { environmentSize, packName, type PlannedEnvironment } from './plan.ts';
-import { problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
+import { environmentSize, type Fallback, packName, type PlannedEnvironment } from './plan.ts';
+import { poolTraits } from './pool-traits.ts';
+import { type KeyPath, problemAt, type SourceFile, type SpecProblem } from './source-file.ts';
 import type { DataSource, PackSource, Spec } from './spec.ts';
 
 /** Looks at what `[environment]` names; what is wrong with it is added to `problems`. */
 export async function resolveEnvironment(
   spec: Spec,
   source: SourceFile,
-  places: DataPlaces,
+  places: DataPlaces & { env: Env },
   problems: SpecProblem[],
 ): Promise<PlannedEnvironment | undefined> {
-  const { pixi, pack: named, delivery: said } = spec.environment;
+  const { pixi, pack: named, delivery: said, fallback: allowed } = spec.environment;
   if (pixi === undefined && named === undefined) return undefined;
   const delivery = said ?? (named === undefined ? 'container' : 'pack');
+  const { runsHere, title } = poolTraits[spec.run.pool];
+  if (delivery === 'install' && !runsHere)
+    problems.push(problemAt(source, ['environment', 'delivery'], notInstalled(title)));
+  const fallback = allowed && runsHere ? await notHere(pixi?.manifest ?? '', delivery, places) : undefined;
+  if (fallback !== undefined) return { delivery, fallback };
   const facts = await readFacts(spec, source, places.folder, problems);
   const pack = named === undefined ? undefined : await resolvePack(named, source, places, problems);
   const size = environmentSize(delivery, facts, pack);
@@ -28,6 +40,28 @@ export async function resolveEnvironment(
     ...defined({ facts, size }),
     ...(pack !== undefined && { pack: { ...pack, ...chooseMethod(pack, spec.run.pool) } }),
   };
+}
+
+const notInstalled = (title: string): string =>
+  `"install" is for the pool "local": ${title} has neither Pixi nor the workspace; expected "pack" or "container"`;
+
+/** Why an environment cannot be had on this machine, and the command that changes it; undefined where it can. */
+async function notHere(
+  manifest: string,
+  delivery: Delivery,
+  { folder, env }: { folder: string; env: Env },
+): Promise<Fallback | undefined> {
+  const workspace = path.dirname(manifest);
+  const lock = path.join(workspace, lockName);
+  const word = workspace === '.' ? '' : ` ${shellQuote(workspace)}`;
+  if (!(await isThere(path.join(folder, lock))))
+    return {
+      why: `${lock} is not there`,
+      fix: `write it with: updraft env lock${word}`,
+      unlocked: path.join(folder, manifest),
+    };
+  if (delivery !== 'install' || (await findProgram(['pixi'], env)) !== undefined) return undefined;
+  return { why: 'pixi is not on the PATH', fix: programSources.pixi };
 }
 
 async function readFacts(
@@ -107,11 +141,6 @@ async function resolvePack(
   return await resolveData(data, source, places, file === undefined ? problems : []);
 }
 
-async function fileSize(file: string): Promise<number | undefined> {
-  const info = await stat(file).catch(() => undefined);
-  return info?.isFile() === true ? info.size : undefined;
-}
-
 interface DataPlaces {
   /** Folder of the job file. */
   folder: string;
@@ -122,39 +151,47 @@ interface DataPlaces {
 export async function resolveData(
   data: DataSource,
   source: SourceFile,
-  { folder, home }: DataPlaces,
+  places: DataPlaces,
   problems: SpecProblem[],
 ): Promise<DataSource> {
-  if (/^file:/i.test(data.url) && !(await isFile(localPath(data.url)))) {
+  if (/^file:/i.test(data.url) && (await fileSize(localPath(data.url))) === undefined) {
     const message = `${data.url} is not there; expected a file of this machine, like "file:///home/me/data.tar"`;
     problems.push(problemAt(source, ['data', data.name, 'url'], message));
   }
-  if (data.tokenFile === undefined) return data;
-  const plain = home === undefined ? data.tokenFile : data.tokenFile.replace(/^~(?=\/)/, () => home);
+  const named = { file: data.tokenFile, at: ['data', data.name, 'token_file'] };
+  const tokenFile = await resolveToken(named, source, places, problems);
+  return { ...data, ...defined({ tokenFile }) };
+}
+
+/** The absolute path of a token's file that the job file names. */
+export async function resolveToken(
+  { file, at }: { file: string | undefined; at: KeyPath },
+  source: SourceFile,
+  { folder, home }: DataPlaces,
+  problems: SpecProblem[],
+): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const plain = home === undefined ? file : file.replace(/^~(?=\/)/, () => home);
   const tokenFile = path.resolve(folder, plain);
-  if (!(await isFile(tokenFile))) {
-    const message = `${tokenFile} is not there; expected a file with the token`;
-    problems.push(problemAt(source, ['data', data.name, 'token_file'], message));
-  }
-  return { ...data, tokenFile };
+  if ((await fileSize(tokenFile)) === undefined)
+    problems.push(problemAt(source, at, `${tokenFile} is not there; expected a file with the token`));
+  return tokenFile;
 }
 
 /** The sizes of the data sources that are files of this machine, by their names. */
 export async function bytesHere(data: readonly DataSource[]): Promise<Map<string, number>> {
   const sizes = new Map<string, number>();
   for (const { name, url } of data) {
-    const file = /^file:/i.test(url) ? localPath(url) : undefined;
-    const found = file === undefined ? undefined : await stat(file).catch(() => undefined);
-    if (found?.isFile() === true) sizes.set(name, found.size);
+    const size = /^file:/i.test(url) ? await fileSize(localPath(url)) : undefined;
+    if (size !== undefined) sizes.set(name, size);
   }
   return sizes;
 }
 
-/** The size of a file of this machine; 0 for everything else. */
-export async function fileBytes(file: string | undefined, folder: string): Promise<number> {
-  const found =
-    file === undefined ? undefined : await stat(path.resolve(folder, file)).catch(() => undefined);
-  return found?.isFile() === true ? found.size : 0;
+/** The size of a file of this machine; undefined for everything else. */
+export async function fileSize(file: string | undefined): Promise<number | undefined> {
+  const info = file === undefined ? undefined : await stat(file).catch(() => undefined);
+  return info?.isFile() === true ? info.size : undefined;
 }
 
 /** Undefined for what names another host, which is no file of ours. */
@@ -164,10 +201,4 @@ function localPath(url: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-async function isFile(file: string | undefined): Promise<boolean> {
-  if (file === undefined) return false;
-  const info = await stat(file).catch(() => undefined);
-  return info?.isFile() === true;
 }

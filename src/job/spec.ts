@@ -8,6 +8,8 @@ import type { z } from 'zod';
 export type Spec = z.output<typeof fileSchema>;
 
 export type Train = Spec['train'];
+/** Where the value of a secret is. */
+export type SecretSource = NonNullable<Train['secrets']>[string];
 export type DataSource = Spec['data'][number];
 export type Environment = Spec['environment'];
 /** Where an archive of pixi-pack is, and what proves it. */

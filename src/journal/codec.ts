@@ -56,6 +56,8 @@ const runShapes: Shapes<RunBody> = {
   submitting: { by: shape({ pid: number, start: text, host: text }), round: maybe(number) },
   submitted: { cluster: number, round: maybe(number) },
   'attempt-started': { job: text, attempt: number, why: text },
+  'attempt-disconnected': { job: text, attempt: number, until: text },
+  'attempt-reconnected': { job: text, attempt: number },
   'attempt-phase': { job: text, attempt: number, phase: oneOf(phases), host: maybe(text), site: maybe(text) },
   'attempt-ended': {
     job: text,
@@ -101,6 +103,7 @@ const agentShapes: Shapes<AgentBody> = {
     steps: maybe(number),
     loss: maybe(number),
     accuracy: maybe(number),
+    waited: maybe(number),
   },
   'first-epoch': { seconds: number, said: maybe(text) },
   heartbeat: { memoryBytes: number, quietSeconds: number },
@@ -124,7 +127,8 @@ const agentShapes: Shapes<AgentBody> = {
   'training-ended': { status: orNull(number), signal: maybe(text) },
   output: { path: text, bytes: number, sha256: text },
   fault: { fault },
-  cleaned: { bytes: number },
+  'clean-progress': { files: number, bytes: number },
+  cleaned: { files: maybe(number), bytes: number, by: maybe(oneOf(['pool'])) },
   'agent-ended': { outcome: oneOf(outcomes), exit: number },
 };
 
@@ -132,6 +136,7 @@ const envelope = {
   v: oneOf([1]),
   t: field<string>('a time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))),
   seq: number,
+  boot: maybe(shape({ id: text, up: number })),
 };
 
 const readers = new Map<string, Field<unknown>>([

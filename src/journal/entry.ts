@@ -1,3 +1,4 @@
+import type { Boot } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import type { Cause } from '../codes/causes.ts';
@@ -55,6 +56,9 @@ export type RunBody =
   | { kind: 'attempt-started'; job: string; attempt: number; why: string }
   /** What the pool does for an attempt before and after its agent speaks, and where. */
   | { kind: 'attempt-phase'; job: string; attempt: number; phase: Phase; host?: string; site?: string }
+  /** The pool has lost touch with the machine, and tries to find it again until then; and that it has. */
+  | { kind: 'attempt-disconnected'; job: string; attempt: number; until: string }
+  | { kind: 'attempt-reconnected'; job: string; attempt: number }
   | {
       kind: 'attempt-ended';
       job: string;
@@ -83,6 +87,8 @@ export interface Progress {
   steps?: number;
   loss?: number;
   accuracy?: number;
+  /** Seconds that it has waited for its data since it started. */
+  waited?: number;
 }
 
 /** Entries of the execution point, in the attempt's `agent.jsonl`. */
@@ -136,8 +142,11 @@ export type AgentBody =
   | { kind: 'training-ended'; status: number | null; signal?: string }
   | { kind: 'output'; path: string; bytes: number; sha256: string }
   | { kind: 'fault'; fault: FaultRecord }
-  | { kind: 'cleaned'; bytes: number }
-  | { kind: 'agent-ended'; outcome: Outcome; exit: number };
+  /** How the attempt ended; what follows is its clean-up, after which nobody waits. Before, in journals of old. */
+  | { kind: 'agent-ended'; outcome: Outcome; exit: number }
+  | { kind: 'clean-progress'; files: number; bytes: number }
+  /** The scratch folder is gone; `by` when it is left to the pool, which removes it with the sandbox. */
+  | { kind: 'cleaned'; files?: number; bytes: number; by?: 'pool' };
 
 interface Envelope {
   /** Version of the format. */
@@ -149,6 +158,8 @@ interface Envelope {
    * the lines decides.
    */
   seq: number;
+  /** By which other processes on the machine go on with the clock of this entry. */
+  boot?: Boot;
 }
 
 export type RunEntry = Envelope & RunBody;

@@ -57,3 +57,27 @@ test('what happens outside fetching is not in it, and a clock set back takes not
   assert.equal(folded([0, fetching], [1, moved(1)], [2, training], [60, setback()]).stall?.millis, 0);
   assert.equal(folded([100, fetching], [120, setback()], [50, setback()]).stall?.millis, 20_000);
 });
+
+test('what our plugin did before the agent began is fetching and stalls like its own, and the wait between is neither', () => {
+  const preparing: AgentBody = { kind: 'phase', phase: 'preparing' };
+  const began: AgentBody = { kind: 'agent-started', version: '1', host: 'h', pid: 1, gpus: [] };
+  const brought: [number, AgentBody][] = [
+    [0, preparing],
+    [2, fetching],
+    [3, moved(10)],
+    [13, setback()],
+    [14, preparing],
+  ];
+  const state = folded(...brought, [16, began], [20, { kind: 'phase', phase: 'training' }]);
+  assert.deepEqual([state.broughtMillis, state.stall?.millis], [14_000, 10_000]);
+  const { preparing: started, fetching: fetched, unknown } = state.millis;
+  assert.deepEqual([started, fetched, unknown], [8000, 12_000, 0]);
+  assert.equal(folded([0, began], [1, began]).broughtMillis, undefined);
+});
+
+test('what each start of a training waited for its data adds up', () => {
+  const started: AgentBody = { kind: 'training-started', pid: 1, command: 't' };
+  const waited = (seconds: number): AgentBody => ({ kind: 'progress', waited: seconds });
+  const { training } = folded([0, started], [1, waited(2)], [2, waited(3)], [3, started], [4, waited(1)]);
+  assert.deepEqual(training, { command: 't', waitedBefore: 3, waited: 1 });
+});

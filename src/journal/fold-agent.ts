@@ -5,12 +5,14 @@ import type { AgentState, FetchState, StallState, TrainingState } from './state.
 /**
  * One attempt's state after one more entry of its agent. Pure.
  *
- *   agent-started        phase            phase                    agent-ended
- *        |                 |                |                           |
- *        v   preparing     v    fetching    v   unpacking … cleaning    v
- *        o----------------->---------------->-------------------------->o   outcome, exit
- *        ^                                              |
+ *   agent-started        phase            phase                     agent-ended   phase
+ *        |                 |                |                            |           |
+ *        v   preparing     v    fetching    v   unpacking … returning    v           v  cleaning
+ *        o----------------->---------------->--------------------------->o---------->o---------->
+ *        ^                                              |                outcome, exit
  *        '---------- agent-started again ---------------'   the gap is `unknown`, or `saving` after a pause
+ *
+ * Where our plugin brought the input, its entries stand before the first `agent-started`.
  *
  * The time between two entries belongs to the phase that was open. Where the journal stops, the account stops.
  */
@@ -19,10 +21,8 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
   const stall = changeStall(advanced, entry);
   const state = stall === undefined ? advanced : { ...advanced, stall };
   switch (entry.kind) {
-    case 'agent-started': {
-      const { version, host, site, gpus } = entry;
-      return { ...state, version, host, gpus, phase: 'preparing', paused: false, ...defined({ site }) };
-    }
+    case 'agent-started':
+      return { ...state, ...started(before, entry) };
     case 'phase':
       return { ...state, phase: entry.phase };
     case 'fetch-progress':
@@ -58,14 +58,33 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, outputs: [...state.outputs, { path, bytes, sha256 }] };
     }
     case 'fault':
-      return { ...state, faults: [...state.faults, entry.fault] };
+      // The last of them is what the attempt ended of, which trouble with its clean-up is not.
+      return {
+        ...state,
+        faults: state.outcome === undefined ? [...state.faults, entry.fault] : [entry.fault, ...state.faults],
+      };
+    case 'clean-progress':
+    case 'cleaned': {
+      const { files = 0, bytes } = entry;
+      return { ...state, removed: { files, bytes } };
+    }
     case 'first-epoch':
     case 'environment-ready':
-    case 'cleaned':
       return state;
-    case 'agent-ended':
-      return { ...state, outcome: entry.outcome, exit: entry.exit };
+    case 'agent-ended': {
+      // Agents of old cleaned up before.
+      const phase = state.phase === 'cleaning' ? 'returning' : state.phase;
+      return { ...state, phase, outcome: entry.outcome, exit: entry.exit };
+    }
   }
+}
+
+function started(
+  before: AgentState | undefined,
+  { version, host, site, gpus }: Extract<AgentEntry, { kind: 'agent-started' }>,
+): Partial<AgentState> {
+  const broughtMillis = before?.broughtMillis ?? broughtBefore(before);
+  return { version, host, gpus, phase: 'preparing', paused: false, ...defined({ site, broughtMillis }) };
 }
 
 function beat(
@@ -100,9 +119,15 @@ function advance(state: AgentState, entry: AgentEntry): AgentState {
   const passed = Date.parse(entry.t) - Date.parse(state.lastAt);
   if (passed <= 0) return state;
   const gap = state.paused === true ? 'saving' : 'unknown';
-  const open: Phase | 'unknown' = entry.kind === 'agent-started' ? gap : state.phase;
+  const open: Phase | 'unknown' = entry.kind === 'agent-started' && isBegun(state) ? gap : state.phase;
   return { ...state, lastAt: entry.t, millis: { ...state.millis, [open]: state.millis[open] + passed } };
 }
+
+/** Whether an agent has spoken, and not only the plugin. */
+const isBegun = ({ version }: AgentState): boolean => version !== '';
+
+const broughtBefore = (state: AgentState | undefined): number | undefined =>
+  state === undefined || isBegun(state) ? undefined : Date.parse(state.lastAt) - Date.parse(state.startedAt);
 
 type FetchEntry = Extract<AgentEntry, { object: string }>;
 
@@ -135,11 +160,13 @@ type TrainingEntry = Extract<AgentEntry, { kind: 'training-started' | 'progress'
 
 function changeTraining(old: TrainingState, entry: TrainingEntry): TrainingState {
   switch (entry.kind) {
-    case 'training-started':
-      return { command: entry.command };
+    case 'training-started': {
+      const waitedBefore = (old.waitedBefore ?? 0) + (old.waited ?? 0);
+      return { command: entry.command, ...(waitedBefore > 0 ? { waitedBefore } : {}) };
+    }
     case 'progress': {
-      const { epoch, epochs, step, steps, loss, accuracy } = entry;
-      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy }) };
+      const { epoch, epochs, step, steps, loss, accuracy, waited } = entry;
+      return { ...old, ...defined({ epoch, epochs, step, steps, loss, accuracy, waited }) };
     }
     case 'training-ended':
       return { ...old, status: entry.status, ...defined({ signal: entry.signal }) };

@@ -26,7 +26,7 @@ export function fold(entries: Iterable<Entry>): RunState {
  *   job:      waiting --attempt-started--> running --attempt-ended--> waiting --job-ended--> ended
  *                ^                            '----------job-ended---------------------------^ |
  *                '------------- round-started, job-released, attempt-started (a retry) --------'
- *   attempt:  queued --agent-started--> preparing … cleaning --agent-ended--> (the agent's word)
+ *   attempt:  queued --agent-started--> preparing … returning --agent-ended--> (the agent's word), cleaning
  *                '----------------------------attempt-ended-----------------> (the access point's word)
  *   run:      created --every job ended--> ended --round-started (a retry)--> created
  *
@@ -108,12 +108,15 @@ export class RunFold {
       case 'attempt-phase':
         this.#changeAttempt(entry.job, entry.attempt, (old) => inPool(old, entry));
         return;
+      case 'attempt-disconnected':
+      case 'attempt-reconnected':
+        this.#changeAttempt(entry.job, entry.attempt, (old) => connected(old, entry));
+        return;
       case 'job-held':
       case 'job-released':
-        this.#changeJob(entry.job, (old) => {
-          if (entry.kind === 'job-held') return { ...old, held: entry.fault };
-          return old.held !== undefined && old.status === 'ended' ? again(old) : without(old, ['held']);
-        });
+        this.#changeJob(entry.job, (old) =>
+          entry.kind === 'job-held' ? heldFor(old, entry) : released(old),
+        );
         return;
       case 'attempt-ended':
         this.#endAttempt(entry);
@@ -241,14 +244,15 @@ function without(
 
 /** The agent's word counts while it is at work; before and after, the pool's. */
 function phaseOf(agent: AgentState | undefined, pool: PoolAccount | undefined): Phase {
-  if (agent === undefined) return pool?.phase ?? 'queued';
-  // An agent that has ended leaves nothing to a pool but to bring its files back.
-  return agent.outcome !== undefined && pool !== undefined ? 'returning' : agent.phase;
+  if (agent === undefined || pool?.phase === 'cleaning') return pool?.phase ?? 'queued';
+  // An agent that has ended and cleans nothing up leaves nothing to a pool but to bring its files back.
+  const isOver = agent.outcome !== undefined && agent.phase !== 'cleaning';
+  return isOver && pool !== undefined ? 'returning' : agent.phase;
 }
 
 function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-phase' }>): AttemptState {
   const { phase, host, site, t } = entry;
-  const before = old.pool ?? { phase, since: t, millis: { fetching: 0, training: 0, returning: 0 } };
+  const before = old.pool ?? noAccount(phase, t);
   const pool = {
     ...closed(before, phase, t),
     ...defined({ host, site }),
@@ -256,13 +260,42 @@ function inPool(old: AttemptState, entry: Extract<RunEntry, { kind: 'attempt-pha
   return { ...old, pool, phase: phaseOf(old.agent, pool) };
 }
 
+const heldFor = (job: JobState, { fault }: Extract<RunEntry, { kind: 'job-held' }>): JobState => ({
+  ...job,
+  held: fault,
+  holds: (job.holds ?? 0) + (job.held === undefined ? 1 : 0),
+});
+
+const released = (job: JobState): JobState =>
+  job.held !== undefined && job.status === 'ended' ? again(job) : without(job, ['held']);
+
+type Connection = Extract<RunEntry, { kind: 'attempt-disconnected' | 'attempt-reconnected' }>;
+
+function connected(old: AttemptState, entry: Connection): AttemptState {
+  const pool = { ...(old.pool ?? noAccount('preparing', entry.t)) };
+  if (entry.kind === 'attempt-reconnected') delete pool.disconnected;
+  else pool.disconnected = { since: entry.t, until: entry.until };
+  return { ...old, pool };
+}
+
+const noAccount = (phase: Phase, since: string): PoolAccount => ({
+  phase,
+  since,
+  millis: { fetching: 0, training: 0, returning: 0, cleaning: 0 },
+});
+
+const counted = ['fetching', 'training', 'returning', 'cleaning'] as const;
+const isCounted = (phase: Phase): phase is (typeof counted)[number] =>
+  (counted as readonly Phase[]).includes(phase);
+
 /** The account with the time since the last word given to the phase that was open. */
 function closed(pool: PoolAccount, phase: Phase, t: string): PoolAccount {
   const open = pool.phase;
   const passed = Math.max(0, Date.parse(t) - Date.parse(pool.since));
-  const counts = open === 'fetching' || open === 'training' || open === 'returning';
-  const millis = counts ? { ...pool.millis, [open]: pool.millis[open] + passed } : pool.millis;
-  return { ...pool, phase, since: t, millis };
+  const millis = isCounted(open) ? { ...pool.millis, [open]: pool.millis[open] + passed } : pool.millis;
+  const next = { ...pool, phase, since: t, millis };
+  delete next.disconnected;
+  return next;
 }
 
 function tally(jobs: readonly JobState[]): Tally {

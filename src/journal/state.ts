@@ -48,6 +48,8 @@ export interface JobState {
   endedAt?: string;
   /** Why the scheduler keeps the job back, while it does. */
   held?: FaultRecord;
+  /** How often it did so. */
+  holds?: number;
   /** Why it ended, where none of its attempts says it. */
   fault?: FaultRecord;
   stopRequested: boolean;
@@ -91,8 +93,16 @@ export interface PoolAccount {
   since: string;
   host?: string;
   site?: string;
-  /** Milliseconds in which it moved input to the attempt and output from it, and in which it ran what has no agent. */
-  millis: { fetching: number; training: number; returning: number };
+  /** While it has lost touch with the machine: since when, and when it gives the attempt up. */
+  disconnected?: Disconnected;
+  /** Milliseconds in which it moved input to the attempt and output from it, ran what has no agent, and cleaned up after it. */
+  millis: { fetching: number; training: number; returning: number; cleaning: number };
+}
+
+/** ISO 8601. */
+export interface Disconnected {
+  since: string;
+  until: string;
 }
 
 /** One attempt as its agent tells it. Every time is by the agent's own clock. */
@@ -125,10 +135,15 @@ export interface AgentState {
   lacks?: { name: string; said: string }[];
   /** Fetching that stood still until a server was given up. */
   stall?: StallState;
+  /** Milliseconds in which our plugin was at work before the agent began; the pool counts them as its own, too. */
+  broughtMillis?: number;
   outputs: { path: string; bytes: number; sha256: string }[];
   faults: FaultRecord[];
+  /** Once it is set, all that the attempt has is handed over, and only its clean-up is to come. */
   outcome?: Outcome;
   exit?: number;
+  /** What its clean-up has removed so far. */
+  removed?: { files: number; bytes: number };
 }
 
 export interface StallState {
@@ -175,10 +190,15 @@ export interface ResumeState {
 
 export interface TrainingState extends Progress {
   command: string;
+  /** Seconds that earlier starts of it in the same attempt waited for data. */
+  waitedBefore?: number;
   /** Exit status; null after a signal; undefined while it runs. */
   status?: number | null;
   signal?: string;
 }
+
+/** Whether the pool still has it: also a job that it holds for good. */
+export const isOpen = ({ status, held }: JobState): boolean => status !== 'ended' || held !== undefined;
 
 /**
  * When a run ended; undefined while it has not. It has when every job has, and also when all that went ahead have

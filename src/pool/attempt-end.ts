@@ -54,6 +54,10 @@ export async function attemptEnd(
   };
 }
 
+/** Whether the agent has handed over all that the attempt has, so that only its clean-up is to come. */
+export const hasHandedOver = async (folder: string): Promise<boolean> =>
+  (await lastWords(folder))?.outcome !== undefined;
+
 async function lastWords(folder: string): Promise<AgentState | undefined> {
   const { entries } = await readJournal(path.join(folder, attemptFiles.journal));
   let state: AgentState | undefined;

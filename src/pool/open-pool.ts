@@ -1,8 +1,11 @@
+import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import type { PoolName } from '../job/spec.ts';
 import { condorKind } from './condor/condor-pool.ts';
 import { localKind } from './local/local-pool.ts';
+import { keepSecrets } from './kept-secrets.ts';
 import type { Pool, PoolKind, PoolStart } from './pool.ts';
+import { readPlan } from './read-plan.ts';
 import { slurmKind } from './slurm/slurm-pool.ts';
 
 /** Every pool there is: a name without one does not compile. */
@@ -19,9 +22,18 @@ export const poolKind = (name: string): PoolKind | undefined =>
 /** The pool of that name, as a plan or a run's journal has it. */
 export function openPool(name: string, start: PoolStart): Pool {
   const kind = poolKind(name);
-  if (kind !== undefined) return kind.open(start);
+  if (kind !== undefined) return withSecrets(kind.open(start), start.env);
   throw new Fault('pool-unreachable', `this version of Updraft knows no pool "${name}"`, {
     fix: `use the version that made the run, or one of these pools: ${Object.keys(poolKinds).join(', ')}`,
     about: name,
   });
 }
+
+/** Whatever a pool is handed, the secrets of its trainings are there before. */
+const withSecrets = (pool: Pool, env: Env): Pool => ({
+  ...pool,
+  async submit(runFolder) {
+    await keepSecrets(runFolder, await readPlan(runFolder), env);
+    await pool.submit(runFolder);
+  },
+});

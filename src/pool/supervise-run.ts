@@ -5,6 +5,7 @@ import { agentCommand } from './packed-agent.ts';
 import { startAgent } from './local/agent-process.ts';
 import { detectMachine, localPoolFolder } from './local/machine.ts';
 import { supervise } from './local/supervisor.ts';
+import { dropSecrets } from './kept-secrets.ts';
 import type { PoolStart } from './pool.ts';
 import { readPlan } from './read-plan.ts';
 
@@ -23,7 +24,7 @@ export async function superviseRun(runFolder: string, world: SupervisorWorld): P
   const self = identifyProcess(world.pid);
   if (self === undefined)
     throw new Fault('pool-unreachable', 'the local pool needs Linux: there is no /proc on this machine');
-  await supervise({
+  const how = await supervise({
     runFolder: path.resolve(runFolder),
     plan: await readPlan(runFolder),
     agent: await agentCommand(env, world.self),
@@ -39,4 +40,5 @@ export async function superviseRun(runFolder: string, world: SupervisorWorld): P
     signal,
     kill,
   });
+  if (how === 'ended') await dropSecrets(path.basename(path.resolve(runFolder)), env);
 }

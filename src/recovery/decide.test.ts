@@ -13,7 +13,6 @@ const hour = 3600 * second;
 const alone = (attempts: number, more: Partial<Policy> = {}): Policy => ({
   attempts,
   avoid: 'none',
-  growsItself: false,
   memory: { asked: 1e9, most: 1e9 },
   disk: { asked: 1e9, most: 1e9 },
   pace: { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 },
@@ -125,8 +124,22 @@ test('holds are answered by code and subcode; one that nobody knows is kept', ()
     assert.equal(waitOf([held(code, subcode)], pool(5)), wait, `code ${code}, subcode ${subcode}`);
 });
 
-test('a hold for lack of memory is the end where the scheduler has asked for all it may', () => {
-  assert.equal(next([held(34, 102)], pool(5, { growsItself: true })).do, 'end');
+test('more memory is asked for up to what may be, however the want of it was found, and not beyond', () => {
+  for (const short of [held(34, 102), failed('memory-exceeded')]) {
+    const waits = [1, 2, 3].map((tries) => waitOf(repeated(short, tries), pool(5)));
+    assert.deepEqual(waits, [0, 0, undefined]);
+    assert.equal(waitOf([failed('object-missing'), failed('slow-slot'), short], pool(5)), 1200);
+  }
+  assert.equal(
+    waitOf([failed('memory-exceeded')], pool(5, { memory: { asked: 1e9, most: 1e9 } })),
+    undefined,
+  );
+});
+
+test('a killed training is tried elsewhere twice, one whose GPU is too small once', () => {
+  const waits = (kind: FaultKind) => [1, 2, 3].map((tries) => waitOf(repeated(failed(kind), tries), pool(5)));
+  assert.deepEqual(waits('training-killed'), [0, 0, undefined]);
+  assert.deepEqual(waits('gpu-memory'), [0, undefined, undefined]);
 });
 
 test('attempts are used up', () => {

@@ -68,7 +68,7 @@ function endReason(
     return taken < maxTaken
       ? undefined
       : `${taken} attempts were taken away, the last one ${describeEnd(last)}`;
-  if (answerTo(last, failed, policy) === 'never')
+  if (answerTo(last, failed, attempts, policy) === 'never')
     return `another attempt cannot help: attempt ${attempts.length} ${describeEnd(last)}`;
   const { attempts: limit } = policy;
   return failed < limit
@@ -79,27 +79,37 @@ function endReason(
 function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
   const { pace } = policy;
   const same = attempts.filter((one) => isTaken(one) === isTaken(last)).length;
-  const isAtOnce = !isTaken(last) && answerTo(last, same, policy) !== 'later' && same <= pace.atOnce;
+  const isAtOnce =
+    !isTaken(last) && answerTo(last, same, attempts, policy) !== 'later' && same <= pace.atOnce;
   return isAtOnce ? 0 : waitAfter(same, pace);
 }
 
 const isTaken = ({ outcome }: EndedAttempt): boolean => outcome === 'lost' || outcome === 'evicted';
 
 /** A wrong result or an unexplained failure of the training would come out the same again. */
-function answerTo({ fault, answer }: EndedAttempt, failures: number, policy: Policy): Answer {
-  if (answer !== undefined) return allowed(policy, answer);
-  return fault === undefined ? 'never' : answerToKind(fault.kind, failures);
+function answerTo(
+  { fault, answer }: EndedAttempt,
+  failures: number,
+  attempts: readonly EndedAttempt[],
+  policy: Policy,
+): Answer {
+  const meant = answer ?? (fault === undefined ? 'never' : answerToKind(fault.kind, failures));
+  // A disk may be full of other people's files: another place helps, though no more may be asked for.
+  return answer === undefined && meant === 'more-disk' ? meant : allowed(policy, meant, ranOutIn(attempts));
 }
 
+/** How many attempts needed more memory than they had. */
+export const ranOutIn = (attempts: readonly Pick<EndedAttempt, 'fault' | 'answer'>[]): number =>
+  attempts.filter(({ fault, answer }) => answer === 'more-memory' || fault?.kind === 'memory-exceeded')
+    .length;
+
 /**
- * An answer as far as a policy allows it: more of what ran out can only be asked for where there may be more, and where
- * the scheduler has not asked for all of it already.
+ * An answer as far as a policy allows it: more of what ran out can only be asked for where there may be more; `ranOut`
+ * attempts ended for want of memory, and the last may have had all there is.
  */
-export function allowed({ memory, disk, growsItself }: Policy, answer: Answer): Answer {
-  if (answer !== 'more-memory' && answer !== 'more-disk') return answer;
-  const isMemory = answer === 'more-memory';
-  const isAll = (isMemory && growsItself) || growthSteps(isMemory ? memory : disk).length === 0;
-  return isAll ? 'never' : answer;
+export function allowed({ memory, disk }: Policy, answer: Answer, ranOut: number): Answer {
+  if (answer === 'more-memory') return ranOut > growthSteps(memory).length ? 'never' : answer;
+  return answer === 'more-disk' && growthSteps(disk).length === 0 ? 'never' : answer;
 }
 
 function describeEnd({ outcome, fault }: EndedAttempt): string {

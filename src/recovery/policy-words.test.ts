@@ -33,9 +33,10 @@ failed_jobs = 1
   ]);
 });
 
-test('one machine alone promises no other place and no more memory', () => {
+test('one machine alone promises no other place, but more of its memory', () => {
   const words = policyWords(policy('', { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 }));
-  assert.equal(words.length, 2);
+  assert.equal(words.length, 3);
+  assert.match(words[2] ?? '', /^out of memory: tried again with/);
   assert.match(words[1] ?? '', /after 5s, after 10s, after 20s, after 40s/);
 });
 

@@ -31,10 +31,10 @@ export interface Policy {
   avoid: Avoidance;
   memory: Growth;
   disk: Growth;
-  /** The scheduler asks for more memory by itself: a hold for lack of it then says that it had all it may. */
-  growsItself: boolean;
   /** Seconds after a job was queued from which on no attempt is begun. */
   giveUpSeconds?: number;
+  /** How long the pool looks for a machine that it has lost touch with, where we say it. */
+  leaseSeconds?: number;
   /** Jobs that failed for good after which the rest of the run is given up. */
   failedJobs?: number;
   pace: Pace;
@@ -44,8 +44,10 @@ export interface Policy {
 export interface PolicyTerms {
   diskBytes: number;
   pace: Pace;
-  growsItself?: boolean;
 }
+
+/** HTCondor's own JobLeaseDuration. */
+export const usualLeaseSeconds = 2400;
 
 /** How far requests grow without a limit of the user's, in times of what was asked for. */
 const usualGrowth = 4;
@@ -53,23 +55,20 @@ const usualGrowth = 4;
 /** A spec; those of old runs know nothing of recovery. */
 type Asked = Pick<Spec, 'run' | 'resources'> & { recovery?: Recovery };
 
-export function policyOf(
-  { run, resources, recovery }: Asked,
-  { diskBytes, pace, growsItself = false }: PolicyTerms,
-): Policy {
+export function policyOf({ run, resources, recovery }: Asked, { diskBytes, pace }: PolicyTerms): Policy {
   const { avoid = 'site', memoryMaxBytes, diskMaxBytes, giveUpSeconds, failedJobs } = recovery ?? {};
   const hasChoice = run.attempts > 1 && pace.atOnce > 0;
-  const growth = (asked: number, most = asked * usualGrowth): Growth => ({
+  // `disk = "auto"` may come to more than the user allows it to grow to.
+  const growth = (mayGrow: boolean, asked: number, most = asked * usualGrowth): Growth => ({
     asked,
-    // `disk = "auto"` may come to more than the user allows it to grow to.
-    most: hasChoice ? Math.max(asked, most) : asked,
+    most: mayGrow ? Math.max(asked, most) : asked,
   });
   return {
     attempts: run.attempts,
     avoid: hasChoice ? avoid : 'none',
-    memory: growth(resources.memoryBytes, memoryMaxBytes),
-    disk: growth(diskBytes, diskMaxBytes),
-    growsItself,
+    // One machine alone can give a job more of its memory, beside fewer others; of its disk it gives all there is.
+    memory: growth(run.attempts > 1, resources.memoryBytes, memoryMaxBytes),
+    disk: growth(hasChoice, diskBytes, diskMaxBytes),
     ...(giveUpSeconds === undefined ? {} : { giveUpSeconds }),
     ...(failedJobs === undefined ? {} : { failedJobs }),
     pace,
@@ -89,6 +88,10 @@ export const orderedRecovery = ({ attempts, failedJobs, pace }: Policy): Ordered
   firstWait: pace.firstWait,
   mostWait: pace.mostWait,
 });
+
+/** What is asked for after it ran out as often as that. */
+export const askedAfter = (growth: Growth, times: number): number =>
+  growthSteps(growth).slice(0, times).at(-1) ?? growth.asked;
 
 /** What is asked for, attempt by attempt, when each runs out of it: twice as much each time. */
 export function growthSteps({ asked, most }: Growth): number[] {

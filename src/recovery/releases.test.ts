@@ -6,7 +6,6 @@ import type { Policy } from './policy.ts';
 const policy: Policy = {
   attempts: 5,
   avoid: 'site',
-  growsItself: true,
   giveUpSeconds: 1000,
   memory: { asked: 1, most: 1 },
   disk: { asked: 1, most: 1 },
@@ -14,12 +13,27 @@ const policy: Policy = {
 };
 
 test('a hold that would be over too late is never released, and whoever watches knows it at once', () => {
-  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 1, 699), true);
-  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 1, 701), false);
-  assert.equal(willRelease(policy, { code: 13, subcode: 256, reason: '' }, 2, 401), false);
+  assert.equal(
+    willRelease(policy, { code: 13, subcode: 256, reason: '' }, { failures: 1, ranOut: 0, heldAfter: 699 }),
+    true,
+  );
+  assert.equal(
+    willRelease(policy, { code: 13, subcode: 256, reason: '' }, { failures: 1, ranOut: 0, heldAfter: 701 }),
+    false,
+  );
+  assert.equal(
+    willRelease(policy, { code: 13, subcode: 256, reason: '' }, { failures: 2, ranOut: 0, heldAfter: 401 }),
+    false,
+  );
 });
 
 test('a place that another can stand in for is left without a wait', () => {
-  assert.equal(willRelease(policy, { code: 19, subcode: 0, reason: '' }, 2, 999), true);
-  assert.equal(willRelease(policy, { code: 19, subcode: 0, reason: '' }, 3, 999), false);
+  assert.equal(
+    willRelease(policy, { code: 19, subcode: 0, reason: '' }, { failures: 2, ranOut: 0, heldAfter: 999 }),
+    true,
+  );
+  assert.equal(
+    willRelease(policy, { code: 19, subcode: 0, reason: '' }, { failures: 3, ranOut: 0, heldAfter: 999 }),
+    false,
+  );
 });

@@ -11,12 +11,20 @@ export function endOfHold(hold: Hold): Pick<EndedAttempt, 'fault' | 'answer'> {
     : { fault: { kind, message: hold.reason.trim() } };
 }
 
-/**
- * Whether the rules of its run will release a job that is held for this at its nth failure, `heldAfter` seconds after
- * it was queued.
- */
-export function willRelease(policy: Policy, hold: Hold, failures: number, heldAfter = 0): boolean {
-  const answer = allowed(policy, answerToHold(hold, failures));
+/** A job by its failures: how many, how many of them for want of memory, and how long after it was queued, in seconds. */
+export interface Failures {
+  failures: number;
+  ranOut: number;
+  heldAfter?: number;
+}
+
+/** Whether the rules of its run will release a job that is held for this. */
+export function willRelease(
+  policy: Policy,
+  hold: Hold,
+  { failures, ranOut, heldAfter = 0 }: Failures,
+): boolean {
+  const answer = allowed(policy, answerToHold(hold, failures), ranOut);
   const { attempts, pace, giveUpSeconds = Infinity } = policy;
   const wait = answer !== 'later' && failures <= pace.atOnce ? 0 : waitAfter(failures, pace);
   return answer !== 'never' && failures < attempts && heldAfter + wait < giveUpSeconds;

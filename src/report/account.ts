@@ -65,7 +65,7 @@ function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean): Cou
   const keepsWork = [compute, ...(kept > -Infinity ? [saved] : [])].some(isKept);
   return spans.map(({ doing, from, to, failed }, index) => {
     const column = (): Column => {
-      if (doing === 'input' || doing === 'unpacking') return inputColumn(attempt, keepsWork, index);
+      if (isArrival(doing)) return inputColumn(attempt, keepsWork, index, doing);
       if (doing === 'output') {
         if (!executed) return 'overhead';
         if (failed === true) return isKept(compute) ? 'overhead' : compute;
@@ -83,7 +83,11 @@ function countSpans(attempt: AttemptHistory, saved: Column, doubt: boolean): Cou
 
 const isKept = (column: Column): boolean => column === 'usefulCompute' || column === 'underWay';
 
-const plain: Record<Exclude<Doing, 'input' | 'unpacking' | 'output' | 'executing'>, Column> = {
+/** What brings data to an attempt, and the column of it in one whose work was of use. */
+const arrivals = { input: 'usefulTransfer', unpacking: 'unpacking', starved: 'waitingForData' } as const;
+const isArrival = (doing: Doing): doing is keyof typeof arrivals => Object.hasOwn(arrivals, doing);
+
+const plain: Record<Exclude<Doing, keyof typeof arrivals | 'output' | 'executing'>, Column> = {
   queue: 'overhead',
   starting: 'overhead',
   stalled: 'retriedTransfer',
@@ -92,10 +96,15 @@ const plain: Record<Exclude<Doing, 'input' | 'unpacking' | 'output' | 'executing
   silent: 'unknown',
 };
 
-function inputColumn({ ending, spans }: AttemptHistory, keepsWork: boolean, index: number): Column {
+function inputColumn(
+  { ending, spans }: AttemptHistory,
+  keepsWork: boolean,
+  index: number,
+  doing: keyof typeof arrivals,
+): Column {
   if (ending === 'running' && index === spans.length - 1) return 'underWay';
   if (!keepsWork) return 'retriedTransfer';
-  return spans[index]?.doing === 'unpacking' ? 'unpacking' : 'usefulTransfer';
+  return arrivals[doing];
 }
 
 function endedByItself({ ending, cause = 'unknown' }: AttemptHistory): boolean {

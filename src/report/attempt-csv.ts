@@ -32,7 +32,7 @@ const facts = [
   'gpu',
 ];
 
-const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
+export const csvLine = (cells: readonly string[]): string => `${cells.map(csvCell).join(',')}\n`;
 
 /** Spreadsheets take a cell that begins with one of these for a formula. */
 function csvCell(text: string): string {

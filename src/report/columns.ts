@@ -6,6 +6,7 @@ export const columnWords = {
   usefulCompute: 'useful compute',
   usefulTransfer: 'useful transfer',
   unpacking: 'unpacking',
+  waitingForData: 'waiting for data',
   saving: 'saving checkpoints',
   returning: 'returning results',
   retriedTransfer: 'stalled or retried transfer',
@@ -32,6 +33,7 @@ const useful: ReadonlySet<Column> = new Set([
   'usefulCompute',
   'usefulTransfer',
   'unpacking',
+  'waitingForData',
   'saving',
   'returning',
 ]);

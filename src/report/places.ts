@@ -49,8 +49,8 @@ export function siteNames(
   return ({ site, machine }) => (named ? site : hostOf(machine)) || unknownSite;
 }
 
-export const secondsOf = ({ spans }: AttemptHistory, wanted: Doing): number =>
-  spans.reduce((sum, { doing, from, to }) => sum + (doing === wanted ? to - from : 0), 0) / 1000;
+export const secondsOf = ({ spans }: AttemptHistory, ...wanted: readonly Doing[]): number =>
+  spans.reduce((sum, { doing, from, to }) => sum + (wanted.includes(doing) ? to - from : 0), 0) / 1000;
 
 /** An attempt in both of its accounts. */
 interface Placed {

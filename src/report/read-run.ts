@@ -2,6 +2,7 @@ import type { RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { columns, inSeconds, sumOver, type Amounts } from './columns.ts';
 import { ledgerOf, type AttemptRow, type Ledger } from './ledger.ts';
+import { jobTable, type JobTableRow } from './job-table.ts';
 import { logReport, type LogReport } from './log-report.ts';
 import type { ReadLogs } from './read-logs.ts';
 import type { JobHistory } from '../history/history.ts';
@@ -54,6 +55,7 @@ export interface RunReport extends LogReport {
   createdAt: string | null;
   endedAt: string | null;
   attemptRows: RunAttempt[];
+  jobRows: JobTableRow[];
   /** Lines of the journals that could not be read. */
   garbledLines: number;
 }
@@ -75,7 +77,7 @@ const attemptRows = ({ rows }: Ledger): RunAttempt[] =>
 
 export function runReport(folder: string, state: RunState, context: RunContext = {}): RunReport {
   const { run, name, pool, createdAt = null, endedAt = null, garbled } = state;
-  const { report, ledger } = readRun(folder, state, context);
+  const { report, ledger, jobs } = readRun(folder, state, context);
   return {
     ...report,
     run,
@@ -84,6 +86,7 @@ export function runReport(folder: string, state: RunState, context: RunContext =
     createdAt,
     endedAt,
     attemptRows: attemptRows(ledger),
+    jobRows: jobTable(jobs, ledger.rows),
     garbledLines: garbled,
   };
 }

@@ -195,6 +195,7 @@ const short: Record<Column, string> = {
   usefulCompute: 'useful',
   usefulTransfer: 'fetch',
   unpacking: 'unpack',
+  waitingForData: 'wait',
   saving: 'save',
   returning: 'return',
   retriedTransfer: 'stalled',

@@ -8,7 +8,7 @@ const start = Date.parse('2026-01-01T00:00:00.000Z');
 const at = (seconds: number): string => new Date(start + seconds * 1000).toISOString();
 
 /** An attempt of 100 s: 10 fetching, 5 unpacking, 80 training, 1 saving, 4 cleaning; a checkpoint at second 60. */
-function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined): AttemptState {
+function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined, waited = 0): AttemptState {
   const millis = {
     queued: 0,
     preparing: 0,
@@ -33,6 +33,7 @@ function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined): A
     faults: [],
     outcome,
     exit: 0,
+    training: { command: 't', waited, waitedBefore: waited / 2 },
     ...(savedAt === undefined ? {} : { checkpoint: { savedAt: at(savedAt), files: 1, bytes: 1 } }),
   };
   return {
@@ -47,10 +48,10 @@ function attempt(outcome: 'evicted' | 'success', savedAt: number | undefined): A
   };
 }
 
-function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, isKept: boolean) {
+function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, isKept: boolean, waited = 0) {
   const logged = {
     number: 1,
-    ...runSpans(attempt(outcome, savedAt), 0, isKept),
+    ...runSpans(attempt(outcome, savedAt, waited), 0, isKept),
     ending: outcome,
     checkpointed: false,
     site: '',
@@ -62,10 +63,10 @@ function amounts(outcome: 'evicted' | 'success', savedAt: number | undefined, is
   const next = { ...logged, number: 2, waits: [], spans, ending: 'success' as const };
   const attempts = outcome === 'success' ? [logged] : [logged, next];
   const counted = countJob({ id: '1', from: 0, to: 300_000, attempts, after: [], outcome: 'success' });
-  const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = amountsOf(
-    counted.attempts[0] ?? [],
-  );
-  return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer };
+  const all = amountsOf(counted.attempts[0] ?? []);
+  const { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer } = all;
+  const { waitingForData } = all;
+  return { usefulCompute, lostToEviction, usefulTransfer, unpacking, retriedTransfer, waitingForData };
 }
 
 test('of an evicted attempt, the training up to the checkpoint that another one went on from is useful', () => {
@@ -75,6 +76,7 @@ test('of an evicted attempt, the training up to the checkpoint that another one 
     usefulTransfer: 10_000,
     unpacking: 5000,
     retriedTransfer: 0,
+    waitingForData: 0,
   });
 });
 
@@ -85,6 +87,7 @@ test('a checkpoint that nobody went on from saved nothing, nor did the data', ()
     usefulTransfer: 0,
     unpacking: 0,
     retriedTransfer: 15_000,
+    waitingForData: 0,
   });
 });
 
@@ -94,4 +97,34 @@ test('a checkpoint taken at the very end keeps the whole training', () => {
 
 test('a good end makes all of it useful', () => {
   assert.equal(amounts('success', 60, true).usefulCompute, 80_000);
+});
+
+test('what the pool moved and our plugin wrote down counts once', () => {
+  const whole = attempt('success', undefined);
+  const pool = {
+    phase: 'cleaning' as const,
+    since: at(0),
+    millis: { fetching: 9000, training: 0, returning: 0, cleaning: 0 },
+  };
+  const inputs = (agent: AgentState | undefined): number =>
+    runSpans({ ...whole, pool, ...(agent && { agent }) }, 0, false)
+      .spans.filter(({ doing }) => doing === 'input')
+      .reduce((sum, { from, to }) => sum + to - from, 0);
+  assert.equal(inputs(whole.agent), 19_000);
+  assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 8000 }), 11_000);
+  assert.equal(inputs(whole.agent && { ...whole.agent, broughtMillis: 9500 }), 10_000);
+});
+
+test('training that waited for its data is no compute, and what it waited in vain is lost with its data', () => {
+  const good = amounts('success', 60, true, 20);
+  assert.deepEqual([good.usefulCompute, good.waitingForData], [50_000, 30_000]);
+  const kept = amounts('evicted', 60, true, 20);
+  assert.deepEqual([kept.usefulCompute, kept.lostToEviction, kept.waitingForData], [14_000, 36_000, 30_000]);
+  const vain = amounts('evicted', 60, false, 20);
+  assert.deepEqual([vain.lostToEviction, vain.retriedTransfer, vain.waitingForData], [50_000, 45_000, 0]);
+});
+
+test('no training waited for longer than it ran', () => {
+  const { usefulCompute, waitingForData } = amounts('success', 60, true, 1000);
+  assert.deepEqual([usefulCompute, waitingForData], [0, 80_000]);
 });

@@ -2,6 +2,7 @@ import { causeTitle, remedyOf } from '../codes/causes.ts';
 import { formatSize } from '../job/units.ts';
 import { logTime } from '../history/log-facts.ts';
 import { columnWords, lossColumns, slotColumns, sumOver, usefulColumns } from './columns.ts';
+import type { JobTableRow } from './job-table.ts';
 import type { JobName, LogReport } from './log-report.ts';
 import { unknownSite, type GroupReport } from './places.ts';
 import { showAmount, showHours, showMillis, showSeconds, showShare } from './show.ts';
@@ -39,6 +40,8 @@ const showRate = (bytesPerSecond: number | null): string =>
   bytesPerSecond === null ? '-' : `${formatSize(bytesPerSecond)}/s`;
 
 const maxSites = 20;
+/** More jobs than this are shown when asked for. */
+const maxJobs = 20;
 const maxMachines = 10;
 
 /** One picture of where the time on slots went: shares that add up to 1. */
@@ -58,11 +61,19 @@ export function timePicture({
   }));
 }
 
-/**
- * A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. `all` adds
- * what few readers need: the slowest jobs, and machines that were met once.
- */
-export function sections(report: LogReport, all = false): Section[] {
+/** What is to be shown beyond the usual. */
+export interface SectionChoice {
+  /** What few readers need: the slowest jobs, and machines that were met once. */
+  all?: boolean;
+  /** A row per job. */
+  jobRows?: readonly JobTableRow[];
+  /** Where there are more of these, none is shown. */
+  maxRows?: number;
+}
+
+/** A report in the order a reader asks: how did it go, where did the time go, why, where, and what to change. */
+export function sections(report: LogReport, choice: SectionChoice = {}): Section[] {
+  const { all = false, jobRows = [], maxRows = maxJobs } = choice;
   const { jobs, sites, machines } = report;
   const often = machines.filter(({ attempts }) => all || attempts > 1);
   const hosts = new Set(machines.map(({ name }) => name));
@@ -85,6 +96,7 @@ export function sections(report: LogReport, all = false): Section[] {
     ...(all ? [slowestSection(report)] : []),
     cacheSection(report),
     resourceSection(report),
+    jobSection(jobRows, maxRows),
   ].filter(({ rows }) => rows.length > 0);
 }
 
@@ -246,6 +258,36 @@ function wasteSection({ mostWasteful }: LogReport): Section {
   const head = 'job | outcome | attempts> | lost> | mostly';
   return table('waste', 'Most wasteful jobs', head, rows);
 }
+
+function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
+  const shown = jobs.length > maxRows ? [] : jobs;
+  const [isSweep, isScored] = [shown.some(hasParameters), shown.some(({ accuracy }) => accuracy !== null)];
+  const whole = (seconds: number | null) => (seconds === null ? '' : Math.round(seconds));
+  const rows = shown.map((row) => [
+    labelOf(row),
+    ...(isSweep ? [parameterWords(row)] : []),
+    outcomeWords[row.outcome] ?? row.outcome,
+    row.valid === null ? '?' : row.valid ? 'yes' : 'no',
+    // The last one is where it ended.
+    `${row.sites.at(-1) ?? ''}${row.sites.length > 1 ? ` (+${row.sites.length - 1})` : ''}`,
+    ...(isScored ? [showShare(row.accuracy)] : []),
+    ...[row.executeSeconds, row.slotBusySeconds, row.transferTotalSeconds, row.lastTransferSeconds].map(
+      whole,
+    ),
+    ...[row.stalls, row.holds, row.evictions, row.attempts],
+  ]);
+  const head = [
+    `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | ${isScored ? 'accuracy> | ' : ''}`,
+    'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
+  ].join('');
+  return table('jobs', 'Jobs, times in seconds', head, rows);
+}
+
+const hasParameters = ({ parameters }: JobTableRow): boolean => Object.keys(parameters).length > 0;
+const parameterWords = ({ parameters }: JobTableRow): string =>
+  Object.entries(parameters)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
 
 function slowestSection({ slowest }: LogReport): Section {
   const rows = slowest.map(({ seconds, ...name }) => [labelOf(name), showSeconds(seconds)]);

@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { runFiles } from '../job/layout.ts';
 import { openJournal } from '../journal/file.ts';
-import type { RunState } from '../journal/state.ts';
+import { isOpen, type RunState } from '../journal/state.ts';
 import { findJob } from './run-states.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function requestStop(
   clock: Clock,
 ): Promise<string[]> {
   const named = new Set(jobs.map((word) => findJob(state, word)));
-  const meant = state.jobs.filter((job) => job.status !== 'ended' && (named.size === 0 || named.has(job)));
+  const meant = state.jobs.filter((job) => isOpen(job) && (named.size === 0 || named.has(job)));
   if (meant.some(({ stopRequested }) => !stopRequested)) {
     await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
     const asked = jobs.length === 0 ? 'all' : meant.map(({ id }) => id);

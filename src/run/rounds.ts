@@ -39,7 +39,7 @@ export async function startRound(
   const draft = path.join(path.dirname(folder), `.${number}.draft`);
   // What somebody left who died before the journal knew.
   for (const left of [folder, draft]) await rm(left, { recursive: true, force: true });
-  await mkdir(draft, { recursive: true });
+  await mkdir(draft, { recursive: true, mode: 0o700 });
   const plan = changed(await roundPlan(runFolder, number - 1), change);
   if (newFiles !== undefined) {
     plan.files = [...newFiles];
@@ -53,7 +53,7 @@ export async function startRound(
   const { files } = await pool.render(plan, state.run, { number, jobs: ordered, attemptsBefore });
   await writeRendered(draft, ownFiles(files, number));
   const text = `${JSON.stringify(plan, undefined, 2)}\n`;
-  await writeFile(path.join(draft, runFiles.plan), text, { flush: true });
+  await writeFile(path.join(draft, runFiles.plan), text, { flush: true, mode: 0o600 });
   await rename(draft, folder);
   await using journal = await openJournal(path.join(runFolder, runFiles.journal), clock);
   await journal.append({ kind: 'round-started', round: number, jobs: ordered, why });

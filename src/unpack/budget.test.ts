@@ -27,3 +27,18 @@ test('entries that replace earlier ones do not count twice', () => {
   }
   budget.settle();
 });
+
+test('room that was made meanwhile counts; where there is none left, it is said before anything is written', () => {
+  let free = 100;
+  const budget = new Budget('a.tar', {}, usualLimits, () => free);
+  budget.addFile(90);
+  budget.addBytes(90);
+  free = 60;
+  budget.addFile(60);
+  budget.addBytes(60);
+  free = 0;
+  assert.throws(() => budget.addFile(1), {
+    kind: 'disk-full',
+    message: 'a.tar: needs at least 151 bytes unpacked, and the disk had 150 free',
+  });
+});

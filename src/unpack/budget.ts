@@ -23,13 +23,21 @@ export class Budget {
   readonly #archive: string;
   readonly #expect: Expected;
   readonly #limits: Limits;
-  readonly #free: number;
+  readonly #askFree: () => number | undefined;
+  /** Bytes that may be written in all, by the room there was when it was last asked for. */
+  #room: number;
 
-  constructor(archive: string, expect: Expected, limits: Limits, free = Infinity) {
+  constructor(
+    archive: string,
+    expect: Expected,
+    limits: Limits,
+    askFree: () => number | undefined = () => undefined,
+  ) {
     this.#archive = archive;
     this.#expect = expect;
     this.#limits = limits;
-    this.#free = free;
+    this.#askFree = askFree;
+    this.#room = askFree() ?? Infinity;
   }
 
   addEntry(): void {
@@ -104,11 +112,14 @@ export class Budget {
 
   #check(ahead: number): void {
     const needed = this.#written + ahead;
-    if (needed > this.#free)
+    if (needed <= this.#room) return;
+    // A training may have removed what it has used of data that still arrives.
+    this.#room = this.#written + (this.#askFree() ?? Infinity);
+    if (needed > this.#room)
       throw new Fault(
         'disk-full',
         `${this.#archive}: needs at least ${needed.toLocaleString('en-US')} bytes unpacked, ` +
-          `and the disk had ${this.#free.toLocaleString('en-US')} free`,
+          `and the disk had ${this.#room.toLocaleString('en-US')} free`,
         { about: this.#archive, fix: 'Make room there; for a job, ask for more disk.' },
       );
   }

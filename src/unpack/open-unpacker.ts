@@ -78,7 +78,7 @@ class ArchiveUnpacker implements Unpacker {
     this.#name = name;
     this.#arriving = arriving;
     this.#staging = new Staging(into, arriving?.stagedUnder);
-    this.#budget = new Budget(name, expect, bounds, freeBytes(this.#staging.folder));
+    this.#budget = new Budget(name, expect, bounds, () => freeBytes(this.#staging.folder));
     this.#writer = new FileWriter({
       root: this.#staging.folder,
       archive: name,

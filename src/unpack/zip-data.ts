@@ -82,27 +82,39 @@ function* storedUpToDescriptor(out: CheckedData, queue: ByteQueue): Pull<number>
 }
 
 /** Where the data ends in the window, if it does; what came before the window is in `out`. */
-function findEnd(window: Buffer, out: CheckedData): { end: number; descriptor: number } | undefined {
-  for (let at = window.indexOf('PK'); at !== -1 && at + 4 <= window.length; at = window.indexOf('PK', at + 1))
-    if (nextRecords.includes(window.readUInt32LE(at)))
-      for (const descriptor of [16, 24, 12, 20]) {
-        const end = at - descriptor;
-        if (end >= 0 && isDescriptor(window.subarray(end, at), window.subarray(0, end), out))
-          return { end, descriptor };
-      }
+function findEnd(
+  window: Buffer,
+  { crc, unpacked }: CheckedData,
+): { end: number; descriptor: number } | undefined {
+  // A window full of false ends costs no more than its length: each byte is summed once, but for the last few.
+  let [summed, sum] = [0, crc];
+  for (
+    let at = window.indexOf('PK');
+    at !== -1 && at + 4 <= window.length;
+    at = window.indexOf('PK', at + 1)
+  ) {
+    if (!nextRecords.includes(window.readUInt32LE(at))) continue;
+    const until = Math.max(summed, at - 24);
+    [summed, sum] = [until, crc32(window.subarray(summed, until), sum)];
+    for (const descriptor of [16, 24, 12, 20]) {
+      const end = at - descriptor;
+      if (end < summed) continue;
+      const total = crc32(window.subarray(summed, end), sum);
+      if (isDescriptor(window.subarray(end, at), unpacked + end, total)) return { end, descriptor };
+    }
+  }
   return undefined;
 }
 
 /** With or without a signature, with sizes of 32 or 64 bits. */
-function isDescriptor(bytes: Buffer, before: Buffer, { crc, unpacked }: CheckedData): boolean {
+function isDescriptor(bytes: Buffer, size: number, crc: number): boolean {
   const signed = bytes.length % 8 === 0;
   if (signed && bytes.readUInt32LE() !== signatures.descriptor) return false;
   const [crcAt, wide] = [signed ? 4 : 0, bytes.length > 16];
   const sizes = wide
     ? [big(bytes, crcAt + 4), big(bytes, crcAt + 12)]
     : [bytes.readUInt32LE(crcAt + 4), bytes.readUInt32LE(crcAt + 8)];
-  const size = unpacked + before.length;
-  return sizes.every((one) => one === size) && bytes.readUInt32LE(crcAt) === crc32(before, crc);
+  return sizes.every((one) => one === size) && bytes.readUInt32LE(crcAt) === crc;
 }
 
 /** Deflate knows its own end; where the size is known too, it gets no byte beyond. */

@@ -59,6 +59,7 @@ const whileDoing: Record<Doing, string> = {
   stalled: 'fetching',
   unpacking: 'unpacking',
   starting: 'starting',
+  starved: 'executing',
   executing: 'executing',
   silent: 'executing',
   output: 'returning',

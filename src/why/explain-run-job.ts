@@ -1,4 +1,4 @@
-import { causeTitle } from '../codes/causes.ts';
+import { causeInfo, causeTitle, type Cause } from '../codes/causes.ts';
 import { kinds } from '../fault/kinds.ts';
 import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
@@ -185,11 +185,15 @@ function faultAccount(last: AttemptState, fault: FaultRecord): Own {
       ...setbackSentences(last),
     ],
     advice: [
-      ...(fix === undefined ? [] : [safeLine(fix)]),
+      ...adviceOf(cause, fix),
       ...(kinds[kind].retry === 'never' ? ['Another attempt without a change would end the same way.'] : []),
     ],
   };
 }
+
+/** What the fault itself says first, then what the table says of its cause. */
+const adviceOf = (cause: Cause, fix: string | undefined): string[] =>
+  [...new Set([safeLine(fix ?? ''), causeInfo(cause).advice])].filter((one) => one !== '');
 
 function setbackSentences({ agent }: AttemptState): string[] {
   return (agent?.fetches ?? [])

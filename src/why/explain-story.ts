@@ -31,7 +31,7 @@ function explain(job: JobHistory, rules: RunRules | undefined): Explanation {
   const loop = loopOf(streaks);
   if (loop !== undefined) return explainLoop(job, loop, streaks, rules);
   return outcome === 'running' && last !== undefined
-    ? explainRunning(job, last, streaks)
+    ? explainRunning(job, last, streaks, rules)
     : explainWaiting(job, streaks, rules);
 }
 

@@ -3,6 +3,8 @@ import { adviceOf, explained, nothingWrong, reconnects } from './explained.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, Doing, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
+import { connectionWords } from '../journal/connection-words.ts';
+import { usualLeaseSeconds } from '../recovery/policy.ts';
 import { detailsOf, describeStreaks, type Streak } from './past-attempts.ts';
 import { showSpan } from './show-span.ts';
 import { doneAboutLoop, doneAboutWaiting, type RunRules } from './what-is-done.ts';
@@ -50,6 +52,7 @@ const whileDoing: Record<Doing, string> = {
   stalled: 'receives its input, which stands still',
   unpacking: 'unpacks its input',
   starting: 'has its input and starts',
+  starved: 'runs its program, which waits for data',
   executing: 'runs its program',
   silent: 'runs its program',
   output: 'brings its output back',
@@ -62,8 +65,9 @@ export function explainRunning(
   job: JobHistory,
   last: AttemptHistory,
   streaks: readonly Streak[],
+  rules: RunRules | undefined,
 ): Explanation {
-  const { doing = 'executing', began } = last.details ?? {};
+  const { doing = 'executing', began, to = job.to } = last.details ?? {};
   const details = detailsOf(job);
   const past = describeStreaks(streaks);
   const place = placeOf(last);
@@ -85,13 +89,21 @@ export function explainRunning(
       ],
       doing: [
         doing === 'cut-off'
-          ? 'HTCondor looks for it; if it does not find it in time, the job goes back into the queue.'
+          ? `${lostSentence(to, rules)} If HTCondor does not reach it by then, the job goes back into the queue.`
           : 'The attempt is under way.',
       ],
       advice: doing === 'executing' ? [`See the latest that it printed: condor_tail ${job.id}`] : [],
     },
   );
   return cause === 'none' ? { ...explanation, title: 'an attempt is under way' } : explanation;
+}
+
+function lostSentence(since: number, rules: RunRules | undefined): string {
+  const lease = rules?.policy.leaseSeconds ?? usualLeaseSeconds;
+  const [from, until] = [since, since + lease * 1000].map((time) => new Date(time).toISOString());
+  const words = connectionWords({ since: from ?? '', until: until ?? '' });
+  const usual = rules === undefined ? ', where its submit file sets no other job_lease_duration' : '';
+  return `D${words.slice(1)}${usual}.`;
 }
 
 /** A job without a slot. */

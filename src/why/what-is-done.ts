@@ -1,11 +1,12 @@
 import { formatDuration } from '../job/units.ts';
 import { answerToKind, kindOfExit, ownHold } from '../codes/answers.ts';
+import { causeOf } from '../diagnosis/cause-of.ts';
 import { endOfHold, willRelease } from '../recovery/releases.ts';
 import type { AttemptHistory, Hold, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
 import { detailsOf } from './past-attempts.ts';
 import type { Policy } from '../recovery/policy.ts';
-import { simulate, type EndedAttempt, type Outlook } from '../recovery/decide.ts';
+import { ranOutIn, simulate, type EndedAttempt, type Outlook } from '../recovery/decide.ts';
 
 /** The rules of a run that the access point follows for its jobs. */
 export interface RunRules {
@@ -24,15 +25,20 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
   const { code = 0, subcode = 0, reason } = hold;
   if (code === userHold)
     return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
-  const outlook = simulate(policy, historyOf(job), job.to);
+  const history = historyOf(job);
+  const outlook = simulate(policy, history, job.to);
   const rule = `periodic_release in ${file}`;
   const held = { code, subcode, reason };
   if (outlook.next.do !== 'end') return releaseWords(outlook, rule);
-  if (willRelease(policy, held, 0) && outlook.failures >= policy.attempts)
+  const { failures } = outlook;
+  const ranOut = ranOutIn(history.attempts);
+  if (willRelease(policy, held, { failures: 0, ranOut }) && failures >= policy.attempts)
     return [
-      `Nothing more: ${outlook.failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
+      `Nothing more: ${failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
     ];
-  if (willRelease(policy, held, outlook.failures))
+  if (willRelease(policy, held, { failures: 0, ranOut: 0 }) && ranOut > 0)
+    return [`Nothing more: it had all the memory that the rules of the run may ask for (${rule}).`];
+  if (willRelease(policy, held, { failures, ranOut }))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
     `Nothing: the rules of the run release only what another try can fix, and this is not of that kind (${rule}).`,
@@ -40,7 +46,7 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
 }
 
 function doneByOthers(job: JobHistory, hold: Hold): string[] {
-  if (hold.code === 16)
+  if (causeOf(hold.code, hold.subcode, hold.reason) === 'staging')
     return ['The files are being copied; the job is released by itself when they are there.'];
   const byRule = releasesByRule(job);
   return byRule === 0
@@ -74,7 +80,7 @@ function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: E
     endedAt: job.to,
     ...how,
   });
-  const exits = job.attempts.filter(exitedByItself).map(() => failed());
+  const exits = job.attempts.filter(exitedByItself).map((attempt) => failed(endOfExit(attempt)));
   const holds = detailsOf(job)
     .holds.filter(({ code }) => code !== userHold)
     .map(({ code = 0, subcode = 0, reason }) => failed(endOfHold({ code, subcode, reason })));
@@ -90,6 +96,12 @@ export function doneAboutWaiting(job: JobHistory, rules: RunRules | undefined): 
   return [
     `HTCondor looks for a slot at another ${avoid} than ${places.join(', ')}; if it finds none for ${formatDuration(pace.letGo)}, it takes one of them again (requirements in ${rules.file}).`,
   ];
+}
+
+function endOfExit({ details }: AttemptHistory): Pick<EndedAttempt, 'fault'> {
+  const termination = details?.end?.termination;
+  const kind = termination?.normal === true ? kindOfExit(termination.returnValue) : undefined;
+  return kind === undefined ? {} : { fault: { kind, message: '' } };
 }
 
 const exitedByItself = ({ details }: AttemptHistory): boolean => details?.end?.how === 'exited';

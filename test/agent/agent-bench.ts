@@ -14,7 +14,8 @@ import type { AgentEntry } from '../../src/journal/entry.ts';
 const root = path.resolve(import.meta.dirname, '..', '..');
 const named = process.env['UPDRAFT_AGENT'];
 /** The agent from source, or the executable that `UPDRAFT_AGENT` names. */
-const usual = named === undefined ? [process.execPath, path.join(root, 'src', 'agent', 'main.ts')] : [named];
+export const usual =
+  named === undefined ? [process.execPath, path.join(root, 'src', 'agent', 'main.ts')] : [named];
 
 const compileCache = path.join(root, 'node_modules', '.cache', 'compile');
 
@@ -111,6 +112,12 @@ export class AgentBench {
 
   journal(attempt = 1): AgentEntry[] {
     return readJournal(this.at(`job/attempt-${attempt}`));
+  }
+
+  /** What the last entries say that are not about how far something is. */
+  lastKinds(count: number): AgentEntry['kind'][] {
+    const kinds = this.journal().map(({ kind }) => kind);
+    return kinds.filter((kind) => kind !== 'clean-progress').slice(-count);
   }
 
   /** Entries of one kind. */

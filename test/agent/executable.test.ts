@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -104,6 +106,7 @@ test('neither variables nor files of the worker can make the executable run some
     { BUN_INSPECT_PRELOAD: './other.js' },
     { BUN_INSPECT: 'ws://127.0.0.1:0/' },
     { NODE_OPTIONS: '--require ./other.js' },
+    { BUN_FEATURE_FLAG_INTERNAL_FOR_TESTING: '1' },
   ]) {
     const done = spawnSync(executable, ['--version'], {
       cwd: bench.folder,
@@ -113,6 +116,29 @@ test('neither variables nor files of the worker can make the executable run some
     assert.equal(done.stdout, `${packageJson.version}\n`, JSON.stringify(env));
     assert.equal(done.stderr, '', JSON.stringify(env));
   }
+});
+
+test('a crash is reported to nobody, whatever the environment says', async (t) => {
+  if (isMissing(t)) return;
+  const bench = await AgentBench.open(t);
+  const [curl, infile] = [bench.at('curl'), bench.at('in')];
+  writeFileSync(curl, `#!/bin/sh\ntouch ${bench.at('called')}\n`, { mode: 0o755 });
+  spawnSync('mkfifo', [infile]);
+  const agent = spawn(executable, ['-infile', infile, '-outfile', bench.at('out')], {
+    env: {
+      PATH: `${bench.folder}:${process.env['PATH'] ?? ''}`,
+      BUN_ENABLE_CRASH_REPORTING: '1',
+      BUN_CRASH_REPORT_URL: 'https://reports.invalid',
+    },
+    stdio: 'ignore',
+  });
+  const ended = once(agent, 'close');
+  // Can be opened when the agent reads it, and so is up.
+  await using pipe = await open(infile, 'w');
+  assert.ok(pipe.fd > 0);
+  agent.kill('SIGSEGV');
+  assert.equal((await ended)[1], 'SIGSEGV');
+  assert.equal(existsSync(bench.at('called')), false);
 });
 
 /** Files that `ldd` says a program needs. */

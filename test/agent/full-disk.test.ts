@@ -28,23 +28,34 @@ test('data that does not fit ends as disk-full, with the whole journal on the sa
   await writeFile(source.at('big.tar.gz'), makeTarGz({ big: Buffer.alloc(8 << 20) }));
   const { exit, stderr } = await bench.run({ data: [{ url: pathToFileURL(source.at('big.tar.gz')).href }] });
   assert.equal(exit, 107, stderr);
-  assert.equal(bench.journal().at(-1)?.kind, 'agent-ended');
+  assert.deepEqual(bench.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
   assert.deepEqual(bench.leftovers(), []);
 });
 
-test('a training that fills the disk keeps its status, and the journal is complete all the same', async (t) => {
+test('a training that fills the disk and fails ended of that, and the journal is complete all the same', async (t) => {
   const disk = await smallDisk(t);
   if (disk === undefined) return;
   const bench = await AgentBench.open(t, disk);
   // It goes on for a while with no room left, so that entries come up that cannot be written.
   const command = 'cat /dev/zero > fill; for i in 1 2 3; do echo "epoch=$i"; sleep 0.6; done; exit 9';
   const { exit } = await bench.run({ train: { command } });
-  assert.equal(exit, 9);
+  assert.equal(exit, 107);
   assert.equal(bench.entries('training-ended')[0]?.status, 9);
-  const last = bench.journal().at(-1);
-  assert.equal(last?.kind, 'agent-ended');
-  assert.equal(last.exit, 9);
+  assert.match(bench.entries('fault')[0]?.fault.message ?? '', /the disk of .*full \(0 B left in/);
+  assert.deepEqual(bench.lastKinds(3), ['agent-ended', 'phase', 'cleaned']);
+  assert.equal(bench.entries('agent-ended')[0]?.exit, 107);
   assert.deepEqual(bench.leftovers(), []);
+});
+
+test('a training whose log finds no room, which takes its last words with it, ended of a full disk', async (t) => {
+  const disk = await smallDisk(t);
+  if (disk === undefined) return;
+  const [bench, elsewhere] = [await AgentBench.open(t, disk), await AgentBench.open(t)];
+  // The folder of the run is full; the scratch folder is not.
+  const command = `head -c 9000000 /dev/zero > ${disk}/fill; python3 -c 'print("epoch=1" * 99999)'`;
+  const { exit } = await bench.run({ train: { command }, scratchParent: elsewhere.at('scratch') });
+  assert.equal(exit, 107);
+  assert.deepEqual(elsewhere.leftovers(), []);
 });
 
 test('results that do not fit are not handed back in part', async (t) => {

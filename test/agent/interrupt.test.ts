@@ -14,9 +14,8 @@ const archive = makeTarGz({ 'a.bin': Buffer.alloc(1 << 20, 'x') });
 function assertEnded(bench: AgentBench, kind: 'evicted' | 'interrupted', exit: number | null): void {
   assert.equal(exit, kind === 'evicted' ? 113 : 5);
   assert.equal(bench.entries('fault').at(-1)?.fault.kind, kind);
-  const last = bench.journal().at(-1);
-  assert.equal(last?.kind, 'agent-ended');
-  assert.equal(last.outcome, kind === 'evicted' ? 'evicted' : 'stopped');
+  assert.deepEqual(bench.lastKinds(3), ['agent-ended', 'phase', 'cleaned'], 'handed over, then cleaned up');
+  assert.equal(bench.entries('agent-ended')[0]?.outcome, kind === 'evicted' ? 'evicted' : 'stopped');
   assert.equal(existsSync(bench.at('results/0000')), false);
   assert.deepEqual(bench.leftovers(), []);
 }

@@ -5,7 +5,9 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkS
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { asFault } from '../../src/fault/fault.ts';
+import { usualLimits } from '../../src/unpack/limits.ts';
 import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
+import { UnxzStage } from '../../src/unpack/unxz.ts';
 import { differences } from './differences.ts';
 
 /** How an archive fared with us and with bsdtar. */
@@ -30,15 +32,49 @@ export async function compare(
     const [ours, theirs] = [path.join(root, 'ours'), path.join(root, 'theirs')];
     const refusal = await unpack(bytes, ours);
     const complaint = extract(bsdtar, file, theirs);
-    const found = judge(refusal, complaint, ours, theirs);
-    const known = differences.find(
-      (one) => one.result === found.result && one.about.test(`${name}: ${found.detail}`),
-    );
-    return { name, ...found, ...(known && { reason: known.reason }) };
+    return withReason(name, judge(refusal, complaint, ours, theirs));
   } finally {
     // Some are so deep that Node cannot remove them.
     spawnSync('rm', ['-rf', root]);
   }
+}
+
+/** Unpacks a bare .xz stream with us and with xz, and compares the bytes. */
+export async function compareXz(name: string, bytes: Buffer): Promise<Comparison> {
+  const ours = await unxz(bytes);
+  const { status, stdout, stderr } = spawnSync('xz', ['-dc'], { input: bytes });
+  const found = ((): Pick<Comparison, 'result' | 'detail'> => {
+    if (typeof ours === 'string')
+      return status === 0 ? { result: 'ours-refuses', detail: ours } : { result: 'same', detail: ours };
+    if (status !== 0) return { result: 'theirs-refuses', detail: String(stderr).trim() };
+    return { result: ours.equals(stdout) ? 'same' : 'trees-differ', detail: `${stdout.length} bytes` };
+  })();
+  return withReason(name, found);
+}
+
+async function unxz(bytes: Buffer): Promise<Buffer | string> {
+  const out: Buffer[] = [];
+  const next = {
+    write: (piece: Buffer) => void out.push(Buffer.from(piece)),
+    end: () => undefined,
+    destroy: () => undefined,
+  };
+  const stage = new UnxzStage('archive', next, usualLimits);
+  try {
+    await stage.write(bytes);
+    await stage.end();
+    return Buffer.concat(out);
+  } catch (error) {
+    stage.destroy();
+    return `${asFault(error).kind} ${asFault(error).message}`;
+  }
+}
+
+function withReason(name: string, found: Pick<Comparison, 'result' | 'detail'>): Comparison {
+  const known = differences.find(
+    (one) => one.result === found.result && one.about.test(`${name}: ${found.detail}`),
+  );
+  return { name, ...found, ...(known && { reason: known.reason }) };
 }
 
 function judge(

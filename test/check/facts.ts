@@ -48,6 +48,7 @@ export function someFacts(text = '', sent: Record<string, string> = { 'train.py'
     uses: usesOf(code, Object.keys(sent)),
     objects: [],
     tokens: [],
+    secrets: [],
     slots: undefined,
     software: undefined,
     now: Date.parse('2026-11-15T00:00:00Z'),

@@ -136,6 +136,19 @@ test('tokens: none, one that lives too short, one that is good', async (t) => {
   assert.doesNotMatch(JSON.stringify(answer), new RegExp(token));
 });
 
+test('a token of the prompt is not enough for a job that will not have it', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('private/x.tar', '123456789');
+  const data = '[data.d]\nurl = "osdf:///private/x.tar"\nunpack = "none"\nmethod = "osdf"\n';
+  const env = await bench.tokenEnv({ namespace: '/private', expiresInSeconds: 10 * 86_400 });
+  const condor = '[run]\npool = "condor"\n';
+  const { findings } = await check(bench, data + condor, env);
+  const missing = findings.find(({ rule }) => rule === 'token-missing');
+  assert.match(`${missing?.message}; ${missing?.fix}`, /does not go with the job; name .*`token_file`/);
+  const named = `${data}token_file = ${JSON.stringify(Object.values(env)[0])}\n`;
+  assert.ok(!rules(await check(bench, named + condor)).includes('error token-missing'));
+});
+
 test('the size that the servers tell counts for the disk, where the job file says none', async (t) => {
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/x.tar', 2_000_000);

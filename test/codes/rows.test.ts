@@ -27,7 +27,6 @@ import { examples, nameOf, removalExamples, type Example } from './examples.ts';
 const policy = {
   attempts: 5,
   avoid: 'site' as const,
-  growsItself: false,
   memory: { asked: 1, most: 4 },
   disk: { asked: 1, most: 4 },
   pace: { firstWait: 300, mostWait: 3600, atOnce: 2, letGo: 600 },

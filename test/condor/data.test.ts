@@ -75,10 +75,10 @@ pool = "condor"
   assert.equal(job.outcome, 'success', JSON.stringify(job.attempts.at(-1)?.fault ?? job.held));
 });
 
-test('a job runs in an image of the federation, which our plugin fetches', async (t) => {
+test('a job runs in a private image of the federation, which our plugin fetches with its token', async (t) => {
   const published = await temporaryFolder(t);
   const federation = await startFederation({
-    namespaces: [{ prefix: '/images', folder: published, public: true }],
+    namespaces: [{ prefix: '/images', folder: published, public: false }],
   });
   t.after(() => federation[Symbol.asyncDispose]());
   const bench = await condorBench(
@@ -91,12 +91,14 @@ command = "cat /made-by-test > out.txt"
 outputs = ["out.txt"]
 [environment]
 image = "osdf:///images/v1/image.sif"
+image_token_file = "token"
 [resources]
 disk = "1 GB"
 [run]
 pool = "condor"
 attempts = 1
 `,
+      token: federation.issueToken(),
     },
     { env: federationEnv(federation) },
   );

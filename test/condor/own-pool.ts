@@ -13,20 +13,23 @@ export async function ownPool(t: TestContext, root: string, config: string[] = [
   const world = { clock: systemClock, kill };
   const signal = AbortSignal.timeout(180_000);
   const state = await startPool({ root, home, sites: sites.slice(0, 1), signal, config, ...world });
-  const schedd = async (): Promise<number> => {
-    const children = await readFile(`/proc/${state.master}/task/${state.master}/children`, 'utf8');
+  const childOf = async (parent: number, wanted: string): Promise<number> => {
+    const children = await readFile(`/proc/${parent}/task/${parent}/children`, 'utf8');
     for (const pid of children.trim().split(' ').map(Number)) {
       const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
-      if (name.trim() === 'condor_schedd') return pid;
+      if (name.trim() === wanted) return pid;
     }
-    throw new Error('the pool has no schedd');
+    throw new Error(`the pool has no ${wanted}`);
   };
+  const schedd = () => childOf(state.master, 'condor_schedd');
+  const startd = () => childOf(state.master, 'condor_startd');
   t.after(async () => {
-    await schedd().then(
-      (pid) => kill(pid, 'SIGCONT'),
-      () => undefined,
-    );
+    for (const daemon of [schedd, startd])
+      await daemon().then(
+        (pid) => kill(pid, 'SIGCONT'),
+        () => undefined,
+      );
     await stopPool(state, world);
   });
-  return { bin: state.bin, schedd };
+  return { bin: state.bin, schedd, startd, starter: async () => childOf(await startd(), 'condor_starter') };
 }

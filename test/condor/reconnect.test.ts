@@ -3,7 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
+import * as why from '../../src/cli/commands/why.ts';
+import { jobWord } from '../../src/cli/run-view/job-words.ts';
+import type { Explanation } from '../../src/diagnosis/explanation.ts';
 import { readRunState } from '../../src/run/run-states.ts';
+import { runCommand } from '../cli/run-command.ts';
 import { testPool } from '../pool.ts';
 import { condorBench, onlyJob, result } from './condor-bench.ts';
 import { ownPool } from './own-pool.ts';
@@ -32,4 +36,36 @@ test('a job goes on while its scheduler is killed and comes back, and is read as
   const job = onlyJob(await bench.finish(run));
   assert.deepEqual([job.outcome, job.attempts.length], ['success', 1], JSON.stringify(job));
   assert.equal(await result(run, 'out.txt'), 'begun\n');
+});
+
+test('a job whose machine is out of reach is disconnected, with when the pool gives up, and goes on elsewhere', async (t) => {
+  const shared = await testPool(t);
+  if (shared === undefined) return;
+  const { bin, startd, starter } = await ownPool(t, shared.root);
+  const command = '[ $UPDRAFT_ATTEMPT -gt 1 ] || exec sleep 600; echo done > out.txt';
+  const job = `name = "lost"\n[train]\ncommand = '${command}'\noutputs = ["out.txt"]\n[run]\npool = "condor"\n`;
+  const bench = await condorBench(
+    t,
+    { 'updraft.toml': job },
+    { env: { PATH: `${bin}:${process.env['PATH'] ?? ''}` } },
+  );
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  await bench.until(run, (state) => onlyJob(state).attempts[0]?.agent?.phase === 'training');
+
+  // A machine that answers nobody: HTCondor finds neither the job nor that it is gone.
+  const [machine, sandbox] = [await startd(), await starter()];
+  process.kill(machine, 'SIGSTOP');
+  process.kill(sandbox, 'SIGKILL');
+  const cut = onlyJob(await bench.until(run, (state) => jobWord(onlyJob(state)) === 'disconnected'));
+  const { since, until } = cut.attempts[0]!.pool!.disconnected!;
+  assert.equal(Date.parse(until) - Date.parse(since), 1_200_000);
+  const { out } = await runCommand(why, [run, '0', '--json'], { cwd: bench.folder, env: bench.env });
+  const [said] = (JSON.parse(out) as { jobs: Explanation[] }).jobs;
+  assert.equal(said?.cause, 'disconnected');
+  assert.match(said.doing.join(' '), /Disconnected since .*; the pool gives up at /);
+
+  process.kill(machine, 'SIGCONT');
+  const end = onlyJob(await bench.finish(run));
+  assert.deepEqual([end.outcome, end.attempts[0]?.outcome], ['success', 'evicted'], JSON.stringify(end));
 });

@@ -3,7 +3,10 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
-import type { JobState } from '../../src/journal/state.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { isOpen, type JobState } from '../../src/journal/state.ts';
+import { requestStop } from '../../src/run/request-stop.ts';
+import { readRunState } from '../../src/run/run-states.ts';
 import { condorBench, onlyJob, result, type CondorBench } from './condor-bench.ts';
 
 /**
@@ -125,11 +128,21 @@ describe('the schedd heals with nobody logged in', { concurrency: 4 }, () => {
   test('a job that needs more memory than the file allows is held with the reason, and not tried for ever', async (t) => {
     const bench = await scripted(t, takingTooMuch, '[recovery]\nmemory_max = "100 MB"\n');
     if (bench === undefined) return;
-    const job = onlyJob(await bench.finish(await bench.submit()));
+    const run = await bench.submit();
+    const job = onlyJob(await bench.finish(run));
     assert.equal(job.outcome, 'failed', JSON.stringify(job));
     // HTCondor may hold the second by what the first had used, before it has begun.
     assert.ok(job.attempts.length <= 2, JSON.stringify(job));
     assert.match(job.held?.fix ?? '', /memory/);
+    // Held for good, it is still in the queue, and leaves it when the run is stopped.
+    const mine = ['-constraint', `UpdraftRun == "${path.basename(run)}"`];
+    assert.equal(await bench.tool('condor_q', ...mine, '-af', 'JobStatus'), '5');
+    const stopping = await requestStop(run, await readRunState(run), [], systemClock);
+    assert.deepEqual(stopping, [job.id]);
+    await bench.pool.stop(run, stopping);
+    const stopped = onlyJob(await bench.until(run, (state) => !isOpen(onlyJob(state))));
+    assert.deepEqual([stopped.outcome, stopped.held], ['stopped', undefined]);
+    assert.equal(await bench.tool('condor_q', ...mine, '-af', 'JobStatus'), '');
   });
 
   test('a job that needs more disk than it was given is tried again with more', async (t) => {

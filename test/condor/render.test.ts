@@ -125,7 +125,8 @@ requirements = "TARGET.HasAVX2 =?= true"`,
   );
   if (job === undefined) return;
   assert.equal(job['RequestCpus'], '3');
-  assert.equal(job['RequestMemory'], String(Math.ceil(3e9 / 2 ** 20)));
+  const memory = `^min\\(\\{ ?${Math.ceil(12e9 / 2 ** 20)},${Math.ceil(3e9 / 2 ** 20)} \\* pow\\(2,`;
+  assert.match(job['RequestMemory'] ?? '', new RegExp(memory));
   const asked = Math.ceil(5.17e9 / 2 ** 10);
   const most = Math.ceil((4 * 5e9 + 0.17e9) / 2 ** 10);
   assert.match(
@@ -184,7 +185,7 @@ pool = "condor"
   assert.ok(inputs.includes('https://example.org/a%2Cb.tar?x=1'));
   assert.ok(inputs.includes('osdf:///ns/o.tar'));
   assert.ok(!inputs.some((name) => name.includes('s.tar')));
-  assert.match(job['TransferPlugins'] ?? '', /osdf,pelican,stash=updraft_plugin/);
+  assert.match(job['TransferPlugins'] ?? '', /osdf,pelican,stash,https,http=updraft_plugin/);
 });
 
 test('the customs of the OSPool and of CHTC are in the jobs for them', async (t) => {
@@ -202,4 +203,30 @@ test('the customs of the OSPool and of CHTC are in the jobs for them', async (t)
   if (chtc === undefined) return;
   assert.equal(chtc['WantGPULab'], 'true');
   assert.equal(chtc['GPUJobLength'], '"medium"');
+});
+
+test('lines of [pool.submit] are on the job in the queue', async (t) => {
+  const bench = await condorBench(t, {
+    'updraft.toml': `name = "own"
+[train]
+command = "true"
+outputs = ["o"]
+[run]
+pool = "condor"
+requirements = 'TARGET.Machine == "none"'
+[pool.submit]
+want_ospool = true
+accounting_group = "group_physics"
+"+WantGlidein" = true
+"+DesiredSites" = 'A, "B"'
+"MY.Weight" = 1.5
+`,
+  });
+  if (bench === undefined) return;
+  const run = await bench.submit();
+  const constraint = `UpdraftRun == "${path.basename(run)}"`;
+  const names = ['AcctGroup', 'WantGlidein', 'DesiredSites', 'Weight'];
+  const queued = await bench.tool('condor_q', '-constraint', constraint, '-af:r', ...names);
+  assert.equal(queued.trim(), String.raw`"group_physics" true "A, \"B\"" 1.5`);
+  await bench.tool('condor_rm', '-constraint', constraint);
 });

@@ -3,13 +3,23 @@ import path from 'node:path';
 import { mapLimited } from '../../src/base/map-limited.ts';
 import type { FaultKind } from '../../src/fault/kinds.ts';
 import { attemptFiles, attemptFolder, jobId, runFiles } from '../../src/job/layout.ts';
-import type { AgentBody, Outcome, RunBody } from '../../src/journal/entry.ts';
+import type { AgentBody, AgentEntry, Outcome, RunBody, RunEntry } from '../../src/journal/entry.ts';
+import { RunFold } from '../../src/journal/fold.ts';
+import { merge } from '../../src/journal/load-run.ts';
+import type { RunState } from '../../src/journal/state.ts';
 
 /** A moment in a run, in seconds after it was created. */
 type At<Body> = [second: number, body: Body];
 
+/** Takes what happens in a run, in any order. */
+interface ToldRun {
+  add(second: number, body: RunBody): void;
+  agent(job: string, attempt: number, entries: At<AgentBody>[]): Promise<void>;
+  print(job: string, attempt: number, text: string): Promise<void>;
+}
+
 /** Writes the journals of a run with any history, at any time, without waiting for it to pass. */
-export class WrittenRun {
+export class WrittenRun implements ToldRun {
   readonly folder: string;
   readonly #created: number;
   readonly #lines: string[] = [];
@@ -56,6 +66,62 @@ export class WrittenRun {
   }
 }
 
+/** A run that is in no file: the journals of ten thousand jobs take longer to write and read than all that is shown of them. */
+export class RememberedRun implements ToldRun {
+  readonly #created: number;
+  readonly #run: RunEntry[] = [];
+  readonly #agents: AgentEntry[][] = [];
+  readonly #fold = new RunFold();
+  #change = Promise.withResolvers<undefined>();
+
+  constructor(created: number) {
+    this.#created = created;
+  }
+
+  add(second: number, body: RunBody): void {
+    this.#run.push(this.#entry(second, this.#run.length, body) as RunEntry);
+  }
+
+  agent(job: string, attempt: number, entries: At<AgentBody>[]): Promise<void> {
+    const whole = entries.map(([second, body], seq) => this.#entry(second, seq, { job, attempt, ...body }));
+    this.#agents.push(whole as AgentEntry[]);
+    return Promise.resolve();
+  }
+
+  print(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** All that was added has happened. */
+  begin(): void {
+    const inOrder = this.#run.toSorted((a, b) => a.t.localeCompare(b.t));
+    for (const entry of merge(inOrder, this.#agents)) this.#fold.add(entry);
+  }
+
+  append(second: number, body: RunBody): void {
+    this.#fold.add(this.#entry(second, this.#run.length, body) as RunEntry);
+    this.#change.resolve(undefined);
+    this.#change = Promise.withResolvers();
+  }
+
+  state(): RunState {
+    return this.#fold.state();
+  }
+
+  async *follow(signal: AbortSignal): AsyncGenerator<RunState> {
+    const left = new Promise((_, reject) => signal.addEventListener('abort', reject));
+    for (;;) {
+      const { promise } = this.#change;
+      yield this.state();
+      await Promise.race([promise, left]);
+    }
+  }
+
+  #entry(second: number, seq: number, body: object): object {
+    return { v: 1, t: new Date(this.#created + second * 1000).toISOString(), seq, ...body };
+  }
+}
+
 const timeOf = (line: string): string => /"t":"([^"]+)"/.exec(line)?.[1] ?? '';
 
 const sites = ['CHTC', 'SDSC-PRP', 'UChicago', 'Nebraska-GPU', 'Purdue'];
@@ -84,11 +150,31 @@ export async function imagenetRun(
   folder: string,
   now: number,
   jobs = 24,
-  options: { message?: string; stepsPerEpoch?: number } = {},
+  options: Telling = {},
 ): Promise<WrittenRun> {
-  const run = new WrittenRun(folder, now - 5400_000);
+  const run = new WrittenRun(folder, now - hourAndHalf);
+  await tellImagenet(run, path.basename(folder), jobs, options);
+  await run.write();
+  return run;
+}
+
+/** The same without files; `name` is the run's. */
+export async function rememberedImagenet(name: string, now: number, jobs: number): Promise<RememberedRun> {
+  const run = new RememberedRun(now - hourAndHalf);
+  await tellImagenet(run, name, jobs, { stepsPerEpoch: 2 });
+  run.begin();
+  return run;
+}
+
+const hourAndHalf = 5400_000;
+
+interface Telling {
+  message?: string;
+  stepsPerEpoch?: number;
+}
+
+async function tellImagenet(run: ToldRun, name: string, jobs: number, options: Telling): Promise<void> {
   const ids = Array.from({ length: jobs }, (_, index) => jobId(index));
-  const name = path.basename(folder);
   run.add(0, {
     kind: 'run-created',
     run: name,
@@ -104,15 +190,13 @@ export async function imagenetRun(
     64,
     ([job, index]) => jobOf(job, index),
   );
-  await run.write();
-  return run;
 }
 
 async function writeJob(
-  run: WrittenRun,
+  run: ToldRun,
   job: string,
   index: number,
-  { message = 'no bytes for 100 s', stepsPerEpoch = 20 }: { message?: string; stepsPerEpoch?: number },
+  { message = 'no bytes for 100 s', stepsPerEpoch = 20 }: Telling,
 ): Promise<void> {
   if (index % 8 === 7) return;
   let second = 60 + (index % 12) * 40;
@@ -169,7 +253,7 @@ function livesOf(index: number, message: string): Life[] {
 }
 
 async function writeAttempt(
-  run: WrittenRun,
+  run: ToldRun,
   job: string,
   attempt: number,
   life: ToldLife,

@@ -7,9 +7,10 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { Change } from '../../src/dashboard/page-data.ts';
 import { staticPage } from '../../src/dashboard/page.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
+import type { RunState } from '../../src/journal/state.ts';
 import { openChromium, type Tab } from '../browser/chromium.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { imagenetRun, type WrittenRun } from './imagenet-run.ts';
+import { imagenetRun, rememberedImagenet, type WrittenRun } from './imagenet-run.ts';
 import { folderRun, served, tell } from './served.ts';
 
 interface Opened {
@@ -20,23 +21,18 @@ interface Opened {
 }
 
 interface Wish {
-  jobs?: number;
   width?: number;
   height?: number;
   message?: string;
 }
 
 /** The dashboard of a run in a browser that has just opened it; undefined where there is no browser. */
-async function opened(
-  t: TestContext,
-  { jobs = 24, width, height, message }: Wish = {},
-): Promise<Opened | undefined> {
+async function opened(t: TestContext, { width, height, message }: Wish = {}): Promise<Opened | undefined> {
   const browser = await openChromium(t);
   if (browser === undefined) return undefined;
   const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
-  const told = message === undefined ? {} : { message };
   const now = Date.now();
-  const run = await imagenetRun(folder, now, jobs, { ...told, stepsPerEpoch: jobs > 1000 ? 2 : 20 });
+  const run = await imagenetRun(folder, now, 24, message === undefined ? {} : { message });
   const [stopped, retried]: [string[][], string[][]] = [[], []];
   // What changes by the time alone stays as it is, so that each change has a cause.
   const clock = { ...systemClock, now: () => now };
@@ -48,8 +44,8 @@ async function opened(
   return { tab, run, stopped, retried };
 }
 
-const fileOf = async (folder: string): Promise<string> =>
-  staticPage(folderRun(folder), await loadRun(folder), { tell, clock: systemClock, version: '0.0.0' });
+const fileOf = (folder: string, state: RunState): Promise<string> =>
+  staticPage(folderRun(folder), state, { tell, clock: systemClock, version: '0.0.0' });
 
 for (const [device, width, height] of [
   ['a desktop', 1280, 900],
@@ -223,9 +219,14 @@ test('dark mode, less motion and paper are respected', async (t) => {
 });
 
 test('of ten thousand jobs only those in sight are in the page, a change sends its own job alone, and a file has all', async (t) => {
-  const page = await opened(t, { jobs: 10_000 });
-  if (page === undefined) return;
-  const { tab, run } = page;
+  const browser = await openChromium(t);
+  if (browser === undefined) return;
+  const folder = path.join(await temporaryFolder(t), 'imagenet-k3v9q1');
+  const now = Date.now();
+  const run = await rememberedImagenet(path.basename(folder), now, 10_000);
+  const source = { ...folderRun(folder), follow: (signal: AbortSignal) => run.follow(signal) };
+  const tab = await browser.open();
+  await tab.go((await served(t, source, { ...systemClock, now: () => now })).url);
   const rows = `document.querySelectorAll('table.jobs tr').length`;
   await tab.untilText('.found', '10,000 jobs');
   assert.ok((await tab.read<number>(rows)) < 60);
@@ -233,7 +234,7 @@ test('of ten thousand jobs only those in sight are in the page, a change sends i
   await tab.untilText('table.jobs', '9999');
   assert.ok((await tab.read<number>(rows)) < 60);
   tab.told.length = 0;
-  await run.append(5399, { kind: 'job-ended', job: '0007', outcome: 'stopped' });
+  run.append(5399, { kind: 'job-ended', job: '0007', outcome: 'stopped' });
   await tab.untilText('#verdict', '1 stopped');
   const told = tab.told.find((text) => text.includes('"stopped"')) ?? '';
   const { rows: changed } = JSON.parse(told) as Change;
@@ -242,7 +243,7 @@ test('of ten thousand jobs only those in sight are in the page, a change sends i
     ['0007'],
   );
   t.diagnostic(`a change is told in ${told.length} characters`);
-  const bytes = Buffer.byteLength(await fileOf(run.folder));
+  const bytes = Buffer.byteLength(await fileOf(folder, run.state()));
   t.diagnostic(`the file has ${(bytes / 1e6).toFixed(2)} MB`);
   assert.ok(bytes < 5e6, `${bytes} bytes`);
   assert.deepEqual(tab.errors, []);
@@ -253,7 +254,7 @@ test('the file shows the same without a server, and asks nobody for anything', a
   if (browser === undefined) return;
   const parent = await temporaryFolder(t);
   const { folder } = await imagenetRun(path.join(parent, 'imagenet-k3v9q1'), Date.now(), 24);
-  const html = await fileOf(folder);
+  const html = await fileOf(folder, await loadRun(folder));
   const file = path.join(parent, 'page.html');
   await writeFile(file, html);
   const tab = await browser.open();

@@ -75,6 +75,49 @@ test('another lock makes another plan', async (t) => {
   assert.notEqual(first.planHash, cpu.planHash);
 });
 
+test('without a lock the local pool falls back where the file says so, and no other pool does', async (t) => {
+  const text = (pool: string, more: string): string =>
+    `name = "x"\n[train]\ncommand = "true"\noutputs = ["m"]\n[environment]\npython = ["torch"]\n${gpu}${more}\n[run]\npool = "${pool}"\n`;
+  const folder = await temporaryFolder(t, {
+    'pixi.toml': '[workspace]\nchannels = []\nplatforms = ["linux-64"]\n',
+  });
+  const planned = async (pool: string, more: string): Promise<Plan> => {
+    await writeFile(path.join(folder, 'updraft.toml'), text(pool, more));
+    return await loadPlan(folder);
+  };
+  for (const software of ['delivery = "install"', 'image = "osdf:///x/y.sif"', 'pack = "osdf:///x/e.sh"']) {
+    const { spec, environment } = await planned('local', `${software}\nfallback = "system"`);
+    assert.deepEqual(spec.environment, { python: ['torch'], fallback: 'system' });
+    assert.deepEqual(environment?.fallback, {
+      why: 'pixi.lock is not there',
+      fix: 'write it with: updraft env lock',
+      unlocked: path.join(folder, 'pixi.toml'),
+    });
+    const missing = /environment\.pixi: \S+pixi\.lock is not there \(write it with: updraft env lock\)/;
+    for (const pool of ['condor', 'slurm'])
+      await assert.rejects(planned(pool, `${software}\nfallback = "system"`), missing);
+    await assert.rejects(planned('local', software), missing);
+  }
+});
+
+test('with a lock that is wrong nothing falls back', async (t) => {
+  const lines = 'pixi = "pixi.toml"\npixi_environment = "gup"\ndelivery = "pack"\npack = "osdf:///x/e.sh"';
+  await assert.rejects(plan(t, `${lines}\nfallback = "system"`), /no environment "gup"/);
+});
+
+test('an installation takes no room of the job, and is refused where there is no Pixi', async (t) => {
+  const lines = 'pixi = "pixi.toml"\npixi_environment = "cpu"\ndelivery = "install"';
+  const { disk, environment } = await plan(t, lines, '');
+  assert.equal(disk.bytes, 1e9);
+  assert.equal(environment?.facts?.torch?.build, 'cpu');
+  const fallen = await plan(t, `${lines}\nfallback = "system"`, '');
+  assert.equal(fallen.environment?.fallback?.why, 'pixi is not on the PATH');
+  await assert.rejects(
+    plan(t, lines, '[run]\npool = "condor"'),
+    /environment\.delivery: "install" is for the pool "local": HTCondor has neither Pixi nor the workspace/,
+  );
+});
+
 for (const [what, environment, message] of [
   [
     'a CPU build on a GPU job',
@@ -111,6 +154,13 @@ for (const [what, environment, message] of [
     'pack = { url = "osdf:///x/e.sh", size = 3 }',
     /environment\.pack\.size: no such key; expected at \[environment\.pack\]: url, sha256, bytes, manifest/,
   ],
+  ['an installation without its manifest', 'delivery = "install"', /"install" needs the manifest in `pixi`/],
+  [
+    'an installation beside an image',
+    `${gpu}delivery = "install"\nimage = "x.sif"`,
+    /is "install", but `image` names another software/,
+  ],
+  ['a fallback of nothing', 'fallback = "system"', /says nothing without `pixi`/],
   ['an environment of nothing', 'pixi_environment = "gpu"', /says nothing without `pixi`/],
   ['a delivery that nobody knows', `${gpu}delivery = "pak"`, /did you mean "pack"\?/],
 ] as const)

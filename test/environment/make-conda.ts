@@ -27,7 +27,7 @@ interface Said {
 export function makeConda(
   name: string,
   version: string,
-  files: Record<string, string>,
+  files: Record<string, string | Buffer>,
   { build = '0', depends = [], constrains = [], subdir = 'linux-64' }: Said = {},
 ): CondaPackage {
   const stem = `${name}-${version}-${build}`;
@@ -69,7 +69,7 @@ export function makeConda(
   return { file: `${stem}.conda`, bytes, record };
 }
 
-function tar(files: Record<string, string>, mode: number): Buffer {
+function tar(files: Record<string, string | Buffer>, mode: number): Buffer {
   const entries = Object.entries(files).map(([name, data]) => tarEntry({ name, data, mode }));
   return Buffer.concat([...entries, Buffer.alloc(1024)]);
 }

@@ -5,7 +5,7 @@ import { tarEntry } from '../archives/make-tar.ts';
 import { type CondaPackage, makeConda, placeholder } from './make-conda.ts';
 
 interface PackOptions {
-  packages?: CondaPackage[];
+  packages?: Iterable<CondaPackage>;
   metadata?: Record<string, unknown>;
   /** Bytes that are not those the channel's index names. */
   damaged?: boolean;
@@ -19,20 +19,15 @@ export const tinyPackage = (): CondaPackage =>
   });
 
 /** The tar that pixi-pack writes: a channel of its own, the environment as conda reads it, and what it says of itself. */
-export function makePack({
+export const makePack = (options: PackOptions = {}): Buffer => Buffer.concat([...packParts(options)]);
+
+/** The same in pieces: one package is in memory at a time where they are made as they are asked for. */
+export function* packParts({
   packages = [tinyPackage()],
   metadata,
   damaged = false,
-}: PackOptions = {}): Buffer {
-  const index = {
-    info: { subdir: 'linux-64' },
-    packages: {},
-    'packages.conda': Object.fromEntries(packages.map(({ file, record }) => [file, record])),
-    repodata_version: 2,
-  };
-  const specs = packages.map(
-    ({ record: { name, version, build } }) => `  - ${String(name)}=${String(version)}=${String(build)}\n`,
-  );
+}: PackOptions): Generator<Buffer> {
+  const records: [string, CondaPackage['record']][] = [];
   const said = {
     version: '1',
     'pixi-pack-version': '0.7.10',
@@ -41,19 +36,27 @@ export function makePack({
   };
   const file = (name: string, data: string | Buffer): Buffer => tarEntry({ name, data, mtime: 0 });
   const folder = (name: string): Buffer => tarEntry({ name, type: '5', mode: 0o755, mtime: 0 });
-  return Buffer.concat([
-    folder('channel'),
-    folder('channel/linux-64'),
-    ...packages.map((one) => {
-      const bytes = Buffer.from(one.bytes);
-      if (damaged) bytes.writeUInt8(bytes.readUInt8(40) ^ 1, 40);
-      return file(`channel/linux-64/${one.file}`, bytes);
-    }),
-    file('channel/linux-64/repodata.json', JSON.stringify(index, undefined, 2)),
-    file('environment.yml', `channels:\n  - ./channel\n  - nodefaults\ndependencies:\n${specs.join('')}`),
-    file('pixi-pack.json', JSON.stringify(said)),
-    Buffer.alloc(1024),
-  ]);
+  yield folder('channel');
+  yield folder('channel/linux-64');
+  for (const one of packages) {
+    const bytes = Buffer.from(one.bytes);
+    if (damaged) bytes.writeUInt8(bytes.readUInt8(40) ^ 1, 40);
+    records.push([one.file, one.record]);
+    yield file(`channel/linux-64/${one.file}`, bytes);
+  }
+  const index = {
+    info: { subdir: 'linux-64' },
+    packages: {},
+    'packages.conda': Object.fromEntries(records),
+    repodata_version: 2,
+  };
+  const specs = records.map(
+    ([, { name, version, build }]) => `  - ${String(name)}=${String(version)}=${String(build)}\n`,
+  );
+  yield file('channel/linux-64/repodata.json', JSON.stringify(index, undefined, 2));
+  yield file('environment.yml', `channels:\n  - ./channel\n  - nodefaults\ndependencies:\n${specs.join('')}`);
+  yield file('pixi-pack.json', JSON.stringify(said));
+  yield Buffer.alloc(1024);
 }
 
 /** A stand-in for pixi-unpack, which is not on every machine: the same words, the same files, Node instead of Rust. */
@@ -62,6 +65,14 @@ export const unpackProgram = (): string =>
 
 /** A self-extracting archive: a script, the tar in one line of base64, a mark, the unpacking program in base64. */
 export function makeExecutable(tar: Buffer, { old = false } = {}): Buffer {
+  return Buffer.concat([...executableParts([tar], { old })]);
+}
+
+/** The same in pieces, of pieces of which all but the last have a length that 3 divides. */
+export function* executableParts(
+  tar: Iterable<Buffer>,
+  { old = false, unpacker = Buffer.from(unpackProgram()) }: { old?: boolean; unpacker?: Buffer } = {},
+): Generator<Buffer> {
   const program = old ? 'pixi-pack' : 'pixi-unpack';
   const header = [
     '#!/usr/bin/env bash',
@@ -78,6 +89,7 @@ export function makeExecutable(tar: Buffer, { old = false } = {}): Buffer {
     '@@END_HEADER@@',
     '',
   ].join('\n');
-  const payload = Buffer.from(unpackProgram()).toString('base64');
-  return Buffer.from(`${header}\n${tar.toString('base64')}\n@@END_ARCHIVE@@\n${payload}`);
+  yield Buffer.from(`${header}\n`);
+  for (const piece of tar) yield Buffer.from(piece.toString('base64'));
+  yield Buffer.from(`\n@@END_ARCHIVE@@\n${unpacker.toString('base64')}`);
 }

@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { ExampleBench } from './example-bench.ts';
+import { ExampleBench, sharedFolder } from './example-bench.ts';
 
 const examples = path.resolve(import.meta.dirname, '../../examples');
 const open = (t: TestContext): Promise<ExampleBench | undefined> =>
   ExampleBench.open(t, 'cifar10-resnet', ['torch', 'numpy']);
+/** The archive's folder as the agent unpacks it. */
+const archive = sharedFolder(async (bench) => {
+  const made = await bench.run('make_data.py', '--images-per-batch', '100');
+  assert.equal(made.code, 0, made.err);
+  const script = 'import tarfile\ntarfile.open("published/cifar-10-python.tar.gz").extractall("data")\n';
+  await writeFile(path.join(bench.folder, 'unpack.py'), script);
+  assert.equal((await bench.run('unpack.py')).code, 0);
+  return path.join(bench.folder, 'data/cifar-10-batches-py');
+});
+const unpacked = (bench: ExampleBench): Promise<string> => archive(bench, 'data/cifar-10-batches-py');
 const small = '--epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1'.split(' ');
 
 test(
@@ -138,19 +148,3 @@ test('CIFAR-10: a machine without a GPU is refused when one is asked for', async
   assert.equal(run.code, 1);
   assert.match(run.err, /no GPU that PyTorch can use/);
 });
-
-/** The archive's folder as the agent unpacks it. */
-async function unpacked(bench: ExampleBench): Promise<string> {
-  const made = await bench.run('make_data.py', '--images-per-batch', '100');
-  assert.equal(made.code, 0, made.err);
-  await copyFile(
-    path.join(bench.folder, 'published/cifar-10-python.tar.gz'),
-    path.join(bench.folder, 'a.tgz'),
-  );
-  await writeFile(
-    path.join(bench.folder, 'unpack.py'),
-    'import tarfile\ntarfile.open("a.tgz").extractall("data")\n',
-  );
-  assert.equal((await bench.run('unpack.py')).code, 0);
-  return path.join(bench.folder, 'data/cifar-10-batches-py');
-}

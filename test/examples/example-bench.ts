@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
-import type { TestContext } from 'node:test';
+import { after, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { findPython } from '../../src/environment/find-python.ts';
 import { readRunState } from '../../src/run/run-states.ts';
@@ -19,6 +20,35 @@ interface Ended {
   code: number | null;
   out: string;
   err: string;
+}
+
+const pythons = new Map<string, Promise<string | undefined>>();
+
+/** Looked for once by each file of tests: a Python that is asked for PyTorch takes seconds to answer. */
+function pythonWith(modules: string[]): Promise<string | undefined> {
+  const key = modules.join(' ');
+  const look = async (): Promise<string | undefined> =>
+    (await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) })).found;
+  const python = pythons.get(key) ?? look();
+  pythons.set(key, python);
+  return python;
+}
+
+/** Makes a folder once for all tests of a file, which each get a copy of it; it goes when they have ended. */
+export function sharedFolder(fill: (bench: ExampleBench) => Promise<string>) {
+  const home = mkdtemp(path.join(os.tmpdir(), 'updraft-examples-'));
+  after(async () => rm(await home, { recursive: true, force: true }));
+  let made: Promise<string> | undefined;
+  const make = async (bench: ExampleBench): Promise<string> => {
+    const folder = path.join(await home, 'data');
+    await rename(await fill(bench), folder);
+    return folder;
+  };
+  return async (bench: ExampleBench, name: string): Promise<string> => {
+    const copy = path.join(bench.folder, name);
+    await cp(await (made ??= make(bench)), copy, { recursive: true });
+    return copy;
+  };
 }
 
 /** A copy of one example's folder, or of all of them, and `updraft` on the PATH: to run it, or the commands of a page. */
@@ -41,7 +71,7 @@ export class ExampleBench {
     name: string | undefined,
     modules: string[],
   ): Promise<ExampleBench | undefined> {
-    const { found } = await findPython(modules, process.env, { signal: AbortSignal.timeout(120_000) });
+    const found = await pythonWith(modules);
     if (found === undefined) {
       t.skip(`no Python on this machine has ${modules.join(', ')}`);
       return undefined;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import { findProgram } from '../../src/base/find-program.ts';
 import { ExampleBench } from './example-bench.ts';
 
 test(
@@ -38,10 +39,17 @@ test('MNIST with Pixi: a file that is missing, cut or something else is told by 
 });
 
 for (const name of ['mnist-pixi', 'hello-pytorch-pixi-pack'])
-  test(`${name}: without its lock nothing is planned, and the way to make one is told`, async (t) => {
+  test(`${name}: without its lock this machine's own software is planned, for a pool nothing`, async (t) => {
     const bench = await ExampleBench.open(t, name, []);
     if (bench === undefined) return;
-    const { code, err } = await bench.updraft('plan');
+    const here = await bench.updraft('plan');
+    assert.equal(here.code, 0, here.err);
+    assert.match(
+      here.out,
+      /this machine's own software, not the Pixi environment: pixi\.lock is not there; write it with: updraft env lock/,
+    );
+    assert.equal((await bench.updraft('plan', '--with', 'own-python.toml', '--set', 'run.jobs=2')).code, 0);
+    const { code, err } = await bench.updraft('plan', '--with', 'pool.toml');
     assert.equal(code, 3, err);
     assert.match(err, /pixi\.lock/);
     assert.match(err, /updraft env lock|pixi lock/);
@@ -53,6 +61,8 @@ test('Hello, GPU: the README leads to a checked result on this machine', { timeo
   const { code, out, err } = await bench.followPage('examples/hello-pytorch-pixi-pack/README.md');
   assert.equal(code, 0, err);
   assert.match(out, /"device": "c(pu|uda)"/);
+  if ((await findProgram(['pixi'], bench.env)) === undefined)
+    assert.match(err, /running with this machine's own software, .*updraft env lock/);
 });
 
 test('Hello, GPU: a machine without one is refused, and what PyTorch was built for is told', async (t) => {

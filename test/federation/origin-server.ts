@@ -41,6 +41,7 @@ export async function testFederation(
       Server: 'pelican/7.27.0',
       Link: servers.map((server, i) => `<${server.url}${url.split('?')[0] ?? ''}>; pri=${i + 1}`).join(', '),
       'X-Pelican-Namespace': `namespace=/ns, require-token=${shape.requireToken === true}${collections}`,
+      'X-Pelican-Authorization': 'issuer=https://issuer.example',
     };
     return response.writeHead(307, headers).end();
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, readlink } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
@@ -39,6 +39,10 @@ test('a mini pool starts once, runs jobs for every command, survives a kill, and
   assert.deepEqual(state, same);
   assert.deepEqual(state.sites, ['CHTC-Spark-CE1', 'PDX-Coeus-CE1', 'GP-ARGO-ksu-backfill']);
 
+  const addresses = await listening(state.keeper.pid);
+  assert.ok(addresses.length > 0);
+  assert.deepEqual(new Set(addresses), new Set(['127.0.0.1']));
+
   // What `up` prints is for a shell; Updraft's own commands need nothing.
   const line = await updraft('mini', 'pool', 'up');
   await run('sh', ['-c', `${line} condor_submit job.sub && condor_wait -wait 120 a.log`], { cwd: home, env });
@@ -57,3 +61,28 @@ test('a mini pool starts once, runs jobs for every command, survives a kill, and
     /^HTCondor was not asked: condor_submit is not on the PATH$/m,
   );
 });
+
+/** Addresses at which a process and its descendants listen, as Linux tells them. */
+async function listening(root: number): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const parents = new Map<string, string | undefined>();
+  for (const pid of pids)
+    parents.set(
+      pid,
+      /^PPid:\s*(\d+)/m.exec(await readFile(`/proc/${pid}/status`, 'utf8').catch(() => ''))?.[1],
+    );
+  const isBelow = (pid: string | undefined): boolean =>
+    pid !== undefined && (pid === String(root) || isBelow(parents.get(pid)));
+  const sockets = new Set<string>();
+  for (const pid of pids.filter(isBelow))
+    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => []))
+      sockets.add(await readlink(`/proc/${pid}/fd/${fd}`).catch(() => ''));
+  const [tcp, tcp6] = await Promise.all(['tcp', 'tcp6'].map((kind) => readFile(`/proc/net/${kind}`, 'utf8')));
+  const rows = `${tcp}\n${tcp6}`.split('\n').map((line) => line.trim().split(/\s+/));
+  return rows
+    .filter((row) => row[3] === '0A' && sockets.has(`socket:[${row[9]}]`))
+    .map(([, local = '']) => {
+      const hex = local.split(':')[0] ?? '';
+      return hex.length === 8 ? [...Buffer.from(hex, 'hex')].reverse().join('.') : hex;
+    });
+}

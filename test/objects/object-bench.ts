@@ -6,7 +6,7 @@ import path from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
 import type { Cli } from '../../src/cli/cli.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { configureOf } from '../../src/cli/commands.ts';
 import { showFault } from '../../src/cli/show-fault.ts';
 import { asFault } from '../../src/fault/fault.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
@@ -103,9 +103,7 @@ export class ObjectBench {
       env: { ...this.env, ...world.env },
     };
     try {
-      const command = await commands[name]?.load();
-      if (command === undefined) throw new Error(`no command ${name}`);
-      await runCommand(command, args, cli);
+      await runCommand({ configure: await configureOf(name) }, args, cli);
     } catch (thrown) {
       const fault = asFault(thrown);
       showFault(cli as Cli, fault, args.includes('--json'));

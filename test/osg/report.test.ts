@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
+import { readOsgJobs } from '../../scripts/osg-jobs.ts';
 import { osgLog, wrongOutputs } from '../../scripts/osg-log.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+import { jobTable } from '../../src/report/job-table.ts';
 import { readLogs, type ReadLogs } from '../../src/report/read-logs.ts';
 import { reportCharts } from '../../src/report/report-charts.ts';
+import { epochModels } from '../../bench/study/epochs.ts';
 import { studyView } from '../../bench/study/study-view.ts';
 
 const hours = (seconds: number): string => (seconds / 3600).toFixed(1);
@@ -32,6 +35,50 @@ test('the three wrong outputs, whose exit code was 0, are found and nothing else
   const { total, success, suspicious, held } = report.jobs;
   assert.deepEqual([total, success, suspicious, held], [100, 79, 3, 18]);
   assert.equal(report.slotSeconds.underWay, 1988 + 7808 + 8);
+});
+
+test('a row per job has every figure of the published table', async (t) => {
+  const { jobs, ledger } = await read(t);
+  const rows = new Map(jobTable(jobs, ledger.rows).map((row) => [row.job, row]));
+  const outcomes = {
+    ...{ success: 'success', wrong_output: 'wrongOutput', removed: 'removed' },
+    ...{ held_compute: 'held', held_transfer: 'held' },
+  };
+  let compared = 0;
+  for (const job of readOsgJobs()) {
+    const row = rows.get(`${job.cluster}.${job.proc}`);
+    const published = {
+      outcome: outcomes[job.outcome],
+      valid: job.outcome === 'success',
+      sites: job.sites.filter((site, index) => site !== job.sites[index - 1]),
+      executeSeconds: job.execute ?? null,
+      // Two cells of the table are empty where the log has what its other cells make.
+      slotBusySeconds: job.slotBusy ?? row?.slotBusySeconds,
+      transferTotalSeconds: job.transferTotal,
+      lastTransferSeconds: job.lastTransfer,
+      ...{ stalls: job.stalls, holds: job.held, evictions: job.evictions },
+    };
+    assert.deepEqual({ ...row, ...published }, row, `${job.cluster}.${job.proc}`);
+    assert.ok((row?.attempts ?? 0) > job.stalls - job.held, 'a stall ends an attempt');
+    compared += 1;
+  }
+  assert.equal(compared, 100);
+});
+
+test('the two small tables give 4 of 5 and 5 of 5, and what an epoch takes', () => {
+  const [long, short] = [readOsgJobs('osg-5x20'), readOsgJobs('osg-5x5')];
+  const good = (all: typeof long) => all.filter(({ outcome }) => outcome === 'success');
+  assert.deepEqual([good(long).length, good(short).length], [4, 5]);
+  assert.equal(hours(Math.min(...good(long).flatMap(({ execute }) => execute ?? []))), '12.0');
+  assert.equal(Math.min(...good(long).map(({ transferTotal }) => transferTotal)), 14 * 60 + 2);
+  assert.deepEqual(
+    epochModels().map(({ site, perEpoch, fixed }) => [site, Math.round(perEpoch), Math.round(fixed)]),
+    [
+      ['PDX-Coeus-CE1', 2755, 1070],
+      ['CHTC-Spark-CE1', 2140, 536],
+      ['GP-ARGO-ksu-backfill', 3115, 2035],
+    ],
+  );
 });
 
 test('the verdict of the published jobs is that transfers stalled', async (t) => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { Order } from '../../src/job/job.ts';
 import { loadRun } from '../../src/journal/load-run.ts';
 import type { JobState } from '../../src/journal/state.ts';
 import { supervise } from '../../src/pool/local/supervisor.ts';
@@ -38,6 +40,29 @@ test('a failure that no other attempt can mend is final', async (t) => {
   assert.equal(job.outcome, 'failed');
   assert.deepEqual(outcomes(job), ['failed']);
   assert.equal(job.attempts[0]!.fault!.kind, 'training-failed');
+});
+
+test('a training that is killed is tried again, and its third death is final', async (t) => {
+  const bench = await RunBench.make(t);
+  const healed = await endedJob(bench, 'training-killed success', 5);
+  assert.deepEqual(outcomes(healed), ['failed', 'success']);
+  const lost = await endedJob(await RunBench.make(t), 'training-killed', 5);
+  assert.deepEqual(outcomes(lost), ['failed', 'failed', 'failed']);
+});
+
+test('an attempt that ran out of memory is followed by one with twice as much of the machine', async (t) => {
+  const bench = await RunBench.make(t);
+  await bench.useAgent(path.join(import.meta.dirname, 'scripted-agent.ts'));
+  await bench.describe('memory-exceeded', 'attempts = 5', '[resources]\nmemory = "10 MB"');
+  const run = await bench.createRun();
+  await supervise(await bench.supervision(run, { clock: hurriedClock() }));
+  const orders = [1, 2, 3].map((attempt) =>
+    readFile(path.join(run, `jobs/0000/attempt-${attempt}/order.json`), 'utf8'),
+  );
+  const asked = (await Promise.all(orders)).map((text) => (JSON.parse(text) as Order).resources.memoryBytes);
+  assert.deepEqual(asked, [10e6, 20e6, 40e6]);
+  // It had all that may be asked for.
+  assert.equal((await loadRun(run)).jobs[0]!.attempts.length, 3);
 });
 
 test('a job ends as failed when its attempts are used up', async (t) => {

@@ -94,13 +94,15 @@ function fetchFrom(t: TestContext, site: Site, caches: string[], name = 'open.bi
     });
     const { discoveryUrl, director, caFile } = federation;
     // XRootD speaks plain http here, over which only one's own machine may be given a token.
-    const protection = token === undefined ? {} : { UPDRAFT_FEDERATION_HTTP: '1', BEARER_TOKEN: token };
+    const protection = token === undefined ? {} : { UPDRAFT_FEDERATION_HTTP: '1' };
     const { host } = new URL(token === undefined ? discoveryUrl : director.httpUrl);
     const env = { UPDRAFT_OSDF_HOST: host, SSL_CERT_FILE: caFile, ...protection };
     const own = { cwd: folder, uid: 4_000_000_005, clock: systemClock, version: '0' };
     const target = path.join(folder, name);
+    if (token !== undefined) await writeFile(path.join(folder, 'token'), token);
     const done = await fetchToFile(`osdf:///demo/${name}`, target, {
       locator: createLocator({ env, ...own }),
+      ...(token === undefined ? {} : { tokenFile: 'token' }),
       onEvent: (event) => event.kind === 'setback' && setbacks.push(event.fault.kind),
     });
     assert.deepEqual(await readFile(target), bytes);

@@ -35,3 +35,22 @@ test('a later round has its own jobs, name and orders, under the same numbers', 
     'rounds/3/orders/0009.json',
   ]);
 });
+
+test('secrets are copied from outside of the run into the folder of the attempt, and nowhere else', async (t) => {
+  const folder = await temporaryFolder(t, everything);
+  const plan = await loadPlan(folder, { cwd: folder });
+  const text = renderSbatch({ plan, run: 'bench-1', secrets: "/state/it's/bench-1.json" });
+  assert.match(
+    text,
+    /cd "\$scratch"; then\n[^]*?\n {2}cp '\/state\/it'\\''s\/bench-1\.json' secrets\.json 2>> "\$said"\n/,
+  );
+  assert.equal(spawnSync('sh', ['-n'], { input: text }).status, 0);
+});
+
+test('[pool.submit] adds options of sbatch', async (t) => {
+  const files = project('', { run: 'jobs = 1' });
+  const own = '\n[pool.submit]\nreservation = "my course"\nexclusive = true\nnice = 10\nreboot = false\n';
+  const folder = await temporaryFolder(t, { ...files, 'updraft.toml': `${files['updraft.toml']}${own}` });
+  const text = renderSbatch({ plan: await loadPlan(folder, { cwd: folder }), run: 'r' });
+  assert.match(text, /^#SBATCH --reservation="my course"\n#SBATCH --exclusive\n#SBATCH --nice="10"\n\n/m);
+});

@@ -40,7 +40,6 @@ const rules: RunRules = {
   policy: {
     attempts: 3,
     avoid: 'site',
-    growsItself: true,
     memory: { asked: 1, most: 1 },
     disk: { asked: 1, most: 1 },
     pace: { firstWait: 120, mostWait: 3600, atOnce: 2, letGo: 600 },

@@ -6,7 +6,7 @@ import {
   type Batch,
   type SubmitFacts,
 } from '../submit-facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Rule } from '../../base/finding.ts';
 
 /** Rules about images. */
 export const containerRules: Rule<SubmitFacts>[] = [
@@ -17,15 +17,13 @@ export const containerRules: Rule<SubmitFacts>[] = [
     check: perBatch((batch) =>
       attributeValue(batch, 'SingularityImage') !== undefined &&
       valueOf(batch, 'container_image') !== undefined
-        ? [
-            {
-              message:
-                '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
-              fix: 'keep `container_image` alone',
-              place: whereSet(batch, 'MY.SingularityImage'),
-            },
-          ]
-        : [],
+        ? {
+            message:
+              '`+SingularityImage` and `container_image` are both set: which one is used depends on the pool',
+            fix: 'keep `container_image` alone',
+            place: whereSet(batch, 'MY.SingularityImage'),
+          }
+        : undefined,
     ),
   },
   {
@@ -36,14 +34,12 @@ export const containerRules: Rule<SubmitFacts>[] = [
     check: perBatch((batch) => {
       const image = attributeValue(batch, 'SingularityImage');
       if (image === undefined || valueOf(batch, 'container_image') !== undefined) return [];
-      return [
-        {
-          message:
-            '`+SingularityImage` adds no requirement: a machine without Apptainer takes the job and runs it outside the image',
-          fix: `container_image = ${image.replaceAll('"', '')}`,
-          place: whereSet(batch, 'MY.SingularityImage'),
-        },
-      ];
+      return {
+        message:
+          '`+SingularityImage` adds no requirement: a machine without Apptainer takes the job and runs it outside the image',
+        fix: `container_image = ${image.replaceAll('"', '')}`,
+        place: whereSet(batch, 'MY.SingularityImage'),
+      };
     }),
   },
   {
@@ -53,13 +49,11 @@ export const containerRules: Rule<SubmitFacts>[] = [
     check: perBatch((batch) => {
       const image = valueOf(batch, 'docker_image');
       if (image === undefined) return [];
-      return [
-        {
-          message: '`docker_image` only runs where Docker is; most pools of many sites have Apptainer alone',
-          fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and no \`universe = docker\`)`,
-          place: whereSet(batch, 'docker_image'),
-        },
-      ];
+      return {
+        message: '`docker_image` only runs where Docker is; most pools of many sites have Apptainer alone',
+        fix: `container_image = docker://${image.replace(/^docker:\/\//, '')} (and no \`universe = docker\`)`,
+        place: whereSet(batch, 'docker_image'),
+      };
     }),
   },
   {
@@ -70,7 +64,7 @@ export const containerRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-function mutableImage(batch: Batch): Found[] {
+function mutableImage(batch: Batch): Answer {
   const name = ['container_image', 'docker_image'].find((command) => {
     const image = valueOf(batch, command) ?? '';
     const isRegistry = command === 'docker_image' || /^(docker|oras):\/\//.test(image);
@@ -79,11 +73,9 @@ function mutableImage(batch: Batch): Found[] {
     );
   });
   if (name === undefined) return [];
-  return [
-    {
-      message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may run different software`,
-      fix: 'name a version tag, or better the digest: …@sha256:…',
-      place: whereSet(batch, name),
-    },
-  ];
+  return {
+    message: `the image ${valueOf(batch, name) ?? ''} has no fixed tag: two jobs of one run may run different software`,
+    fix: 'name a version tag, or better the digest: …@sha256:…',
+    place: whereSet(batch, name),
+  };
 }

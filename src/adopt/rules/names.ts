@@ -3,12 +3,13 @@ import {
   batches,
   isUrl,
   fileList,
+  perBatch,
   whereSet,
   valueOf,
   type Batch,
   type SubmitFacts,
 } from '../submit-facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Found, Rule } from '../../base/finding.ts';
 
 /** Rules about the names of files that jobs write on the access point. */
 export const nameRules: Rule<SubmitFacts>[] = [
@@ -30,31 +31,28 @@ export const nameRules: Rule<SubmitFacts>[] = [
     name: 'jobs-overwrite',
     level: 'error',
     about: 'Jobs of one submission write standard output or error to the same file.',
-    check: (evidence) =>
-      batches(evidence).flatMap((batch) =>
-        ['output', 'error'].flatMap((command) => sharedName(batch, command)),
-      ),
+    check: perBatch((batch) => ['output', 'error'].flatMap((command) => sharedName(batch, command))),
   },
   {
     name: 'results-overwrite',
     level: 'error',
     about:
       'Jobs of one submission return files of the same name to the same folder, so that only the last result is kept.',
-    check: (evidence) => batches(evidence).flatMap(sharedResults),
+    check: perBatch(sharedResults),
   },
   {
     name: 'fixed-names',
     level: 'note',
     about:
       'Standard output or error has a fixed name, so that submitting again overwrites what the last run printed.',
-    check: (evidence) => batches(evidence).flatMap(fixedNames),
+    check: perBatch(fixedNames),
   },
   {
     name: 'folder-missing',
     level: 'warning',
     about:
       'A folder that output, error or log are written to does not exist; older releases hold the jobs then.',
-    check: (evidence) => batches(evidence).flatMap((batch) => missingFolders(evidence, batch)),
+    check: perBatch(missingFolders),
   },
 ];
 
@@ -76,19 +74,17 @@ function repeated(
   return { name: worst[0], jobs: worst[1] === queue.jobs.length ? (queue.total ?? worst[1]) : worst[1] };
 }
 
-function sharedName(batch: Batch, command: string): Found[] {
+function sharedName(batch: Batch, command: string): Found | [] {
   const shared = repeated(batch, (one) => {
     const name = valueOf(one, command);
     return name === undefined || name === '/dev/null' || isUrl(name) ? [] : [whereTo(one, name)];
   });
   if (shared === undefined) return [];
-  return [
-    {
-      message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's stays`,
-      fix: `put the job's number into the name, such as ${withNumber(shared.name)}`,
-      place: whereSet(batch, command),
-    },
-  ];
+  return {
+    message: `${shared.jobs} jobs write \`${command}\` to ${shared.name}: only the last one's stays`,
+    fix: `put the job's number into the name, such as ${withNumber(shared.name)}`,
+    place: whereSet(batch, command),
+  };
 }
 
 function withNumber(name: string): string {
@@ -96,18 +92,16 @@ function withNumber(name: string): string {
   return path.posix.join(dir, `${stem}.$(Cluster).$(Process)${ext}`);
 }
 
-function sharedResults(batch: Batch): Found[] {
+function sharedResults(batch: Batch): Answer {
   if (valueOf(batch, 'output_destination') !== undefined) return [];
   const shared = repeated(batch, (one) => returnedFiles(one));
   if (shared === undefined) return [];
   const name = path.posix.basename(shared.name);
-  return [
-    {
-      message: `${shared.jobs} jobs return ${shared.name}: only the last result stays`,
-      fix: `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
-      place: whereSet(batch, 'transfer_output_files'),
-    },
-  ];
+  return {
+    message: `${shared.jobs} jobs return ${shared.name}: only the last result stays`,
+    fix: `transfer_output_remaps = "${name}=results/$(Cluster).$(Process)-${name}"`,
+    place: whereSet(batch, 'transfer_output_files'),
+  };
 }
 
 function returnedFiles(batch: Batch): string[] {
@@ -123,7 +117,7 @@ function returnedFiles(batch: Batch): string[] {
     .map((name) => whereTo(batch, name));
 }
 
-function fixedNames(batch: Batch): Found[] {
+function fixedNames(batch: Batch): Answer {
   if (batch.queue.total !== 1) return [];
   const fixed = ['output', 'error'].filter((command) => {
     const raw = batch.queue.inForce.get(command)?.value ?? '';
@@ -132,28 +126,24 @@ function fixedNames(batch: Batch): Found[] {
   const [first] = fixed;
   if (first === undefined) return [];
   const name = batch.queue.inForce.get(first)?.value ?? '';
-  return [
-    {
-      message: `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
-      fix: `${first} = ${withNumber(name)}`,
-      place: whereSet(batch, first),
-    },
-  ];
+  return {
+    message: `\`${fixed.join('` and `')}\` ${fixed.length === 1 ? 'has a fixed name' : 'have fixed names'}: the next submission overwrites ${fixed.length === 1 ? 'it' : 'them'}`,
+    fix: `${first} = ${withNumber(name)}`,
+    place: whereSet(batch, first),
+  };
 }
 
-function missingFolders(evidence: SubmitFacts, batch: Batch): Found[] {
+function missingFolders(batch: Batch, evidence: SubmitFacts): Answer {
   const seen = new Set<string>();
   return ['output', 'error', 'log'].flatMap((command) => {
     const name = valueOf(batch, command);
     const folder = name === undefined || isUrl(name) ? undefined : path.posix.dirname(whereTo(batch, name));
     if (folder === undefined || seen.has(folder) || evidence.files.get(folder)?.kind !== 'missing') return [];
     seen.add(folder);
-    return [
-      {
-        message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,
-        fix: `mkdir -p ${folder}`,
-        place: whereSet(batch, command),
-      },
-    ];
+    return {
+      message: `the folder ${folder} of \`${command}\` does not exist: HTCondor before 24.12 refuses the file or holds the jobs`,
+      fix: `mkdir -p ${folder}`,
+      place: whereSet(batch, command),
+    };
   });
 }

@@ -13,15 +13,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
       'There is neither a release nor a retry rule: one failed transfer holds a job until somebody looks.',
     check: perBatch((batch) =>
       has(batch, 'periodic_release', 'max_retries', 'retry_until', 'success_exit_code', 'on_exit_remove')
-        ? []
-        : [
-            {
-              message:
-                'no `periodic_release` and no `max_retries`: one stalled transfer or one bad machine holds or fails a job for good',
-              fix: 'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumJobStarts < 5 && (time() - EnteredCurrentStatus) > 600',
-              place: batch.queue.place,
-            },
-          ],
+        ? undefined
+        : {
+            message:
+              'no `periodic_release` and no `max_retries`: one stalled transfer or one bad machine holds or fails a job for good',
+            fix: 'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
+            place: batch.queue.place,
+          },
     ),
   },
   {
@@ -30,15 +28,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     about: '`success_exit_code` without `max_retries` silently switches on two retries.',
     check: perBatch((batch) =>
       has(batch, 'success_exit_code') && !has(batch, 'max_retries', 'retry_until')
-        ? [
-            {
-              message:
-                '`success_exit_code` alone switches on 2 retries; each overwrites the output of the one before',
-              fix: 'say how many: max_retries = 2, or 0 for none',
-              place: whereSet(batch, 'success_exit_code'),
-            },
-          ]
-        : [],
+        ? {
+            message:
+              '`success_exit_code` alone switches on 2 retries; each overwrites the output of the one before',
+            fix: 'say how many: max_retries = 2, or 0 for none',
+            place: whereSet(batch, 'success_exit_code'),
+          }
+        : undefined,
     ),
   },
   {
@@ -53,13 +49,12 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         /NumJobStarts|NumShadowStarts|NumHolds|JobRunCount|NumSystemHolds/i.test(rule)
       )
         return [];
-      return [
-        {
-          message: '`periodic_release` has no limit: a job that can never work is started again for ever',
-          fix: `periodic_release = (${rule}) && NumJobStarts < 5`,
-          place: whereSet(batch, 'periodic_release'),
-        },
-      ];
+      return {
+        message: '`periodic_release` has no limit: a job that can never work is started again for ever',
+        // NumJobStarts does not count attempts whose input did not arrive.
+        fix: `periodic_release = (${rule}) && NumHolds < 5`,
+        place: whereSet(batch, 'periodic_release'),
+      };
     }),
   },
   {
@@ -68,15 +63,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     about: 'There is a checkpoint exit code, but nothing says which files are the checkpoint.',
     check: perBatch((batch) =>
       has(batch, 'checkpoint_exit_code') && !has(batch, 'transfer_checkpoint_files', 'checkpoint_destination')
-        ? [
-            {
-              message:
-                '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, the checkpoint perhaps not',
-              fix: 'transfer_checkpoint_files = checkpoints/',
-              place: whereSet(batch, 'checkpoint_exit_code'),
-            },
-          ]
-        : [],
+        ? {
+            message:
+              '`checkpoint_exit_code` without `transfer_checkpoint_files`: the declared outputs are saved instead, the checkpoint perhaps not',
+            fix: 'transfer_checkpoint_files = checkpoints/',
+            place: whereSet(batch, 'checkpoint_exit_code'),
+          }
+        : undefined,
     ),
   },
   {
@@ -85,15 +78,13 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
     about: 'Checkpoint files are named, but no exit code tells HTCondor to save them.',
     check: perBatch((batch) =>
       has(batch, 'transfer_checkpoint_files') && !has(batch, 'checkpoint_exit_code')
-        ? [
-            {
-              message:
-                '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
-              fix: 'checkpoint_exit_code = 85, and let the training end with 85 after saving one',
-              place: whereSet(batch, 'transfer_checkpoint_files'),
-            },
-          ]
-        : [],
+        ? {
+            message:
+              '`transfer_checkpoint_files` without `checkpoint_exit_code`: no checkpoint is ever saved',
+            fix: 'checkpoint_exit_code = 85, and let the training end with 85 after saving one',
+            place: whereSet(batch, 'transfer_checkpoint_files'),
+          }
+        : undefined,
     ),
   },
 ];

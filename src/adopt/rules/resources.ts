@@ -10,7 +10,7 @@ import {
   showQuantity,
   valueOf,
 } from '../submit-facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Rule } from '../../base/finding.ts';
 
 /** Rules about what a job asks of the machine and of the pool. */
 export const resourceRules: Rule<SubmitFacts>[] = [
@@ -59,14 +59,12 @@ export const resourceRules: Rule<SubmitFacts>[] = [
       limits.wantsProject &&
       attributeValue(batch, 'ProjectName') === undefined &&
       valueOf(batch, 'project_name') === undefined
-        ? [
-            {
-              message: `no project: ${limits.title} accounts by project, and takes your default one or refuses`,
-              fix: '+ProjectName = "YourProject"',
-              place: batch.queue.place,
-            },
-          ]
-        : [],
+        ? {
+            message: `no project: ${limits.title} accounts by project, and takes your default one or refuses`,
+            fix: '+ProjectName = "YourProject"',
+            place: batch.queue.place,
+          }
+        : undefined,
     ),
   },
   {
@@ -82,51 +80,45 @@ const plainUnits = { request_memory: 'm', request_disk: 'k' } as const;
 type Request = keyof typeof plainUnits;
 const requests: Request[] = ['request_memory', 'request_disk'];
 
-function withoutUnits(batch: Batch): Found[] {
+function withoutUnits(batch: Batch): Answer {
   return requests.flatMap((name) => {
     const quantity = parseQuantity(valueOf(batch, name) ?? '', plainUnits[name]);
     if (quantity === undefined || quantity.hasUnit) return [];
     const unit = name === 'request_memory' ? 'MB' : 'KB';
-    return [
-      {
-        message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${showQuantity(quantity.bytes)} in all; some access points refuse it`,
-        fix: `write the unit: ${name} = ${showQuantity(quantity.bytes)}`,
-        place: whereSet(batch, name),
-      },
-    ];
+    return {
+      message: `\`${name} = ${valueOf(batch, name) ?? ''}\` means ${unit}, ${showQuantity(quantity.bytes)} in all; some access points refuse it`,
+      fix: `write the unit: ${name} = ${showQuantity(quantity.bytes)}`,
+      place: whereSet(batch, name),
+    };
   });
 }
 
-function withoutRequest(batch: Batch): Found[] {
+function withoutRequest(batch: Batch): Answer {
   const missing = requests.filter((name) => valueOf(batch, name) === undefined);
   if (missing.length === 0) return [];
-  return [
-    {
-      message: `no \`${missing.join('` and no `')}\`: the default is 128 MB of memory and about what the input takes on disk`,
-      fix: missing.map((name) => `${name} = ${name === 'request_memory' ? '4 GB' : '10 GB'}`).join(', '),
-      place: batch.queue.place,
-    },
-  ];
+  return {
+    message: `no \`${missing.join('` and no `')}\`: the default is 128 MB of memory and about what the input takes on disk`,
+    fix: missing.map((name) => `${name} = ${name === 'request_memory' ? '4 GB' : '10 GB'}`).join(', '),
+    place: batch.queue.place,
+  };
 }
 
 const resources = ['cpus', 'memory', 'disk', 'gpus'];
 
-function oddResources(batch: Batch): Found[] {
+function oddResources(batch: Batch): Answer {
   return Object.keys(batch.job.commands).flatMap((command) => {
     const name = /^request_(\w+)$/.exec(command)?.[1];
     const meant = name === undefined || resources.includes(name) ? undefined : nearest(name, resources);
     if (name === undefined || meant === undefined) return [];
-    return [
-      {
-        message: `\`${command}\` asks for a resource named "${name}", which no machine has: the job would wait for ever`,
-        fix: `did you mean request_${meant}?`,
-        place: whereSet(batch, command),
-      },
-    ];
+    return {
+      message: `\`${command}\` asks for a resource named "${name}", which no machine has: the job would wait for ever`,
+      fix: `did you mean request_${meant}?`,
+      place: whereSet(batch, command),
+    };
   });
 }
 
-function belowUse(batch: Batch, { usage }: SubmitFacts): Found[] {
+function belowUse(batch: Batch, { usage }: SubmitFacts): Answer {
   const used: Record<Request, number | undefined> = {
     request_memory: usage?.memoryMegabytes === undefined ? undefined : usage.memoryMegabytes * 2 ** 20,
     request_disk: usage?.diskKilobytes === undefined ? undefined : usage.diskKilobytes * 1024,
@@ -136,13 +128,11 @@ function belowUse(batch: Batch, { usage }: SubmitFacts): Found[] {
     const most = used[name];
     if (asked === undefined || most === undefined || asked >= most) return [];
     const enough = Math.ceil((most * 1.2) / 2 ** 30);
-    return [
-      {
-        message: `${showQuantity(asked)} asked for, ${showQuantity(most)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
-        fix: `${name} = ${enough} GB`,
-        place: whereSet(batch, name),
-      },
-    ];
+    return {
+      message: `${showQuantity(asked)} asked for, ${showQuantity(most)} used by a job of ${usage?.log ?? ''}: such jobs are held or killed`,
+      fix: `${name} = ${enough} GB`,
+      place: whereSet(batch, name),
+    };
   });
 }
 
@@ -159,46 +149,40 @@ const wantsGpu = (batch: Batch): boolean => {
   return asked !== undefined && asked !== '0';
 };
 
-function anyGpu(batch: Batch): Found[] {
+function anyGpu(batch: Batch): Answer {
   const conditioned =
     gpuConditions.some((name) => valueOf(batch, name) !== undefined) ||
     /cuda|gpu/i.test(valueOf(batch, 'requirements') ?? '');
   if (!wantsGpu(batch) || conditioned) return [];
-  return [
-    {
-      message:
-        'any GPU will do, also one that is too old for your CUDA: such a job fails after its data has travelled',
-      fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
-      place: whereSet(batch, 'request_gpus'),
-    },
-  ];
+  return {
+    message:
+      'any GPU will do, also one that is too old for your CUDA: such a job fails after its data has travelled',
+    fix: 'gpus_minimum_capability = 7.0 and gpus_minimum_runtime = 12.1 (the CUDA of your PyTorch), gpus_minimum_memory = 8 GB',
+    place: whereSet(batch, 'request_gpus'),
+  };
 }
 
-function ignoredConditions(batch: Batch): Found[] {
+function ignoredConditions(batch: Batch): Answer {
   const set = gpuConditions.filter((name) => assignmentOf(batch.queue, name) !== undefined);
   const [first] = set;
   if (wantsGpu(batch) || first === undefined) return [];
-  return [
-    {
-      message: `\`${set.join('`, `')}\` without \`request_gpus\`: ignored`,
-      fix: 'request_gpus = 1',
-      place: whereSet(batch, first),
-    },
-  ];
+  return {
+    message: `\`${set.join('`, `')}\` without \`request_gpus\`: ignored`,
+    fix: 'request_gpus = 1',
+    place: whereSet(batch, first),
+  };
 }
 
-function durationCategory(batch: Batch, { limits }: SubmitFacts): Found[] {
+function durationCategory(batch: Batch, { limits }: SubmitFacts): Answer {
   const known = limits.durationCategories;
   const given = attributeValue(batch, 'JobDurationCategory')?.replaceAll('"', '');
   if (known.length === 0 || (given !== undefined && known.includes(given))) return [];
-  return [
-    {
-      message:
-        given === undefined
-          ? `no +JobDurationCategory: ${limits.title} takes "${known[0] ?? ''}", and holds a job that runs longer`
-          : `${limits.title} knows no duration category "${given}"`,
-      fix: `+JobDurationCategory = "${known.join('" or "')}"`,
-      place: whereSet(batch, 'MY.JobDurationCategory'),
-    },
-  ];
+  return {
+    message:
+      given === undefined
+        ? `no +JobDurationCategory: ${limits.title} takes "${known[0] ?? ''}", and holds a job that runs longer`
+        : `${limits.title} knows no duration category "${given}"`,
+    fix: `+JobDurationCategory = "${known.join('" or "')}"`,
+    place: whereSet(batch, 'MY.JobDurationCategory'),
+  };
 }

@@ -29,8 +29,13 @@ export const scriptRules: Rule<SubmitFacts>[] = [
   },
 ];
 
-const wrapperOf = ({ wrapper }: SubmitFacts): Wrapper | undefined =>
-  wrapper === undefined ? undefined : readWrapper(wrapper.file, wrapper.text);
+const wrappers = new WeakMap<object, Wrapper | undefined>();
+
+function wrapperOf({ wrapper }: SubmitFacts): Wrapper | undefined {
+  if (wrapper === undefined) return undefined;
+  if (!wrappers.has(wrapper)) wrappers.set(wrapper, readWrapper(wrapper.file, wrapper.text));
+  return wrappers.get(wrapper);
+}
 
 function flatPaths(batch: Batch, evidence: SubmitFacts): Found[] {
   const inputs = fileList(valueOf(batch, 'transfer_input_files'));

@@ -1,7 +1,7 @@
 import { argumentWords, BadQuoting, environmentWords } from '../argument-words.ts';
 import { batches, whereSet, valueOf, type Batch, type SubmitFacts } from '../submit-facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
-import type { ReadingProblem } from '../submission.ts';
+import type { Assignment, ReadingProblem } from '../submission.ts';
 import { nearestCommand } from '../submit-commands.ts';
 
 const problems = ({ submission }: SubmitFacts, kinds: ReadingProblem['kind'][], fix: string): Found[] =>
@@ -157,11 +157,12 @@ export const statementRules: Rule<SubmitFacts>[] = [
 
 function replacedCommands({ submission }: SubmitFacts): Found[] {
   const lastQueue = Math.max(0, ...submission.queues.map(({ place }) => place.line));
-  return submission.assignments.flatMap((second, index) => {
-    const first = submission.assignments
-      .slice(0, index)
-      .findLast(({ command }) => command !== undefined && command === second.command);
-    if (first === undefined || !replaced.has(first.command ?? '') || first.value === second.value) return [];
+  const last = new Map<string, Assignment>();
+  return submission.assignments.flatMap((second) => {
+    const { command = '' } = second;
+    const first = last.get(command);
+    if (replaced.has(command)) last.set(command, second);
+    if (first === undefined || first.value === second.value) return [];
     const between = submission.queues.some(
       ({ place }) => place.line > first.place.line && place.line < second.place.line,
     );
@@ -218,8 +219,9 @@ function unusedNames({ submission }: SubmitFacts): Found[] {
         !used(name) &&
         !elsewhere.test(name),
     )
-    .map(({ name, place }) => {
-      const meant = nearestCommand(name);
+    .map(({ name, place }, index) => {
+      // Comparing costs; nobody mistypes more.
+      const meant = index < 100 ? nearestCommand(name) : undefined;
       return {
         message: `\`${name}\` is no submit command and nothing uses it${meant === undefined ? '' : `: did you mean \`${meant}\`?`}`,
         fix:

@@ -11,7 +11,7 @@ import {
   showQuantity,
   valueOf,
 } from '../submit-facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Rule } from '../../base/finding.ts';
 
 /** Rules about what travels to the job and back. */
 export const transferRules: Rule<SubmitFacts>[] = [
@@ -71,15 +71,13 @@ export const transferRules: Rule<SubmitFacts>[] = [
       '`should_transfer_files = IF_NEEDED` transfers nothing where HTCondor believes that the file system is shared.',
     check: perBatch((batch) =>
       /^if_needed$/i.test(valueOf(batch, 'should_transfer_files') ?? '')
-        ? [
-            {
-              message:
-                'IF_NEEDED: on a worker that names the same file system domain nothing is transferred, shared or not',
-              fix: 'should_transfer_files = YES',
-              place: whereSet(batch, 'should_transfer_files'),
-            },
-          ]
-        : [],
+        ? {
+            message:
+              'IF_NEEDED: on a worker that names the same file system domain nothing is transferred, shared or not',
+            fix: 'should_transfer_files = YES',
+            place: whereSet(batch, 'should_transfer_files'),
+          }
+        : undefined,
     ),
   },
   {
@@ -90,14 +88,12 @@ export const transferRules: Rule<SubmitFacts>[] = [
     check: perBatch((batch) =>
       /^on_success$/i.test(valueOf(batch, 'when_to_transfer_output') ?? '') &&
       valueOf(batch, 'success_exit_code') === undefined
-        ? [
-            {
-              message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
-              fix: 'add success_exit_code = 0 and max_retries = 0 (or as many as you want)',
-              place: whereSet(batch, 'when_to_transfer_output'),
-            },
-          ]
-        : [],
+        ? {
+            message: 'ON_SUCCESS without `success_exit_code`: nothing says which exit code is a success',
+            fix: 'add success_exit_code = 0 and max_retries = 0 (or as many as you want)',
+            place: whereSet(batch, 'when_to_transfer_output'),
+          }
+        : undefined,
     ),
   },
   {
@@ -131,25 +127,21 @@ const inputsOf = (batch: Batch): string[] => fileList(valueOf(batch, 'transfer_i
 const factOf = ({ files }: SubmitFacts, { job }: Batch, name: string): FileFact | undefined =>
   files.get(path.posix.join(path.posix.isAbsolute(name) ? '/' : (job.commands['initialdir'] ?? '.'), name));
 
-function missingExecutable(batch: Batch, { files }: SubmitFacts): Found[] {
+function missingExecutable(batch: Batch, { files }: SubmitFacts): Answer {
   const name = valueOf(batch, 'executable');
   if (name === undefined && needsExecutable(batch))
-    return [
-      {
-        message: 'no `executable`: HTCondor does not know what to run and refuses the file',
-        fix: 'executable = train.sh',
-        place: batch.queue.place,
-      },
-    ];
+    return {
+      message: 'no `executable`: HTCondor does not know what to run and refuses the file',
+      fix: 'executable = train.sh',
+      place: batch.queue.place,
+    };
   const isSent = !/^false$/i.test(valueOf(batch, 'transfer_executable') ?? 'true');
   if (name === undefined || !isSent || files.get(path.posix.normalize(name))?.kind !== 'missing') return [];
-  return [
-    {
-      message: `the executable ${name} does not exist in the folder of submission`,
-      fix: 'correct the path; it is relative to where condor_submit runs, not to `initialdir`',
-      place: whereSet(batch, 'executable'),
-    },
-  ];
+  return {
+    message: `the executable ${name} does not exist in the folder of submission`,
+    fix: 'correct the path; it is relative to where condor_submit runs, not to `initialdir`',
+    place: whereSet(batch, 'executable'),
+  };
 }
 
 /** An image has a command of its own, and grid jobs may start a machine. */
@@ -157,7 +149,7 @@ const needsExecutable = (batch: Batch): boolean =>
   !['shell', 'container_image', 'docker_image'].some((name) => valueOf(batch, name) !== undefined) &&
   !/^(container|docker|grid)$/i.test(valueOf(batch, 'universe') ?? '');
 
-function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): Found[] {
+function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): Answer {
   const missing = queue.jobs.filter(
     ({ commands: { initialdir } }) =>
       initialdir !== undefined && files.get(path.posix.normalize(initialdir))?.kind === 'missing',
@@ -165,16 +157,14 @@ function missingInitialdir({ queue }: Batch, { files }: SubmitFacts): Found[] {
   const [first] = missing;
   if (first === undefined) return [];
   const folder = first.commands['initialdir'] ?? '';
-  return [
-    {
-      message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${missing.length - 1} other jobs` : ''}: HTCondor refuses the file`,
-      fix: `mkdir -p ${folder}`,
-      place: whereSet({ queue, job: first }, 'initialdir'),
-    },
-  ];
+  return {
+    message: `the folder ${folder} of \`initialdir\` does not exist${missing.length > 1 ? `, nor do those of ${missing.length - 1} other jobs` : ''}: HTCondor refuses the file`,
+    fix: `mkdir -p ${folder}`,
+    place: whereSet({ queue, job: first }, 'initialdir'),
+  };
 }
 
-function missingInputs({ queue }: Batch, evidence: SubmitFacts): Found[] {
+function missingInputs({ queue }: Batch, evidence: SubmitFacts): Answer {
   const missing = new Map<string, Batch>();
   for (const job of queue.jobs)
     for (const name of inputsOf({ queue, job }))
@@ -202,96 +192,84 @@ function sentBytes(batch: Batch, evidence: SubmitFacts): number {
   return bytes + (executable?.kind === 'file' ? executable.bytes : 0);
 }
 
-function tooLarge(batch: Batch, evidence: SubmitFacts): Found[] {
+function tooLarge(batch: Batch, evidence: SubmitFacts): Answer {
   const own = Number(valueOf(batch, 'max_transfer_input_mb') ?? NaN);
   const limit = own > 0 ? own : Math.floor(evidence.limits.inputBytes / 2 ** 20);
   const megabytes = Math.ceil(sentBytes(batch, evidence) / 2 ** 20);
   if (own === -1 || megabytes <= limit) return [];
-  return [
-    {
-      message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: held with code 32 at once`,
-      fix: 'put the large files on the federation and name them as osdf:/// URLs, which do not count',
-      place: whereSet(batch, 'transfer_input_files'),
-    },
-  ];
+  return {
+    message: `${megabytes} MB of input from the access point, over the limit of ${limit} MB: held with code 32 at once`,
+    fix: 'put the large files on the federation and name them as osdf:/// URLs, which do not count',
+    place: whereSet(batch, 'transfer_input_files'),
+  };
 }
 
-function large(batch: Batch, evidence: SubmitFacts): Found[] {
+function large(batch: Batch, evidence: SubmitFacts): Answer {
   const bytes = sentBytes(batch, evidence);
   const { adviseBytes, inputBytes, title } = evidence.limits;
   if (bytes <= adviseBytes || bytes > inputBytes) return [];
   const jobs = batch.queue.total ?? 1;
-  return [
-    {
-      message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${title} advises at most ${showQuantity(adviseBytes)}`,
-      fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
-      place: whereSet(batch, 'transfer_input_files'),
-    },
-  ];
+  return {
+    message: `${showQuantity(bytes)} of input from the access point for each job, ${showQuantity(bytes * jobs)} in all: ${title} advises at most ${showQuantity(adviseBytes)}`,
+    fix: 'put the large files on the federation and name them as osdf:/// URLs: caches near the workers then serve them',
+    place: whereSet(batch, 'transfer_input_files'),
+  };
 }
 
-function diskBelowInput(batch: Batch, evidence: SubmitFacts): Found[] {
+function diskBelowInput(batch: Batch, evidence: SubmitFacts): Answer {
   const asked = parseQuantity(valueOf(batch, 'request_disk') ?? '', 'k')?.bytes;
   const image = valueOf(batch, 'container_image') ?? '';
   const urls = new Set([...inputsOf(batch), image].filter(isUrl));
   const fetched = [...urls].reduce((sum, url) => sum + (evidence.objectBytes?.get(url) ?? 0), 0);
   const needed = sentBytes(batch, evidence) + fetched;
   if (asked === undefined || isOff(batch) || asked >= needed) return [];
-  return [
-    {
-      message: `${showQuantity(asked)} of disk asked for, and the input alone takes ${showQuantity(needed)}: such jobs are held, or fill the disk of others`,
-      fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, and as much again for what is unpacked and written`,
-      place: whereSet(batch, 'request_disk'),
-    },
-  ];
+  return {
+    message: `${showQuantity(asked)} of disk asked for, and the input alone takes ${showQuantity(needed)}: such jobs are held, or fill the disk of others`,
+    fix: `request_disk = ${Math.ceil((needed * 1.2) / 2 ** 30)} GB, and as much again for what is unpacked and written`,
+    place: whereSet(batch, 'request_disk'),
+  };
 }
 
-function noOutputs(batch: Batch): Found[] {
+function noOutputs(batch: Batch): Answer {
   const declared = ['transfer_output_files', 'output_destination', 'transfer_output_remaps'].some(
     (name) => name in batch.job.commands,
   );
   if (declared || isOff(batch)) return [];
   const folders = new Set(batch.queue.jobs.map(({ commands }) => commands['initialdir']));
   const overwrite = batch.queue.jobs.length > 1 && folders.size === 1;
-  return [
-    {
-      message: `no \`transfer_output_files\`: only new files at the top of the scratch folder come back, and a job without its result still counts as done${overwrite ? `; all ${batch.queue.total ?? ''} jobs bring them to one folder, where those of one name overwrite each other` : ''}`,
-      fix: 'transfer_output_files = model.pt (a listed file that is missing holds the job)',
-      place: batch.queue.place,
-    },
-  ];
+  return {
+    message: `no \`transfer_output_files\`: only new files at the top of the scratch folder come back, and a job without its result still counts as done${overwrite ? `; all ${batch.queue.total ?? ''} jobs bring them to one folder, where those of one name overwrite each other` : ''}`,
+    fix: 'transfer_output_files = model.pt (a listed file that is missing holds the job)',
+    place: batch.queue.place,
+  };
 }
 
-function transferOff(batch: Batch): Found[] {
+function transferOff(batch: Batch): Answer {
   const lists = ['transfer_input_files', 'transfer_output_files'].filter(
     (name) => valueOf(batch, name) !== undefined,
   );
   if (!isOff(batch) || lists.length === 0) return [];
-  return [
-    {
-      message: `\`${lists.join('` and `')}\` with should_transfer_files = NO: HTCondor refuses the file`,
-      fix: 'should_transfer_files = YES, or remove the list',
-      place: whereSet(batch, 'should_transfer_files'),
-    },
-  ];
+  return {
+    message: `\`${lists.join('` and `')}\` with should_transfer_files = NO: HTCondor refuses the file`,
+    fix: 'should_transfer_files = YES, or remove the list',
+    place: whereSet(batch, 'should_transfer_files'),
+  };
 }
 
 const secret = /[?&](authz|access_token|token|signature|x-amz-signature|sig|key|password)=/i;
 
-function secretUrls(batch: Batch): Found[] {
+function secretUrls(batch: Batch): Answer {
   return [...inputsOf(batch), ...fileList(valueOf(batch, 'transfer_output_remaps'))].flatMap((url) => {
     const name =
       isUrl(url) || url.includes('://')
         ? (secret.exec(url)?.[1] ?? (/\/\/[^/@\s]+:[^/@\s]+@/.test(url) ? 'password' : undefined))
         : undefined;
     if (name === undefined) return [];
-    return [
-      {
-        message: `a URL carries a secret (\`${name}\`): anyone who may look at the queue or the log can read it`,
-        fix: 'let HTCondor bring the token: use_oauth_services, or a token file that the plugin finds',
-        place: whereSet(batch, 'transfer_input_files'),
-      },
-    ];
+    return {
+      message: `a URL carries a secret (\`${name}\`): anyone who may look at the queue or the log can read it`,
+      fix: 'let HTCondor bring the token: use_oauth_services, or a token file that the plugin finds',
+      place: whereSet(batch, 'transfer_input_files'),
+    };
   });
 }
 
@@ -299,7 +277,7 @@ function secretUrls(batch: Batch): Found[] {
 const understood =
   /^\?(recursive|pack|directread|skipstat)(=\w+)?(&(recursive|pack|directread|skipstat)(=\w+)?)*$/i;
 
-function queryUrls(batch: Batch): Found[] {
+function queryUrls(batch: Batch): Answer {
   return inputsOf(batch)
     .filter(
       (url) =>
@@ -317,7 +295,7 @@ function queryUrls(batch: Batch): Found[] {
 
 const versioned = /\d+\.\d+|v\d+|[0-9a-f]{7,}|\d{4}/i;
 
-function mutableObjects(batch: Batch): Found[] {
+function mutableObjects(batch: Batch): Answer {
   const urls = [...inputsOf(batch), valueOf(batch, 'container_image') ?? ''].filter((url) =>
     /^(osdf|stash|pelican):\/\//i.test(url),
   );

@@ -84,16 +84,17 @@ export const wrapperRules: Rule<Wrapper>[] = [
     name: 'pipe-status-lost',
     level: 'error',
     about: "The training's output goes through a pipe, and the pipe's last command gives the status.",
-    check: (wrapper) =>
-      wrapper.pipeFails
-        ? []
-        : wrapper.commands
-            .filter((command) => command === mainCommand(wrapper) && command.before === '|')
-            .map(({ line }) => ({
-              message: "the status is that of the pipe's last command: a failed training counts as a success",
-              fix: 'set -o pipefail at the top of the script',
-              place: { file: wrapper.file, line },
-            })),
+    check: (wrapper) => {
+      const main = mainCommand(wrapper);
+      if (wrapper.pipeFails || main?.before !== '|') return [];
+      return [
+        {
+          message: "the status is that of the pipe's last command: a failed training counts as a success",
+          fix: 'set -o pipefail at the top of the script',
+          place: { file: wrapper.file, line: main.line },
+        },
+      ];
+    },
   },
   {
     name: 'no-stop-on-error',

@@ -183,8 +183,8 @@ export class CheckpointKeeper {
   }
 
   /** The job has a valid result: nobody will go on from here. */
-  discard(): void {
-    this.#store.clear();
+  async discard(): Promise<void> {
+    await this.#store.clear();
   }
 
   async #save(look: FolderLook, isLast: boolean): Promise<void> {

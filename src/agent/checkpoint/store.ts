@@ -85,7 +85,7 @@ export class CheckpointStore {
       await this.#publish(draft, record, look);
       return record;
     } finally {
-      removeTree(draft);
+      await removeTree(draft);
     }
   }
 
@@ -105,8 +105,8 @@ export class CheckpointStore {
   }
 
   /** Removes them all. */
-  clear(): void {
-    removeTree(this.folder);
+  async clear(): Promise<void> {
+    await removeTree(this.folder);
   }
 
   /** Copies or links the files; undefined when one vanished. */
@@ -116,7 +116,7 @@ export class CheckpointStore {
     look: FolderLook,
     options: SaveOptions,
   ): Promise<KeptFile[] | undefined> {
-    removeTree(draft);
+    await removeTree(draft);
     await mkdir(path.join(draft, path.dirname(keptName(0))), { recursive: true });
     const files: KeptFile[] = [];
     try {
@@ -142,7 +142,7 @@ export class CheckpointStore {
   async #publish(draft: string, record: CheckpointRecord, look: FolderLook): Promise<void> {
     await writeRecord(draft, record);
     const folder = path.join(this.folder, String(record.number % (this.#keep.generations + 1)));
-    removeTree(folder);
+    await removeTree(folder);
     await rename(draft, folder);
     await syncFolder(this.folder);
     this.#unusable.delete(folder);
@@ -158,7 +158,7 @@ export class CheckpointStore {
       bytes += bytesOf(record);
       return age < this.#keep.generations && (age === 0 || bytes <= this.#keep.bytes);
     });
-    for (const { folder } of all) if (!kept.some((one) => one.folder === folder)) removeTree(folder);
+    for (const { folder } of all) if (!kept.some((one) => one.folder === folder)) await removeTree(folder);
     this.#unusable.clear();
   }
 }
@@ -177,7 +177,7 @@ async function assertRoom(
   const isSameDisk = (await stat(store)).dev === (await stat(from)).dev;
   const need = isLast && isSameDisk ? 0 : copied.reduce((sum, bytes) => sum + bytes, 0);
   const older = kept.slice(1);
-  while (need > (await freeBytes(store)) && older.length > 0) removeTree(older.pop()?.folder ?? '');
+  while (need > (await freeBytes(store)) && older.length > 0) await removeTree(older.pop()?.folder ?? '');
   const free = await freeBytes(store);
   if (need > free) throw noRoom(store, need, free);
 }
@@ -251,7 +251,7 @@ export async function restoreGeneration(
   for (const [index, file] of record.files.entries()) {
     const problem = await restoreFile(path.join(folder, keptName(index)), file, into, signal);
     if (problem === undefined) continue;
-    removeTree(into);
+    await removeTree(into);
     await mkdir(into, { recursive: true });
     return `${file.path} ${problem}`;
   }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
+import os from 'node:os';
 import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
@@ -36,7 +37,7 @@ export async function readLocal(
     throw new Fault('data-corrupt', `${file}: SHA-256 is ${found}, should be ${sha256}`, { about: file });
   const seconds = (clock.monotonic() - started) / 1000;
   const verified = sha256 === undefined ? 'size' : 'digest';
-  return { bytes, seconds, verified, servers: [{ server: 'localhost', bytes }] };
+  return { bytes, seconds, verified, servers: [{ server: os.hostname(), bytes }] };
 }
 
 async function openLocal(file: string): ReturnType<typeof open> {

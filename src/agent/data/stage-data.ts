@@ -5,23 +5,23 @@ import type { Clock } from '../../base/clock.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
 import { createLocator } from '../../federation/locator.ts';
-import { parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
+import { isSameHome, parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { DataSource } from '../../job/spec.ts';
 import { recordOf } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import { policyFrom } from '../../transfer/policy.ts';
-import type { Fetched, FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
+import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
 import { archiveKind } from '../../base/archive-kinds.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
+import { arrivalOf, noteFetched, type Arrival } from './arrivals.ts';
+import { recordEvents } from './fetch-notes.ts';
 import { readLocal } from './read-local.ts';
-import { releaseMemory } from './release-memory.ts';
 
-const progressEveryMs = 1000;
 /** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
 const windowBytes = 32 << 20;
 
@@ -30,6 +30,8 @@ interface Staging {
   url: ObjectUrl;
   /** The file of this machine that holds the object, where one does. */
   local: string | undefined;
+  /** How it came there, where that was before the agent began. */
+  arrived: Arrival | undefined;
   options: FetchOptions & { clock: Clock };
 }
 
@@ -75,14 +77,16 @@ function locatorOf({ world: { env, clock, cwd, uid, version } }: Attempt): Locat
 }
 
 async function openSource(source: OrderedData, attempt: Attempt, locator: Locator): Promise<Staging> {
-  attempt.note({ kind: 'phase', phase: 'fetching' });
   const url = parseObjectUrl(source.url, attempt.world.env);
   const local = source.delivered ?? (url.kind === 'file' ? url.file : undefined);
-  return { source, url, local, options: await fetchOptions(source, url.text, attempt, locator) };
+  // What lies in the sandbox has been fetched: it is only put in its place.
+  attempt.note({ kind: 'phase', phase: source.delivered === undefined ? 'fetching' : 'unpacking' });
+  const arrived = await arrivalOf(source, url, attempt);
+  return { source, url, local, arrived, options: await fetchOptions(source, url.text, attempt, locator) };
 }
 
 async function readBytes(
-  { source, url, local, options }: Staging,
+  { source, url, local, arrived, options }: Staging,
   write: (chunk: Buffer) => void | Promise<void>,
   { note }: Attempt,
 ): Promise<Fetched> {
@@ -90,8 +94,7 @@ async function readBytes(
     local !== undefined
       ? await readLocal(local, write, options)
       : await fetchToStream(source.url, write, options);
-  note({ kind: 'fetched', object: url.text, ...fetched });
-  return fetched;
+  return noteFetched(url.text, fetched, arrived, note);
 }
 
 /** The scheduler's copy has served: the training may need the room. */
@@ -100,17 +103,16 @@ async function dropDelivered({ delivered }: OrderedData): Promise<void> {
 }
 
 async function stageFile(
-  { source, url, local, options }: Staging,
+  { source, url, local, arrived, options }: Staging,
   name: string,
-  attempt: Attempt,
+  { scratch, note }: Attempt,
 ): Promise<void> {
-  const { scratch, note } = attempt;
   const draft = path.join(scratch.stage, source.name);
   const fetched =
     local !== undefined
       ? await copyLocal(local, draft, options)
       : await fetchToFile(source.url, draft, options);
-  note({ kind: 'fetched', object: url.text, ...fetched });
+  noteFetched(url.text, fetched, arrived, note);
   const folder = path.join(scratch.work, source.into);
   await mkdir(folder, { recursive: true });
   await rename(draft, path.join(folder, name));
@@ -155,12 +157,13 @@ async function stageArchive(
     ...(onPart === undefined ? {} : { arriving: { stagedUnder: scratch.stage, onPart } }),
   });
   try {
-    const { options, local } = staging;
+    const { options, local, arrived } = staging;
     // A file of this machine is held against the whole digest of a manifest, at its end.
     const sha256 = options.sha256 ?? (local === undefined ? undefined : options.manifest?.sha256);
     const proofs = {
       ...(sha256 !== undefined && { sha256 }),
       ...(local === undefined && { manifest: options.manifest }),
+      ...(arrived !== undefined && isProven(arrived) && { manifest: arrived }),
     };
     const { fetched, unpacked } = await unpackFetched(unpacker, proofs, async (write, onDigest) => {
       const whole = await readBytes({ ...staging, options: { ...options, onDigest } }, write, attempt);
@@ -181,7 +184,7 @@ async function copyLocal(file: string, target: string, options: Staging['options
 }
 
 /** Whether the bytes are known to be those that were published. */
-export const isProven = ({ verified }: Fetched): boolean => verified === 'manifest' || verified === 'digest';
+export const isProven = ({ verified }: Pick<Arrival, 'verified'>): boolean => verified === 'manifest' || verified === 'digest';
 
 /** The object's own name, as a name of a file. */
 function nameOf(url: ObjectUrl): string {
@@ -204,21 +207,24 @@ async function fetchOptions(
   return {
     ...access,
     policy: { windowBytes, ...policyFrom(env) },
-    onEvent: recordEvents(object, attempt),
+    onEvent: recordEvents(object, attempt.note, clock),
     ...defined({ manifest, sha256, bytes: expect.bytes }),
   };
 }
 
 /** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
-async function readManifest(
-  { manifest }: DataSource,
+export async function readManifest(
+  { url, manifest }: Pick<DataSource, 'url' | 'manifest'>,
   filesFrom: string,
-  access: FetchOptions,
+  { tokenFile, ...access }: FetchOptions,
 ): Promise<Manifest | undefined> {
   if (manifest === undefined) return undefined;
   if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest, 'sent');
   const parts: Buffer[] = [];
-  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), access);
+  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), {
+    ...access,
+    ...(isSameHome(url, manifest) ? defined({ tokenFile }) : {}),
+  });
   return parseManifest(Buffer.concat(parts).toString('utf8'), manifest, 'fetched');
 }
 
@@ -232,22 +238,4 @@ async function readSent(name: string, folder: string): Promise<string> {
       cause: error,
     });
   }
-}
-
-function recordEvents(object: string, { world, note }: Attempt): (event: FetchEvent) => void {
-  let toldAt = -Infinity;
-  return (event) => {
-    if (event.kind === 'setback') {
-      note({ kind: 'fetch-setback', object, server: event.server, fault: recordOf(event.fault) });
-      return;
-    }
-    const now = world.clock.monotonic();
-    if (now - toldAt < progressEveryMs) return;
-    toldAt = now;
-    // What was unpacked is garbage by now, and there is a lot of it. Each time costs some milliseconds, so that it is not done more often.
-    releaseMemory();
-    const { bytes, total, rate, server } = event;
-    const known = total === undefined ? {} : { total };
-    note({ kind: 'fetch-progress', object, bytes, rate, server, ...known });
-  };
 }

@@ -18,19 +18,28 @@ import {
 } from '../../environment/pack-splitter.ts';
 import { sizeEnvironment } from '../../environment/size-environment.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { OrderedData } from '../../job/job.ts';
+import type { OrderedData, OrderedWorkspace } from '../../job/job.ts';
 import { formatSize } from '../../job/units.ts';
 import { freeBytes } from '../../unpack/disk-fault.ts';
 import type { Attempt, World } from '../attempt.ts';
 import { fetchBytes, isProven } from '../data/stage-data.ts';
 
 /**
- * Brings up the software that the order names as an archive of pixi-pack, before any data moves, or activates the
- * environment of the image. From the attempt it answers, everything runs in that software; the archive is gone by then.
+ * Brings up the software that the order names as an archive of pixi-pack, before any data moves, has Pixi install it
+ * in its workspace, or activates the environment of the image. From the attempt it answers, everything runs in that software; the archive is gone by then.
  */
 export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
-  const { pack, image } = attempt.order.environment;
-  const { world, scratch } = attempt;
+  const { pack, image, workspace, fallback } = attempt.order.environment;
+  const { world, scratch, note } = attempt;
+  if (workspace !== undefined)
+    return { ...attempt, world: { ...world, env: await installWorkspace(workspace, attempt) } };
+  if (fallback !== undefined)
+    note({
+      kind: 'environment-ready',
+      how: `this machine's own software: ${fallback}`,
+      seconds: 0,
+      bytes: 0,
+    });
   if (pack === undefined) {
     if (image === undefined || !existsSync(imageEntry)) return attempt;
     return { ...attempt, world: { ...world, env: await enterImage(imageEntry, image, scratch.root, world) } };
@@ -45,6 +54,30 @@ export async function setUpEnvironment(attempt: Attempt): Promise<Attempt> {
   }
   const env = await activate(await activationScript(target, name), name, target, world);
   return { ...attempt, world: { ...world, env } };
+}
+
+/** Pixi keeps what it installs in the workspace: the first attempt waits for it, the next find it there. */
+async function installWorkspace(
+  { manifest, environment }: OrderedWorkspace,
+  { world, scratch, note }: Attempt,
+): Promise<Env> {
+  const started = world.clock.monotonic();
+  const name = `the environment "${environment}" of ${manifest}`;
+  const which = ['--environment', environment, '--manifest-path', manifest];
+  const pixi = async (...words: string[]): Promise<Buffer> => {
+    const ended = await runProgram(['pixi', ...words, ...which], world.env, scratch.root, world);
+    if (ended.status === 0) return ended.out;
+    const fix = 'try it by hand: pixi install --locked; a lock that does not match: updraft env lock';
+    const message = `pixi ${words[0] ?? ''} failed on ${name}: ${lastWords(ended)}`;
+    throw new Fault('environment-broken', message, { about: manifest, fix });
+  };
+  await pixi('install', '--locked');
+  const script = path.join(scratch.root, 'activate.sh');
+  await writeFile(script, await pixi('shell-hook', '--locked', '--no-install', '--shell', 'bash'));
+  const env = await activate(script, name, scratch.root, world);
+  const seconds = (world.clock.monotonic() - started) / 1000;
+  note({ kind: 'environment-ready', how: `pixi: ${name}`, seconds, bytes: 0 });
+  return env;
 }
 
 async function unpackInto(target: string, pack: OrderedData, name: string, attempt: Attempt): Promise<void> {

@@ -11,6 +11,19 @@ export function startsOf(env: Env): number | undefined {
   return numberIn(readAd(env, '_CONDOR_JOB_AD'), 'NumShadowStarts');
 }
 
+/** The job's id in its run, where it is a job of a run of ours. */
+export function jobOf(env: Env): string | undefined {
+  const job = attributeOf(readAd(env, '_CONDOR_JOB_AD'), 'UpdraftJob');
+  return typeof job === 'string' && /^\w+$/.test(job) ? job : undefined;
+}
+
+/** Who sends what HTCondor itself moves: a global id begins with the schedd, `user@` and all where it is a user's own. */
+export function accessPointOf(env: Env): string {
+  const id = attributeOf(readAd(env, '_CONDOR_JOB_AD'), 'GlobalJobId');
+  const schedd = typeof id === 'string' ? id.split('#')[0]?.split('@').at(-1) : undefined;
+  return ['access point', ...(schedd ? [schedd] : [])].join(' ');
+}
+
 /**
  * The longest that HTCondor lets the job run from now on, in seconds; undefined where it sets no limit. Of its two limits
  * one begins anew with every checkpoint, the other does not. `now` is in milliseconds since the epoch.

@@ -8,9 +8,22 @@ class SmallDisk implements Journal<AgentBody> {
   full = false;
   readonly written: AgentBody['kind'][] = [];
 
-  append(body: AgentBody): Promise<void> {
+  readonly at: number[] = [];
+  #now = 0;
+
+  /** Every look at it takes a second. */
+  now(): number {
+    return (this.#now += 1000);
+  }
+
+  append(): Promise<void> {
+    return Promise.reject(new Error('an entry is stamped when it is noted'));
+  }
+
+  appendAt(at: number, body: AgentBody): Promise<void> {
     if (this.full) return Promise.reject(new Error('no room'));
     this.written.push(body.kind);
+    this.at.push(at);
     return Promise.resolve();
   }
 
@@ -35,6 +48,7 @@ test('what found no room is written, in order, once there is room', async () => 
   notes.note({ kind: 'agent-ended', outcome: 'success', exit: 0 });
   assert.equal(await notes.close(), true);
   assert.deepEqual(disk.written, ['phase', 'cleaned', 'agent-ended']);
+  assert.deepEqual(disk.at, [1000, 2000, 3000], 'each as it was noted');
 });
 
 test('a disk that stays full for hours does not fill the memory with heartbeats', async () => {

@@ -11,7 +11,7 @@ export type Note = (body: AgentBody) => void;
 
 /** With this many entries waiting for room, only those that tell the attempt's fate are taken. */
 const maxWaiting = 100;
-const chatter = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress']);
+const chatter = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-progress', 'clean-progress']);
 
 /**
  * The agent's side of the attempt's journal. A full disk must neither stop the clean-up nor hide how the attempt
@@ -19,7 +19,7 @@ const chatter = new Set<AgentBody['kind']>(['heartbeat', 'progress', 'fetch-prog
  */
 export class Notes {
   readonly #journal: Journal<AgentBody>;
-  readonly #waiting: AgentBody[] = [];
+  readonly #waiting: { body: AgentBody; at: number }[] = [];
   #turn: Promise<void> = Promise.resolve();
 
   constructor(journal: Journal<AgentBody>) {
@@ -28,22 +28,29 @@ export class Notes {
 
   readonly note: Note = (body) => {
     if (chatter.has(body.kind) && this.#waiting.length >= maxWaiting) return;
-    this.#waiting.push(body);
+    // It happened now, whenever it is written.
+    this.#waiting.push({ body, at: this.#journal.now() });
     this.#turn = this.#turn.then(() => this.#writeWaiting());
+  };
+
+  /** Waits for what was noted; false when some of it finds no room. */
+  readonly isWritten = async (): Promise<boolean> => {
+    this.#turn = this.#turn.then(() => this.#writeWaiting());
+    await this.#turn;
+    return this.#waiting.length === 0;
   };
 
   /** The last chance for what waits; false when the journal is not complete. */
   async close(): Promise<boolean> {
-    this.#turn = this.#turn.then(() => this.#writeWaiting());
-    await this.#turn;
+    const isWritten = await this.isWritten();
     await this.#journal.close();
-    return this.#waiting.length === 0;
+    return isWritten;
   }
 
   async #writeWaiting(): Promise<void> {
-    for (let body = this.#waiting[0]; body !== undefined; body = this.#waiting[0]) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       try {
-        await this.#journal.append(body);
+        await this.#journal.appendAt(next.at, next.body);
       } catch {
         return;
       }
@@ -70,6 +77,7 @@ const figures = new Set<AgentBody['kind']>([
   'progress',
   'heartbeat',
   'checkpoint-saved',
+  'clean-progress',
 ]);
 
 /** Notes that the access point sees while the attempt runs: its journal comes back only at the end. */

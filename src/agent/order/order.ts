@@ -14,9 +14,9 @@ import {
 } from '../../base/shape.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isInside } from '../../job/inside.ts';
-import { unpackModes } from '../../job/choices.ts';
-import type { Order, OrderedData, OrderedRecovery } from '../../job/job.ts';
-import type { Resources, Scalar, Train } from '../../job/spec.ts';
+import { secretPlaces, unpackModes } from '../../job/choices.ts';
+import type { Order, OrderedData, OrderedRecovery, OrderedWorkspace } from '../../job/job.ts';
+import type { Resources, Scalar, SecretSource, Train } from '../../job/spec.ts';
 
 /**
  * Reads what the attempt has to do; `complete` adds what only this machine knows.
@@ -83,6 +83,9 @@ const train = shape<Train>({
   checkpointKeep: maybe(ordinal),
   checkpointEverySeconds: maybe(amount),
   env: tableOf(text),
+  secrets: maybe(
+    tableOf(shape<SecretSource>({ from: oneOf(secretPlaces), name: maybe(word), path: maybe(word) })),
+  ),
   quietLimitSeconds: maybe(amount),
   slowLimit: maybe(amount),
 });
@@ -107,7 +110,7 @@ const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeS
   timeSeconds: maybe(amount),
 }) as Field<Resources>;
 
-const order = shape<Order>({
+const order = shape<Omit<Order, 'brought'>>({
   version: oneOf([1]),
   run: word,
   job: shape<Order['job']>({ id: word, parameters: tableOf(scalar), train }),
@@ -119,7 +122,10 @@ const order = shape<Order>({
     image: maybe(word),
     python: listOf(word),
     pack: maybe(data),
+    imageToken: maybe(word),
     unpacker: maybe(inside),
+    workspace: maybe(shape<OrderedWorkspace>({ manifest: absolute, environment: word })),
+    fallback: maybe(word),
   }),
   resources,
   recovery: maybe(

@@ -6,19 +6,26 @@ import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/
 import type { World } from '../attempt.ts';
 import { findGenerations, isWhole } from '../checkpoint/record.ts';
 import { allowedSeconds, startsOf } from '../machine/condor-ads.ts';
+import { adoptTransfers } from './adopt-transfers.ts';
 import { readOrder } from './order.ts';
 
 /**
  * The order of an attempt in a scheduler's sandbox. The sandbox is laid out as the run's folder is, so that what
  * the scheduler brings back falls into place; which attempt this is, the scheduler knows.
  */
-export async function readSandboxOrder(file: string, { cwd, env, clock }: World): Promise<Order> {
-  const order = await readOrder(file, (value) => inSandboxFolders(value as Order, cwd, env, clock.now()));
+export async function readSandboxOrder(file: string, world: World): Promise<Order> {
+  const order = await peekSandboxOrder(file, world);
   await mkdir(order.attemptFolder, { recursive: true });
-  await mkdir(path.join(cwd, runFiles.results), { recursive: true });
-  await adoptCheckpoint(order, cwd);
-  return order;
+  await mkdir(path.join(world.cwd, runFiles.results), { recursive: true });
+  await adoptCheckpoint(order, world.cwd);
+  return await adoptTransfers(order, world.cwd);
 }
+
+/** The same for whoever works in the sandbox before the attempt begins: nothing is made or moved. */
+export const peekSandboxOrder = (
+  file: string,
+  { cwd, env, clock }: Pick<World, 'cwd' | 'env' | 'clock'>,
+): Promise<Order> => readOrder(file, (value) => inSandboxFolders(value as Order, cwd, env, clock.now()));
 
 function inSandboxFolders(order: Order, cwd: string, env: Env, now: number): Order {
   const id = (order as Partial<Order>).job?.id ?? '';

@@ -15,6 +15,7 @@ import { download, type TransferWorld } from './download.ts';
 import { pluginEnv, readPlace } from './plugin-env.ts';
 import { readWords, type TransferWords } from './plugin-words.ts';
 import { errorCodeOf, OutFile, writeReport, type ResultContext } from './report.ts';
+import { openTransfers, type TransferJournal } from './transfer-journal.ts';
 import { readRequests, type Done, type Endpoint, type Outcome, type TransferRequest } from './requests.ts';
 
 /** How HTCondor, and the retry policies that pools build on it, read a plugin's end. */
@@ -51,7 +52,8 @@ async function transferAll(
   const { env, cwd, version } = world;
   const file = new OutFile(path.resolve(cwd, outfile));
   try {
-    const outcomes = await transferRequests(path.resolve(cwd, infile), direction, world);
+    await using journal = await openTransfers(path.resolve(cwd, infile), direction, world);
+    const outcomes = await transferRequests(path.resolve(cwd, infile), direction, world, journal);
     writeReport(file, outcomes, { direction, version, place: readPlace(env) });
     for (const { request, result } of outcomes)
       if (result instanceof Fault) talk(`${request.url}: ${result.message}`);
@@ -66,6 +68,7 @@ async function transferRequests(
   infile: string,
   direction: ResultContext['direction'],
   world: World,
+  journal: TransferJournal,
 ): Promise<Outcome[]> {
   const now = world.clock.now();
   const failed = (request: TransferRequest, thrown: unknown): Outcome => ({
@@ -83,7 +86,7 @@ async function transferRequests(
   }
   try {
     using connections = new KeptConnections(world.clock);
-    const shared = transferWorld(world, connections);
+    const shared = transferWorld(world, connections, journal);
     const clashes = direction === 'download' ? clashesIn(requests) : new Map<TransferRequest, Fault>();
     const begun = new Map<string, Promise<Outcome>>();
     return await mapLimited(requests, filesAtOnce, async (request) => {
@@ -100,8 +103,9 @@ async function transferRequests(
   }
 }
 
-function transferWorld(world: World, connections: KeptConnections): TransferWorld {
-  return { ...world, locator: createLocator(world), policy: policyFrom(world.env), connections };
+function transferWorld(world: World, connections: KeptConnections, journal: TransferJournal): TransferWorld {
+  const { order, note } = journal;
+  return { ...world, locator: createLocator(world), policy: policyFrom(world.env), connections, order, note };
 }
 
 async function transferOne(
@@ -115,7 +119,8 @@ async function transferOne(
   try {
     signal.throwIfAborted();
     if (request.file === '') throw new Fault('order-invalid', `${request.url} comes without a LocalFileName`);
-    result = await (direction === 'download' ? download : upload)(request, world, endpoints);
+    result = await (direction === 'download' ? download(request, world, endpoints) : upload(request, world));
+    for (const { server, bytes } of result.servers) endpoints.push({ server, bytes, endedAt: clock.now() });
   } catch (thrown) {
     result = asFault(signal.aborted ? signal.reason : thrown);
   }
@@ -166,19 +171,14 @@ function describePlugin(version: string): string {
 }
 
 /** Sends one file. An object that is there already is left alone, and is a success if it is the very file. */
-async function upload(
-  { url, file }: TransferRequest,
-  world: TransferWorld,
-  endpoints: Endpoint[],
-): Promise<Done> {
-  const { env, cwd, clock, signal, locator: federation } = world;
+async function upload({ url, file }: TransferRequest, world: TransferWorld): Promise<Done> {
+  const { env, cwd, signal, locator: federation } = world;
   const source = path.resolve(cwd, file);
   refuseQuery(url, world);
   try {
     const overwrite = env['UPDRAFT_OVERWRITE'] === '1';
     const { bytes, verified, server } = await putObject(source, url, { federation, signal, overwrite });
-    endpoints.push({ server, bytes, endedAt: clock.now() });
-    return { bytes, verified };
+    return { bytes, verified, servers: [{ server, bytes }] };
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'usage') throw error;
     const same = await alreadySent(source, url, world);
@@ -203,7 +203,7 @@ async function alreadySent(source: string, url: string, world: TransferWorld): P
   const { size, digests } = await statObject(url, { federation, signal, direct: true, digest: true });
   const { size: bytes } = await stat(source);
   if (size !== bytes || digests.md5 === undefined || digests.md5 !== (await md5Of(source))) return undefined;
-  return { bytes, verified: 'digest' };
+  return { bytes, verified: 'digest', servers: [] };
 }
 
 async function md5Of(file: string): Promise<string> {

@@ -17,7 +17,7 @@ const outcome = (url: string, result: Outcome['result']): Outcome => ({
   endedAt: 3500,
   endpoints: [],
 });
-const good = outcome('osdf:///d/good', { bytes: 7, verified: 'digest' });
+const good = outcome('osdf:///d/good', { bytes: 7, verified: 'digest', servers: [] });
 const stalled = outcome('osdf:///d/stalled', new Fault('transfer-stalled', 'no byte\ncame'));
 const missing = outcome('osdf:///d/missing', new Fault('object-missing', 'is not there', { fix: 'look' }));
 

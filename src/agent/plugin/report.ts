@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { real, showAd, type Ad } from '../../classad/ad.ts';
+import { sayGivenUp } from '../../codes/given-up.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Place } from './plugin-env.ts';
@@ -63,7 +64,7 @@ function resultAd(outcome: Outcome, context: ResultContext): Ad {
 }
 
 /** As little as HTCondor has to know: for a disk that has no room for more. */
-function briefAd({ request, result }: Outcome, context: ResultContext, longest = maxError): Ad {
+function briefAd({ request, result, endpoints }: Outcome, context: ResultContext, longest = maxError): Ad {
   const failed = result instanceof Fault;
   const bytes = failed ? 0 : result.bytes;
   return {
@@ -72,20 +73,27 @@ function briefAd({ request, result }: Outcome, context: ResultContext, longest =
     TransferFileName: path.basename(request.file),
     TransferFileBytes: bytes,
     TransferTotalBytes: bytes,
-    TransferError: failed ? errorText(result, context, longest) : undefined,
+    TransferError: failed ? errorText(result, endpoints, context, longest) : undefined,
     TransferRetryable: failed ? errorCodeOf(result).retryable : undefined,
   };
 }
 
 /** HTCondor puts this sentence into the hold reason, which may be all the user sees. */
-function errorText(fault: Fault, { version, place }: ResultContext, longest: number): string {
+function errorText(
+  fault: Fault,
+  endpoints: readonly Endpoint[],
+  { version, place }: ResultContext,
+  longest: number,
+): string {
   const where = [
     `updraft ${version}`,
     ...(place.site === undefined ? [] : [`site ${place.site}`]),
     `host ${place.host}`,
   ];
   const fix = fault.fix === undefined ? '' : `; fix: ${fault.fix}`;
-  return `${shortened(`${printable(fault.message)}${printable(fix)}`, longest)} (${where.join(', ')})`;
+  const said = shortened(`${printable(fault.message)}${printable(fix)}`, longest);
+  const givenUp = sayGivenUp(endpoints.flatMap((one) => (one.fault === undefined ? [] : [one.server])));
+  return `${said}${longest < maxError ? '' : givenUp} (${where.join(', ')})`;
 }
 
 function developerData(result: Outcome['result'], endpoints: Endpoint[], { version }: ResultContext): Ad {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { attributeOf } from '../../classad/ad.ts';
 import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { Fetched } from '../../transfer/fetch.ts';
 
 /** One file that HTCondor asks to be brought or sent. */
 export interface TransferRequest {
@@ -34,12 +35,8 @@ export interface Endpoint {
   endedAt: number;
 }
 
-/** What a transfer did. */
-export interface Done {
-  bytes: number;
-  /** How far the bytes were proven. */
-  verified: string;
-}
+/** What a transfer did: how much, from or to whom, and how far the bytes were proven. */
+export type Done = Omit<Fetched, 'seconds'>;
 
 /** How one request ended. */
 export interface Outcome {

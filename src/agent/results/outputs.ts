@@ -5,7 +5,7 @@ import { isGone } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { scratchAt, type Scratch } from '../scratch.ts';
-import { lastErrorLine } from '../training/log-tail.ts';
+import { lastErrorLines } from '../training/log-tail.ts';
 import { startShell, stopShell } from '../training/shell.ts';
 import { liesIn } from './copy-tree.ts';
 
@@ -51,7 +51,7 @@ export async function checkByCommand(command: string, attempt: Attempt, signal: 
   if (ended.status === 0) return;
   const how =
     ended.status === null ? `ended by ${ended.signal ?? 'a signal'}` : `ended with status ${ended.status}`;
-  const line = lastErrorLine(attempt.order);
+  const line = lastErrorLines(attempt.order).at(-1) ?? '';
   throw new Fault('wrong-output', `the check \`${command}\` ${how}${line === '' ? '' : `: ${line}`}`, {
     fix: 'the result is there but not valid: see what the check printed in out.log and err.log',
     about: command,

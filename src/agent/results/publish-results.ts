@@ -54,7 +54,7 @@ export async function publishResults({ order, scratch, note }: Attempt, signal: 
     signal.throwIfAborted();
     await swap(draft, resultsTo);
   } catch (error) {
-    removeTree(draft);
+    await removeTree(draft);
     throw error;
   }
 }
@@ -69,7 +69,7 @@ async function swap(draft: string, target: string): Promise<void> {
     },
   );
   await rename(draft, target);
-  if (replaced) removeTree(old);
+  if (replaced) await removeTree(old);
 }
 
 const besides = (folder: string, what: string): string =>

@@ -54,9 +54,12 @@ export class LogTail {
   }
 }
 
-/** The last line the training wrote to its error output: as a rule it says why it failed. */
-export function lastErrorLine(order: Order): string {
+/** As many lines as the end of a traceback has. */
+const lastCount = 12;
+
+/** The last lines the training wrote to its error output: as a rule they say why it failed. */
+export function lastErrorLines(order: Order): string[] {
   const tail = new LogTail(path.join(order.attemptFolder, attemptFiles.err));
   const lines = [...tail.read().lines, tail.rest()].map((line) => line.trim()).filter((line) => line !== '');
-  return (lines.at(-1) ?? '').slice(0, 300);
+  return lines.slice(-lastCount).map((line) => line.slice(0, 300));
 }

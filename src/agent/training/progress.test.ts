@@ -17,6 +17,8 @@ for (const [line, expected] of [
   ['accuracy = 0.5', { accuracy: 0.5 }],
   ['{"epoch": 4, "loss": 0.25}', { epoch: 4, loss: 0.25 }],
   ["{'loss': 0.4, 'learning_rate': 1e-05, 'epoch': 0.32}", { epoch: 0.32, loss: 0.4 }],
+  ['3 classes are there, waited=12.5', { waited: 12.5 }],
+  ['waited 5 seconds for a lock', {}],
   ['* Acc@1 71.2 Acc@5 90.1', {}],
   ['lossless compression of 3 epochs of geology', {}],
   ['glossy: 5', {}],
@@ -34,6 +36,7 @@ test('of a line of a megabyte only the beginning is looked at', () => {
 test('a record takes numbers under known names, also those JSON cannot write, and nothing else', () => {
   assert.deepEqual(progressOfRecord('{"epoch":2,"loss":NaN,"steps":"7","other":1}'), { epoch: 2, loss: NaN });
   assert.deepEqual(progressOfRecord('{"loss": -Infinity}'), { loss: -Infinity });
+  assert.deepEqual(progressOfRecord('{"waited": 3.5}'), { waited: 3.5 });
   for (const bad of ['', 'null', '[1]', '{"epoch":', '7']) assert.deepEqual(progressOfRecord(bad), {});
 });
 

@@ -10,6 +10,7 @@ const stepOf =
 const fractionsOf = [/\[(\d+)\/(\d+)\s*\(/, /\b(\d+)\/(\d+)\s*\[/];
 const lossOf = new RegExp(String.raw`\bloss\b${assign}${numeral}`, 'i');
 const accuracyOf = new RegExp(String.raw`\bacc(?:uracy)?\b${assign}${numeral}(?:\s*/\s*(\d+))?\s*(%)?`, 'i');
+const waitedOf = new RegExp(String.raw`\bwaited["']?\s*[:=]\s*${numeral}`, 'i');
 // The loss of a test or validation pass is another curve than that of the training.
 const evaluation = /^\s*\W*\s*(?:test|val|valid|validation|eval|evaluation)\b/i;
 
@@ -25,6 +26,8 @@ export function progressOfLine(line: string): Progress {
   if (loss?.[1] !== undefined) found.loss = toNumber(loss[1]);
   const accuracy = accuracyOf.exec(text);
   if (accuracy?.[1] !== undefined) found.accuracy = share(accuracy[1], accuracy[2], accuracy[3]);
+  const waited = waitedOf.exec(text)?.[1];
+  if (waited !== undefined && Number(waited) >= 0) found.waited = Number(waited);
   return found;
 }
 
@@ -40,7 +43,7 @@ export function progressOfRecord(line: string): Progress {
   if (typeof value !== 'object' || value === null) return {};
   const fields = value as Record<string, unknown>;
   const found: Progress = {};
-  for (const name of ['epoch', 'epochs', 'step', 'steps', 'loss', 'accuracy'] as const) {
+  for (const name of ['epoch', 'epochs', 'step', 'steps', 'loss', 'accuracy', 'waited'] as const) {
     const field = fields[name];
     if (typeof field === 'number') found[name] = field;
     else if (field === 'NaN' || field === 'Infinity' || field === '-Infinity') found[name] = Number(field);

@@ -7,12 +7,15 @@ import type { Order } from '../../job/job.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import type { Attempt, World } from '../attempt.ts';
 import type { Scratch } from '../scratch.ts';
+import type { Evidence } from './memory-watch.ts';
 import { attemptProcesses, killProcesses } from './processes.ts';
 
 /** How a command ended: by its status, or by a signal. */
 export interface Ended {
   status: number | null;
   signal?: NodeJS.Signals;
+  /** What was to be seen when it ended, unless it ended well. */
+  evidence?: Evidence;
 }
 
 export interface Shell {
@@ -31,7 +34,7 @@ const lookEveryMs = 50;
  * logs, so that neither a slow nor a dead agent can block it.
  */
 export async function startShell(command: string, { order, scratch, world }: Attempt): Promise<Shell> {
-  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o644);
+  const log = (name: string): number => openSync(path.join(order.attemptFolder, name), 'a', 0o600);
   // An empty file as input, and not /dev/null: the smallest of containers have no /dev.
   const files = [
     openSync(path.join(scratch.root, 'no-input'), 'a+', 0o600),

@@ -109,7 +109,9 @@ async function choosePython(
   const modules = order.environment.python;
   if (modules.length === 0) return undefined;
   const { CONDA_PREFIX: prefix } = world.env;
-  const only = order.environment.pack === undefined || prefix === undefined ? {} : { only: `${prefix}/bin` };
+  const { pack, workspace } = order.environment;
+  const isSent = pack !== undefined || workspace !== undefined;
+  const only = isSent && prefix !== undefined ? { only: `${prefix}/bin` } : {};
   const { found, tried } = await findPython(modules, world.env, {
     signal: world.signal,
     isQuick: true,
@@ -150,11 +152,16 @@ function brokenPython({ path: python, lacks }: PythonTried, environment: Ordered
   );
 }
 
-function whereAndFix({ image, pack, python }: OrderedEnvironment): [string, string] {
+function whereAndFix({ image, pack, python, workspace }: OrderedEnvironment): [string, string] {
   if (pack !== undefined)
     return [
       `in the software archive ${pack.url}`,
       'add them to the Pixi environment, lock it and pack it again',
+    ];
+  if (workspace !== undefined)
+    return [
+      `in the Pixi environment "${workspace.environment}" of ${workspace.manifest}`,
+      'add them to the environment and lock it again: updraft env lock',
     ];
   if (image !== undefined)
     return [

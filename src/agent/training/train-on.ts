@@ -1,7 +1,9 @@
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import type { CheckpointKeeper } from '../checkpoint/keeper.ts';
+import { roomIn, sharedMemory } from './death.ts';
 import { checkpointExit } from './ending.ts';
+import { MemoryWatch, type Evidence } from './memory-watch.ts';
 import { askShell, startShell, stopShell, type Ended } from './shell.ts';
 import { withGrace } from './time-limit.ts';
 import { TrainingWatch } from './training-watch.ts';
@@ -104,6 +106,7 @@ async function train(attempt: Attempt, keeper?: CheckpointKeeper, askEveryMs = I
   const { command } = order.job.train;
   world.signal.throwIfAborted();
   const watch = new TrainingWatch(attempt);
+  const memory = new MemoryWatch();
   const shell = await startShell(command, attempt);
   watch.started(shell.pid);
   note({ kind: 'training-started', pid: shell.pid, command });
@@ -115,6 +118,7 @@ async function train(attempt: Attempt, keeper?: CheckpointKeeper, askEveryMs = I
   let asked = false;
   while (!over.signal.aborted && fault === undefined && !asked) {
     await world.clock.sleep(lookEveryMs, wake).catch(() => undefined);
+    memory.look(shell.pid);
     watch.look();
     keeper?.look();
     fault = world.signal.aborted ? (world.signal.reason as Fault) : watch.verdict();
@@ -125,8 +129,17 @@ async function train(attempt: Attempt, keeper?: CheckpointKeeper, askEveryMs = I
   if (asked && world.signal.aborted) fault = world.signal.reason as Fault;
   const early = over.signal.aborted ? undefined : fault;
   const ended = over.signal.aborted ? await shell.ended : await stopShell(shell, world);
+  const evidence = ended.status === 0 ? {} : { evidence: seeDeath(attempt, memory) };
   watch.finish(ended.status === 0);
   note({ kind: 'training-ended', ...ended });
   if (early !== undefined) throw early;
-  return { ...ended, asked };
+  return { ...ended, ...evidence, asked };
+}
+
+/** At once: what the dead training had taken is soon somebody else's. */
+function seeDeath({ order, scratch }: Attempt, memory: MemoryWatch): Evidence {
+  return {
+    memory: memory.evidence(),
+    rooms: [scratch.root, order.attemptFolder, sharedMemory].flatMap(roomIn),
+  };
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -84,6 +85,41 @@ test('a training that waits for its data does not hang; its silence counts from 
   assert.equal(watch.verdict(), undefined);
   await clock.pass(12_000);
   assert.equal(watch.verdict()?.kind, 'training-hung');
+});
+
+const waits = (told: readonly AgentBody[]) =>
+  told.flatMap((body) => (body.kind === 'progress' && body.waited !== undefined ? [body.waited] : []));
+
+test('a training that does nothing while its data arrives waits for it; what comes after is its own', async (t) => {
+  const { watch, clock, told, folder } = makeWatch(t);
+  mkdirSync(path.join(folder, 'data'));
+  writeFileSync(path.join(folder, 'data', '.arriving'), '');
+  const idle = spawn('sleep', ['1000'], { detached: true });
+  t.after(() => idle.kill('SIGKILL'));
+  watch.started(idle.pid ?? 0);
+  watch.look();
+  for (let half = 0; half < 40; half++) {
+    await clock.pass(500);
+    watch.look();
+  }
+  rmSync(path.join(folder, 'data', '.arriving'));
+  await clock.pass(60_000);
+  watch.look();
+  watch.finish(true);
+  assert.deepEqual(waits(told), [10, 20]);
+});
+
+test('a training that says how long it waited is believed', async (t) => {
+  const { watch, clock, told, print, folder } = makeWatch(t);
+  mkdirSync(path.join(folder, 'data'));
+  writeFileSync(path.join(folder, 'data', '.arriving'), '');
+  print('epoch=1 waited=3\n');
+  for (let second = 0; second < 30; second++) {
+    watch.look();
+    await clock.pass(1000);
+  }
+  watch.finish(true);
+  assert.deepEqual(waits(told), [3]);
 });
 
 test('what takes 40 ms to get is got anew after 4 s when it may take a hundredth of the time', async () => {

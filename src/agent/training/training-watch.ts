@@ -4,72 +4,19 @@ import type { Clock } from '../../base/clock.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import type { Progress } from '../../journal/entry.ts';
-import type { Attempt, World } from '../attempt.ts';
+import type { Attempt } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';
-import { askNvidiaSmi, describeMachine, givenGpus, gpuOf } from '../machine/machine.ts';
+import { describeMachine } from '../machine/machine.ts';
 import type { Note } from '../notes/notes.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
+import { Activity } from './activity.ts';
+import { DataWait } from './data-wait.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
-import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
+import { attemptProcesses, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { LogHider } from './secrets.ts';
 import { hung, quietLimit, type Quiet } from './quiet.ts';
-
-const askGpusEveryMs = 30_000;
-
-/** What a training's processes and GPUs do while it is quiet, seen from outside. */
-class Activity {
-  readonly #world: World;
-  readonly #hasGpus: boolean;
-  /** CPU seconds of each process at the last look; undefined while nobody looks. */
-  #before: Map<number, number> | undefined;
-  #cpuSeconds = 0;
-  #gpuPercent: number | undefined;
-  #askedAt = -Infinity;
-
-  constructor(world: World, hasGpus: boolean) {
-    this.#world = world;
-    this.#hasGpus = hasGpus;
-  }
-
-  get cpuSeconds(): number {
-    return this.#cpuSeconds;
-  }
-
-  get gpuPercent(): number | undefined {
-    return this.#gpuPercent;
-  }
-
-  /** Adds what was done since the last look; the first only remembers where everything stands. */
-  look(pids: number[]): void {
-    const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
-    const before = this.#before;
-    this.#before = now;
-    if (before !== undefined)
-      for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
-    if (this.#hasGpus) void this.#lookAtGpus();
-  }
-
-  /** The training is alive: what was seen does not matter any more. */
-  forget(): void {
-    this.#before = undefined;
-    this.#cpuSeconds = 0;
-    this.#gpuPercent = undefined;
-  }
-
-  async #lookAtGpus(): Promise<void> {
-    const { clock, env } = this.#world;
-    if (clock.monotonic() - this.#askedAt < askGpusEveryMs) return;
-    this.#askedAt = clock.monotonic();
-    const asked = this.#before;
-    const answer = await askNvidiaSmi(this.#world).catch(() => undefined);
-    if (answer?.kind !== 'gpus' || this.#before === undefined || asked === undefined) return;
-    const { gpus } = answer;
-    const ours = givenGpus(env)?.flatMap((name) => gpuOf(name, gpus) ?? []) ?? gpus;
-    const percents = ours.flatMap(({ percent }) => percent ?? []);
-    if (percents.length > 0) this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, ...percents);
-  }
-}
 
 /** After so long without a sign of life, and then so often, it is looked at what the training does. */
 const lookEverySeconds = 10;
@@ -119,11 +66,13 @@ export class TrainingWatch {
   readonly #logs: LogTail[];
   readonly #records: LogTail;
   readonly #copies: LiveCopy[];
+  readonly #hider: LogHider;
   readonly #attempt: Attempt;
   readonly #clock: Clock;
   readonly #note: Note;
   readonly #quiet: QuietWatch;
   readonly #slow: SlowSlot;
+  readonly #wait: DataWait;
   readonly #memory: Rationed<number>;
   #session: number | undefined;
   #news: Progress = {};
@@ -144,10 +93,12 @@ export class TrainingWatch {
         ? []
         : [new LiveCopy(path.join(order.attemptFolder, attemptFiles[name]), world.shows[name])],
     );
+    this.#hider = new LogHider(order, world.secrets);
     this.#attempt = attempt;
     this.#clock = world.clock;
     this.#note = note;
     this.#quiet = new QuietWatch(attempt);
+    this.#wait = new DataWait(world);
     this.#slow = new SlowSlot(attempt, startsFresh(attempt));
     this.#memory = new Rationed(() => memoryOf(this.#processes()), memoryShare, this.#clock);
     this.#beatAt = this.#clock.monotonic();
@@ -165,13 +116,16 @@ export class TrainingWatch {
   }
 
   look(): void {
+    this.#hider.hide();
     for (const log of this.#logs) this.#take(log, progressOfLine);
     this.#take(this.#records, progressOfRecord);
     for (const copy of this.#copies) copy.copy();
     const now = this.#clock.monotonic();
+    this.#wait.look(isArriving(this.#attempt), now, () => this.#processes());
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
     if (now - this.#beatAt < heartbeatEveryMs) return;
     this.#beatAt = now;
+    this.#news = mergeProgress([this.#news, this.#wait.news()]);
     const memoryBytes = this.#memory.ask();
     this.#note({ kind: 'heartbeat', memoryBytes, quietSeconds: Math.round(this.quietSeconds) });
   }
@@ -186,12 +140,14 @@ export class TrainingWatch {
 
   /** The training has ended: its last lines, also one without a line end. */
   finish(succeeded: boolean): void {
+    this.#hider.hide();
     for (const log of this.#logs) {
       this.#take(log, progressOfLine);
       this.#add([progressOfLine(log.rest())]);
     }
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
+    this.#news = mergeProgress([this.#news, this.#wait.news()]);
     for (const copy of this.#copies) copy.copy();
     this.#tell();
     if (succeeded) this.#slow.finish();
@@ -209,7 +165,10 @@ export class TrainingWatch {
 
   #add(parts: Progress[]): void {
     this.#news = mergeProgress([this.#news, ...parts]);
-    for (const part of parts) this.#slow.hear(part);
+    for (const part of parts) {
+      this.#slow.hear(part);
+      this.#wait.hear(part);
+    }
   }
 
   #tell(): void {

@@ -12,7 +12,7 @@ export const diskRules: Rule<PlanFacts>[] = [
     about: 'The data, the image and the packed environment alone are larger than the disk that is asked for.',
     check: (facts) => {
       const { least, asked } = needs(facts);
-      return asked >= least.bytes ? [] : [short(facts, 'cannot hold', least)];
+      return asked >= least.bytes ? undefined : short(facts, 'cannot hold', least);
     },
   },
   {
@@ -22,7 +22,7 @@ export const diskRules: Rule<PlanFacts>[] = [
       'The disk asked for is less than data, unpacking, image, checkpoints and outputs are expected to take.',
     check: (facts) => {
       const { least, likely, asked } = needs(facts);
-      return asked < least.bytes || asked >= likely.bytes ? [] : [short(facts, 'is tight', likely)];
+      return asked < least.bytes || asked >= likely.bytes ? undefined : short(facts, 'is tight', likely);
     },
   },
 ];

@@ -35,13 +35,11 @@ function inShell({ commands }: JobCode): Found[] {
   return commands.flatMap(({ words, place }) => {
     const what = runTimeDownload(words);
     if (what === undefined) return [];
-    return [
-      {
-        message: `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} in every job: it fails on workers without network`,
-        fix: shellFix[what],
-        place,
-      },
-    ];
+    return {
+      message: `\`${shownCommand(words)}\` fetches ${what === 'files' ? 'a file' : what} in every job: it fails on workers without network`,
+      fix: shellFix[what],
+      place,
+    };
   });
 }
 
@@ -67,13 +65,11 @@ function inPython({ code, env, folders }: DownloadFacts): Found[] {
     return file.lines.flatMap(({ text, line }) => {
       const found = pythonDownload(text, folders);
       if (found === undefined || provided[found.what] === true) return [];
-      return [
-        {
-          message: `\`${found.shown}\` ${said[found.what]}: it fails on workers without network`,
-          fix: pythonFix[found.what],
-          place: { file: file.file, line },
-        },
-      ];
+      return {
+        message: `\`${found.shown}\` ${said[found.what]}: it fails on workers without network`,
+        fix: pythonFix[found.what],
+        place: { file: file.file, line },
+      };
     });
   });
 }

@@ -1,4 +1,4 @@
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Found, Rule } from '../../base/finding.ts';
 import { deliveredName } from '../../job/layout.ts';
 import { fetchedBy, packName, type PlannedData } from '../../job/plan.ts';
 import { poolTraits, type PoolTraits } from '../../job/pool-traits.ts';
@@ -38,14 +38,12 @@ export const limitRules: Rule<PlanFacts>[] = [
     about: "The job's folder has a name that HTCondor cannot write down.",
     check: ({ plan, where }) =>
       !traitsOf(plan).pathsInLines || !/[\n\r]/.test(plan.folder)
-        ? []
-        : [
-            {
-              message: `the folder ${JSON.stringify(plan.folder)} has a line break in its name, which ${traitsOf(plan).title} refuses`,
-              fix: 'rename the folder, or move the job elsewhere',
-              place: where(),
-            },
-          ],
+        ? undefined
+        : {
+            message: `the folder ${JSON.stringify(plan.folder)} has a line break in its name, which ${traitsOf(plan).title} refuses`,
+            fix: 'rename the folder, or move the job elsewhere',
+            place: where(),
+          },
   },
   {
     name: 'folder-shared',
@@ -56,14 +54,12 @@ export const limitRules: Rule<PlanFacts>[] = [
       !traitsOf(plan).sharesFolder ||
       traitsOf(plan).runsHere ||
       !/^\/(?:tmp|var\/tmp|dev\/shm|run|local|scratch\/local)(?:\/|$)/.test(plan.folder)
-        ? []
-        : [
-            {
-              message: `the folder ${plan.folder} is most likely on the disk of this machine alone: jobs on ${traitsOf(plan).title} write their results and logs into it from their nodes`,
-              fix: 'work in a folder that all nodes share, such as your home or project folder',
-              place: where(),
-            },
-          ],
+        ? undefined
+        : {
+            message: `the folder ${plan.folder} is most likely on the disk of this machine alone: jobs on ${traitsOf(plan).title} write their results and logs into it from their nodes`,
+            fix: 'work in a folder that all nodes share, such as your home or project folder',
+            place: where(),
+          },
   },
   {
     name: 'memory-small',
@@ -72,13 +68,11 @@ export const limitRules: Rule<PlanFacts>[] = [
     check: ({ plan, where }) => {
       const { memoryBytes } = plan.spec.resources;
       if (traitsOf(plan).runsHere || memoryBytes >= agentMemory) return [];
-      return [
-        {
-          message: `memory = ${formatSize(memoryBytes)}: the agent takes up to ${formatSize(agentMemory)} while data comes, and pools that watch memory end a job that has less`,
-          fix: `set memory = "${formatSize(agentMemory)}" or more in [resources]`,
-          place: where('resources', 'memory'),
-        },
-      ];
+      return {
+        message: `memory = ${formatSize(memoryBytes)}: the agent takes up to ${formatSize(agentMemory)} while data comes, and pools that watch memory end a job that has less`,
+        fix: `set memory = "${formatSize(agentMemory)}" or more in [resources]`,
+        place: where('resources', 'memory'),
+      };
     },
   },
   {
@@ -89,13 +83,11 @@ export const limitRules: Rule<PlanFacts>[] = [
       const { gpus } = plan.spec.resources;
       const good = limits?.goodGpus ?? Infinity;
       if (gpus <= good) return [];
-      return [
-        {
-          message: `gpus = ${gpus}: on ${limits?.title ?? ''} jobs with more than ${good} wait long`,
-          fix: `set gpus = ${good} and run more jobs side by side`,
-          place: where('resources', 'gpus'),
-        },
-      ];
+      return {
+        message: `gpus = ${gpus}: on ${limits?.title ?? ''} jobs with more than ${good} wait long`,
+        fix: `set gpus = ${good} and run more jobs side by side`,
+        place: where('resources', 'gpus'),
+      };
     },
   },
   {
@@ -104,14 +96,12 @@ export const limitRules: Rule<PlanFacts>[] = [
     about: 'The pool accounts by project and the job file names none.',
     check: ({ plan, limits, where }) =>
       limits?.wantsProject !== true || plan.spec.run.project !== undefined
-        ? []
-        : [
-            {
-              message: `${limits.title} accounts by project, and the job file names none: your default project is charged`,
-              fix: 'set project = "YOUR_PROJECT" in [run]',
-              place: where('run'),
-            },
-          ],
+        ? undefined
+        : {
+            message: `${limits.title} accounts by project, and the job file names none: your default project is charged`,
+            fix: 'set project = "YOUR_PROJECT" in [run]',
+            place: where('run'),
+          },
   },
 ];
 
@@ -132,7 +122,7 @@ function nativeTotal({ plan, image }: PlanFacts): number {
 /** As HTCondor counts and prints it, for people who compare with a hold's text. */
 const megabytes = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en-US')} MB`;
 
-function tooMuchNative(facts: PlanFacts): Found[] {
+function tooMuchNative(facts: PlanFacts): Answer {
   const { limits, plan, where, image } = facts;
   const limit = limits?.nativeInputBytes ?? Infinity;
   const total = nativeTotal(facts);
@@ -143,19 +133,17 @@ function tooMuchNative(facts: PlanFacts): Found[] {
   const isImage = largest === undefined || (image?.bytes ?? 0) > sizeOf(largest);
   const isPack = !isImage && largest.name === packName;
   const name = isImage ? 'the image' : isPack ? 'the archive' : `data.${largest.name}`;
-  return [
-    {
-      message: `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
-      fix: isImage
-        ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
-        : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` and use its osdf:// URL: method "stream" has no such limit`,
-      place: isImage
-        ? where('environment', 'image')
-        : isPack
-          ? where('environment', 'pack')
-          : where('data', largest.name, 'url'),
-    },
-  ];
+  return {
+    message: `${megabytes(total)} would be sent from the access point with every job; ${limits?.title ?? ''} holds jobs above ${megabytes(limit)} (hold code 32), and splitting does not help: the sum counts`,
+    fix: isImage
+      ? 'put the image into the federation with `updraft put` and name it by its osdf:// URL'
+      : `put ${name} into the federation with \`updraft ${isPack ? 'env stage' : 'stage'}\` and use its osdf:// URL: method "stream" has no such limit`,
+    place: isImage
+      ? where('environment', 'image')
+      : isPack
+        ? where('environment', 'pack')
+        : where('data', largest.name, 'url'),
+  };
 }
 
 function largeNative(facts: PlanFacts): Found[] {
@@ -174,7 +162,7 @@ function largeObject(
   source: PlannedData,
   limits: PlanFacts['limits'],
   place: ReturnType<PlanFacts['where']>,
-): Found[] {
+): Found | [] {
   const { goodObjectBytes = Infinity, mostObjectBytes = Infinity, title = '' } = limits ?? {};
   const bytes = sizeOf(source);
   if (isNative(source) || bytes <= goodObjectBytes) return [];
@@ -182,13 +170,11 @@ function largeObject(
     bytes > mostObjectBytes
       ? `the staff of ${title} wants to be asked above ${formatSize(mostObjectBytes)}`
       : `the caches of ${title} serve well up to ${formatSize(goodObjectBytes)}`;
-  return [
-    {
-      message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
-      fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each a [data] table of its own',
-      place,
-    },
-  ];
+  return {
+    message: `data.${source.name} has ${formatSize(bytes)} in one object; ${advice}`,
+    fix: 'upload it as objects of 1 to 10 GB with `updraft stage`, each a [data] table of its own',
+    place,
+  };
 }
 
 /** HTCondor puts what it fetches for a job under its bare name, all in one folder. */
@@ -201,12 +187,10 @@ function sameNames({ plan, where }: PlanFacts): Found[] {
       const other = seen.get(file);
       seen.set(file, name);
       if (other === undefined) return [];
-      return [
-        {
-          message: `data.${other} and data.${name} would both arrive as "${file}" in the job's sandbox`,
-          fix: `set method = "stream" in [data.${name}]`,
-          place: where('data', name, 'url'),
-        },
-      ];
+      return {
+        message: `data.${other} and data.${name} would both arrive as "${file}" in the job's sandbox`,
+        fix: `set method = "stream" in [data.${name}]`,
+        place: where('data', name, 'url'),
+      };
     });
 }

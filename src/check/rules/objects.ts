@@ -206,7 +206,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
   {
     name: 'token-missing',
     level: 'error',
-    about: 'An object asks for a token, and none can be read here.',
+    about: 'An object asks for a token, and the job would have none.',
     check: (facts) => problems(facts, 'missing'),
   },
   {
@@ -227,13 +227,11 @@ export const tokenRules: Rule<TokenFacts>[] = [
       return tokens.flatMap(({ label, place, expires }) => {
         const left = expires === undefined ? Infinity : (expires - now) / 1000;
         if (left >= needed || left <= 0) return [];
-        return [
-          {
-            message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; ${takes} ${formatDuration(needed)}`,
-            fix: 'get a token that lives longer, or renew its file while jobs wait: each attempt is sent what it holds then',
-            place,
-          },
-        ];
+        return {
+          message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; ${takes} ${formatDuration(needed)}`,
+          fix: 'get a token that lives longer, or renew its file while jobs wait: each attempt is sent what it holds then',
+          place,
+        };
       });
     },
   },

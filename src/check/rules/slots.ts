@@ -45,14 +45,12 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
     about: 'HTCondor cannot read the condition in `requirements`, and would refuse every job.',
     check: ({ slots, where }) =>
       slots?.isUnreadable === true
-        ? [
-            {
-              message: 'HTCondor cannot read `requirements`: it is no expression of its language',
-              fix: 'look for brackets and quotes that are not closed, and for = where == is meant; try it with: condor_status -constraint EXPRESSION',
-              place: where('run', 'requirements'),
-            },
-          ]
-        : [],
+        ? {
+            message: 'HTCondor cannot read `requirements`: it is no expression of its language',
+            fix: 'look for brackets and quotes that are not closed, and for = where == is meant; try it with: condor_status -constraint EXPRESSION',
+            place: where('run', 'requirements'),
+          }
+        : undefined,
   },
   {
     name: 'no-slot',
@@ -74,13 +72,11 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
       const [worst] = costs;
       if (matching === 0 || matching * 4 > total || worst === undefined) return [];
       const place = slots.conditions[worst.index]?.place;
-      return [
-        {
-          message: `${matching} of ${total} machines match; \`${worst.words}\` costs most: without it ${worst.without} would`,
-          fix: 'ask for less there, if the training allows it',
-          place,
-        },
-      ];
+      return {
+        message: `${matching} of ${total} machines match; \`${worst.words}\` costs most: without it ${worst.without} would`,
+        fix: 'ask for less there, if the training allows it',
+        place,
+      };
     },
   },
 ];

@@ -1,4 +1,4 @@
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Found, Rule } from '../../base/finding.ts';
 import type { Use } from '../code/uses.ts';
 import type { Facts, PlanFacts, SoftwareFacts } from '../facts.ts';
 
@@ -9,14 +9,23 @@ export const imageRules: Rule<PlanFacts>[] = [
     about: 'The image is named by a path of this machine, and nothing is there.',
     check: ({ image, where }) =>
       image?.isThere !== false
-        ? []
-        : [
-            {
-              message: `the image ${image.path} is not there`,
-              fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
-              place: where('environment', 'image'),
-            },
-          ],
+        ? undefined
+        : {
+            message: `the image ${image.path} is not there`,
+            fix: 'correct the path, or name an image by its URL (docker://…, osdf:///….sif)',
+            place: where('environment', 'image'),
+          },
+  },
+  {
+    name: 'software-fallback',
+    level: 'warning',
+    about: "The Pixi environment cannot be had on this machine, and the machine's own software is used.",
+    check: ({ plan: { environment }, where }) => {
+      const { fallback } = environment ?? {};
+      if (fallback === undefined) return [];
+      const message = `this machine's own software is used, not the Pixi environment: ${fallback.why}`;
+      return [{ message, fix: fallback.fix, place: where('environment', 'fallback') }];
+    },
   },
 ];
 
@@ -108,13 +117,11 @@ export const cudaRules: Rule<CudaFacts>[] = [
       const { gpus } = facts.plan.spec.resources;
       const build = buildOf(facts);
       if (gpus === 0 || build?.cuda !== 'none') return [];
-      return [
-        {
-          message: `PyTorch in ${build.where} has no CUDA, and the job asks for ${gpus} GPU${gpus === 1 ? '' : 's'}, which would idle`,
-          fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
-          place: facts.where('resources', 'gpus'),
-        },
-      ];
+      return {
+        message: `PyTorch in ${build.where} has no CUDA, and the job asks for ${gpus} GPU${gpus === 1 ? '' : 's'}, which would idle`,
+        fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
+        place: facts.where('resources', 'gpus'),
+      };
     },
   },
   {
@@ -139,13 +146,11 @@ export const cudaRules: Rule<CudaFacts>[] = [
       const { gpus, gpu } = facts.plan.spec.resources;
       const build = buildOf(facts);
       if (build === undefined || build.cuda === 'none' || gpus === 0 || gpu?.cuda !== undefined) return [];
-      return [
-        {
-          message: `PyTorch in ${build.where} is built with CUDA ${build.cuda}, and any driver will do for this job: on an older one it fails after its data has travelled`,
-          fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
-          place: facts.where('resources', 'gpu'),
-        },
-      ];
+      return {
+        message: `PyTorch in ${build.where} is built with CUDA ${build.cuda}, and any driver will do for this job: on an older one it fails after its data has travelled`,
+        fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
+        place: facts.where('resources', 'gpu'),
+      };
     },
   },
 ];
@@ -161,19 +166,17 @@ function buildOf({ software, plan }: CudaFacts): Build | undefined {
 
 type Version = [major: number, minor: number];
 
-function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) => boolean): Found[] {
+function driver(facts: CudaFacts, isBad: (environment: Version, asked: Version) => boolean): Answer {
   const { gpus, gpu } = facts.plan.spec.resources;
   const build = buildOf(facts);
   if (build === undefined || gpus === 0 || gpu?.cuda === undefined) return [];
   const [environment, asked] = [versionOf(build.cuda), versionOf(gpu.cuda)];
   if (environment === undefined || asked === undefined || !isBad(environment, asked)) return [];
-  return [
-    {
-      message: `gpu.cuda = "${gpu.cuda}", but PyTorch in ${build.where} is built with CUDA ${build.cuda}`,
-      fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
-      place: facts.where('resources', 'gpu', 'cuda'),
-    },
-  ];
+  return {
+    message: `gpu.cuda = "${gpu.cuda}", but PyTorch in ${build.where} is built with CUDA ${build.cuda}`,
+    fix: `set gpu = { cuda = "${build.cuda}" } in [resources]`,
+    place: facts.where('resources', 'gpu', 'cuda'),
+  };
 }
 
 function versionOf(text: string): Version | undefined {

@@ -1,6 +1,6 @@
 import { formatDuration } from '../../job/units.ts';
 import { type CodeFacts, durationClasses, type PlanFacts } from '../facts.ts';
-import type { Found, Rule } from '../../base/finding.ts';
+import type { Answer, Rule } from '../../base/finding.ts';
 import { mentions } from '../code/code.ts';
 
 /** From here on losing an attempt hurts. */
@@ -26,13 +26,11 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
       const [first, ...longer] = durationClasses(limits ?? { durations: [] }, gpus);
       if (first === undefined || timeSeconds !== undefined) return [];
       const others = longer.map(({ name, seconds }) => `"${name}" up to ${formatDuration(seconds)}`);
-      return [
-        {
-          message: `no \`time\`: ${limits?.title ?? ''} takes the class "${first.name}", for jobs up to ${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
-          fix: 'set time = "…" in [resources] to what an attempt needs, with a margin',
-          place: where('resources', 'time'),
-        },
-      ];
+      return {
+        message: `no \`time\`: ${limits?.title ?? ''} takes the class "${first.name}", for jobs up to ${formatDuration(first.seconds)}${others.length === 0 ? '' : ` (there is also ${others.join(', ')})`}`,
+        fix: 'set time = "…" in [resources] to what an attempt needs, with a margin',
+        place: where('resources', 'time'),
+      };
     },
   },
   {
@@ -42,13 +40,11 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
     check: ({ plan, where }) => {
       const { timeSeconds = 0 } = plan.spec.resources;
       if (plan.spec.train.checkpoint !== undefined || timeSeconds <= longSeconds) return [];
-      return [
-        {
-          message: `an attempt may take ${formatDuration(timeSeconds)} and there is no \`checkpoint\`: each eviction or time limit loses all of it`,
-          fix: 'set checkpoint = "checkpoints" in [train], and let the training save into that folder and resume from it',
-          place: where('train', 'checkpoint'),
-        },
-      ];
+      return {
+        message: `an attempt may take ${formatDuration(timeSeconds)} and there is no \`checkpoint\`: each eviction or time limit loses all of it`,
+        fix: 'set checkpoint = "checkpoints" in [train], and let the training save into that folder and resume from it',
+        place: where('train', 'checkpoint'),
+      };
     },
   },
   {
@@ -60,29 +56,25 @@ export const timeRules: Rule<PlanFacts & CodeFacts>[] = [
   },
 ];
 
-function tooLong({ plan, limits, where }: PlanFacts): Found[] {
+function tooLong({ plan, limits, where }: PlanFacts): Answer {
   const { timeSeconds, gpus } = plan.spec.resources;
   const longest = durationClasses(limits ?? {}, gpus).at(-1);
   if (longest === undefined || timeSeconds === undefined || timeSeconds <= longest.seconds) return [];
   const kept = plan.spec.train.checkpoint === undefined ? 'set `checkpoint` in [train] and ' : 'set ';
-  return [
-    {
-      message: `time = "${formatDuration(timeSeconds)}" is longer than the ${formatDuration(longest.seconds)} that ${limits?.title ?? ''} gives a job`,
-      fix: `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt goes on from the checkpoint`,
-      place: where('resources', 'time'),
-    },
-  ];
+  return {
+    message: `time = "${formatDuration(timeSeconds)}" is longer than the ${formatDuration(longest.seconds)} that ${limits?.title ?? ''} gives a job`,
+    fix: `${kept}time = "${formatDuration(longest.seconds)}" or less: the next attempt goes on from the checkpoint`,
+    place: where('resources', 'time'),
+  };
 }
 
-function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): Found[] {
+function unusedCheckpoint({ plan, code, where }: PlanFacts & CodeFacts): Answer {
   const { checkpoint } = plan.spec.train;
   if (checkpoint === undefined || !code.isKnown) return [];
   if (mentions(code, checkpoint) || mentions(code, 'UPDRAFT_CHECKPOINT')) return [];
-  return [
-    {
-      message: `the folder "${checkpoint}" is named neither in the command nor in ${code.files.length === 1 ? 'the file' : `the ${code.files.length} files`} it runs: nothing would be kept`,
-      fix: 'save into it (its path is in UPDRAFT_CHECKPOINT, too) and read from it at the start',
-      place: where('train', 'checkpoint'),
-    },
-  ];
+  return {
+    message: `the folder "${checkpoint}" is named neither in the command nor in ${code.files.length === 1 ? 'the file' : `the ${code.files.length} files`} it runs: nothing would be kept`,
+    fix: 'save into it (its path is in UPDRAFT_CHECKPOINT, too) and read from it at the start',
+    place: where('train', 'checkpoint'),
+  };
 }

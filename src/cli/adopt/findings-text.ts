@@ -3,7 +3,7 @@ import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import type { Finding, Level } from '../../base/finding.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
-import type { CondorAnswer } from './survey-file.ts';
+import type { CondorAnswer } from './ask-condor.ts';
 
 const titles: [Level, string][] = [
   ['error', 'errors: these fail jobs or lose results'],
@@ -57,11 +57,16 @@ function findingLines({ file = '', line = 1, rule, message, fix }: Finding, sour
   ];
 }
 
-function condorLines({ asked, why, version, accepted, messages }: CondorAnswer): string[] {
+function condorLines({ asked, why, version, accepted, confined, messages }: CondorAnswer): string[] {
   if (!asked) return [`HTCondor was not asked: ${why ?? ''}`];
   const said = messages.map((message) => `  ${printable(withoutSecrets(message))}`);
   return [
     `HTCondor ${version ?? ''} ${accepted === true ? 'accepts the file' : 'refuses the file'}${said.length === 0 ? '' : ':'}`,
     ...said,
+    ...(confined === true
+      ? []
+      : [
+          '  (the kernel did not confine it: condor_submit is a script here, or there are no user namespaces)',
+        ]),
   ];
 }

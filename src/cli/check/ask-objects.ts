@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defined } from '../../base/defined.ts';
+import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -10,8 +11,10 @@ import type { Located, ObjectServer } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
+import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
@@ -23,6 +26,8 @@ export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared
   tokenFile?: string | undefined;
   manifest?: string | undefined;
   unpack?: PlannedData['unpack'];
+  /** Jobs have no token of this machine's but the one that is sent along; the pool may give them others. */
+  isAlone?: boolean;
 };
 
 export interface ObjectsGathered {
@@ -38,12 +43,23 @@ export const imageLabel = 'environment.image';
 export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   const { image } = plan.spec.environment;
   const place = where('environment', 'image');
+  const isGiven = plan.spec.pool?.submit?.['use_oauth_services'] !== undefined;
+  const isAlone = !poolTraits[plan.spec.run.pool].sharesFolder && !isGiven;
   return [
     ...dataOf(plan, where),
     ...(image !== undefined && isObject(image)
-      ? [{ label: imageLabel, url: image, place, declared: {}, isProven: true }]
+      ? [
+          {
+            label: imageLabel,
+            url: image,
+            place,
+            declared: {},
+            isProven: true,
+            tokenFile: plan.imageTokenFile,
+          },
+        ]
       : []),
-  ];
+  ].map((asked) => ({ ...asked, isAlone }));
 }
 
 export const isObject = (url: string): boolean => /^(osdf|pelican|stash|https?):/i.test(url);
@@ -53,10 +69,7 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     label: source.name === packName ? packName : `data.${source.name}`,
     url: source.url,
     place: source.name === packName ? where('environment', 'pack') : where('data', source.name, 'url'),
-    declared: {
-      ...(source.expect.bytes === undefined ? {} : { bytes: source.expect.bytes }),
-      ...(source.sha256 === undefined ? {} : { sha256: source.sha256 }),
-    },
+    declared: defined({ bytes: source.expect.bytes, sha256: source.sha256 }),
     isProven:
       source.sha256 !== undefined || source.manifest !== undefined || Object.keys(source.expect).length > 0,
     ...(source.name !== packName && { unpack: source.unpack }),
@@ -80,11 +93,11 @@ export async function askObjects(
   cli.signal.throwIfAborted();
   return {
     facts: {
-      objects: answers.flatMap(({ object }) => (object === undefined ? [] : [object])),
-      tokens: answers.flatMap(({ token }) => (token === undefined ? [] : [token])),
+      objects: answers.flatMap(({ object }) => object ?? []),
+      tokens: answers.flatMap(({ token }) => token ?? []),
     },
-    looked: answers.flatMap(({ looked }) => (looked === undefined ? [] : [looked])),
-    unchecked: answers.flatMap(({ unchecked }) => (unchecked === undefined ? [] : [unchecked])),
+    looked: answers.flatMap(({ looked }) => looked ?? []),
+    unchecked: answers.flatMap(({ unchecked }) => unchecked ?? []),
   };
 }
 
@@ -105,17 +118,12 @@ async function askOne(
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
     if (/^file:/i.test(url)) return await lookAtFile(asked, signal);
-    const { servers, token, isFolder } = await askObject(url, how);
+    const { servers, token, isFolder } = withSent(await askObject(url, how), asked, cli.env);
     const told = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
     const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
-    const access = {
-      locator: federation,
-      clock: cli.clock,
-      signal,
-      ...(tokenFile !== undefined && { tokenFile }),
-    };
+    const access = { locator: federation, clock: cli.clock, signal, ...defined({ tokenFile }) };
     const archive = isThere ? await askArchive(asked, (size) => fetchHead(url, size, access)) : {};
     const object: ObjectFact = {
       label,
@@ -124,9 +132,8 @@ async function askOne(
       servers,
       isProven,
       ...archive,
-      ...(isFolder === undefined ? {} : { isFolder }),
+      ...defined({ isFolder, manifestProblem: proof.problem }),
       declared: { ...proof.declared, ...declared },
-      ...(proof.problem === undefined ? {} : { manifestProblem: proof.problem }),
     };
     if (servers.every(({ status }) => status === undefined))
       return { ...told, unchecked: { what: label, why: `none of its ${servers.length} servers answers` } };
@@ -135,6 +142,17 @@ async function askOne(
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };
   }
+}
+
+/** A job fetches with what it has: a token of this prompt that is not sent along does not count. */
+function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject, env: Env): ObjectAnswer {
+  const { token } = answer;
+  const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
+  if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
+  const message = 'it asks for a token, and the one of this prompt does not go with the job';
+  const fix =
+    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
+  return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
 }
 
 async function lookAtFile(asked: AskedObject, signal: AbortSignal): Promise<Answer> {
@@ -156,7 +174,8 @@ async function askManifest(
   signal: AbortSignal,
 ): Promise<{ declared?: ObjectFact['declared']; problem?: string }> {
   try {
-    const access = { locator, clock: cli.clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+    const mayHave = tokenFile !== undefined && isSameHome(url, manifest);
+    const access = { locator, clock: cli.clock, signal, ...(mayHave ? { tokenFile } : {}) };
     const { manifest: read } = await readProof(cli, url, { manifest }, access);
     if (read === undefined) return {};
     return { declared: { bytes: read.bytes, sha256: read.sha256, by: 'its manifest' } };
@@ -217,10 +236,7 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
     Promise.all(asked.map(({ located: from, server }) => askServer(from, server, how))),
     isCollection(url, located, how),
   ]);
-  return {
-    servers,
-    ...defined({ isFolder, token }),
-  };
+  return { servers, ...defined({ isFolder, token }) };
 }
 
 /** The origin by itself, unless it is among the servers already. */
@@ -243,12 +259,7 @@ async function askServer(located: Located, server: ObjectServer, how: ObjectOpti
   const digests =
     status === 200 ? await askDigests(located, server, { ...how, signal }).catch(() => ({})) : {};
   how.signal?.throwIfAborted();
-  return {
-    host,
-    kind,
-    ...defined({ status, bytes }),
-    digests,
-  };
+  return { host, kind, ...defined({ status, bytes }), digests };
 }
 
 async function isCollection(

@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
+import { isThere } from '../../base/error-reason.ts';
+import { findProgram } from '../../base/find-program.ts';
 import { choosePython, probeScript, readProbe } from '../../check/software-probe.ts';
 import type { SoftwareFact } from '../../check/facts.ts';
 import type { Uses } from '../../check/code/uses.ts';
@@ -25,8 +27,6 @@ export interface SoftwareQuestion {
   uses: Uses;
 }
 
-const what = 'tools and Python modules';
-
 /** Looks what is really there, by running a small script inside the image, or here. */
 export async function askSoftware(
   cli: Cli,
@@ -37,64 +37,28 @@ export async function askSoftware(
   const nothing = uses.tools.length === 0 && uses.modules.length === 0;
   if (nothing) return { facts: undefined, looked: [], unchecked: [] };
   if (isPacked)
-    return notChecked(
-      undefined,
-      what,
-      'they come in a packed environment; `updraft env show` tells what its lock has',
-    );
+    return unknown('they come in a packed environment; `updraft env show` tells what its lock has');
+  if (image === undefined && isHere)
+    return await probe(cli, ['/bin/sh', '-s'], 'this machine', question, timeoutMs);
   if (image === undefined)
-    return isHere
-      ? await probe(cli, ['/bin/sh', '-s'], 'this machine', question, timeoutMs)
-      : notChecked(
-          undefined,
-          what,
-          'the job runs in whatever software a worker has; an `image` in [environment] makes it the same everywhere, and checkable',
-        );
+    return unknown(
+      'the job runs in whatever software a worker has; an `image` in [environment] makes it the same everywhere, and checkable',
+    );
   if (isObject(image))
-    return notChecked(
-      undefined,
-      what,
+    return unknown(
       `the image is not on this machine; fetch it once (updraft get ${image}) and look inside with --image FILE`,
     );
-  const runner = await findRunner(cli);
+  const runner = await findProgram(['apptainer', 'singularity'], cli.env);
   if (runner === undefined)
-    return notChecked(
-      undefined,
-      what,
-      'there is neither apptainer nor singularity on the PATH to look into the image',
-    );
+    return unknown('there is neither apptainer nor singularity on the PATH to look into the image');
   const place = image.includes('://') ? image : path.resolve(question.folder, image);
-  const isThere = image.includes('://') || (await isReadable(place));
-  if (!isThere) return notChecked(undefined, what, `${place} is not on this machine`);
-  const inside = [
-    runner,
-    '--silent',
-    'exec',
-    '--cleanenv',
-    '--no-home',
-    '--pwd',
-    '/',
-    place,
-    '/bin/sh',
-    '-s',
-  ];
-  return await probe(cli, inside, `the image ${path.basename(image)}`, question, timeoutMs);
+  if (place !== image && !(await isThere(place))) return unknown(`${place} is not on this machine`);
+  const inside = [...[runner, '--silent', 'exec', '--cleanenv', '--no-home'], '--pwd', '/', place];
+  const name = `the image ${path.basename(image)}`;
+  return await probe(cli, [...inside, '/bin/sh', '-s'], name, question, timeoutMs);
 }
 
-async function findRunner({ env }: Cli): Promise<string | undefined> {
-  for (const name of ['apptainer', 'singularity'])
-    for (const folder of (env['PATH'] ?? '').split(':').filter((one) => path.isAbsolute(one))) {
-      const file = path.join(folder, name);
-      if (await isReadable(file, constants.X_OK)) return file;
-    }
-  return undefined;
-}
-
-const isReadable = (file: string, mode = constants.R_OK): Promise<boolean> =>
-  access(file, mode).then(
-    () => true,
-    () => false,
-  );
+const unknown = (why: string): Gathered<undefined> => notChecked(undefined, 'tools and Python modules', why);
 
 async function probe(
   cli: Cli,
@@ -105,14 +69,13 @@ async function probe(
 ): Promise<Gathered<SoftwareFact | undefined>> {
   const { output, trouble } = await runScript(cli, command, probeScript(uses, wantCuda), timeoutMs);
   const answer = readProbe(output);
-  if (answer === undefined) return notChecked(undefined, what, `looking into ${where} failed: ${trouble}`);
+  if (answer === undefined) return unknown(`looking into ${where} failed: ${trouble}`);
   const python = choosePython(answer, declared);
   const facts: SoftwareFact = {
     where,
     isImage: image !== undefined,
     tools: answer.tools,
-    ...(python === undefined ? {} : { python }),
-    ...(python?.cuda === undefined ? {} : { cuda: python.cuda }),
+    ...defined({ python, cuda: python?.cuda }),
   };
   const parts = [
     [answer.tools.size, uses.tools.length, 'commands'],

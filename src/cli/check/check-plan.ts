@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { JobCode, SentText } from '../../check/code/code.ts';
@@ -9,6 +9,7 @@ import { analyseSlots } from '../../check/rules/slots.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
+import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findEarlier } from '../../run/submit-run.ts';
@@ -18,6 +19,7 @@ import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { countFindings, findingLines } from './check-text.ts';
 import {
+  codeText,
   type Gathered,
   notChecked,
   reasonOf,
@@ -51,7 +53,7 @@ export async function checkPlan(
   { quick = false, image }: CheckOptions,
 ): Promise<Checked> {
   const where = placesIn(source);
-  const code = readCode(commandsOf(plan, where), await readTexts(plan.folder, plan.files));
+  const code = readCode(commandsOf(plan, where), await readTexts(plan));
   const uses = neededBy(plan, code, where);
   const [objects, slots, software, limits, sent] = await Promise.all([
     askObjects(cli, objectsOf(plan, where), quick ? objectMs.quick : objectMs.full),
@@ -72,6 +74,7 @@ export async function checkPlan(
     code,
     uses,
     now: cli.clock.now(),
+    secrets: await findSecrets(plan, cli.env),
     fetchedImageBytes: sizes.get(imageLabel) ?? 0,
     ...objects.facts,
     slots: slots.facts,
@@ -160,20 +163,14 @@ async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<Slo
   }
 }
 
-/** Larger than any script that people write by hand. */
-const mostBytes = 1 << 20;
 const mostFiles = 2000;
 
-/** The text files among those sent along; what is large or binary is no code. */
-async function readTexts(
-  folder: string,
-  files: readonly { path: string; bytes: number }[],
-): Promise<SentText[]> {
+/** The texts among the files sent along. */
+async function readTexts({ folder, files }: Plan): Promise<SentText[]> {
   const texts: SentText[] = [];
-  for (const { path: file, bytes } of files.slice(0, mostFiles)) {
-    if (bytes > mostBytes) continue;
-    const content = await readFile(path.join(folder, file)).catch(() => undefined);
-    if (content !== undefined && !content.includes(0)) texts.push({ file, text: content.toString('utf8') });
+  for (const { path: file } of files.slice(0, mostFiles)) {
+    const text = await codeText(path.join(folder, file));
+    if (text !== undefined) texts.push({ file, text });
   }
   return texts;
 }

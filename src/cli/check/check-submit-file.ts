@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { argumentWords } from '../../adopt/argument-words.ts';
 import {
@@ -20,11 +19,12 @@ import { findAll, type Finding, ordered } from '../../base/finding.ts';
 import { downloadRules } from '../../check/rules/downloads.ts';
 import { objectRules } from '../../check/rules/objects.ts';
 import { softwareRules } from '../../check/rules/software.ts';
-import { askCondor, type CondorAnswer, surveyFile } from '../adopt/survey-file.ts';
+import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
+import { surveyFile } from '../adopt/survey-file.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedObject, askObjects, isObject } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
-import { type Looked, sizesByUrl, type Told, type Unchecked, withoutTokens } from './gathered.ts';
+import { codeText, type Looked, sizesOf, type Told, type Unchecked, withoutTokens } from './gathered.ts';
 
 /** What a check of a submit description found. */
 export interface CheckedFile extends Told {
@@ -52,7 +52,7 @@ export async function checkSubmitFile(cli: Cli, file: string, image?: string): P
     askSoftware(cli, question, softwareMs),
     askCondor(cli, file, evidence.submission),
   ]);
-  const objectBytes = sizesByUrl(objects.facts.objects);
+  const objectBytes = sizesOf(objects.facts.objects, 'url');
   const findings = ordered([
     ...lintSubmission({ ...evidence, objectBytes }),
     ...findAll(objectRules, objects.facts),
@@ -105,8 +105,6 @@ function pythonDownloads(code: JobCode): Finding[] {
   return found.map((finding) => ({ ...finding, fix }));
 }
 
-const mostScriptBytes = 1 << 20;
-
 /** What a queue statement runs, as a shell would write it. */
 function commandOf(batch: Batch): CommandText[] {
   const program = valueOf(batch, 'executable');
@@ -132,9 +130,8 @@ async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentTex
   ]);
   const texts: SentText[] = [];
   for (const name of new Set(names.filter((one) => one !== ''))) {
-    const content = await readFile(path.resolve(folder, name)).catch(() => undefined);
-    if (content === undefined || content.length > mostScriptBytes || content.includes(0)) continue;
-    texts.push({ file: path.posix.basename(name), text: content.toString('utf8') });
+    const text = await codeText(path.resolve(folder, name));
+    if (text !== undefined) texts.push({ file: path.posix.basename(name), text });
   }
   return texts;
 }
@@ -142,27 +139,15 @@ async function sentTexts(folder: string, all: readonly Batch[]): Promise<SentTex
 /** Every URL that some job brings along, and its image. */
 function objectsOf(all: readonly Batch[]): AskedObject[] {
   const found = new Map<string, AskedObject>();
-  const inputs = all.flatMap(({ queue }) =>
-    queue.jobs.flatMap((job) => {
-      const batch = { queue, job };
-      return fileList(valueOf(batch, 'transfer_input_files')).map((url) => ({ batch, url }));
-    }),
-  );
-  for (const batch of all) {
-    const url = imageOf(batch);
-    const place = whereSet(batch, 'container_image', 'MY.SingularityImage');
+  const add = (label: string, url: string | undefined, place: AskedObject['place']): void => {
     if (url !== undefined && isObject(url))
-      found.set(url, { label: 'image', url, place, declared: {}, isProven: true });
-  }
-  for (const { batch, url } of inputs)
-    if (isObject(url))
-      found.set(url, {
-        label: 'input',
-        url,
-        declared: {},
-        isProven: true,
-        place: whereSet(batch, 'transfer_input_files'),
-      });
+      found.set(url, { label, url, place, declared: {}, isProven: true });
+  };
+  for (const batch of all)
+    add('image', imageOf(batch), whereSet(batch, 'container_image', 'MY.SingularityImage'));
+  for (const batch of all.flatMap(({ queue }) => queue.jobs.map((job) => ({ queue, job }))))
+    for (const url of fileList(valueOf(batch, 'transfer_input_files')))
+      add('input', url, whereSet(batch, 'transfer_input_files'));
   return [...found.values()];
 }
 

@@ -1,3 +1,4 @@
+import { readFile, stat } from 'node:fs/promises';
 import type { Finding } from '../../base/finding.ts';
 import { withoutSecrets } from '../../base/printable.ts';
 import type { ObjectFact } from '../../check/facts.ts';
@@ -54,24 +55,28 @@ export const withoutTokens = ({ findings, looked, unchecked }: Told): Told => ({
   unchecked: unchecked.map(({ what, why }) => ({ what, why: withoutSecrets(why) })),
 });
 
-/** What the servers told of each object's size, by its label. */
-export const sizesOf = (objects: readonly ObjectFact[]): ReadonlyMap<string, number> =>
-  sizesBy(objects, ({ label }) => label);
-
-/** The same by its URL. */
-export const sizesByUrl = (objects: readonly ObjectFact[]): ReadonlyMap<string, number> =>
-  sizesBy(objects, ({ url }) => url);
-
-const sizesBy = (
+/** What the servers told of each object's size, by its label or its URL. */
+export const sizesOf = (
   objects: readonly ObjectFact[],
-  nameOf: (object: ObjectFact) => string,
+  by: 'label' | 'url' = 'label',
 ): ReadonlyMap<string, number> =>
   new Map(
     objects.flatMap((object) => {
       const bytes = object.servers.find(({ status }) => status === 200)?.bytes;
-      return bytes === undefined ? [] : [[nameOf(object), bytes] as const];
+      return bytes === undefined ? [] : [[object[by], bytes] as const];
     }),
   );
+
+/** Larger than any script that people write by hand. */
+const mostBytes = 1 << 20;
+
+/** The text of a file; undefined for one that cannot be read, is large or is binary, and so no code. */
+export async function codeText(file: string): Promise<string | undefined> {
+  const found = await stat(file).catch(() => undefined);
+  if (found === undefined || found.size > mostBytes) return undefined;
+  const content = await readFile(file).catch(() => undefined);
+  return content === undefined || content.includes(0) ? undefined : content.toString('utf8');
+}
 
 /** The plan with the sizes that servers told; the disk stays what will be asked for. */
 export function withSizes(plan: Plan, sizes: ReadonlyMap<string, number>): Plan {

@@ -162,5 +162,17 @@ test("conditions are read by the access point's version", async (t) => {
   const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
   assert.match(out, /no-request\n.*\n.*no `request_disk`/);
-  assert.match(out, /HTCondor 24\.9\.2 accepts the file/);
+  assert.match(out, /HTCondor was not asked: it has `if`/);
+});
+
+test('a script in place of condor_submit is asked without confinement, and that is said', async (t) => {
+  const cwd = await temporaryFolder(t, {
+    'job.sub': good,
+    'run.sh': script,
+    'bin/condor_submit': '#!/bin/sh\n',
+  });
+  await chmod(path.join(cwd, 'bin/condor_submit'), 0o755);
+  const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
+  const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
+  assert.match(out, /HTCondor of unknown version accepts the file\n {2}\(the kernel did not confine it/);
 });

@@ -9,11 +9,12 @@ import { Fault } from '../../fault/fault.ts';
 import { profiles } from '../../job/choices.ts';
 import type { ProfileName } from '../../job/spec.ts';
 import { additionsDiff, type AdoptedRun, plannedRun, submitAdopted } from '../adopt/submit-adopted.ts';
-import { askCondor, type CondorAnswer, readUsage, surveyFile } from '../adopt/survey-file.ts';
+import { askCondor, type CondorAnswer } from '../adopt/ask-condor.ts';
+import { readUsage, surveyFile } from '../adopt/survey-file.ts';
 import { findingsText } from '../adopt/findings-text.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../show-fault.ts';
-import { nextCommands } from '../text/words.ts';
+import { isAgreed, nextCommands } from '../text/words.ts';
 
 interface Options {
   json?: true;
@@ -111,9 +112,7 @@ async function submit(
 }
 
 async function confirm(cli: Cli, file: string, isBad: boolean): Promise<void> {
-  const question = isBad ? 'There are errors. Submit it all the same? [y/N] ' : 'Submit it so? [y/N] ';
-  const said = await cli.ask?.(question);
-  if (said !== undefined && /^y(es)?$/i.test(said.trim())) return;
+  if (await isAgreed(cli, isBad ? 'There are errors. Submit it all the same?' : 'Submit it so?')) return;
   throw new Fault(isBad ? 'file-invalid' : 'interrupted', `${path.basename(file)} was not submitted`, {
     fix: `${isBad ? 'correct the errors, or ' : ''}submit it with --yes`,
     about: file,

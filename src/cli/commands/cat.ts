@@ -1,16 +1,15 @@
 import type { Command } from 'commander';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import type { FetchEvent, FetchOptions } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import {
+  accessTo,
   checkProof,
   objectName,
   openFederation,
-  promptPolicy,
   type ProofOptions,
   readProof,
 } from '../object/access.ts';
-import { setbackWords, verifiedWords } from '../object/transfer-words.ts';
+import { setbackTeller, verifiedWords } from '../object/transfer-words.ts';
 
 interface Options extends ProofOptions {
   tokenFile?: string;
@@ -33,32 +32,18 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   // A name that cannot be one is told before anything is written.
   for (const url of urls) objectName(url, cli.env);
   const locator = openFederation(cli);
-  const { tokenFile } = options;
+  const say = (line: string): void => (options.quiet ? undefined : cli.err(`${line}\n`));
   for (const url of urls) {
-    const access: FetchOptions = {
-      locator,
-      clock: cli.clock,
-      signal: cli.signal,
-      policy: promptPolicy(cli),
-      ...(tokenFile === undefined ? {} : { tokenFile }),
-    };
-    const told = new Set<string>();
+    const access = accessTo(cli, locator, options);
     const proof = await readProof(cli, url, options, access);
+    const tell = setbackTeller(url, url, say);
     const fetched = await fetchToStream(url, (chunk) => cli.outBytes(chunk), {
       ...access,
       ...proof,
-      onEvent: (event) => tell(cli, url, event, options, told),
+      onEvent: (event) => (event.kind === 'progress' ? undefined : tell(event)),
     });
-    if (options.quiet === undefined) cli.err(`${url}: ${verifiedWords(fetched.verified)}\n`);
+    say(`${url}: ${verifiedWords(fetched.verified)}`);
   }
-}
-
-/** Tells of a setback, once in the same words. */
-function tell(cli: Cli, url: string, event: FetchEvent, { quiet }: Options, told: Set<string>): void {
-  if (event.kind === 'progress' || quiet) return;
-  const news = `${url}: ${setbackWords(event, !/^(?:https?|file):/i.test(url))}\n`;
-  if (!told.has(news)) cli.err(news);
-  told.add(news);
 }
 
 const example = `

@@ -8,13 +8,7 @@ import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.
 import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
-import {
-  jobFileArgument,
-  jobFileOptions,
-  type JobFileOptions,
-  jobFileWord,
-  layersOf,
-} from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
 import { ToldFault } from '../show-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
 import { counted, nextCommands } from '../text/words.ts';
@@ -24,7 +18,7 @@ interface Options extends JobFileOptions, CheckOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
+  jobFileOptions(command)
     .option('--quick', 'only the files and the servers of the data, as submit does')
     .option('--image <file>', 'a local copy of the image, to look inside')
     .option('--json', 'print the answer as JSON')
@@ -51,7 +45,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
     await checkFile(cli, where, file, options);
     return;
   }
-  const job = await loadJobFile(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
+  const job = await loadJobFile(where, loadOptions(cli, options));
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);

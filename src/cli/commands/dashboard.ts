@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { errorReason } from '../../base/error-reason.ts';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
@@ -13,6 +13,7 @@ import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
+import { isAdopted } from '../../pool/htcondor.ts';
 import { openPool, poolKinds } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
@@ -22,6 +23,7 @@ import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from '../run-view/job-words.ts';
+import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 import { explainRun } from '../why/explain-run.ts';
 
@@ -36,7 +38,11 @@ interface Options {
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
-    .option('--port <number>', 'serve on this port of this machine (default: any that is free)', portNumber)
+    .option(
+      '--port <number>',
+      'serve on this port of this machine (default: any that is free)',
+      wholeNumber(65_535, 0),
+    )
     .option('--no-open', 'print the link, and open no browser')
     .option('--static <file>', 'write the page as one file that needs no server, and end')
     .option(
@@ -55,7 +61,9 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   const found = await runsMeant(cli, words, ssh);
   if (file === undefined && here === undefined) await refuseOnAccessPoint(cli, found[0]);
   await using stack = new AsyncDisposableStack();
-  const runs: RunSource[] = found.map((run) => localRun(cli, run));
+  const runs: RunSource[] = await Promise.all(
+    found.map(async (run) => ({ ...localRun(cli, run), isAdopted: await isAdopted(run.folder) })),
+  );
   for (const address of ssh) runs.push(stack.use(await openRemoteRun(address, remoteOptions(cli))));
   const serving = (): Promise<void> => serve(cli, runs, options);
   const looking =
@@ -173,12 +181,6 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
   });
   cli.out(`${to}\n`);
   nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'get it onto another machine']]);
-}
-
-function portNumber(text: string): number {
-  const port = Number(text);
-  if (/^\d{1,5}$/.test(text) && port <= 65_535) return port;
-  throw new InvalidArgumentError('it must be a number from 0 to 65535.');
 }
 
 const example = `

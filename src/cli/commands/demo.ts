@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { access, copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import { isThere } from '../../base/error-reason.ts';
 import { findPython, type PythonTried } from '../../environment/find-python.ts';
 import { Fault } from '../../fault/fault.ts';
 import { resultsFolder } from '../../job/layout.ts';
@@ -137,10 +138,10 @@ async function demoFolder(parent: string, python: string, signal: AbortSignal): 
   const published = path.join(project, 'published');
   await mkdir(published, { recursive: true });
   for (const name of sent)
-    if (!(await exists(path.join(project, name))))
+    if (!(await isThere(path.join(project, name))))
       await copyFile(path.join(example, name), path.join(project, name));
   const archive = path.join(published, 'cifar-10-python.tar.gz');
-  if (!(await exists(archive))) {
+  if (!(await isThere(archive))) {
     await run(python, [path.join(example, 'make_data.py'), `${archive}.part`, '--images-per-batch', '1000'], {
       signal,
     });
@@ -148,9 +149,3 @@ async function demoFolder(parent: string, python: string, signal: AbortSignal): 
   }
   return { project, published, prefix: '/updraft/demo' };
 }
-
-const exists = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );

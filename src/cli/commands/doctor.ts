@@ -24,9 +24,10 @@ Exit codes: 0 shown.`,
       cli.out(findings.map((finding) => findingLines(finding, cli.columns)).join(''));
       nextCommands(cli, [
         ['updraft check', 'what would fail of your own job'],
-        ...(findings.some(({ name, ok }) => name === 'HTCondor' && !ok)
-          ? ([['updraft mini pool up', 'a real HTCondor on this machine']] as const)
-          : []),
+        findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
+          'updraft mini pool up',
+          'a real HTCondor on this machine',
+        ],
         ['updraft demo', 'train CIFAR-10 here, end to end'],
       ]);
     });

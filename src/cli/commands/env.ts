@@ -151,7 +151,7 @@ async function show(cli: Cli, word: string, options: Options): Promise<void> {
 function tellNext(cli: Cli, word: string, first: EnvironmentFacts, areMore: boolean): void {
   const chosen = chosenWords(word, first);
   nextCommands(cli, [
-    ...(areMore ? [[`updraft env show${chosen}`, 'all about one environment'] as const] : []),
+    areMore && [`updraft env show${chosen}`, 'all about one environment'],
     [`updraft env pack${chosen}`, 'make an archive of it that needs nothing of the worker'],
     [`updraft env image${chosen}`, 'write the recipe of an image of it'],
   ]);

@@ -18,6 +18,7 @@ import {
   type ProofOptions,
 } from '../object/access.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
+import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options extends ProofOptions {
@@ -38,7 +39,7 @@ export function configure(command: Command, cli: Cli): void {
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
     .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
-    .option('-p, --parallel <number>', 'files at once', wholeNumber, 4)
+    .option('-p, --parallel <number>', 'files at once', wholeNumber(999), 4)
     .option('-u, --unpack [mode]', `unpack while it arrives: ${modes.join(', ')}`, (word) =>
       unpackMode(word, swallowed),
     )
@@ -62,40 +63,31 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   const { recursive = false, json, into, tokenFile } = options;
   const unpack = options.unpack === true ? 'auto' : options.unpack;
   const folder = into ?? (unpack === undefined ? undefined : (wanted.target ?? '.'));
-  const listed = await listItems(
-    cli,
-    { ...wanted, target: unpack === undefined ? wanted.target : undefined },
-    {
-      recursive,
-      federation,
-      ...defined({ into: folder, tokenFile }),
-    },
-  );
+  const target = unpack === undefined ? wanted.target : undefined;
+  const how = { recursive, federation, ...defined({ into: folder, tokenFile }) };
+  const listed = await listItems(cli, { ...wanted, target }, how);
   // Manifests prove what is beside them; nothing proves a manifest.
   const items = options.staged ? listed.filter(({ url }) => !url.endsWith(manifestSuffix)) : listed;
   checkProof(options, items.length);
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   using connections = new KeptConnections(cli.clock);
-  const how: FetchItemOptions = { ...options, unpack, federation, connections };
+  const fetching: FetchItemOptions = { ...options, unpack, federation, connections };
   const results = await mapLimited(items, options.parallel, async (item) => {
-    const result = await fetchItem(cli, board, item, how);
+    const result = await fetchItem(cli, board, item, fetching);
     tellResult(cli, board, result, options);
     return result;
   });
   board.close();
   endWith(cli, results, { json: json === true, again: againWords(unpack !== undefined) });
-  if (json === undefined && options.quiet === undefined && cli.errIsTerminal) nextWords(cli, words[0] ?? '');
+  if (json === undefined && options.quiet === undefined && cli.errIsTerminal)
+    nextCommands(cli, [
+      [`updraft stat ${shellQuote(words[0] ?? '')}`, 'who has the object, and its digests'],
+    ]);
 }
 
 const againWords = (unpacked: boolean): string =>
-  unpacked
-    ? 'run the same command again for what is missing'
-    : 'run the same command again: it goes on where it stopped';
-
-function nextWords(cli: Cli, url: string): void {
-  nextCommands(cli, [[`updraft stat ${shellQuote(url)}`, 'who has the object, and its digests']]);
-}
+  `run the same command again${unpacked ? ' for what is missing' : ': it goes on where it stopped'}`;
 
 const modes = unpackModes.filter((mode) => mode !== 'none');
 
@@ -111,12 +103,6 @@ function unpackMode(word: string, swallowed: string[]): UnpackerOptions['mode'] 
 function sha256(text: string): string {
   if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new InvalidArgumentError('it must be 64 hexadecimal digits.');
   return text.toLowerCase();
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text))
-    throw new InvalidArgumentError('it must be a whole number from 1 to 999.');
-  return Number(text);
 }
 
 const example = `

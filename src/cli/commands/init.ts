@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
-import { access, copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
-import { errorReason } from '../../base/error-reason.ts';
+import { errorReason, isThere } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { jobFileNames } from '../../job/layout.ts';
 import { readSpec } from '../../job/read-spec.ts';
@@ -142,14 +142,9 @@ async function writeAll(cli: Cli, { target, fileName, template, text }: Start): 
 }
 
 async function bring(places: string[], target: string): Promise<'copied' | 'kept' | 'missing'> {
-  const exists = (file: string): Promise<boolean> =>
-    access(file).then(
-      () => true,
-      () => false,
-    );
-  if (await exists(target)) return 'kept';
+  if (await isThere(target)) return 'kept';
   for (const place of places)
-    if (await exists(place)) {
+    if (await isThere(place)) {
       await copyFile(place, target, constants.COPYFILE_EXCL);
       return 'copied';
     }

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
 import { attemptFiles, attemptFolder } from '../../job/layout.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
@@ -10,6 +10,7 @@ import type { Cli } from '../cli.ts';
 import { findRun, type FoundRun, runAndJobs } from '../find-run.ts';
 import { whileRefreshing } from '../run-view/current-state.ts';
 import { showLogs } from '../run-view/show-logs.ts';
+import { mostNumber, wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options {
@@ -24,7 +25,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[job]', 'a job of it, such as 0003 or 3 (default: its only job)')
     .option('-f, --follow', 'go on as it grows, also into the next attempts, until the job ends')
     .option('--err', 'what it printed on stderr, instead of stdout')
-    .option('--attempt <number>', 'of this attempt (default: the latest)', wholeNumber)
+    .option('--attempt <number>', 'of this attempt (default: the latest)', wholeNumber(mostNumber))
     .addHelpText(
       'after',
       `
@@ -65,7 +66,7 @@ async function logs(
   if (follow) await whileRefreshing(cli, run.folder, () => showLogs(cli, choice));
   else await showLogs(cli, choice);
   nextCommands(cli, [
-    ...(err ? [] : ([[`updraft logs ${run.argument} ${job.id} --err`, 'its stderr']] as const)),
+    !err && [`updraft logs ${run.argument} ${job.id} --err`, 'its stderr'],
     [`updraft status ${run.argument}`, 'how each job stands'],
   ]);
 }
@@ -93,16 +94,8 @@ function chooseJob(state: RunState, word: string | undefined, run: FoundRun): Jo
   if (word !== undefined) return findJob(state, word);
   const [only, ...others] = state.jobs;
   if (only !== undefined && others.length === 0) return only;
-  throw new Fault(
-    'usage',
-    `the run has ${state.jobs.length} jobs, ${only?.id ?? ''} to ${others.at(-1)?.id ?? ''}: say which one`,
-    {
-      fix: `for example: updraft logs ${run.argument} ${only?.id ?? '0000'}`,
-    },
-  );
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d*$/.test(text)) throw new InvalidArgumentError('it must be a whole number from 1.');
-  return Number(text);
+  const ids = `${only?.id ?? ''} to ${others.at(-1)?.id ?? ''}`;
+  throw new Fault('usage', `the run has ${state.jobs.length} jobs, ${ids}: say which one`, {
+    fix: `for example: updraft logs ${run.argument} ${only?.id ?? '0000'}`,
+  });
 }

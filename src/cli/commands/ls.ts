@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defined } from '../../base/defined.ts';
 import { printable } from '../../base/printable.ts';
 import { pad } from '../../base/text-table.ts';
 import { listCollection, walkCollection, type CollectionEntry } from '../../federation/list-collection.ts';
@@ -29,7 +30,7 @@ async function ls(cli: Cli, url: string, options: Options): Promise<void> {
   const how = {
     federation: openFederation(cli),
     signal: cli.signal,
-    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...defined({ tokenFile }),
   };
   const entries = options.recursive ? walkCollection(url, how) : await listCollection(url, how);
   let count = 0;

@@ -1,6 +1,6 @@
-import { access, constants } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { isThere } from '../../base/error-reason.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { withLease } from '../../base/lease.ts';
 import { identifyProcess } from '../../base/process-identity.ts';
@@ -98,12 +98,9 @@ async function build(cli: Cli, home: string): Promise<PoolState> {
 function tell(cli: Cli, running: PoolState, { json, state }: Options): void {
   const onPath = `export PATH=${shellQuote(running.bin)}:$PATH`;
   cli.out(json === true ? `${JSON.stringify({ running: true, ...running })}\n` : `${onPath}\n`);
-  const [run, word]: [[string, string][], string] =
-    state === undefined
-      ? [[['updraft run --pool condor', 'your job file on it']], '']
-      : [[], ` --state ${shellQuote(state)}`];
+  const word = state === undefined ? '' : ` --state ${shellQuote(state)}`;
   nextCommands(cli, [
-    ...run,
+    state === undefined && ['updraft run --pool condor', 'your job file on it'],
     [onPath, "condor_q, condor_status and HTCondor's other commands, in this shell"],
     [`updraft mini pool down${word}`, 'end it'],
   ]);
@@ -125,21 +122,13 @@ async function down(cli: Cli, options: Options): Promise<void> {
 
 /** A pool of the machine's own is the real thing; the mini pool's tools do not count. */
 async function ownCondor(cli: Cli): Promise<string | undefined> {
-  for (const folder of foldersOf(cli)) {
-    if (await can(path.join(folder, '.inside'), constants.R_OK)) continue;
-    const file = path.join(folder, 'condor_submit');
-    if (await can(file, constants.X_OK)) return file;
-  }
+  for (const PATH of (cli.env['PATH'] ?? '').split(':'))
+    if (!(await isThere(path.join(PATH, '.inside')))) {
+      const file = await findProgram(['condor_submit'], { PATH });
+      if (file !== undefined) return file;
+    }
   return undefined;
 }
-
-const foldersOf = (cli: Cli): string[] => (cli.env['PATH'] ?? '').split(':');
-
-const can = (file: string, mode: number): Promise<boolean> =>
-  access(file, mode).then(
-    () => true,
-    () => false,
-  );
 
 const homeOf = (cli: Cli, { state }: Options): string =>
   state === undefined ? miniPoolHome(cli.env) : path.resolve(cli.cwd, state);

@@ -5,18 +5,13 @@ import type { Plan } from '../../job/plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import type { Cli } from '../cli.ts';
-import {
-  jobFileArgument,
-  jobFileOptions,
-  type JobFileOptions,
-  jobFileWord,
-  layersOf,
-} from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
+import { findSecrets } from '../../job/secrets.ts';
 import { planText } from '../submit/plan-text.ts';
 import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
+  jobFileOptions(command)
     .option('--json', 'print the whole plan as JSON, every job included')
     .addHelpText(
       'after',
@@ -31,12 +26,12 @@ Examples:
 Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
     )
     .action(async (where: string, options: JobFileOptions & { json?: true }) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
+      const plan = await loadPlan(where, loadOptions(cli, options));
       if (options.json) {
         cli.out(`${JSON.stringify(plan, null, 2)}\n`);
         return;
       }
-      cli.out(planText(plan, await policyOn(cli, plan)));
+      cli.out(planText(plan, await policyOn(cli, plan), await findSecrets(plan, cli.env)));
       await tellRendering(cli, plan);
       nextCommands(cli, [
         [`updraft run${jobFileWord(where, options)}`, 'submit it and watch'],

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -12,6 +12,7 @@ import { below, hasScheme, openFederation } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
+import { wholeNumber } from '../submit/options.ts';
 import { counted } from '../text/words.ts';
 
 interface Options {
@@ -37,7 +38,7 @@ export function configure(command: Command, cli: Cli): void {
       'files, then the URL to upload to; a folder if it ends with / or there are several',
     )
     .option('-r, --recursive', 'upload all that is in folders')
-    .option('-p, --parallel <number>', 'files at once', wholeNumber, 2)
+    .option('-p, --parallel <number>', 'files at once', wholeNumber(99), 2)
     .option('--overwrite', 'replace objects that exist')
     .option('--token-file <file>', 'file with the token, instead of the usual places')
     .option('--json', 'one line of JSON for each file')
@@ -71,27 +72,21 @@ async function putItem(
   federation: FederationLocator,
   { overwrite, tokenFile }: Options,
 ): Promise<PutResult> {
-  const work = board.begin(path.basename(item.file));
   const started = cli.clock.monotonic();
   const seconds = (): number => (cli.clock.monotonic() - started) / 1000;
   try {
     cli.signal.throwIfAborted();
-    const put = await putObject(item.file, item.url, {
-      federation,
-      signal: cli.signal,
-      overwrite: overwrite === true,
-      ...defined({ tokenFile }),
-      onProgress: (bytes, total) =>
-        board.progress(work, { bytes, total, rate: bytes / Math.max(0.001, seconds()), server: '' }),
-    });
+    const { signal } = cli;
+    const how = { federation, signal, overwrite: overwrite === true, ...defined({ tokenFile }) };
+    const put = await board.during(path.basename(item.file), (onProgress) =>
+      putObject(item.file, item.url, { ...how, onProgress }),
+    );
     return { ...item, put: { ...put, seconds: seconds() } };
   } catch (error) {
     const fault = asFault(error);
     const old = fault.kind === 'usage' ? await sameThere(cli, item, federation, tokenFile) : undefined;
     if (old !== undefined) return { ...item, put: { ...old, seconds: seconds() }, isOld: true };
     return { ...item, fault: inOurWords(fault) };
-  } finally {
-    board.end(work);
   }
 }
 
@@ -103,12 +98,9 @@ async function sameThere(
   tokenFile: string | undefined,
 ): Promise<Put | undefined> {
   const atOrigin = `${url}${url.includes('?') ? '&' : '?'}directread`;
-  const options = { locator, clock: cli.clock, signal: cli.signal };
+  const options = { locator, clock: cli.clock, signal: cli.signal, ...defined({ tokenFile }) };
   try {
-    const { bytes, verified } = await fetchToFile(atOrigin, file, {
-      ...options,
-      ...defined({ tokenFile }),
-    });
+    const { bytes, verified } = await fetchToFile(atOrigin, file, options);
     return { bytes, verified: verified === 'manifest' ? 'digest' : verified, server: '' };
   } catch {
     return undefined;
@@ -133,11 +125,6 @@ function tell(
     board.print(
       `${url}: ${amountWords(put.bytes, put.seconds)}; to ${put.server}; ${verifiedWords(put.verified)}`,
     );
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9]\d?$/.test(text)) throw new InvalidArgumentError('it must be a whole number from 1 to 99.');
-  return Number(text);
 }
 
 const example = `

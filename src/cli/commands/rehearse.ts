@@ -3,20 +3,14 @@ import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { pad } from '../../base/text-table.ts';
 import { Fault } from '../../fault/fault.ts';
-import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { showMillis } from '../../report/show.ts';
 import { gatherEvidence, rehearsalPlan, rehearse, startRehearsal } from '../../run/rehearse/rehearse-run.ts';
 import { type Proof, proofsOf } from '../../run/rehearse/proofs.ts';
 import type { Cli } from '../cli.ts';
-import {
-  jobFileArgument,
-  jobFileOptions,
-  type JobFileOptions,
-  jobFileWord,
-  layersOf,
-} from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
 import { ToldFault } from '../show-fault.ts';
+import { loadLocked } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions {
@@ -24,18 +18,17 @@ interface Options extends JobFileOptions {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
+  jobFileOptions(command)
     .option('--json', 'print the proofs as JSON')
     .addHelpText('after', help)
     .action((where: string, options: Options) => run(cli, where, options));
 }
 
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
-  const home = cli.env['HOME'];
-  const plan = rehearsalPlan(await loadPlan(where, { cwd: cli.cwd, home, ...layersOf(options) }));
+  const plan = rehearsalPlan((await loadLocked(cli, where, options)).plan);
   const pool = openPool(plan.spec.run.pool, cli);
-  const { clock, signal, version } = cli;
-  const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };
+  const { clock, pid, signal, version } = cli;
+  const world = { clock, pid, signal, version, say: (line: string) => cli.err(`${line}\n`) };
   const folder = await startRehearsal(plan, pool, world);
   const name = path.basename(folder);
   cli.err(`rehearsing one job as ${name}: it will be evicted during its transfer and during its training\n`);
@@ -50,13 +43,12 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   if (options.json) cli.out(`${JSON.stringify({ ok: failed.length === 0, run: name, folder, proofs })}\n`);
   else cli.out(`${proofText(proofs)}\n`);
   nextCommands(cli, [
-    ...(failed.length > 0 ? ([[`updraft why ${name}`, 'what befell its attempts']] as const) : []),
+    failed.length > 0 && [`updraft why ${name}`, 'what befell its attempts'],
     [`updraft logs ${name}`, 'what the training printed'],
-    ...(failed.length === 0
-      ? ([
-          [`updraft submit --canary 1,10${jobFileWord(where, options)}`, 'send them all, a few ahead'],
-        ] as const)
-      : []),
+    failed.length === 0 && [
+      `updraft submit --canary 1,10${jobFileWord(where, options)}`,
+      'send them all, a few ahead',
+    ],
   ]);
   if (failed.length > 0) throw options.json ? new ToldFault(notProven(failed)) : notProven(failed);
 }

@@ -8,7 +8,13 @@ import { sections } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import type { FoundRun } from '../find-run.ts';
 import { readSource, reportSource, runContext, sourceName } from '../report/report-source.ts';
-import { type ReportForm, printReport, printSections, textPage } from '../report/report-words.ts';
+import {
+  type ReportForm,
+  printReport,
+  printSections,
+  sectionChoice,
+  textPage,
+} from '../report/report-words.ts';
 import { failureCommands } from '../run-view/after-failure.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { nextCommands } from '../text/words.ts';
@@ -27,7 +33,12 @@ export function configure(command: Command, cli: Cli): void {
     )
     .option('--json', 'the same figures as one object with stable keys')
     .addOption(new Option('--markdown', 'tables for a page or an issue').conflicts('json'))
-    .addOption(new Option('--csv', 'a row per attempt, seconds per column').conflicts(['json', 'markdown']))
+    .addOption(
+      new Option('--csv', 'a row per attempt, seconds per column; with --jobs a row per job').conflicts([
+        'json',
+        'markdown',
+      ]),
+    )
     .addOption(
       new Option('--html <file>', 'write one page with tables and charts').conflicts([
         'json',
@@ -36,6 +47,7 @@ export function configure(command: Command, cli: Cli): void {
       ]),
     )
     .addOption(new Option('--compare', 'two runs or logs side by side').conflicts(['csv', 'html']))
+    .option('--jobs', 'a row for every job, however many: times, stalls, holds, evictions, outcome')
     .option('--all', 'also the slowest jobs, every site and every machine')
     .option('--valid <rule>', "what makes a job's result valid, as in 'bytes>1M && seconds>600'")
     .option(
@@ -46,7 +58,7 @@ export function configure(command: Command, cli: Cli): void {
     .action(async (words: string[], flags: Flags) => {
       if (flags.compare === true) return compare(cli, words, flags);
       const source = await reportSource(cli, words);
-      const isPlain = Object.keys(flags).every((flag) => flag === 'json' || flag === 'all');
+      const isPlain = Object.keys(flags).every((flag) => plainFlags.has(flag));
       if ('run' in source && isPlain) return printRun(cli, source.run, flags);
       const read = await readSource(cli, source, flags);
       await printReport(cli, sourceName(source), read, flags);
@@ -54,11 +66,14 @@ export function configure(command: Command, cli: Cli): void {
       const named = words.map(shellQuote).join(' ');
       nextCommands(cli, [
         [`updraft report ${named} --html report.html`, 'the same with charts, as one page'],
+        [`updraft report ${named} --jobs`, 'a row for every job'],
         [`updraft report ${named} --csv`, 'every attempt for a spreadsheet'],
         [`updraft report ${named} --json`, 'the figures for a program'],
       ]);
     });
 }
+
+const plainFlags = new Set(['json', 'all', 'jobs']);
 
 const help = `
 Works on a run's folder alone, also on a copy of it, and on any HTCondor event log, also of jobs Updraft never saw.
@@ -69,23 +84,24 @@ Examples:
   $ updraft report                                       the latest run
   $ updraft report runs/cifar10-a1b2c3 --json | jq .usefulShare
   $ updraft report my.log --html report.html             the log of your jobs, with charts
+  $ updraft report my.log --csv --jobs > jobs.csv        a row per job for a spreadsheet
   $ updraft report my.log --valid 'bytes>1M'             exit code 0 is not enough
   $ updraft report --compare before.log after.log
   $ zcat old.log.gz | updraft report -
 
 Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
-async function printRun(cli: Cli, run: FoundRun, { json, all }: ReportForm): Promise<void> {
+async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void> {
   const state = await currentState(cli, run.folder);
   const context = await runContext(run.folder, state);
   const report = runReport(run.folder, state, context);
-  if (json === true) {
+  if (form.json === true) {
     cli.out(`${JSON.stringify(report)}\n`);
     return;
   }
-  cli.out(`${runText(report, sections(report, all), textPage(cli))}\n`);
+  cli.out(`${runText(report, sections(report, sectionChoice(form, report.jobRows)), textPage(cli))}\n`);
   nextCommands(cli, [
-    ...failureCommands(state, run.argument),
+    ...(await failureCommands(state, run)),
     [`updraft status ${run.argument}`, 'how each job stands'],
     [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
     [`updraft report ${run.argument} --json`, 'the figures for a program'],

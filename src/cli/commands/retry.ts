@@ -14,7 +14,7 @@ import {
 } from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { durationOption, sizeOption } from '../submit/options.ts';
-import { nextCommands } from '../text/words.ts';
+import { counted, isAgreed, nextCommands } from '../text/words.ts';
 
 interface Options {
   memory?: number;
@@ -60,7 +60,8 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
     return;
   }
   if (!isJson) cli.err(text);
-  if (!(await isAgreed(cli, plan, options))) {
+  const what = plan.retries.length === 1 ? 'this job' : `these ${plan.retries.length} jobs`;
+  if (!options.yes && !isJson && (await isAgreed(cli, `Try ${what} again?`)) === false) {
     cli.err('nothing was changed\n');
     return;
   }
@@ -80,35 +81,27 @@ function wishOf(jobs: string[], { memory, disk, time, withNewFiles }: Options): 
   return { jobs, change, withNewFiles: withNewFiles ?? false };
 }
 
-async function isAgreed(cli: Cli, { retries }: RetryPlan, { yes, json }: Options): Promise<boolean> {
-  if (yes || json || cli.ask === undefined) return true;
-  const what = retries.length === 1 ? 'this job' : `these ${retries.length} jobs`;
-  return /^y(es)?$/i.test((await cli.ask(`Try ${what} again? [y/N] `)).trim());
-}
-
-function toldDone(queued: readonly string[], released: readonly string[]): string {
+function toldDone({ queued, released }: Retried): string {
   const parts = [
-    ...(queued.length > 0 ? [`queued ${count(queued)} again`] : []),
-    ...(released.length > 0 ? [`released ${count(released)} that the scheduler held`] : []),
+    ...(queued.length > 0 ? [`queued ${counted(queued.length, 'job')} again`] : []),
+    ...(released.length > 0 ? [`released ${counted(released.length, 'job')} that the scheduler held`] : []),
   ];
   return parts.length === 0 ? 'nothing is left to try again' : parts.join(', ');
 }
-
-const count = (jobs: readonly string[]): string => `${jobs.length} job${jobs.length === 1 ? '' : 's'}`;
 
 function tell(
   cli: Cli,
   { folder }: FoundRun,
   { run, endedAt }: RunState,
   { retries, left, changed }: RetryPlan,
-  { queued, released }: Retried,
+  done: Retried,
   json: boolean,
 ): void {
   if (json) {
     const jobs = retries.map(asJson);
-    cli.out(`${JSON.stringify({ run, folder, jobs, left, changedFiles: changed, queued, released })}\n`);
+    cli.out(`${JSON.stringify({ run, folder, jobs, left, changedFiles: changed, ...done })}\n`);
   } else if (retries.length > 0) {
-    cli.out(`${toldDone(queued, released)} of ${run}\n`);
+    cli.out(`${toldDone(done)} of ${run}\n`);
   } else {
     for (const { job, why } of left) cli.err(`${job} is left alone: it ${why}\n`);
     const rest = endedAt === undefined ? 'no job has ended without' : 'every job has';
@@ -116,21 +109,9 @@ function tell(
   }
 }
 
-const asJson = ({
-  job,
-  lack,
-  what,
-  isMet,
-  explanation: { cause, title, because },
-}: PlannedRetry): object => ({
-  job,
-  lack,
-  cause,
-  title,
-  because,
-  mustChange: what,
-  ...defined({ changeIsMade: isMet }),
-});
+function asJson({ job, lack, what, isMet, explanation: { cause, title, because } }: PlannedRetry): object {
+  return { job, lack, cause, title, because, mustChange: what, changeIsMade: isMet };
+}
 
 const help = `
 Only jobs without a valid result are tried again: failed, removed, held for good, or successful ones whose results are

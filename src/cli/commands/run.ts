@@ -2,27 +2,21 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { runFiles } from '../../job/layout.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, type JobFileOptions, jobFileWord } from '../job-file-argument.ts';
+import { jobFileWord } from '../job-file-argument.ts';
 import { assertSucceeded, failureCommands } from '../run-view/after-failure.ts';
 import { watchToEnd } from '../run-view/watch-run.ts';
-import { canaryOption } from '../submit/options.ts';
-import { newRun, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
+import { submitOptions } from '../submit/options.ts';
+import { newRun, type SubmitOptions, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
 
-interface Options extends JobFileOptions {
-  new?: true;
-  check?: boolean;
-  canary?: number[];
+interface Options extends SubmitOptions {
   json?: true;
   detach?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
-    .option('--new', 'start another run, even when nothing changed since the last')
-    .option(...canaryOption)
+  submitOptions(command)
     .option('--detach', 'do not watch, as `updraft submit` does')
-    .option('--no-check', 'queue it without looking at the files and the servers of the data first')
     .option('--json', 'print each change as a line of JSON')
     .addHelpText('after', example)
     .action((where: string, options: Options) => run(cli, where, options));
@@ -37,7 +31,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   }
   const state = await watchToEnd(cli, submitted, options.json);
   nextCommands(cli, [
-    ...failureCommands(state, argument),
+    ...(await failureCommands(state, submitted)),
     [
       `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
       'the results, a folder for each job',

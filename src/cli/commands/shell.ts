@@ -3,10 +3,10 @@ import { Fault } from '../../fault/fault.ts';
 import { loadPlan } from '../../job/load-plan.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, layersOf, type JobFileOptions } from '../job-file-argument.ts';
+import { jobFileOptions, type JobFileOptions, loadOptions } from '../job-file-argument.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
+  jobFileOptions(command)
     .addHelpText(
       'after',
       `
@@ -21,7 +21,7 @@ Example:
 Exit codes: 0 the shell was left, 2 the pool knows no interactive jobs, 3 something wrong in the job file, 4 no machine.`,
     )
     .action(async (where: string, options: JobFileOptions) => {
-      const plan = await loadPlan(where, { cwd: cli.cwd, home: cli.env['HOME'], ...layersOf(options) });
+      const plan = await loadPlan(where, loadOptions(cli, options));
       const pool = openPool(plan.spec.run.pool, cli);
       if (pool.shell === undefined)
         throw new Fault('usage', `the pool "${plan.spec.run.pool}" has no interactive jobs`, {

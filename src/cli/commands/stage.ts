@@ -1,19 +1,14 @@
-import { createHash } from 'node:crypto';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import os from 'node:os';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { Fault } from '../../fault/fault.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
 import { describe, listSamples } from '../../stage/data-files.ts';
 import { planShards, shuffleSamples, type Shard } from '../../stage/shards.ts';
-import { StagedRecord, type StagedObject } from '../../stage/staged-record.ts';
+import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { miniFolder } from '../mini/state-folder.ts';
-import { below, manifestSuffix, openFederation } from '../object/access.ts';
-import { TransferBoard, boardMode } from '../object/board.ts';
-import { stageObject, type Staging } from '../object/stage-object.ts';
+import { below, manifestSuffix } from '../object/access.ts';
+import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { counted, nextCommands } from '../text/words.ts';
 
 interface Options {
@@ -51,58 +46,31 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function stage(cli: Cli, word: string, url: string, options: Options): Promise<void> {
-  checkUrl(cli, url);
+  checkFederated(cli, url);
   const dataset = await openDataSet(cli, word, options);
   if (options.dryRun) {
     await rehearse(cli, dataset, options);
     return;
   }
-  const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
-  const board = new TransferBoard(cli, boardMode(cli, options), 0);
   const { tokenFile, manifests, json } = options;
-  const staging: Staging = {
-    cli,
-    board,
+  const wish = {
+    source: dataset.path,
     url,
-    scratch,
-    federation: openFederation(cli),
-    record: await StagedRecord.open(recordFile(cli, dataset.path, url)),
-    ...(tokenFile === undefined ? {} : { tokenFile }),
-    ...(manifests === undefined ? {} : { manifests: path.resolve(cli.cwd, manifests) }),
-    nameOf: (index, sha8) => dataset.names.object(index, sha8),
+    tokenFile,
+    manifests: manifests && path.resolve(cli.cwd, manifests),
+    nameOf: dataset.names.object,
     asItIs: dataset.shape === 'file',
   };
-  try {
-    for await (const shard of dataset.shards) {
-      const object = await stageObject(staging, shard);
-      const staged = {
-        object,
-        url: below(url, object.name),
-        manifest: manifestPlace(url, object, manifests),
-      };
-      board.print(json ? jsonLine(dataset, staged) : tomlTable(dataset, staged));
-    }
-  } finally {
-    board.close();
-    await rm(scratch, { recursive: true, force: true });
-  }
-  if (json === undefined) tellNext(cli, dataset);
-}
-
-function tellNext(cli: Cli, { names }: DataSet): void {
+  const tell = (object: StagedObject): string => {
+    const manifest = manifestPlace(url, object, manifests);
+    return (json ? jsonLine : tomlTable)(dataset, { object, url: below(url, object.name), manifest });
+  };
+  await stageAll(cli, wish, dataset.shards, { ...options, tell });
+  if (json) return;
   cli.err(
-    `\nput the lines above into updraft.toml, or only those of the parts a job needs ([data.${names.data(0)}] …)\n`,
+    `\nput the lines above into updraft.toml, or only those of the parts a job needs ([data.${dataset.names.data(0)}] …)\n`,
   );
   nextCommands(cli, [['updraft check', 'see that the job file is good with them']]);
-}
-
-function checkUrl(cli: Cli, url: string): void {
-  const parsed = parseObjectUrl(url, cli.env);
-  if (parsed.kind !== 'file') return;
-  throw new Fault('usage', `${url} is a place of this machine, not of a federation`, {
-    about: url,
-    fix: 'write osdf:///PATH or pelican://HOST/PATH',
-  });
 }
 
 async function openDataSet(cli: Cli, word: string, options: Options): Promise<DataSet> {
@@ -149,15 +117,6 @@ async function rehearse(cli: Cli, { names, shards }: DataSet, { json }: Options)
     );
   }
   cli.err(`${counted(objects, 'object')}, ${formatSize(total)} in all; nothing was uploaded\n`);
-}
-
-/** The same data set and place are the same staging, whichever folder the command is given in. */
-function recordFile(cli: Cli, dataset: string, url: string): string {
-  const name = createHash('sha256')
-    .update(`${dataset}\n${url.replace(/\/+$/, '')}`)
-    .digest('hex')
-    .slice(0, 16);
-  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 interface Staged {
@@ -217,9 +176,9 @@ Exit codes: 0 all is there and proven; 2 wrong usage; 3 a file cannot be read; 5
 /** How the objects of a data set are called, and the data in the job file. */
 interface StageNames {
   /** The name of object `index`; caches treat names as immutable, so it holds a part of the content's hash. */
-  object(index: number, sha8: string): string;
+  object: (index: number, sha8: string) => string;
   /** The name of the table in the job file. */
-  data(index: number): string;
+  data: (index: number) => string;
 }
 
 function stageNames(dataset: string, shape: 'file' | 'whole' | 'shards'): StageNames {

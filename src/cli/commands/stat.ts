@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defined } from '../../base/defined.ts';
 import type { Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
@@ -27,7 +28,7 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json }: Options)
   const how: ObjectOptions = {
     federation,
     signal: cli.signal,
-    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...defined({ tokenFile }),
   };
   const info = await statObject(url, { ...how, digest: digest === true });
   const located = await federation.locate(url, how);

@@ -1,21 +1,15 @@
 import type { Command } from 'commander';
-import { canaryOption } from '../submit/options.ts';
 import type { Cli } from '../cli.ts';
-import { jobFileArgument, jobFileOptions, jobFileWord, type JobFileOptions } from '../job-file-argument.ts';
-import { submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
+import { jobFileWord } from '../job-file-argument.ts';
+import { submitOptions } from '../submit/options.ts';
+import { type SubmitOptions, submitPlan, tellSubmitted } from '../submit/submit-plan.ts';
 
-interface Options extends JobFileOptions {
-  new?: true;
-  check?: boolean;
-  canary?: number[];
+interface Options extends SubmitOptions {
   json?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  jobFileOptions(command.argument(...jobFileArgument))
-    .option('--new', 'start another run, even when nothing changed since the last')
-    .option(...canaryOption)
-    .option('--no-check', 'queue it without looking at the files and the servers of the data first')
+  submitOptions(command)
     .option('--json', 'print the run as JSON')
     .addHelpText('after', example)
     .action(async (where: string, options: Options) => {

@@ -29,10 +29,10 @@ Exit codes: 0 every job has a valid result (or you left with q), 1 some have non
       const state = await watchRun(cli, run.folder, { json });
       if (!json)
         nextCommands(cli, [
-          ...(state.endedAt === undefined
-            ? ([[`updraft watch ${run.argument}`, 'look again: the run goes on']] as const)
-            : ([[`updraft report ${run.argument}`, 'where the time went']] as const)),
-          ...failureCommands(state, run.argument),
+          state.endedAt === undefined
+            ? [`updraft watch ${run.argument}`, 'look again: the run goes on']
+            : [`updraft report ${run.argument}`, 'where the time went'],
+          ...(await failureCommands(state, run)),
           [`updraft logs ${run.argument}`, 'what the training printed'],
         ]);
       if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run goes on');

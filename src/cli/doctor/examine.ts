@@ -101,10 +101,10 @@ async function lookForFederation(
 async function lookForToken({ env, cwd, uid, clock }: Cli): Promise<string> {
   const files = createTokenFiles();
   for (const place of await tokenPlaces({ env, cwd, uid }, {})) {
-    const token = 'token' in place ? place.token : await files.read(place.file);
-    if (token === undefined) continue;
+    const read = 'token' in place ? place : await files.read(place, uid);
+    if (!('token' in read)) continue;
     const where = 'token' in place ? place.name : place.file;
-    const expires = readClaims(token)?.expires;
+    const expires = readClaims(read.token)?.expires;
     if (expires === undefined) return `${where}, which does not say how long it lasts`;
     const hours = (expires - clock.now()) / 3_600_000;
     if (hours > 0) return `${where}, valid for ${hours.toFixed(1)} hours`;

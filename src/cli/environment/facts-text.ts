@@ -2,6 +2,7 @@ import type { EnvironmentFacts } from '../../environment/describe-environment.ts
 import type { InspectedPack } from '../../environment/pack-inspector.ts';
 import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
+import { counted } from '../text/words.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */
 export function torchWords({ torch }: EnvironmentFacts): string {
@@ -24,8 +25,7 @@ export function needWords({ needs, torch }: EnvironmentFacts): string {
   return words.join(', ') || (torch?.build === 'gpu' ? 'a GPU' : 'no GPU');
 }
 
-const packageWords = ({ packages }: EnvironmentFacts): string =>
-  `${packages} package${packages === 1 ? '' : 's'}`;
+const packageWords = ({ packages }: EnvironmentFacts): string => counted(packages, 'package');
 
 export function sizeWords(facts: EnvironmentFacts): string {
   const { bytes, guessed } = facts;

@@ -115,8 +115,7 @@ async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<vo
   const draft = path.join(folder, `.${name}.part`);
   try {
     await runTool(cli, apptainer, ['build', '--force', draft, names.apptainer], { cwd: folder });
-    const { sha256 } = await hashFile(draft, cli.signal);
-    const file = path.join(folder, hashName(name, sha256));
+    const file = path.join(folder, hashName(name, await hashFile(draft, cli.signal)));
     await rename(draft, file);
     const shown = path.relative(cli.cwd, file);
     cli.out(environmentLines(cli, workspace, choice, [`image = ${JSON.stringify(shown)}`]));
@@ -128,9 +127,7 @@ async function build(cli: Cli, workspace: Workspace, choice: Choice): Promise<vo
 
 function tellNext(cli: Cli, chosen: string, areWritten: boolean): void {
   nextCommands(cli, [
-    ...(areWritten
-      ? []
-      : [[`updraft env image${chosen} --write`, 'write both recipes beside the manifest'] as const]),
+    !areWritten && [`updraft env image${chosen} --write`, 'write both recipes beside the manifest'],
     [`updraft env image${chosen} --build`, 'build the image with Apptainer'],
     ['docker build -t REGISTRY/NAME:TAG .', 'or with Docker, and push it'],
   ]);
@@ -148,20 +145,8 @@ Examples:
 Exit codes: 0 written; 2 a recipe differs and --force is missing; 3 the manifest or the lock is wrong; 4 apptainer is not
 here; 116 building failed.`;
 
-/** Size and SHA-256 of a file. */
-async function hashFile(file: string, signal: AbortSignal): Promise<{ sha256: string; bytes: number }> {
+async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');
-  let bytes = 0;
-  await pipeline(
-    createReadStream(file, { highWaterMark: 1 << 20 }),
-    async function* (pieces: AsyncIterable<Buffer>) {
-      for await (const piece of pieces) {
-        bytes += piece.length;
-        yield piece;
-      }
-    },
-    hash,
-    { signal },
-  );
-  return { sha256: hash.digest('hex'), bytes };
+  await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash, { signal });
+  return hash.digest('hex');
 }

@@ -1,20 +1,15 @@
-import { createHash } from 'node:crypto';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
-import os from 'node:os';
+import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { inspectPack } from '../../environment/pack-inspector.ts';
 import { hashName } from '../../environment/pixi-tools.ts';
 import { Fault } from '../../fault/fault.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
 import { describe } from '../../stage/data-files.ts';
-import { StagedRecord } from '../../stage/staged-record.ts';
+import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
-import { miniFolder } from '../mini/state-folder.ts';
-import { TransferBoard, boardMode } from '../object/board.ts';
-import { below, manifestSuffix, openFederation } from '../object/access.ts';
-import { stageObject } from '../object/stage-object.ts';
+import { below, manifestSuffix } from '../object/access.ts';
+import { checkFederated, stageAll } from '../object/stage-object.ts';
 import { nextCommands } from '../text/words.ts';
 import { unpackerLines } from './workspace.ts';
 
@@ -37,11 +32,7 @@ export function configureStage(command: Command, cli: Cli): void {
 }
 
 async function stage(cli: Cli, word: string, url: string, options: Options): Promise<void> {
-  if (parseObjectUrl(url, cli.env).kind === 'file')
-    throw new Fault('usage', `${url} is a place of this machine, not of a federation`, {
-      about: url,
-      fix: 'write osdf:///PATH or pelican://HOST/PATH',
-    });
+  checkFederated(cli, url);
   const file = path.resolve(cli.cwd, word);
   if ((await stat(file).catch(() => undefined))?.isDirectory() === true)
     throw new Fault('file-invalid', `${word} is a folder, and an object is one file`, {
@@ -52,74 +43,30 @@ async function stage(cli: Cli, word: string, url: string, options: Options): Pro
   const isImage = /\.(sif|img|sqsh|squashfs)$/i.test(file);
   // An archive that no worker could use is found here, and not a hundred times over there.
   if (!isImage) await inspectPack(file, cli.signal);
-  const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
-  const board = new TransferBoard(cli, boardMode(cli, options), 0);
-  try {
-    const object = await stageObject(
-      {
-        cli,
-        board,
-        url,
-        scratch,
-        federation: openFederation(cli),
-        record: await StagedRecord.open(recordFile(cli, file, url)),
-        ...(options.tokenFile === undefined ? {} : { tokenFile: options.tokenFile }),
-        nameOf: (_, sha8) => hashName(file, sha8),
-        asItIs: true,
-      },
-      { index: 0, files: [described], bytes: described.bytes },
-    );
-    const place = below(url, object.name);
-    const told = {
-      url: place,
-      sha256: object.sha256,
-      bytes: object.bytes,
-      manifest: `${place}${manifestSuffix}`,
-    };
-    board.print(options.json ? JSON.stringify(told) : isImage ? imageLines(place) : packLines(told));
-  } finally {
-    board.close();
-    await rm(scratch, { recursive: true, force: true });
-  }
-  if (options.json === undefined)
+  const { tokenFile, json } = options;
+  const nameOf = (_: number, sha8: string): string => hashName(file, sha8);
+  const tell = ({ name, sha256, bytes }: StagedObject): string => {
+    const place = below(url, name);
+    const told = { url: place, sha256, bytes, manifest: `${place}${manifestSuffix}` };
+    return json ? JSON.stringify(told) : isImage ? imageLines(place) : packLines(told);
+  };
+  const shards = [{ index: 0, files: [described], bytes: described.bytes }];
+  await stageAll(cli, { source: file, url, tokenFile, nameOf, asItIs: true }, shards, { ...options, tell });
+  if (json === undefined)
     nextCommands(cli, [['updraft check', 'put the lines above into updraft.toml, and see that it is good']]);
 }
 
-const unpackerTable = (url: string): string[] => {
-  const lines = unpackerLines(url);
-  return lines.length === 0 ? [] : ['[environment]', ...lines, ''];
-};
-
 const imageLines = (url: string): string => `[environment]\nimage = ${JSON.stringify(url)}\n`;
 
-const packLines = ({
-  url,
-  sha256,
-  bytes,
-  manifest,
-}: {
-  url: string;
-  sha256: string;
-  bytes: number;
-  manifest: string;
-}): string =>
-  [
-    ...unpackerTable(url),
+/** Texts and numbers are written in TOML as in JSON. */
+function packLines(pack: { url: string; sha256: string; bytes: number; manifest: string }): string {
+  const unpacker = unpackerLines(pack.url);
+  return [
+    ...(unpacker.length === 0 ? [] : ['[environment]', ...unpacker, '']),
     '[environment.pack]',
-    `url = ${JSON.stringify(url)}`,
-    `sha256 = "${sha256}"`,
-    `bytes = ${bytes}`,
-    `manifest = ${JSON.stringify(manifest)}`,
+    ...Object.entries(pack).map(([key, value]) => `${key} = ${JSON.stringify(value)}`),
     '',
   ].join('\n');
-
-/** The same file and place are the same staging, whichever folder the command is given in. */
-function recordFile(cli: Cli, file: string, url: string): string {
-  const name = createHash('sha256')
-    .update(`${file}\n${url.replace(/\/+$/, '')}`)
-    .digest('hex')
-    .slice(0, 16);
-  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 const example = `

@@ -3,6 +3,7 @@ import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
 import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
+import type { NamespaceOptions } from '../../mini/federation/namespace.ts';
 import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
 import type { Cli } from '../cli.ts';
 import { showFederation } from './federation-control.ts';
@@ -68,16 +69,8 @@ async function detach(
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const logFile = path.join(folder, 'log');
   const log = await open(logFile, 'w', 0o600);
-  const words = [
-    'mini',
-    'federation',
-    'up',
-    '--state',
-    folder,
-    ...publishWords(published),
-    ...otherWords(options),
-  ];
-  const child = spawn(program, [...leading, ...words], {
+  const words = ['--state', folder, ...publishWords(published), ...otherWords(options)];
+  const child = spawn(program, [...leading, 'mini', 'federation', 'up', ...words], {
     detached: true,
     cwd: folder,
     stdio: ['ignore', log.fd, log.fd] as const,
@@ -143,22 +136,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 /** A folder to publish, as the command line said it. */
-interface Published {
-  prefix: string;
-  folder: string;
-  public: boolean;
-  writable: boolean;
-}
-
-interface Words {
-  publish?: string[];
-  tokenFor?: string[];
-  writable?: string[];
-}
+type Published = Omit<Required<NamespaceOptions>, 'listings'>;
 
 /** Reads `--publish /prefix=FOLDER`, `--token-for /prefix` and `--writable /prefix`, and checks them against each other. */
-async function readPublished(cwd: string, words: Words): Promise<Published[]> {
-  const { publish = [], tokenFor = [], writable = [] } = words;
+async function readPublished(cwd: string, options: UpOptions): Promise<Published[]> {
+  const { publish = [], tokenFor = [], writable = [] } = options;
   if (publish.length === 0)
     throw new Fault('usage', 'nothing to publish', { fix: 'say what to serve, as in --publish /demo=data' });
   const folders = new Map<string, string>();

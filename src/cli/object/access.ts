@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
@@ -7,7 +8,7 @@ import { createLocator, type FederationLocator } from '../../federation/locator.
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
-import { type Policy, policyFrom } from '../../transfer/policy.ts';
+import { policyFrom } from '../../transfer/policy.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
 
@@ -38,11 +39,21 @@ export function below(url: string, name: string): string {
 
 /** A person who waits at the prompt is told sooner that nobody listens or the token is old; a job's agent has more time. */
 const refusedMs = 3_500;
-export function promptPolicy({ env }: Cli): Partial<Policy> {
-  return { unreachedLaps: 4, renewSeconds: 60, ...policyFrom(env) };
-}
 
-/** The way to objects for a command that somebody waits for. */
+/** How objects are fetched for a command that somebody waits for. */
+export const accessTo = (
+  { env, clock, signal }: Cli,
+  locator: FederationLocator,
+  { tokenFile }: { tokenFile?: string },
+): FetchOptions => ({
+  locator,
+  clock,
+  signal,
+  policy: { unreachedLaps: 4, renewSeconds: 60, ...policyFrom(env) },
+  ...defined({ tokenFile }),
+});
+
+/** The way to them. */
 export function openFederation(cli: Cli): FederationLocator {
   return createLocator({ ...cli, refusedMs });
 }
@@ -77,10 +88,7 @@ export async function readProof(
 ): Promise<{ manifest?: Manifest; sha256?: string }> {
   const place = proof.manifest ?? (proof.staged ? beside(url) : undefined);
   const manifest = place === undefined ? undefined : await readManifest(cli, place, access);
-  return {
-    ...(manifest === undefined ? {} : { manifest }),
-    ...(proof.sha256 === undefined ? {} : { sha256: proof.sha256 }),
-  };
+  return defined({ manifest, sha256: proof.sha256 });
 }
 
 function beside(url: string): string {

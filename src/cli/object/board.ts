@@ -1,5 +1,5 @@
 import { printable } from '../../base/printable.ts';
-import type { Cli } from '../cli.ts';
+import { drawErr, type Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import { barLines, showRate, type Tally, type Work } from './transfer-words.ts';
 import { formatSize } from '../../job/units.ts';
@@ -31,6 +31,24 @@ export class TransferBoard {
     this.#works.add(work);
     this.#toldAt.set(work, this.#cli.clock.monotonic());
     return work;
+  }
+
+  /** Shows one piece of work while it is done; what it is told of is how many bytes are done by now. */
+  async during<T>(
+    name: string,
+    action: (done: (bytes: number, total?: number) => void) => Promise<T>,
+  ): Promise<T> {
+    const work = this.begin(name);
+    const { clock } = this.#cli;
+    const started = clock.monotonic();
+    try {
+      return await action((bytes, total) => {
+        const seconds = Math.max(0.001, (clock.monotonic() - started) / 1000);
+        this.progress(work, { bytes, total, rate: bytes / seconds, server: '' });
+      });
+    } finally {
+      this.end(work);
+    }
   }
 
   progress(work: Work, state: Omit<Work, 'name'>): void {
@@ -88,12 +106,12 @@ export class TransferBoard {
     const frame = { columns, rows, glyphs: glyphsFor(this.#cli.env) };
     const lines = barLines([...this.#works], this.tally, frame);
     const up = this.#drawn > 0 ? `\x1b[${this.#drawn}A` : '';
-    this.#cli.err(`${up}\r${lines.map((line) => `\x1b[2K${line}\n`).join('')}\x1b[J`);
+    drawErr(this.#cli, `${up}\r${lines.map((line) => `\x1b[2K${line}\n`).join('')}\x1b[J`);
     this.#drawn = lines.length;
   }
 
   #erase(): void {
-    if (this.#drawn > 0) this.#cli.err(`\x1b[${this.#drawn}A\r\x1b[J`);
+    if (this.#drawn > 0) drawErr(this.#cli, `\x1b[${this.#drawn}A\r\x1b[J`);
     this.#drawn = 0;
   }
 }

@@ -11,10 +11,10 @@ import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
 import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Cli } from '../cli.ts';
-import { promptPolicy, type ProofOptions, readProof } from './access.ts';
+import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
 import type { GetItem } from './get-items.ts';
-import { setbackWords, type Work } from './transfer-words.ts';
+import { setbackTeller, type Work } from './transfer-words.ts';
 
 export interface FetchItemOptions extends ProofOptions {
   federation: FederationLocator;
@@ -63,16 +63,14 @@ export async function fetchItem(
 
 /** What a person can do about an object that is nowhere, or is none. */
 function withFix(url: string, fault: Fault): Fault {
-  if (fault.fix === undefined && fault.message.includes('(is_directory'))
-    return new Fault(fault.kind, fault.message, {
-      fix: `it is a folder: updraft get --recursive ${shellQuote(url)}`,
-      about: url,
-      cause: fault,
-    });
-  if (fault.kind !== 'object-missing' || fault.fix !== undefined || !url.includes('/')) return fault;
-  const folder = url.slice(0, url.lastIndexOf('/'));
-  const fix = `check the spelling: updraft ls ${shellQuote(folder)}`;
-  return new Fault(fault.kind, fault.message, { fix, about: url, cause: fault });
+  const { kind, message } = fault;
+  const fix = message.includes('(is_directory')
+    ? `it is a folder: updraft get --recursive ${shellQuote(url)}`
+    : kind === 'object-missing' && url.includes('/')
+      ? `check the spelling: updraft ls ${shellQuote(url.slice(0, url.lastIndexOf('/')))}`
+      : undefined;
+  if (fix === undefined || fault.fix !== undefined) return fault;
+  return new Fault(kind, message, { fix, about: url, cause: fault });
 }
 
 async function fetchOptions(
@@ -82,17 +80,10 @@ async function fetchOptions(
   { url, setbacks }: GetResult,
   options: FetchItemOptions,
 ): Promise<FetchOptions> {
-  const { federation, connections, tokenFile } = options;
-  const access: FetchOptions = {
-    locator: federation,
-    clock: cli.clock,
-    signal: cli.signal,
-    policy: promptPolicy(cli),
-    ...defined({ connections, tokenFile }),
-  };
+  const { connections } = options;
+  const access = { ...accessTo(cli, options.federation, options), ...defined({ connections }) };
   const proof = await readProof(cli, url, options, access);
-  const told = new Set<string>();
-  const isFederated = !/^(?:[^:]*\+)?(?:https?|file):/i.test(url);
+  const tell = setbackTeller(url, work.name, (line) => board.news(line));
   return {
     ...access,
     ...proof,
@@ -103,9 +94,7 @@ async function fetchOptions(
       }
       const { server, fault } = event;
       setbacks.push({ server, kind: fault.kind, message: fault.message });
-      const news = `${work.name}: ${setbackWords(event, isFederated)}`;
-      if (!told.has(news)) board.news(news);
-      told.add(news);
+      tell(event);
     },
   };
 }

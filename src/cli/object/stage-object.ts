@@ -1,39 +1,84 @@
-import { access as isThere, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { hash } from 'node:crypto';
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
+import { isThere } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
 import { putObject } from '../../federation/put-object.ts';
 import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
 import type { Seal } from '../../stage/manifest-maker.ts';
 import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shards.ts';
-import type { StagedObject, StagedRecord } from '../../stage/staged-record.ts';
+import { type StagedObject, StagedRecord } from '../../stage/staged-record.ts';
 import { withoutKey } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
-import type { TransferBoard } from './board.ts';
-import { below, manifestSuffix } from './access.ts';
+import { miniFolder } from '../mini/state-folder.ts';
+import { boardMode, TransferBoard } from './board.ts';
+import { below, manifestSuffix, openFederation } from './access.ts';
 import { verifiedWords } from './transfer-words.ts';
 
+/** What a command has to say of a staging. */
+interface Wish {
+  /** The file or folder that is staged, and the URL of the folder its objects go to. */
+  source: string;
+  url: string;
+  tokenFile?: string | undefined;
+  /** Folder of this machine for manifests with a key that no cache gets to see. */
+  manifests?: string | undefined;
+  /** The object's name, once its hash is known. */
+  nameOf: (index: number, sha8: string) => string;
+  /** The source is a file that is uploaded as it is. */
+  asItIs: boolean;
+}
+
 /** All that the staging of one object needs to know. */
-export interface Staging {
+interface Staging extends Wish {
   cli: Cli;
   board: TransferBoard;
   federation: FederationLocator;
   record: StagedRecord;
-  /** URL of the folder the objects go to. */
-  url: string;
   /** Folder for the shard that is being made. */
   scratch: string;
-  tokenFile?: string;
-  /** Folder of this machine for manifests with a key that no cache gets to see. */
-  manifests?: string;
-  /** The object's name, once its hash is known. */
-  nameOf: (index: number, sha8: string) => string;
-  /** The data set is a file that is uploaded as it is. */
-  asItIs: boolean;
+}
+
+/** Stages shard after shard; `tell` gives what to print of each. */
+export async function stageAll(
+  cli: Cli,
+  wish: Wish,
+  shards: AsyncIterable<Shard> | Iterable<Shard>,
+  options: { json?: true; quiet?: true; tell: (object: StagedObject) => string },
+): Promise<void> {
+  const scratch = await mkdtemp(path.join(cli.env['TMPDIR'] ?? os.tmpdir(), 'updraft-stage-'));
+  const board = new TransferBoard(cli, boardMode(cli, options), 0);
+  try {
+    const record = await StagedRecord.open(recordFile(cli, wish));
+    const staging = { ...wish, cli, board, scratch, federation: openFederation(cli), record };
+    for await (const shard of shards) board.print(options.tell(await stageObject(staging, shard)));
+  } finally {
+    board.close();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Refuses a place of this machine, before anything is read. */
+export function checkFederated(cli: Cli, url: string): void {
+  if (parseObjectUrl(url, cli.env).kind !== 'file') return;
+  throw new Fault('usage', `${url} is a place of this machine, not of a federation`, {
+    about: url,
+    fix: 'write osdf:///PATH or pelican://HOST/PATH',
+  });
+}
+
+/** The same source and place are the same staging, whichever folder the command is given in. */
+function recordFile(cli: Cli, { source, url }: Wish): string {
+  const name = hash('sha256', `${source}\n${url.replace(/\/+$/, '')}`).slice(0, 16);
+  return path.join(miniFolder(cli, 'stage', undefined), `${name}.jsonl`);
 }
 
 /** Brings one shard (or the one file) to its place with its manifest; what is there already is not sent again. */
-export async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject> {
+async function stageObject(staging: Staging, shard: Shard): Promise<StagedObject> {
   const { board, record } = staging;
   const { index, files } = shard;
   const mark = fingerprint(files);
@@ -74,10 +119,7 @@ async function keepManifest({ manifests }: Staging, name: string, { manifest }: 
 
 async function hasManifest({ manifests }: Staging, name: string): Promise<boolean> {
   if (manifests === undefined) return true;
-  return isThere(path.join(manifests, `${name}${manifestSuffix}`)).then(
-    () => true,
-    () => false,
-  );
+  return isThere(path.join(manifests, `${name}${manifestSuffix}`));
 }
 
 async function isStillThere(staging: Staging, { name, bytes }: StagedObject): Promise<boolean> {
@@ -106,27 +148,17 @@ async function ask(staging: Staging, name: string, digest = false): Promise<Obje
 const access = ({ cli, federation, tokenFile }: Staging) => ({
   federation,
   signal: cli.signal,
-  ...(tokenFile === undefined ? {} : { tokenFile }),
+  ...defined({ tokenFile }),
 });
 
-async function make({ cli, board, asItIs, nameOf }: Staging, shard: Shard, draft: string): Promise<Seal> {
-  const what = asItIs ? 'hashing' : 'packing';
-  const work = board.begin(`${what} ${nameOf(shard.index, '*')}`);
-  const started = cli.clock.monotonic();
-  let bytes = 0;
-  const onBytes = (more: number): void => {
-    bytes += more;
-    const seconds = Math.max(0.001, (cli.clock.monotonic() - started) / 1000);
-    const total = asItIs ? shard.files[0]?.bytes : shard.bytes;
-    board.progress(work, { bytes, total, rate: bytes / seconds, server: '' });
-  };
-  try {
-    const [file] = shard.files;
+function make({ cli, board, asItIs, nameOf }: Staging, shard: Shard, draft: string): Promise<Seal> {
+  const [file] = shard.files;
+  return board.during(`${asItIs ? 'hashing' : 'packing'} ${nameOf(shard.index, '*')}`, (done) => {
+    let bytes = 0;
+    const onBytes = (more: number): void => done((bytes += more), asItIs ? file?.bytes : shard.bytes);
     const watch = { signal: cli.signal, onBytes };
-    return asItIs && file !== undefined ? await sealFile(file, watch) : await writeShard(shard, draft, watch);
-  } finally {
-    board.end(work);
-  }
+    return asItIs && file !== undefined ? sealFile(file, watch) : writeShard(shard, draft, watch);
+  });
 }
 
 /** Sends it unless the origin has the very same; the name holds the content's hash, so another content means damage. */
@@ -134,7 +166,7 @@ async function upload(
   staging: Staging,
   { file, name, seal }: { file: string; name: string; seal: Seal },
 ): Promise<void> {
-  const { board, cli } = staging;
+  const { board } = staging;
   const there = await ask(staging, name, true);
   const isSame = there?.size === seal.manifest.bytes && (there.digests.md5 ?? seal.md5) === seal.md5;
   if (there !== undefined && isSame) {
@@ -143,21 +175,11 @@ async function upload(
     return;
   }
   if (there !== undefined) board.news(`${name}: the origin's copy is damaged: replacing it`);
-  const work = board.begin(name);
-  const started = cli.clock.monotonic();
-  try {
-    const put = await putObject(file, below(staging.url, name), {
-      ...access(staging),
-      overwrite: there !== undefined,
-      onProgress: (bytes, total) => {
-        const seconds = Math.max(0.001, (cli.clock.monotonic() - started) / 1000);
-        board.progress(work, { bytes, total, rate: bytes / seconds, server: '' });
-      },
-    });
-    board.news(`${name}: uploaded; ${verifiedWords(put.verified)}`);
-  } finally {
-    board.end(work);
-  }
+  const to = { ...access(staging), overwrite: there !== undefined };
+  const put = await board.during(name, (onProgress) =>
+    putObject(file, below(staging.url, name), { ...to, onProgress }),
+  );
+  board.news(`${name}: uploaded; ${verifiedWords(put.verified)}`);
 }
 
 async function uploadManifest(

@@ -24,7 +24,7 @@ export function tellResult(
   result: GetResult,
   options: { json?: true },
 ): void {
-  if (options.json) board.print(JSON.stringify(resultJson(cli, result)));
+  if (options.json) board.print(JSON.stringify(resultJson(result)));
   else if (result.fault !== undefined) tellFault(board, shown(cli, result.target), result.fault);
   else tellFetched(cli, board, result);
 }
@@ -71,7 +71,7 @@ function unpackedWords(
   return `${counted(files, 'file')} (${formatSize(bytes)}) unpacked into ${where === '' ? '.' : where}`;
 }
 
-function resultJson(cli: Cli, { url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
+function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
   const error = fault && faultJson(fault);
   if (fetched === undefined) return { url, target, setbacks, error };
   const { bytes, seconds, verified, servers } = fetched;
@@ -123,7 +123,7 @@ export function shown(cli: Cli, file: string): string {
 }
 
 /** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
-export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
+export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
   const { image } = spec.environment;
   const target = image === undefined ? undefined : keptImage(image, cli.env);
   if (image === undefined || target === undefined || existsSync(target)) return;
@@ -134,7 +134,11 @@ export async function fetchImage(cli: Cli, { spec }: Plan): Promise<void> {
   // What a command that submits prints to stdout is about its run.
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };
   const board = new TransferBoard(talking, boardMode(talking, {}), 1);
-  const options = { federation: openFederation(cli), unpack: undefined };
+  const options = {
+    federation: openFederation(cli),
+    unpack: undefined,
+    ...(tokenFile !== undefined && { tokenFile }),
+  };
   const result = await fetchItem(talking, board, { url: image, target }, options);
   if (result.fault === undefined) tellResult(talking, board, result, {});
   board.close();

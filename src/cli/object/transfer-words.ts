@@ -30,8 +30,23 @@ export function serverWords(servers: Fetched['servers']): string {
 
 type SetbackEvent = Extract<FetchEvent, { kind: 'setback' }>;
 
+/** Says each setback of an object once in the same words; `name` is what the object is called there. */
+export function setbackTeller(
+  url: string,
+  name: string,
+  say: (line: string) => void,
+): (event: SetbackEvent) => void {
+  const told = new Set<string>();
+  const isFederated = !/^(?:[^:]*\+)?(?:https?|file):/i.test(url);
+  return (event) => {
+    const news = `${name}: ${setbackWords(event, isFederated)}`;
+    if (!told.has(news)) say(news);
+    told.add(news);
+  };
+}
+
 /** Who failed, why, and what is done about it. */
-export function setbackWords(event: SetbackEvent, isFederated: boolean): string {
+function setbackWords(event: SetbackEvent, isFederated: boolean): string {
   const message = printable(event.fault.message).replace(/\.$/, '');
   const isOurs = event.fault.kind === 'token-expired';
   const who = isOurs || message.includes(event.server) ? '' : `${event.server}: `;

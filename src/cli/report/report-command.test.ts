@@ -9,6 +9,7 @@ import { osgLog } from '../../../scripts/osg-log.ts';
 import { runCommand } from '../../../test/cli/run-command.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { JobTableRow } from '../../report/job-table.ts';
 import type { LogReport } from '../../report/log-report.ts';
 import * as report from '../commands/report.ts';
 
@@ -143,6 +144,33 @@ test('csv has a row per attempt whose seconds add up to the JSON’s', async (t)
     const sum = lines.reduce((all, line) => all + Number(line.split(',')[names.indexOf(column)]), 0);
     assert.equal(sum, seconds, column);
   }
+});
+
+test('one row per job in every form: printed for a few jobs, asked for with --jobs for many', async (t) => {
+  const cwd = await temporaryFolder(t, { 'few.log': whole, 'osg.log': osgLog() });
+  const ask = async (...words: string[]) => (await runCommand(report, words, { cwd })).out;
+  assert.match(
+    await ask('few.log'),
+    /Jobs, times in seconds\n +job +outcome +valid +site +execute +slot busy/,
+  );
+  assert.doesNotMatch(await ask('osg.log'), /Jobs, times in seconds/);
+  const row = /794570\.6 +success +yes +GP-ARGO-ksu-backfill \(\+1\) +24173 +25017 +22742 +841 +1 +0 +2 +4\n/;
+  assert.match(await ask('osg.log', '--jobs'), row);
+  assert.match(
+    await ask('osg.log', '--markdown', '--jobs'),
+    /\| 794569\.4 \| suspicious \| \? \| PDX-Coeus-CE1 \| 978 \|/,
+  );
+  const [head, first, ...more] = (await ask('osg.log', '--csv', '--jobs')).trimEnd().split('\n');
+  assert.match(head ?? '', /^job,node,outcome,valid,sites,executeSeconds,slotBusySeconds,/);
+  assert.equal(first, '794569.0,,success,true,CHTC-Spark-CE1,11182,13283,2100,2100,0,0,0,1,,,');
+  assert.equal(more.length, 99);
+  const plain = JSON.parse(await ask('osg.log', '--json')) as LogReport & { jobRows?: JobTableRow[] };
+  assert.equal(plain.jobRows, undefined);
+  const { jobRows } = JSON.parse(await ask('osg.log', '--json', '--jobs')) as { jobRows: JobTableRow[] };
+  assert.deepEqual([jobRows.length, jobRows[37]?.sites], [100, ['CHTC-Spark-CE1', 'GP-ARGO-ksu-backfill']]);
+  await ask('osg.log', '--html', 'page.html');
+  const page = await readFile(path.join(cwd, 'page.html'), 'utf8');
+  assert.match(page, /<section id="jobs"[^]*<th scope="row">794570\.49<\/th>/);
 });
 
 test('--compare lays two logs side by side', async (t) => {

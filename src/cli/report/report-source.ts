@@ -98,5 +98,6 @@ export async function runContext(folder: string, { pool }: RunState): Promise<Ru
   const plan = await readPlan(folder).catch(() => undefined);
   const log = poolKind(pool)?.eventLog;
   const read = log && (await readLogs([path.join(folder, log)]).catch(() => undefined));
-  return { askedMemoryBytes: plan?.spec.resources.memoryBytes, logged: read ? read.jobs : undefined };
+  const { spec, jobs: planned } = plan ?? {};
+  return { askedMemoryBytes: spec?.resources.memoryBytes, planned, logged: read ? read.jobs : undefined };
 }

@@ -3,11 +3,12 @@ import path from 'node:path';
 import { errorReason } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import { attemptCsv } from '../../report/attempt-csv.ts';
+import { jobCsv, jobTable, type JobTableRow } from '../../report/job-table.ts';
 import type { ReadLogs } from '../../report/read-logs.ts';
 import { reportCharts } from '../../report/report-charts.ts';
 import { reportHtml } from '../../report/report-html.ts';
 import { reportMarkdown, reportText, sectionText, type TextPage } from '../../report/report-text.ts';
-import { sections, type Section } from '../../report/sections.ts';
+import { sections, type Section, type SectionChoice } from '../../report/sections.ts';
 import type { Cli } from '../cli.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 
@@ -18,20 +19,36 @@ export interface ReportForm {
   csv?: true;
   html?: string;
   all?: true;
+  /** A row for every job. */
+  jobs?: true;
 }
+
+/** A page with more rows than this opens slowly. */
+const maxPageJobs = 1000;
 
 /** Shows a report in the form asked for. */
 export async function printReport(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
-  if (form.html !== undefined) await writePage(cli, name, read, form);
-  else if (form.csv === true) for (const line of attemptCsv(read.ledger)) cli.out(line);
-  else if (form.json === true) cli.out(`${JSON.stringify(read.report)}\n`);
+  const jobRows = jobTable(read.jobs, read.ledger.rows);
+  if (form.html !== undefined) await writePage(cli, name, read, form, jobRows);
+  else if (form.csv === true)
+    for (const line of form.jobs === true ? jobCsv(jobRows) : attemptCsv(read.ledger)) cli.out(line);
+  else if (form.json === true)
+    cli.out(`${JSON.stringify(form.jobs === true ? { ...read.report, jobRows } : read.report)}\n`);
   else if (form.markdown === true) {
-    const parts = sections(read.report, form.all);
+    const parts = sections(read.report, sectionChoice(form, jobRows));
     const text = reportMarkdown(`Where the time went: ${name}`, parts, read.report);
     cli.out(`${[text, ...read.report.notes].join('\n\n')}\n`);
   } else {
-    cli.out(`${reportText(read.report, sections(read.report, form.all), textPage(cli))}\n`);
+    cli.out(
+      `${reportText(read.report, sections(read.report, sectionChoice(form, jobRows)), textPage(cli))}\n`,
+    );
   }
+}
+
+export function sectionChoice(form: ReportForm, jobRows: readonly JobTableRow[]): SectionChoice {
+  const { all = false, jobs = false, html } = form;
+  const limit = html === undefined ? {} : { maxRows: maxPageJobs };
+  return { all, jobRows, ...(jobs ? { maxRows: jobRows.length } : limit) };
 }
 
 /** A file or a pipe has no width of its own. */
@@ -51,11 +68,17 @@ export function printSections(
   cli.out(`${text ?? sectionText(parts, textPage(cli))}\n`);
 }
 
-async function writePage(cli: Cli, name: string, read: ReadLogs, form: ReportForm): Promise<void> {
+async function writePage(
+  cli: Cli,
+  name: string,
+  read: ReadLogs,
+  form: ReportForm,
+  jobRows: readonly JobTableRow[],
+): Promise<void> {
   const { report, jobs, ledger } = read;
   const page = reportHtml({
     title: `Where the time went: ${name}`,
-    sections: sections(report, form.all),
+    sections: sections(report, sectionChoice(form, jobRows)),
     charts: reportCharts(jobs, ledger, report),
     report,
   });

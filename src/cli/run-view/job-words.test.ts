@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fold } from '../../journal/fold.ts';
 import type { AgentBody, Entry } from '../../journal/entry.ts';
 import type { AttemptState } from '../../journal/state.ts';
-import { remaining, shareDone } from './job-words.ts';
+import { jobNotes, jobWord, remaining, shareDone } from './job-words.ts';
 
 /** An attempt after these words of its agent, one each ten seconds. */
 function after(...bodies: AgentBody[]): AttemptState {
@@ -61,4 +61,22 @@ test('a total is claimed only when the size of every object is known', () => {
   const unknown: AgentBody = { kind: 'fetch-progress', object: 'b', bytes: 5, rate: 1, server: 's' };
   assert.equal(shareDone(after(fetching, known)), 0.5);
   assert.equal(shareDone(after(fetching, known, unknown)), undefined);
+});
+
+test('a job whose machine cannot be reached is disconnected, and its note says until when it is looked for', () => {
+  const at = (second: number): string => `2026-11-15T03:00:0${second}.000Z`;
+  const of = { v: 1 as const, job: '0', attempt: 1 };
+  const entries: Entry[] = [
+    { ...of, seq: 0, t: at(0), kind: 'attempt-started', why: 'first attempt' },
+    { ...of, seq: 0, t: at(1), ...training },
+    { ...of, seq: 1, t: at(2), kind: 'attempt-disconnected', until: '2026-11-15T03:20:02.000Z' },
+  ];
+  const [lost] = fold(entries).jobs;
+  assert.ok(lost);
+  assert.equal(jobWord(lost), 'disconnected');
+  assert.deepEqual(jobNotes(lost, 0), [
+    'disconnected since 2026-11-15 03:00:02 UTC; the pool gives up at 2026-11-15 03:20:02 UTC',
+  ]);
+  const [found] = fold([...entries, { ...of, seq: 2, t: at(3), kind: 'attempt-reconnected' }]).jobs;
+  assert.equal(found && jobWord(found), 'training');
 });

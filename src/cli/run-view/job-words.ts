@@ -1,5 +1,6 @@
 import { printable } from '../../base/printable.ts';
 import { formatSize } from '../../job/units.ts';
+import { connectionWords } from '../../journal/connection-words.ts';
 import { resumeWords } from '../../journal/resume-words.ts';
 import type { AttemptState, FetchState, JobState, TrainingState } from '../../journal/state.ts';
 import { showMillis } from '../../report/show.ts';
@@ -10,7 +11,9 @@ export function jobWord(job: JobState): string {
   if (job.isKeptBack) return 'kept-back';
   if (job.isUntold) return 'not known';
   if (job.status === 'ended') return job.outcome ?? 'lost';
-  return job.status === 'running' ? (latestAttempt(job)?.phase ?? 'queued') : 'waiting';
+  if (job.status !== 'running') return 'waiting';
+  const { pool, phase = 'queued' } = latestAttempt(job) ?? {};
+  return pool?.disconnected === undefined ? phase : 'disconnected';
 }
 
 /** The figures of a job's present phase: bytes and rate, or epoch, loss and accuracy. */
@@ -18,6 +21,9 @@ export function jobFigures(job: JobState): string[] {
   const attempt = latestAttempt(job);
   if (attempt?.agent === undefined) return [];
   if (job.status !== 'running' && job.outcome !== 'success') return [];
+  const { removed } = attempt.agent;
+  if (job.status === 'running' && attempt.phase === 'cleaning' && removed !== undefined)
+    return [`${removed.files.toLocaleString('en')} files removed`];
   if (!isMovingData(attempt)) return trainingFigures(attempt.agent.training);
   if (attempt.agent.fetches.length === 0) return [];
   const { bytes, total, rate } = bytesOf(attempt.agent.fetches);
@@ -33,6 +39,8 @@ export function jobNotes(job: JobState, now: number): string[] {
   const attempt = latestAttempt(job);
   if (attempt === undefined) return job.stopRequested && job.status !== 'ended' ? ['stop requested'] : [];
   if (job.status !== 'running') return endNotes(job, attempt);
+  const lost = attempt.pool?.disconnected;
+  if (lost !== undefined) return [connectionWords(lost)];
   const quiet = silence(attempt, now);
   const left = remaining(attempt);
   return [

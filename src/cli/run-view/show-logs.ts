@@ -9,7 +9,7 @@ import { runFiles } from '../../job/layout.ts';
 import type { LivePage } from '../../job/live-page.ts';
 import type { JobState } from '../../journal/state.ts';
 import { followRunStates } from '../../run/run-states.ts';
-import type { Cli } from '../cli.ts';
+import { drawOut, type Cli } from '../cli.ts';
 
 const lookMillis = 500;
 
@@ -65,7 +65,7 @@ async function follow(cli: Cli, choice: LogChoice): Promise<void> {
 async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState): Promise<void> {
   const journal = path.join(choice.runFolder, runFiles.journal);
   const open = (number: number): AttemptLog => new AttemptLog(cli, choice.fileOf(number));
-  const looks = new LiveLooks(cli.clock, choice.live);
+  const look = liveLooks(cli.clock, choice.live);
   let number = choice.from;
   let log = number === undefined ? undefined : open(number);
   for (;;) {
@@ -82,7 +82,7 @@ async function followAttempts(cli: Cli, choice: LogChoice, job: () => JobState):
     }
     if (over) return;
     if (isHere === false && isAway(now, number))
-      await looks.look(
+      await look(
         (page) => log?.showPage(page) ?? false,
         (message) => cli.err(`what it prints cannot be seen now: ${message}\n`),
       );
@@ -104,34 +104,26 @@ const mostWaitMs = 30_000;
 /** An attempt that begins or ends may refuse a look or two. */
 const patientLooks = 3;
 
-/** Looks at what a running attempt prints on its machine, at a pace that its pool bears. */
-class LiveLooks {
-  readonly #clock: Clock;
-  readonly #ask: () => Promise<LivePage | undefined>;
-  #nextAt = -Infinity;
-  #waitMs = firstWaitMs;
-  #failed = 0;
-
-  constructor(clock: Clock, ask: () => Promise<LivePage | undefined>) {
-    this.#clock = clock;
-    this.#ask = ask;
-  }
-
-  /** Gives a page, when it is time for one, to `show`, which tells whether it was new; a lasting trouble to `complain`, once. */
-  async look(show: (page: LivePage) => boolean, complain: (message: string) => void): Promise<void> {
-    if (this.#clock.monotonic() < this.#nextAt) return;
+/**
+ * Asks for what a running attempt prints on its machine, at a pace that its pool bears. What it gives hands a page, when
+ * it is time for one, to `show`, which says whether it was new; a lasting trouble to `complain`, once.
+ */
+function liveLooks(clock: Clock, ask: () => Promise<LivePage | undefined>) {
+  let [nextAt, waitMs, failed] = [-Infinity, firstWaitMs, 0];
+  return async (show: (page: LivePage) => boolean, complain: (message: string) => void): Promise<void> => {
+    if (clock.monotonic() < nextAt) return;
     let isNew = false;
     try {
-      const page = await this.#ask();
-      this.#failed = 0;
+      const page = await ask();
+      failed = 0;
       isNew = page !== undefined && show(page);
     } catch (error) {
-      this.#failed += 1;
-      if (this.#failed === patientLooks) complain(asFault(error).message);
+      failed += 1;
+      if (failed === patientLooks) complain(asFault(error).message);
     }
-    this.#waitMs = isNew ? firstWaitMs : Math.min(2 * this.#waitMs, mostWaitMs);
-    this.#nextAt = this.#clock.monotonic() + this.#waitMs;
-  }
+    waitMs = isNew ? firstWaitMs : Math.min(2 * waitMs, mostWaitMs);
+    nextAt = clock.monotonic() + waitMs;
+  };
 }
 
 const chunkBytes = 1 << 16;
@@ -182,6 +174,6 @@ class AttemptLog {
   #show(bytes: Buffer): void {
     this.#offset += bytes.length;
     const text = this.#decoder.write(bytes);
-    this.#cli.out(this.#cli.outIsTerminal ? printableLines(text) : text);
+    drawOut(this.#cli, this.#cli.outIsTerminal ? printableLines(text) : text);
   }
 }

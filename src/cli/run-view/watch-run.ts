@@ -4,11 +4,11 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { keepGoing } from '../../run/keep-going.ts';
 import { followRunStates, readRunState } from '../../run/run-states.ts';
-import type { Cli } from '../cli.ts';
+import { drawOut, type Cli } from '../cli.ts';
 import type { SubmittedRun } from '../submit/submit-plan.ts';
 import { glyphsFor } from '../text/glyphs.ts';
 import type { Terminal } from '../text/terminal.ts';
-import { tellTrouble, whileRefreshing } from './current-state.ts';
+import { dropNeedlessSecrets, tellTrouble, whileRefreshing } from './current-state.ts';
 import { jobFigures, jobNotes, jobWord, latestAttempt, shownPlace } from './job-words.ts';
 import { liveView } from './live-view.ts';
 
@@ -22,11 +22,13 @@ export async function watchRun(
   { json = false }: { json?: boolean } = {},
 ): Promise<RunState> {
   const { terminal } = cli;
-  return await whileRefreshing(cli, runFolder, () => {
+  const last = await whileRefreshing(cli, runFolder, () => {
     if (json) return watchPlainly(cli, runFolder, jsonLines);
     if (terminal !== undefined && cli.env['TERM'] !== 'dumb') return watchLive(cli, runFolder, terminal);
     return watchPlainly(cli, runFolder, textLines);
   });
+  await dropNeedlessSecrets(cli, runFolder, last);
+  return last;
 }
 
 async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promise<RunState> {
@@ -51,7 +53,7 @@ async function watchLive(cli: Cli, runFolder: string, terminal: Terminal): Promi
   }
   if (state === undefined) return readRunState(runFolder);
   const last = liveView(state, { ...frame(), hint: 'left' });
-  cli.out(`${last.join('\n')}\n`);
+  drawOut(cli, `${last.join('\n')}\n`);
   return state;
 }
 
@@ -170,9 +172,9 @@ function openScreen(
     // cursor still stands on its last character.
     const lines = draw();
     const text = lines.map((line, index) => `\x1b[${index + 1};1H\x1b[2K${line}`).join('');
-    cli.out(lines.length < terminal.size().rows ? `${text}\x1b[${lines.length + 1};1H\x1b[J` : text);
+    drawOut(cli, lines.length < terminal.size().rows ? `${text}\x1b[${lines.length + 1};1H\x1b[J` : text);
   };
-  cli.out(enter);
+  drawOut(cli, enter);
   const offKey = terminal.onKey(onKey);
   const offResize = terminal.onResize(redraw);
   const timer = setInterval(redraw, redrawMillis);
@@ -182,7 +184,7 @@ function openScreen(
       clearInterval(timer);
       offResize();
       offKey();
-      cli.out(leave);
+      drawOut(cli, leave);
     },
   };
 }

@@ -1,12 +1,17 @@
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration, parseSize } from '../../job/units.ts';
+import { jobFileOptions } from '../job-file-argument.ts';
 
-/** For commands that submit: how many jobs go ahead of the others, rung by rung. */
-export const canaryOption = [
-  '--canary <sizes>',
-  'queue so many jobs first, as in 1,10: each rung when all before it have a valid result',
-  rungs,
-] as const;
+/** The argument and the options of commands that submit. */
+export const submitOptions = (command: Command): Command =>
+  jobFileOptions(command)
+    .option('--new', 'start another run, even when nothing changed since the last')
+    .option(
+      '--canary <sizes>',
+      'queue so many jobs first, as in 1,10: each rung when all before it have a valid result',
+      rungs,
+    )
+    .option('--no-check', 'queue it without looking at the files and the servers of the data first');
 
 function rungs(text: string): number[] {
   const sizes = text.split(',').map((size) => size.trim());
@@ -14,6 +19,20 @@ function rungs(text: string): number[] {
     throw new InvalidArgumentError('it must be whole numbers from 1, separated by commas, such as 1,10.');
   return sizes.map(Number);
 }
+
+/** A whole number from 1, or `from`, to `to`. */
+export const wholeNumber =
+  (to: number, from = 1) =>
+  (text: string): number => {
+    const number = Number(text);
+    if (/^\d{1,9}$/.test(text) && number >= from && number <= to) return number;
+    throw new InvalidArgumentError(
+      `it must be a whole number from ${from}${to < mostNumber ? ` to ${to}` : ''}.`,
+    );
+  };
+
+/** Where there is no other limit. */
+export const mostNumber = 999_999_999;
 
 export function sizeOption(text: string): number {
   const bytes = parseSize(text);

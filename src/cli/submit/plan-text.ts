@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
-import type { Plan } from '../../job/plan.ts';
+import type { Fallback, Plan } from '../../job/plan.ts';
+import type { SecretFound } from '../../job/secrets.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import { policyWords } from '../../recovery/policy-words.ts';
 import type { Policy } from '../../recovery/policy.ts';
@@ -19,13 +20,14 @@ export const headline = ({ spec, jobs }: Plan): string =>
   `${spec.name}: ${counted(jobs.length, 'job')} on the pool "${spec.run.pool}"`;
 
 /** A plan for people; `policy` is what its pool does about failures. */
-export function planText(plan: Plan, policy?: Policy): string {
+export function planText(plan: Plan, policy?: Policy, secrets: readonly SecretFound[] = []): string {
   const rows: [string, string[]][] = [
     ['file', [plan.file]],
     ['run', [printable(plan.spec.train.command)]],
     ['jobs', jobLines(plan)],
     ['files', fileLines(plan)],
     ['data', dataLines(plan)],
+    ...(secrets.length === 0 ? [] : [['secrets', secrets.map(secretLine)] satisfies [string, string[]]]),
     ['software', softwareLines(plan)],
     ['needs', needLines(plan)],
     ['success', successLines(plan)],
@@ -42,6 +44,9 @@ export function planText(plan: Plan, policy?: Policy): string {
   );
   return `${headline(plan)}\n${text.join('')}`;
 }
+
+const secretLine = ({ name, from, value }: SecretFound): string =>
+  `${name} from ${from}${value === undefined ? ', where it is missing' : ''}`;
 
 function jobLines({ jobs, spec }: Plan): string[] {
   const names = Object.keys(spec.run.matrix);
@@ -85,14 +90,18 @@ function dataLines({ data }: Plan): string[] {
   });
 }
 
+export const fallbackWords = ({ why, fix }: Fallback): string =>
+  `this machine's own software, not the Pixi environment: ${why}; ${fix}`;
+
 function softwareLines({ spec, environment }: Plan): string[] {
   const { image, python } = spec.environment;
   const pack = environment?.pack;
   const own = image === undefined ? "the worker's own" : `image ${image}`;
   const where = pack === undefined ? own : `archive ${pack.url}, unpacked before the training`;
-  const { facts } = environment ?? {};
+  const { facts, fallback } = environment ?? {};
   return [
     python.length === 0 ? where : `${where}, with the Python modules ${python.join(', ')}`,
+    ...(fallback === undefined ? [] : [fallbackWords(fallback)]),
     ...(pack === undefined ? [] : [`  ${pack.method}: ${pack.why}`]),
     ...(facts === undefined
       ? []

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { isThere } from '../../base/error-reason.ts';
+import { findProgram } from '../../base/find-program.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { runFiles } from '../../job/layout.ts';
@@ -11,9 +12,11 @@ import { readRunState } from '../../run/run-states.ts';
 import { resumeRun, submitRun, type Submitted } from '../../run/submit-run.ts';
 import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
-import { type JobFileOptions, jobFileWord, layersOf } from '../job-file-argument.ts';
+import { runTool } from '../environment/workspace.ts';
+import { type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
 import { fetchImage } from '../object/tell-results.ts';
 import { nextCommands } from '../text/words.ts';
+import { fallbackWords } from './plan-text.ts';
 
 export interface SubmitOptions extends JobFileOptions {
   new?: true;
@@ -44,8 +47,7 @@ export async function submitPlan(cli: Cli, where: string, options: SubmitOptions
 }
 
 async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {
-  const home = cli.env['HOME'];
-  const job = await loadJobFile(where, { cwd: cli.cwd, home, ...layersOf(options) });
+  const job = await loadLocked(cli, where, options);
   const { plan } = job;
   const pool = openPool(plan.spec.run.pool, cli);
   const { version, clock, pid } = cli;
@@ -53,6 +55,28 @@ async function submit(cli: Cli, where: string, options: SubmitOptions): Promise<
   if (options.check !== false) await checkBeforeSubmit(cli, jobFileWord(where, options), job, isNew);
   if (pool.traits.needsImageHere) await fetchImage(cli, plan);
   return { ...(await submitRun(plan, pool, { isNew, canary, version, clock, pid })), pool };
+}
+
+/** Reads a job file; of one that may do without its Pixi environment, Pixi writes the lock first, where it can. */
+export async function loadLocked(
+  cli: Cli,
+  where: string,
+  options: JobFileOptions,
+): ReturnType<typeof loadJobFile> {
+  const load = loadOptions(cli, options);
+  const job = await loadJobFile(where, load);
+  const { fallback } = job.plan.environment ?? {};
+  if (fallback === undefined) return job;
+  const pixi = await findProgram(['pixi'], cli.env);
+  if (pixi !== undefined && fallback.unlocked !== undefined)
+    try {
+      await runTool(cli, pixi, ['lock', '--manifest-path', fallback.unlocked]);
+      return await loadJobFile(where, load);
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || thrown.kind !== 'environment-broken') throw thrown;
+    }
+  cli.err(`running with ${fallbackWords(fallback)}\n`);
+  return job;
 }
 
 async function resume(cli: Cli, folder: string, options: SubmitOptions): Promise<Submitted & { pool: Pool }> {

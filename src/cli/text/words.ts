@@ -5,8 +5,12 @@ export function counted(count: number, word: string): string {
   return `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
 }
 
+/** A command that may come next and what it does; false or undefined where it does not fit. */
+type NextCommand = readonly [command: string, what: string] | false | undefined;
+
 /** Ends a command with what the user may want next: talk, so it goes to stderr. */
-export function nextCommands(cli: Cli, next: readonly (readonly [command: string, what: string])[]): void {
+export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {
+  const next = mayFit.filter((one) => one !== false && one !== undefined);
   const width = Math.max(...next.map(([command]) => command.length));
   const isNarrow = next.some(([, what]) => width + what.length + 4 > cli.columns);
   cli.err('\nnext:\n');
@@ -30,6 +34,12 @@ export function wrap(text: string, width: number, first: string, rest: string): 
     } else line = isEmpty ? line + word : `${line} ${word}`;
   }
   return [...lines, line];
+}
+
+/** Whether the user says yes; undefined where nobody can be asked. */
+export async function isAgreed(cli: Cli, question: string): Promise<boolean | undefined> {
+  const said = await cli.ask?.(`${question} [y/N] `);
+  return said === undefined ? undefined : /^y(es)?$/i.test(said.trim());
 }
 
 const mostParts = 8;

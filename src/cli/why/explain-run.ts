@@ -100,35 +100,33 @@ function explainLogged({ histories, rules, named }: RunAccount, job: JobState): 
 }
 
 /** A job that HTCondor has not written about. */
-const neverQueued = ({ id, status }: JobState): Explanation =>
-  status === 'ended' ? removedBefore(id) : notYetQueued(id);
-
-/** The rest of a cluster that was removed before HTCondor had put all of it into the queue. */
-const removedBefore = (job: string): Explanation => ({
-  job,
-  standing: 'removed',
-  cause: 'user',
-  title: 'it was removed before it was in the queue',
-  because: [
-    'HTCondor puts the jobs of a large run into its queue as others leave; this one’s turn never came.',
-  ],
-  evidence: [],
-  doing: ['Nothing: the run was stopped.'],
-  advice: ['If it is still wanted: updraft retry'],
-});
-
-const notYetQueued = (job: string): Explanation => ({
-  job,
-  standing: 'waiting',
-  cause: 'waits-for-slot',
-  title: causeTitle('waits-for-slot'),
-  because: [
-    'HTCondor’s log has nothing of it yet: it is not in the queue, or waits until others have left it.',
-  ],
-  evidence: [],
-  doing: ['If the run is submitted, HTCondor takes it when its turn comes.'],
-  advice: ['See what the queue has: condor_q'],
-});
+function neverQueued({ id: job, status }: JobState): Explanation {
+  const notYet: Explanation = {
+    job,
+    standing: 'waiting',
+    cause: 'waits-for-slot',
+    title: causeTitle('waits-for-slot'),
+    because: [
+      'HTCondor’s log has nothing of it yet: it is not in the queue, or waits until others have left it.',
+    ],
+    evidence: [],
+    doing: ['If the run is submitted, HTCondor takes it when its turn comes.'],
+    advice: ['See what the queue has: condor_q'],
+  };
+  if (status !== 'ended') return notYet;
+  // The rest of a cluster that was removed before HTCondor had put all of it into the queue.
+  return {
+    ...notYet,
+    standing: 'removed',
+    cause: 'user',
+    title: 'it was removed before it was in the queue',
+    because: [
+      'HTCondor puts the jobs of a large run into its queue as others leave; this one’s turn never came.',
+    ],
+    doing: ['Nothing: the run was stopped.'],
+    advice: ['If it is still wanted: updraft retry'],
+  };
+}
 
 /** A job that waits for its canaries. */
 function explainKeptBack(

@@ -36,7 +36,8 @@ export function show(element: Element, ...children: Child[]): void {
 }
 
 /** A mark for every tone, so that colour is never the only sign. */
-export const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
+const marks: Record<Tone, string> = { good: '✓', busy: '▶', idle: '○', warn: '‖', bad: '✗' };
+export const markOf = (tone: Tone) => html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]);
 
 export const shareOf = (part: number, whole: number): string =>
   whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–';

@@ -1,5 +1,5 @@
 import type { Board, JobRow } from '../page-data.ts';
-import { html, many, marks } from './dom.ts';
+import { html, many, markOf } from './dom.ts';
 import { legend, timeline } from './pictures.ts';
 
 /** Every row is this high (the style says so too): what is seen follows from where the table is scrolled to. */
@@ -126,12 +126,7 @@ export class JobTable {
         ...(isChosen ? { class: 'chosen' } : {}),
       },
       html('td', { class: 'job' }, html('button', button, row.id)),
-      html(
-        'td',
-        { class: 'state', 'data-tone': row.tone },
-        html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[row.tone]),
-        row.state,
-      ),
+      html('td', { class: 'state', 'data-tone': row.tone }, markOf(row.tone), row.state),
       html('td', { class: 'attempts' }, timeline(row.bars, this.#span)),
       html('td', { class: 'where', title: row.where }, row.where),
       html('td', { class: 'figures' }, row.figures),

@@ -1,6 +1,6 @@
 import { showMillis } from '../../report/show.ts';
 import type { Board, Problem } from '../page-data.ts';
-import { html, many, marks, show, shareOf } from './dom.ts';
+import { html, many, markOf, show, shareOf } from './dom.ts';
 
 /** The four questions of somebody who looks for ten seconds, with their answers. */
 export function questions(acts: { openJob: (id: string) => void }) {
@@ -39,40 +39,24 @@ function verdictOf({ verdict, counts, jobs }: Board) {
     bar.append(part);
   }
   return [
-    html(
-      'p',
-      { class: 'headline', 'data-tone': verdict.tone },
-      html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[verdict.tone]),
-      verdict.headline,
-    ),
+    html('p', { class: 'headline', 'data-tone': verdict.tone }, markOf(verdict.tone), verdict.headline),
     html('p', {}, `${verdict.detail}.`),
     jobs > 0 ? bar : null,
     html(
       'ul',
       { class: 'counts' },
       ...counts.map(({ label, jobs: count, tone }) =>
-        html(
-          'li',
-          { 'data-tone': tone },
-          html('span', { class: 'mark', 'aria-hidden': 'true' }, marks[tone]),
-          `${count.toLocaleString('en')} ${label}`,
-        ),
+        html('li', { 'data-tone': tone }, markOf(tone), `${count.toLocaleString('en')} ${label}`),
       ),
     ),
   ];
 }
 
 function wrongOf({ wrong, trouble, account, garbled }: Board) {
+  const helps = account && html('span', { class: 'fix' }, `What helps: ${account.fix}`);
   const notes = [
     trouble === null ? null : html('p', { class: 'alarm' }, `The run cannot be read now: ${trouble}`),
-    account === null
-      ? null
-      : html(
-          'p',
-          { class: 'alarm' },
-          account.message,
-          html('span', { class: 'fix' }, `What helps: ${account.fix}`),
-        ),
+    account && html('p', { class: 'alarm' }, account.message, helps),
     garbled === 0 ? null : html('p', {}, `${many(garbled, 'line')} of the journals could not be read.`),
   ];
   if (wrong.length === 0)
@@ -116,27 +100,18 @@ function doingOf({ doing, wrong, endedAt }: Board) {
 
 function wastedOf({ waste }: Board) {
   const lost = waste.lost.reduce((sum, { millis }) => sum + millis, 0);
+  const [worst] = waste.lost;
   if (waste.slot === 0) return [html('p', {}, 'No time on a slot yet.')];
+  const share = `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${shareOf(lost, waste.slot)})`;
+  const sentences = [
+    `Training that led to a result: ${showMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
+    `Data and overhead: ${showMillis(waste.moving + waste.overhead)}.`,
+    ...(waste.unknown === 0 ? [] : [`Unknown: ${showMillis(waste.unknown)}.`]),
+    ...(waste.open === 0 ? [] : [`Still under way: ${showMillis(waste.open)}.`]),
+  ];
   return [
-    html(
-      'p',
-      { class: 'headline' },
-      lost === 0
-        ? 'Nothing: nothing was lost.'
-        : `${showMillis(lost)} of ${showMillis(waste.slot)} on slots (${shareOf(lost, waste.slot)})`,
-    ),
-    html(
-      'p',
-      {},
-      [
-        `Training that led to a result: ${showMillis(waste.useful)} (${shareOf(waste.useful, waste.slot)}).`,
-        `Data and overhead: ${showMillis(waste.moving + waste.overhead)}.`,
-        ...(waste.unknown === 0 ? [] : [`Unknown: ${showMillis(waste.unknown)}.`]),
-        ...(waste.open === 0 ? [] : [`Still under way: ${showMillis(waste.open)}.`]),
-      ].join(' '),
-    ),
-    waste.lost[0] === undefined
-      ? null
-      : html('p', {}, `Most of it: ${waste.lost[0].cause}, ${showMillis(waste.lost[0].millis)}.`),
+    html('p', { class: 'headline' }, lost === 0 ? 'Nothing: nothing was lost.' : share),
+    html('p', {}, sentences.join(' ')),
+    worst === undefined ? null : html('p', {}, `Most of it: ${worst.cause}, ${showMillis(worst.millis)}.`),
   ];
 }

@@ -149,13 +149,10 @@ function answerPages(exchange: Exchange, directory: Directory): boolean {
   else if (path === '/api/v1.0/health') answerJson(response, 200, { message: 'Web Engine Running.' });
   else if (path === '/api/v1.0/director/directors')
     answerJson(response, 200, [{ name: 'director', directorEndpoint: server.url }]);
-  else if (path === '/api/v2.0/director/listNamespaces')
-    answerJson(
-      response,
-      200,
-      ground.namespaces.map((each) => describeNamespace(each, directory)),
-    );
-  else if (path.startsWith(`${prefixRoute}/`)) {
+  else if (path === '/api/v2.0/director/listNamespaces') {
+    const known = ground.namespaces.map((each) => describeNamespace(each, directory));
+    answerJson(response, 200, known);
+  } else if (path.startsWith(`${prefixRoute}/`)) {
     const found = findNamespace(ground.namespaces, path.slice(prefixRoute.length));
     if (found === undefined) fail(exchange, 404, 'namespace not found');
     else answerJson(response, 200, { prefix: found.prefix });

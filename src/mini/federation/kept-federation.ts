@@ -6,22 +6,17 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
 import {
+  type Addresses,
   type FederationOptions,
   type MiniFederation,
-  type ServerAddress,
   startFederation,
 } from './federation.ts';
 import { loopback } from './web-server.ts';
 
 /** What a running federation leaves in its state folder for other commands; readable by its user alone. */
-export interface KeptState {
+export interface KeptState extends Addresses {
   process: ProcessIdentity;
-  discoveryHost: string;
-  discoveryUrl: string;
   caFile: string;
-  director: ServerAddress;
-  origin: ServerAddress;
-  caches: ServerAddress[];
   namespaces: { prefix: string; folder: string; public: boolean; writable: boolean; tokenFile?: string }[];
   admin: AdminAccess;
 }

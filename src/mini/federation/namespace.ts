@@ -15,12 +15,7 @@ export interface NamespaceOptions {
   listings?: boolean;
 }
 
-export interface Namespace {
-  prefix: string;
-  folder: string;
-  public: boolean;
-  writable: boolean;
-  listings: boolean;
+export interface Namespace extends Required<NamespaceOptions> {
   /** Who issues its tokens; none where no token is ever asked for. */
   issuer: Issuer | undefined;
 }

@@ -74,14 +74,8 @@ function parseSchedule(words: Words, rule: TroubleRule): void {
 
 function checkDown(rule: TroubleRule, words: Words): void {
   if (rule.action.kind !== 'down') return;
-  const perRequest =
-    rule.glob !== undefined ||
-    rule.job !== undefined ||
-    rule.lastingMs !== undefined ||
-    rule.first !== undefined ||
-    rule.skip > 0 ||
-    rule.every > 1;
-  if (perRequest)
+  const { glob, job, lastingMs, first, skip, every } = rule;
+  if ([glob, job, lastingMs, first].some((one) => one !== undefined) || skip > 0 || every > 1)
     words.fail(`a server that is down sees no requests: only 'for TIME' and 'once SIZE sent' fit`);
 }
 

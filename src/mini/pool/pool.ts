@@ -4,7 +4,9 @@ import { chmod, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Clock } from '../../base/clock.ts';
+import { deadNamespace } from '../../base/no-forks.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../base/process-identity.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
 import {
   condorConfig,
   gpuScript,
@@ -272,12 +274,12 @@ export const enterWords = ({ keeper, master }: Inhabitants): string[] => [
   '--',
 ];
 
-/** A command line that runs there in the caller's folder. */
+/** A command line that runs there in the caller's folder; with UPDRAFT_NO_FORKS set it may start no process. */
 const insideScript = (inhabitants: Inhabitants): string =>
   [
     '#!/bin/sh',
     `exec ${enterWords(inhabitants).join(' ')} \\`,
     `  env -i PATH=/usr/sbin:/usr/bin HOME=${insideHome} LC_ALL=C.UTF-8 TERM="$TERM" CONDOR_CONFIG=${poolFolders(insideHome).config} \\`,
-    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" "\${0##*/}" "$@"`,
+    `  sh -c 'cd "$1" && shift && exec "$@"' sh "$PWD" \${UPDRAFT_NO_FORKS:+${deadNamespace.map(shellQuote).join(' ')}} "\${0##*/}" "$@"`,
     '',
   ].join('\n');

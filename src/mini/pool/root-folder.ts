@@ -49,7 +49,7 @@ export async function rootFolder(build: Build): Promise<string> {
   for (const suite of suites) {
     build.say(`building the pool's root folder from Debian ${suite.name} (once, a few minutes) ...`);
     const attempt = `${folder}.${suite.name}.part`;
-    removeTree(attempt);
+    await removeTree(attempt);
     try {
       const packages = [...suite.packages, ...slurm, ...forJobs];
       const { signal } = build;
@@ -60,7 +60,7 @@ export async function rootFolder(build: Build): Promise<string> {
         return folder;
       }
     } finally {
-      removeTree(attempt);
+      await removeTree(attempt);
     }
     build.say(`Debian ${suite.name} cannot be used: ${failure}`);
   }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { isThere } from '../../base/error-reason.ts';
-import { runFiles } from '../../job/layout.ts';
+import { runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Entry } from '../../journal/entry.ts';
 
 /** Files that a run on HTCondor has beside those of every run, by their path in its folder. */
@@ -20,6 +20,8 @@ export const condorFiles = {
   inputs: 'condor/inputs',
   /** Authorities that the user trusts beside the built-in ones. */
   authority: 'condor/inputs/authority.pem',
+  /** The training's secrets: a link to a file outside of the run's folder. */
+  secrets: `condor/inputs/${sandboxFiles.secrets}`,
   /** What the launcher and the agent themselves printed. */
   said: 'condor/said',
   eventLog: 'events.log',

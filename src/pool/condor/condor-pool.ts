@@ -1,3 +1,4 @@
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import { isThere } from '../../base/error-reason.ts';
@@ -73,7 +74,7 @@ function condorPool({ self, env, clock, pid }: PoolStart): Pool {
           [shown]: submit,
           [items]: renderItems(plan, round),
           [condorFiles.launcher]: launcherScript,
-          [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile, version), undefined, 2)}\n`,
+          [condorFiles.policy]: `${JSON.stringify(condorPolicy(plan, profile), undefined, 2)}\n`,
           ...(submit.includes(condorFiles.plugin) ? { [condorFiles.plugin]: pluginScript } : {}),
           ...renderOrders(plan, run, profile, round),
         },
@@ -127,6 +128,8 @@ async function submitRounds(
   const plan = await roundPlan(runFolder, rounds.at(-1) ?? 1);
   await prepareInputs(runFolder, plan, await agentExecutable(env, self), env);
   for (const round of [1, ...rounds]) await submitOnce(runFolder, round, { tools, clock, self: myself });
+  // HTCondor makes it for everybody to read, and it tells why jobs were held.
+  await chmod(path.join(runFolder, condorFiles.eventLog), 0o600).catch(() => undefined);
 }
 
 /** Whose limits apply, as far as this machine can tell. */

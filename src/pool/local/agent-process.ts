@@ -29,7 +29,7 @@ export type StartAgent = (start: AgentStart) => Promise<AgentProcess>;
 /** Starts an agent in a session of its own, so that neither a closed terminal nor our end reaches it. */
 export const startAgent: StartAgent = async ({ command, env, log, cwd }) => {
   const [executable = '', ...words] = command;
-  const file = await open(log, 'a');
+  const file = await open(log, 'a', 0o600);
   try {
     const child = spawn(executable, words, {
       detached: true,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
@@ -8,10 +8,11 @@ import { removeTree } from '../../base/remove-tree.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { makeClaim, readClaim } from '../../job/claim.ts';
 import type { Job, Order } from '../../job/job.ts';
-import { attemptFiles, attemptFolder } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder, sandboxFiles } from '../../job/layout.ts';
 import type { Plan } from '../../job/plan.ts';
-import { attemptEnd, type AttemptEnd } from '../attempt-end.ts';
+import { attemptEnd, type AttemptEnd, hasHandedOver } from '../attempt-end.ts';
 import { imageEnvironment, imageStart, inImage } from '../image-command.ts';
+import { hasSecrets, secretsFile } from '../kept-secrets.ts';
 import type { Kill } from '../pool.ts';
 import type { Exit, StartAgent } from './agent-process.ts';
 import { renderOrder } from './order.ts';
@@ -33,7 +34,7 @@ export interface AttemptWorld {
   say: (line: string) => void;
   /** Called when an agent that is our child has ended. */
   onExit: () => void;
-  /** How long a stopped agent may take to end its training and clean up. */
+  /** How long a stopped agent may take to end its training and hand over what it has. */
   stopGraceMs: number;
 }
 
@@ -48,6 +49,7 @@ export class Attempt {
   readonly #isChild: boolean;
   #exit: Exit | undefined;
   #stoppedAt: number | undefined;
+  #clearing: { since: number; isDone: boolean } | undefined;
 
   private constructor(
     world: AttemptWorld,
@@ -73,12 +75,17 @@ export class Attempt {
     const folder = attemptFolder(world.runFolder, job.id, number);
     const orderFile = path.join(folder, attemptFiles.order);
     const scratch = path.join(world.scratchRoot, scratchName(world.runFolder, job.id, number));
-    const order = renderOrder(world.runFolder, world.plan, job, number, scratch);
+    const order = renderOrder(world.runFolder, world.plan, job, number, scratch, share.memoryBytes);
     try {
       await mkdir(folder, { recursive: true });
       // The order is there before the folder it names, so that whoever cleans up after us knows of it.
-      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true });
+      await writeFile(orderFile, `${JSON.stringify(order, undefined, 2)}\n`, { flush: true, mode: 0o600 });
       await mkdir(scratch, { mode: 0o700 });
+      if (hasSecrets(world.plan))
+        await copyFile(
+          secretsFile(world.env, path.basename(world.runFolder)),
+          path.join(scratch, sandboxFiles.secrets),
+        );
     } catch (error) {
       throw cannotPrepare(error);
     }
@@ -113,18 +120,38 @@ export class Attempt {
     return this.#agent === undefined || livenessOf(this.#agent) === 'dead';
   }
 
-  /** Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long. To be called until it is over. */
-  stop(): void {
+  /**
+   * Asks the agent to end (SIGINT tells it that the user wants it so), and forces it when that takes too long; one that
+   * only cleans up is left to it. To be called until it is over.
+   */
+  async stop(): Promise<void> {
     if (this.#agent === undefined || livenessOf(this.#agent) !== 'alive') return;
-    const now = this.#world.clock.monotonic();
-    if (this.#stoppedAt === undefined) this.#world.kill(this.#agent.pid, 'SIGINT');
-    else if (now - this.#stoppedAt >= this.#world.stopGraceMs) this.#world.kill(this.#agent.pid, 'SIGKILL');
+    const { clock, kill, stopGraceMs } = this.#world;
+    const now = clock.monotonic();
+    if (this.#stoppedAt === undefined) kill(this.#agent.pid, 'SIGINT');
+    else if (now - this.#stoppedAt >= stopGraceMs && !(await hasHandedOver(this.folder)))
+      kill(this.#agent.pid, 'SIGKILL');
     this.#stoppedAt ??= now;
   }
 
-  /** How it ended, after everything it left behind is gone. */
-  async finish(): Promise<AttemptEnd> {
-    await clearAttempt(this.#world, this.folder);
+  /** Begins, when it is over, to remove what it left behind; how long that has taken in milliseconds, or that all is gone. */
+  clear(): number | 'done' {
+    const { clock, onExit } = this.#world;
+    this.#clearing ??= this.#clear(onExit);
+    return this.#clearing.isDone ? 'done' : clock.monotonic() - this.#clearing.since;
+  }
+
+  #clear(onDone: () => void): { since: number; isDone: boolean } {
+    const clearing = { since: this.#world.clock.monotonic(), isDone: false };
+    void clearAttempt(this.#world, this.folder).then(() => {
+      clearing.isDone = true;
+      onDone();
+    });
+    return clearing;
+  }
+
+  /** How it ended. */
+  end(): Promise<AttemptEnd> {
     return attemptEnd(this.folder, this.#exit);
   }
 }
@@ -146,7 +173,7 @@ async function clear(world: AttemptWorld, folder: string): Promise<void> {
   await removeLeftovers(order.scratchParent, world.kill, world.clock);
   const results = path.dirname(order.resultsTo);
   for (const name of await readdir(results).catch(() => []))
-    if (name.startsWith(`.${order.job.id}.`)) removeTree(path.join(results, name));
+    if (name.startsWith(`.${order.job.id}.`)) await removeTree(path.join(results, name));
 }
 
 /** Undefined when whoever wrote the order died over it: then nothing was started by it. */
@@ -193,7 +220,7 @@ async function removeLeftovers(scratch: string, kill: Kill, clock: Clock): Promi
     for (const pid of left) kill(pid, 'SIGKILL');
     await clock.sleep(roundMs);
   }
-  removeTree(scratch);
+  await removeTree(scratch);
 }
 
 /** The folder's name is unique, so whoever carries it in the environment or stands in it belongs to the attempt. */

@@ -116,7 +116,7 @@ const lookEveryMs = 50;
 async function startSupervisor(runFolder: string, { self, env, clock }: PoolStart): Promise<void> {
   if (await isSupervised(runFolder)) return;
   const [executable = '', ...words] = self;
-  const log = await open(path.join(runFolder, runFiles.supervisorLog), 'a');
+  const log = await open(path.join(runFolder, runFiles.supervisorLog), 'a', 0o600);
   let ended: string | undefined;
   try {
     const child = spawn(executable, [...words, superviseCommand, runFolder], {

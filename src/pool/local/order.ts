@@ -1,5 +1,6 @@
 import path from 'node:path';
-import type { Job, Order } from '../../job/job.ts';
+import { defined } from '../../base/defined.ts';
+import type { Job, Order, OrderedWorkspace } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles } from '../../job/layout.ts';
 import { orderEnvironment, type Plan } from '../../job/plan.ts';
 import { orderedRecovery, type Policy, policyOf } from '../../recovery/policy.ts';
@@ -11,6 +12,7 @@ export function renderOrder(
   job: Job,
   attempt: number,
   scratch: string,
+  memoryBytes = plan.spec.resources.memoryBytes,
 ): Order {
   const { data, environment, filesIn, spec } = plan;
   return {
@@ -20,9 +22,12 @@ export function renderOrder(
     job: { ...job, train: { ...job.train, slowLimit: 0 } },
     attempt,
     data,
-    environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
+    environment: {
+      ...orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
+      ...defined({ workspace: workspaceOf(plan), fallback: environment?.fallback?.why }),
+    },
     // Nobody promised the disk here: only what the user asked for is held against the machine.
-    resources: spec.resources,
+    resources: { ...spec.resources, memoryBytes },
     recovery: orderedRecovery(localPolicy(plan)),
     filesFrom: path.join(runFolder, filesIn ?? runFiles.files),
     scratchParent: scratch,
@@ -33,7 +38,13 @@ export function renderOrder(
   };
 }
 
-/** There is one machine: nothing can be avoided, and nobody limits memory or disk. */
+function workspaceOf({ folder, spec, environment }: Plan): OrderedWorkspace | undefined {
+  const { pixi } = spec.environment;
+  if (pixi === undefined || environment?.delivery !== 'install') return undefined;
+  return { manifest: path.join(folder, pixi.manifest), environment: pixi.environment };
+}
+
+/** There is one machine: nothing can be avoided, and nobody limits disk. */
 const pace = { firstWait: 5, mostWait: 300, atOnce: 0, letGo: 0 };
 
 export const localPolicy = ({ spec, disk }: Plan): Policy => policyOf(spec, { diskBytes: disk.bytes, pace });

@@ -39,14 +39,18 @@ export class Shares {
     this.#clock = clock;
   }
 
-  /** Takes what an attempt asks for, or gives undefined while others hold too much of the machine. */
+  /**
+   * Takes what an attempt asks for, of memory no more than there is, or gives undefined while others hold too much of
+   * the machine.
+   */
   async take(attemptFolder: string, want: Resources): Promise<Share | undefined> {
+    const { cpus } = want;
+    const memoryBytes = Math.min(want.memoryBytes, this.#machine.memoryBytes);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     return withLease(path.join(this.#folder, 'lease'), this.#self, this.#clock, async () => {
       const free = this.#free(await this.#living());
-      if (want.cpus > free.cpus || want.memoryBytes > free.memoryBytes || want.gpus > free.gpus.length)
+      if (cpus > free.cpus || memoryBytes > free.memoryBytes || want.gpus > free.gpus.length)
         return undefined;
-      const { cpus, memoryBytes } = want;
       const share: Share = { attemptFolder, cpus, memoryBytes, gpus: free.gpus.slice(0, want.gpus) };
       const held: Held = { ...share, owner: this.#self };
       await writeFile(this.#fileOf(attemptFolder), `${JSON.stringify(held)}\n`);

@@ -11,8 +11,10 @@ import { type Journal, openJournal } from '../../journal/file.ts';
 import { fold, RunFold } from '../../journal/fold.ts';
 import { type JobState, runEndedAt } from '../../journal/state.ts';
 import { JournalTail, readJournal } from '../../journal/tail.ts';
-import { decide, historyOf } from '../../recovery/decide.ts';
+import type { Resources } from '../../job/spec.ts';
+import { decide, historyOf, ranOutIn } from '../../recovery/decide.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
+import { askedAfter } from '../../recovery/policy.ts';
 import type { AttemptEnd } from '../attempt-end.ts';
 import { roundPlan } from '../read-plan.ts';
 import { Attempt, type AttemptWorld, clearAttempt } from './attempt.ts';
@@ -22,6 +24,8 @@ import { Shares } from './shares.ts';
 
 /** How often stop requests, room on the machine and adopted agents are looked for. */
 const lookEveryMs = 500;
+/** A clean-up that takes longer is worth a word. */
+const slowMs = 1000;
 
 /**
  * Brings every job of a run to its end. It knows nothing that is not in the journal: whoever comes after it reads
@@ -94,8 +98,8 @@ class Supervisor {
   async #step(job: JobState): Promise<boolean> {
     const attempt = this.#running.get(job.id);
     if (attempt !== undefined) {
-      if (attempt.isOver) return this.#finish(attempt, job.stopRequested);
-      if (job.stopRequested) attempt.stop();
+      if (attempt.isOver) return this.#finish(attempt, job);
+      if (job.stopRequested) await attempt.stop();
       return false;
     }
     if (job.status === 'ended') return false;
@@ -104,7 +108,7 @@ class Supervisor {
     if (job.isKeptBack) return false;
     const ofRound = job.attempts.filter(({ attempt: number }) => number > (job.attemptsBefore ?? 0));
     const policy = localPolicy(await this.#planOf(job));
-    const decision = decide(historyOf(ofRound), policy, this.#world.clock.now());
+    const decision = decide(historyOf(ofRound), policy, this.#journal.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
     const isRetry = ofRound.length === 0 && job.attempts.length > 0;
     return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);
@@ -137,7 +141,7 @@ class Supervisor {
     const plan = await this.#planOf(job);
     const number = (job.attempts.at(-1)?.attempt ?? 0) + 1;
     const folder = attemptFolder(this.#world.runFolder, job.id, number);
-    const share = await this.#shares.take(folder, plan.spec.resources);
+    const share = await this.#shares.take(folder, grown(plan, job));
     this.#isFull = share === undefined;
     if (share === undefined) return false;
     // From here on the attempt exists: whoever comes after us finds out whether an agent runs it.
@@ -165,8 +169,16 @@ class Supervisor {
     await this.#endAttempt(job, number, { outcome: 'failed', exit: null, fault: recordOf(asFault(error)) });
   }
 
-  async #finish(attempt: Attempt, stopRequested: boolean): Promise<boolean> {
-    const end = await attempt.finish();
+  /** What an agent that was killed left may take long to remove, and the other jobs need not wait for that. */
+  async #finish(attempt: Attempt, { stopRequested, attempts }: JobState): Promise<boolean> {
+    const clearing = attempt.clear();
+    if (clearing !== 'done') {
+      if (clearing < slowMs || attempts.at(-1)?.pool?.phase === 'cleaning') return false;
+      const { job, number } = attempt;
+      await this.#journal.append({ kind: 'attempt-phase', job, attempt: number, phase: 'cleaning' });
+      return true;
+    }
+    const end = await attempt.end();
     // An agent that was told to end cannot know who told it; we do.
     const outcome = stopRequested && end.outcome !== 'success' ? 'stopped' : end.outcome;
     await this.#endAttempt(attempt.job, attempt.number, { ...end, outcome });
@@ -204,6 +216,12 @@ class Supervisor {
       if (!woken.aborted) throw error;
     });
   }
+}
+
+/** What a job asks for: more of the machine's memory, and so fewer jobs beside it, for each attempt that ran out. */
+function grown(plan: Plan, { attempts }: JobState): Resources {
+  const memoryBytes = askedAfter(localPolicy(plan).memory, ranOutIn(attempts));
+  return { ...plan.spec.resources, memoryBytes };
 }
 
 export interface SuperviseOptions extends Omit<AttemptWorld, 'onExit'> {

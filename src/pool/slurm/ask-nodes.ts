@@ -114,36 +114,23 @@ function conditionsOf({ spec }: Plan): NodeCondition[] {
   // Of features, a plain list that must all be there can be held against a node; the rest is left to sbatch.
   const features =
     requirements !== undefined && /^[\w.&-]+$/.test(requirements) ? requirements.split('&') : [];
-  return [
-    { words: 'a node that is up', key: ['run', 'pool'], holds: ({ isUp }) => isUp },
-    { words: `cpus = ${cpus}`, key: ['resources', 'cpus'], holds: (node) => node.cpus >= cpus },
-    {
-      words: `memory = "${formatSize(memoryBytes)}"`,
-      key: ['resources', 'memory'],
-      holds: (node) => node.memoryBytes >= memoryBytes,
-    },
-    ...(gpus === 0
-      ? []
-      : [
-          {
-            words: `gpus = ${gpus}`,
-            key: ['resources', 'gpus'] as [string, string],
-            holds: (node: OfferedNode) => node.gpus >= gpus,
-          },
-        ]),
-    ...(timeSeconds === undefined
-      ? []
-      : [
-          {
-            words: `time = "${formatDuration(timeSeconds)}"`,
-            key: ['resources', 'time'] as [string, string],
-            holds: (node: OfferedNode) => node.seconds >= timeSeconds,
-          },
-        ]),
-    ...features.map((feature) => ({
-      words: `requirements = "${feature}"`,
-      key: ['run', 'requirements'] as [string, string],
-      holds: (node: OfferedNode) => node.features.includes(feature),
-    })),
-  ];
+  const conditions: NodeCondition[] = [];
+  const add = (section: string, key: string, words: string, holds: NodeCondition['holds']): void =>
+    void conditions.push({ words, key: [section, key], holds });
+  add('run', 'pool', 'a node that is up', ({ isUp }) => isUp);
+  add('resources', 'cpus', `cpus = ${cpus}`, (node) => node.cpus >= cpus);
+  add(
+    'resources',
+    'memory',
+    `memory = "${formatSize(memoryBytes)}"`,
+    (node) => node.memoryBytes >= memoryBytes,
+  );
+  if (gpus > 0) add('resources', 'gpus', `gpus = ${gpus}`, (node) => node.gpus >= gpus);
+  if (timeSeconds !== undefined) {
+    const words = `time = "${formatDuration(timeSeconds)}"`;
+    add('resources', 'time', words, ({ seconds }) => seconds >= timeSeconds);
+  }
+  for (const feature of features)
+    add('run', 'requirements', `requirements = "${feature}"`, (node) => node.features.includes(feature));
+  return conditions;
 }

@@ -96,12 +96,12 @@ async function askQueue(tools: SlurmTools, arrays: readonly number[]): Promise<M
 export function readQueue(text: string): [id: string, row: QueueRow][] {
   return linesOf(text).flatMap((line) => {
     const [array = '', indices = '', state = '', reason = ''] = line.split('|');
-    return expandIndices(indices).map((index): [string, QueueRow] => [
-      `${array}_${index}`,
-      { state, reason },
-    ]);
+    return rowsOf(array, indices, { state, reason });
   });
 }
+
+const rowsOf = (array: string, indices: string, row: QueueRow): [id: string, row: QueueRow][] =>
+  expandIndices(indices).map((index) => [`${array}_${index}`, row]);
 
 /** Lines of sacct: `12_3|CANCELLED by 1000`, and `12_[4-9]|PENDING` of those that never started. */
 export function readAccounts(text: string): [id: string, row: QueueRow][] {
@@ -109,10 +109,7 @@ export function readAccounts(text: string): [id: string, row: QueueRow][] {
     const [id = '', words = ''] = line.split('|');
     const [array = '', indices = ''] = id.split('_');
     const [state = ''] = words.split(' ');
-    return expandIndices(indices).map((index): [string, QueueRow] => [
-      `${array}_${index}`,
-      { state, reason: words },
-    ]);
+    return rowsOf(array, indices, { state, reason: words });
   });
 }
 

@@ -11,12 +11,14 @@ export interface SbatchInput {
   /** Name of the run, by which its jobs are found in the queue. */
   run: string;
   image?: TaskImage | undefined;
+  /** File with the training's secrets, where it has some. */
+  secrets?: string | undefined;
   /** The jobs that are handed over now; by default all. */
   round?: Round | undefined;
 }
 
 /** What sbatch is given for a round of a run, from the run's folder: the request, and the script of each job. Pure. */
-export function renderSbatch({ plan, run, image, round }: SbatchInput): string {
+export function renderSbatch({ plan, run, image, secrets, round }: SbatchInput): string {
   const number = round?.number ?? 1;
   const ids = round?.jobs ?? plan.jobs.map(({ id }) => id);
   return [
@@ -40,6 +42,7 @@ export function renderSbatch({ plan, run, image, round }: SbatchInput): string {
       policyFile: roundFiles(number).policy,
       policy: slurmPolicy(plan),
       image,
+      secrets,
     }),
     '',
   ].join('\n');
@@ -58,11 +61,14 @@ function requests({ spec }: Plan): string[] {
     ...(partition === undefined ? [] : [`--partition=${partition}`]),
     ...(project === undefined ? [] : [`--account=${project}`]),
     ...(qos === undefined ? [] : [`--qos=${qos}`]),
-    ...(requirements === undefined
-      ? []
-      : [`--constraint="${requirements.replaceAll(/["\\]/g, String.raw`\$&`)}"`]),
+    ...(requirements === undefined ? [] : [`--constraint=${quoted(requirements)}`]),
+    ...Object.entries(spec.pool?.submit ?? {}).flatMap(([name, value]) =>
+      typeof value === 'boolean' ? (value ? [`--${name}`] : []) : [`--${name}=${quoted(String(value))}`],
+    ),
   ];
 }
+
+const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 
 /** The agent's orders, by path in the run's folder. Places are left out: the node knows them. */
 export function renderOrders(plan: Plan, run: string, round?: Round): Record<string, string> {

@@ -11,6 +11,7 @@ import { poolTraits } from '../../job/pool-traits.ts';
 import { openJournal } from '../../journal/file.ts';
 import { readJournal } from '../../journal/tail.ts';
 import { imagePlace, misleading, readFolders } from '../image-command.ts';
+import { hasSecrets, secretsFile } from '../kept-secrets.ts';
 import { agentExecutable, placePackedAgent } from '../packed-agent.ts';
 import type { Pool, PoolKind, PoolRecords, PoolStart } from '../pool.ts';
 import { readPlan } from '../read-plan.ts';
@@ -67,7 +68,7 @@ function slurmPool(start: PoolStart): Pool {
       return {
         summary: `for Slurm ${await tools.version()}`,
         files: {
-          [script]: renderSbatch({ plan, run, round, image: imageOf(plan, env) }),
+          [script]: renderSbatch({ plan, run, round, ...ofUser(plan, run, env) }),
           [policy]: `${JSON.stringify(slurmPolicy(plan), undefined, 2)}\n`,
           ...renderOrders(plan, run, round),
         },
@@ -105,6 +106,12 @@ function slurmPool(start: PoolStart): Pool {
     },
   };
 }
+
+/** What the script needs of this user's own settings. */
+const ofUser = (plan: Plan, run: string, env: Env) => ({
+  image: imageOf(plan, env),
+  secrets: hasSecrets(plan) ? secretsFile(env, run) : undefined,
+});
 
 function imageOf(plan: Plan, env: Env): TaskImage | undefined {
   const { image } = plan.spec.environment;

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { kinds } from '../../fault/kinds.ts';
-import { resultsFolder, runFiles } from '../../job/layout.ts';
+import { resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { readyAgent } from '../launcher.ts';
 import { slurmFiles, taskJournalName } from './slurm-files.ts';
@@ -14,6 +14,7 @@ export interface TaskInput {
   policyFile: string;
   policy: Policy;
   image?: TaskImage | undefined;
+  secrets?: string | undefined;
 }
 
 /** The image in which the agent and the training run. */
@@ -110,7 +111,7 @@ const signalLines = [
   'trap warned USR1',
 ];
 
-const agentLines = ({ image }: TaskInput): string[] => [
+const agentLines = ({ image, secrets }: TaskInput): string[] => [
   `status=${noScratch}`,
   'disk=${UPDRAFT_SCRATCH:-${SLURM_TMPDIR:-${TMPDIR:-/tmp}}}',
   // What an attempt left here that was killed with all its processes.
@@ -118,6 +119,8 @@ const agentLines = ({ image }: TaskInput): string[] => [
   'if scratch=$(mktemp -d "$disk/updraft-$id-XXXXXX" 2>> "$said") && cd "$scratch"; then',
   `  trap 'cd / && rm -rf "$scratch"' EXIT`,
   `  ln -s "$run/${slurmFiles.agent}" .`,
+  // Only this user can look into the folder; the agent removes the copy before the training starts.
+  ...(secrets === undefined ? [] : [`  cp ${shellQuote(secrets)} ${sandboxFiles.secrets} 2>> "$said"`]),
   '  (',
   ...readyAgent.map((line) => `    ${line}`),
   '  ) >> "$said" 2>&1',
@@ -159,17 +162,18 @@ const nextLines = ({ policyFile, policy: { attempts, pace } }: TaskInput): strin
   '  eval "$decided"',
   'elif [ -n "$asked" ]; then outcome=evicted again=1',
   'else',
-  String.raw`  failures=$(awk '/"round-started"/ { n = 0 } /"attempt-ended".*"failed"/ { n++ } END { print n + 1 }' "$journal")`,
+  String.raw`  failures=$(awk '/"round-started"/ { n = 0 } /"attempt-ended".*"failed"/ && !/"movedOn":true/ { n++ } END { print n + 1 }' "$journal")`,
   '  case $status in',
   `    ${noScratch}) [ "$failures" -ge ${attempts} ] || again=1 avoid=1 ;;`,
   `    ${noSoftware}) [ "$failures" -ge ${Math.min(2, attempts)} ] || again=1 avoid=1 ;;`,
   '  esac',
   `  [ "$failures" -le ${pace.atOnce} ] || delay=${pace.firstWait}`,
   'fi',
-  'cd /',
-  '[ -z "$scratch" ] || rm -rf "$scratch"',
   `[ -z "$moved" ] || moved=',"movedOn":true'`,
   String.raw`tell "\"kind\":\"attempt-ended\",\"attempt\":$attempt,\"outcome\":\"$outcome\",\"exit\":$status$moved"`,
+  // Last of what this attempt does: a million files outlast the time that Slurm gives.
+  'cd /',
+  '[ -z "$scratch" ] || rm -rf "$scratch"',
 ];
 
 /** More nodes than this are not excluded: a small partition would have none left. */

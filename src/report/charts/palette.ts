@@ -6,6 +6,7 @@ export const palette: Record<Column, string> = {
   usefulCompute: '#009e73',
   usefulTransfer: '#56b4e9',
   unpacking: '#a6cee3',
+  waitingForData: '#f0e442',
   saving: '#8da0cb',
   returning: '#0072b2',
   retriedTransfer: '#e69f00',

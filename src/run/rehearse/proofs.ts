@@ -33,24 +33,24 @@ export function proofsOf(evidence: Evidence): Proof[] {
   return [...transferProofs(evidence), ...trainingProofs(evidence), cleaned(evidence), valid(evidence)];
 }
 
+const shown = (name: string, said: string): Proof => ({ name, result: 'shown', said });
+const failed = (name: string, said: string, fix: string): Proof => ({ name, result: 'failed', said, fix });
+const notShown = (name: string, said: string): Proof => ({ name, result: 'not shown', said });
+
 const lost = ({ at, backAt }: Eviction): { lostMillis?: number } =>
   backAt === undefined ? {} : { lostMillis: backAt - at };
 
 function transferProofs(evidence: Evidence): Proof[] {
   const name = 'evicted during the transfer';
-  if (!evidence.hasData) return [{ name, result: 'not shown', said: 'the job has no data to transfer' }];
+  if (!evidence.hasData) return [notShown(name, 'the job has no data to transfer')];
   const eviction = evidence.evictions.find(({ during }) => during === 'transfer');
-  if (eviction === undefined)
-    return [{ name, result: 'not shown', said: 'the transfer was too quick to be met' }];
+  if (eviction === undefined) return [notShown(name, 'the transfer was too quick to be met')];
   const { showSize } = evidence;
   const { bytes, total } = eviction.reached;
   const far =
     total === undefined || total <= bytes ? showSize(bytes) : `${showSize(bytes)} of ${showSize(total)}`;
   const where = total !== undefined && total <= bytes ? `when all ${far} had arrived` : `at ${far}`;
-  return [
-    { name, result: 'shown', said: `attempt ${eviction.attempt}, ${where}` },
-    fetchedAgain(evidence, eviction),
-  ];
+  return [shown(name, `attempt ${eviction.attempt}, ${where}`), fetchedAgain(evidence, eviction)];
 }
 
 function fetchedAgain({ journals, showSize }: Evidence, eviction: Eviction): Proof {
@@ -58,32 +58,22 @@ function fetchedAgain({ journals, showSize }: Evidence, eviction: Eviction): Pro
   const next = journals.get(eviction.attempt + 1) ?? [];
   const fetched = next.filter((entry) => entry.kind === 'fetched').reduce((sum, { bytes }) => sum + bytes, 0);
   if (fetched === 0)
-    return {
-      name,
-      result: 'failed',
-      said: `attempt ${eviction.attempt + 1} did not get its data`,
-      fix: 'see why with `updraft why`',
-    };
+    return failed(name, `attempt ${eviction.attempt + 1} did not get its data`, 'see why with `updraft why`');
   const first = next.find((entry) => entry.kind === 'fetch-progress')?.bytes ?? 0;
   const isResumed = eviction.reached.bytes > 0 && first >= eviction.reached.bytes && first < fetched;
   const how = isResumed ? `resumed at ${showSize(first)}` : `fetched anew, ${showSize(fetched)}`;
-  return { name, result: 'shown', said: how, ...lost(eviction) };
+  return { ...shown(name, how), ...lost(eviction) };
 }
 
 function trainingProofs(evidence: Evidence): Proof[] {
   const name = 'evicted during the training';
   const eviction = evidence.evictions.find(({ during }) => during === 'training');
-  if (eviction === undefined)
-    return [
-      {
-        name,
-        result: 'not shown',
-        said: 'the training ended before it had something to lose',
-        fix: 'rehearse with more epochs, as in --set train.command="…"',
-      },
-    ];
+  if (eviction === undefined) {
+    const fix = 'rehearse with more epochs, as in --set train.command="…"';
+    return [{ ...notShown(name, 'the training ended before it had something to lose'), fix }];
+  }
   const said = `attempt ${eviction.attempt}${placeOf(eviction.reached)}`;
-  return [{ name, result: 'shown', said }, kept(evidence, eviction), resumed(evidence, eviction)];
+  return [shown(name, said), kept(evidence, eviction), resumed(evidence, eviction)];
 }
 
 function placeOf({ epoch, step }: { epoch?: number; step?: number }): string {
@@ -97,26 +87,20 @@ function placeOf({ epoch, step }: { epoch?: number; step?: number }): string {
 function kept({ journals, checkpoint, showSize }: Evidence, { attempt }: Eviction): Proof {
   const name = 'checkpoint kept';
   if (checkpoint === undefined)
-    return {
+    return failed(
       name,
-      result: 'failed',
-      said: 'the job file names no checkpoint, so every eviction costs all',
-      fix: 'have the training save into a folder, and name it: checkpoint = "…" in [train]',
-    };
+      'the job file names no checkpoint, so every eviction costs all',
+      'have the training save into a folder, and name it: checkpoint = "…" in [train]',
+    );
   const saved = journals.get(attempt)?.findLast((entry) => entry.kind === 'checkpoint-saved');
   if (saved === undefined)
-    return {
+    return failed(
       name,
-      result: 'failed',
-      said: `attempt ${attempt} had nothing in ${checkpoint} when it was evicted`,
-      fix: `have the training save into ${checkpoint} at every epoch`,
-    };
+      `attempt ${attempt} had nothing in ${checkpoint} when it was evicted`,
+      `have the training save into ${checkpoint} at every epoch`,
+    );
   const { files, bytes } = saved;
-  return {
-    name,
-    result: 'shown',
-    said: `${files} file${files === 1 ? '' : 's'}, ${showSize(bytes)}${placeOf(saved)}`,
-  };
+  return shown(name, `${files} file${files === 1 ? '' : 's'}, ${showSize(bytes)}${placeOf(saved)}`);
 }
 
 type Progress = Extract<AgentEntry, { kind: 'progress' }>;
@@ -131,55 +115,42 @@ function resumed({ journals, checkpoint }: Evidence, eviction: Eviction): Proof 
   const [before, after] = [told(eviction.attempt), told(eviction.attempt + 1)];
   const [from, first] = [before[0], after[0]];
   const checked = journals.get(eviction.attempt + 1)?.find((entry) => entry.kind === 'resume-checked');
-  if (checked?.movedOn && first !== undefined)
-    return { name, result: 'shown', said: `went on at ${placeOf(first).slice(5)}`, ...lost(eviction) };
+  const place = placeOf(first ?? {}).slice(5);
+  const wentOn = { ...shown(name, `went on at ${place}`), ...lost(eviction) };
+  if (checked?.movedOn && first !== undefined) return wentOn;
   if (from === undefined || first === undefined || compare(from, before.at(-1) ?? from) === 0)
     return {
-      name,
-      result: 'not shown',
-      said: 'the training told no epoch or step by which it could be seen',
+      ...notShown(name, 'the training told no epoch or step by which it could be seen'),
       fix: 'print a line for each epoch, such as: epoch 3/10 loss 0.42',
     };
-  const place = placeOf(first).slice(5);
-  if (compare(first, from) > 0)
-    return { name, result: 'shown', said: `went on at ${place}`, ...lost(eviction) };
-  return {
-    name,
-    result: 'failed',
-    said: `the training started at ${place} again`,
-    fix: `it does not read its checkpoint: have it load what is in ${checkpoint ?? 'its checkpoint folder'} when it starts`,
-  };
+  if (compare(first, from) > 0) return wentOn;
+  const folder = checkpoint ?? 'its checkpoint folder';
+  const fix = `it does not read its checkpoint: have it load what is in ${folder} when it starts`;
+  return failed(name, `the training started at ${place} again`, fix);
 }
 
 function cleaned({ job, journals, left }: Evidence): Proof {
   const name = 'scratch cleaned up';
   const [folder] = left;
-  if (folder !== undefined)
-    return {
-      name,
-      result: 'failed',
-      said: `${folder} is still there`,
-      fix: 'remove it, and see supervisor.log in the folder of the run',
-    };
+  const fix = 'remove it, and see supervisor.log in the folder of the run';
+  if (folder !== undefined) return failed(name, `${folder} is still there`, fix);
   const silent = job.attempts.filter(
     ({ attempt }) => !(journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned'),
   );
   const count = job.attempts.length;
-  if (silent.length === 0)
-    return { name, result: 'shown', said: `after each of ${count} attempt${count === 1 ? '' : 's'}` };
+  const isPools = ({ attempt }: { attempt: number }): boolean =>
+    (journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned' && entry.by === 'pool');
+  if (silent.length === 0 && job.attempts.some(isPools))
+    return { name, result: 'shown', said: 'left to the pool, which removes the sandbox of each attempt' };
+  if (silent.length === 0) return shown(name, `after each of ${count} attempt${count === 1 ? '' : 's'}`);
   const which = silent.map(({ attempt }) => attempt).join(', ');
-  return { name, result: 'not shown', said: `nothing was heard of it from attempt ${which}` };
+  return notShown(name, `nothing was heard of it from attempt ${which}`);
 }
 
 function valid({ job }: Evidence): Proof {
   const name = 'valid result';
-  if (job.outcome === 'success')
-    return { name, result: 'shown', said: `attempt ${job.attempts.at(-1)?.attempt ?? 1} gave it` };
-  const fault = job.attempts.at(-1)?.fault;
-  return {
-    name,
-    result: 'failed',
-    said: fault?.message ?? `the job ended as ${job.outcome ?? 'lost'}`,
-    fix: fault?.fix ?? 'see why with `updraft why`',
-  };
+  const last = job.attempts.at(-1);
+  if (job.outcome === 'success') return shown(name, `attempt ${last?.attempt ?? 1} gave it`);
+  const said = last?.fault?.message ?? `the job ended as ${job.outcome ?? 'lost'}`;
+  return failed(name, said, last?.fault?.fix ?? 'see why with `updraft why`');
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { fileUser, isOwn } from '../../base/own-file.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Hasher } from '../proof/digest.ts';
 
@@ -24,9 +25,15 @@ export class PartFile {
     this.#fd = this.#open(0);
   }
 
+  /** Whether nobody else can have put bytes into it. */
+  get isOwn(): boolean {
+    const info = fs.fstatSync(this.#fd);
+    return info.nlink === 1 && isOwn(info, fileUser() ?? info.uid);
+  }
+
   /** Begins a new file in the place of what was there. */
   startOver(): void {
-    if (this.size === 0) return;
+    if (this.size === 0 && this.isOwn) return;
     onDisk(this.path, () => {
       fs.rmSync(this.path, { force: true });
       fs.closeSync(this.#fd);

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import type { Clock } from '../../base/clock.ts';
+import { fileUser, isOwn } from '../../base/own-file.ts';
 import type { Identity } from '../engine/check-answer.ts';
 import type { Range } from '../engine/segments.ts';
 import type { Settings } from '../fetch.ts';
@@ -32,6 +33,8 @@ function journalPath(target: string): string {
  */
 function readJournal(target: string): PartJournal | undefined {
   try {
+    const info = fs.lstatSync(journalPath(target));
+    if (!info.isFile() || !isOwn(info, fileUser() ?? info.uid)) return undefined;
     const value = JSON.parse(fs.readFileSync(journalPath(target), 'utf8')) as Partial<StoredJournal>;
     if (!isJournal(value)) return undefined;
     const { url, identity, boot, done, flushed } = value;
@@ -46,7 +49,9 @@ function writeJournal(target: string, { url, identity, done }: PartJournal, flus
   const file = journalPath(target);
   const journal: StoredJournal = { url, identity, done, flushed, boot: bootId() };
   onDisk(file, () => {
-    fs.writeFileSync(`${file}.new`, JSON.stringify(journal));
+    // In a folder that others share, neither a link of theirs is followed nor a file of theirs used.
+    fs.rmSync(`${file}.new`, { force: true });
+    fs.writeFileSync(`${file}.new`, JSON.stringify(journal), { flag: 'wx' });
     fs.renameSync(`${file}.new`, file);
   });
 }
@@ -98,7 +103,7 @@ export async function earlierPart(
   file: PartFile,
   { manifest, sha256, size, shownUrl, signal }: Settings,
 ): Promise<EarlierPart | undefined> {
-  const journal = readJournal(target);
+  const journal = file.isOwn ? readJournal(target) : undefined;
   const identity = journal?.identity;
   const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
   const sameSize = size === undefined || size === identity?.size;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createParser } from '../../../eventlog/parse.ts';
+import { causeOfJob } from '../../../history/run-jobs.ts';
 import { jobId } from '../../../job/layout.ts';
 import { fold } from '../../../journal/fold.ts';
 import type { JobState } from '../../../journal/state.ts';
@@ -9,7 +10,7 @@ import { EventEntries } from './event-entries.ts';
 /** The only job after these events, each `number text`, a second apart. */
 function story(...events: string[]): JobState {
   const entries = new EventEntries(
-    { willRelease: ({ code }, holds) => code === 13 && holds < 2 },
+    { willRelease: ({ code }, { failures }) => code === 13 && failures < 2, leaseSeconds: () => 1200 },
     (_, proc) => ({ job: jobId(proc), round: 1 }),
     () => 1,
   );
@@ -148,4 +149,25 @@ test('a job removed while it waited says why, though no attempt does; it is held
   assert.deepEqual([idle.outcome, idle.fault?.cause], ['stopped', 'job-policy']);
   const wasHeld = story(submitted, held(1), rule);
   assert.deepEqual([wasHeld.outcome, wasHeld.held], ['stopped', undefined]);
+});
+
+const lost =
+  '022 Job disconnected, attempting to reconnect\n    Socket between submit and execute hosts closed unexpectedly\n    Trying to reconnect to slot1@siteA@node <10.0.0.2:9618>';
+const found = '023 Job reconnected to slot1@siteA@node\n    startd address: <10.0.0.2:9618>';
+
+test('a lost connection is a state of the attempt, with when the pool gives up, until it is found or given up', () => {
+  const cut = story(submitted, executing, lost);
+  assert.deepEqual(
+    [cut.status, cut.attempts[0]?.pool?.disconnected],
+    ['running', { since: '2026-11-15T03:00:02.000Z', until: '2026-11-15T03:20:02.000Z' }],
+  );
+  assert.equal(causeOfJob(cut), 'disconnected');
+  assert.equal(story(submitted, executing, lost, found).attempts[0]?.pool?.disconnected, undefined);
+  const failed =
+    '024 Job reconnection failed\n    Job disconnected too long: JobLeaseDuration (1200 seconds) expired';
+  const over = story(submitted, executing, lost, failed);
+  assert.deepEqual(
+    [over.status, over.attempts[0]?.outcome, over.attempts[0]?.pool?.disconnected],
+    ['waiting', 'evicted', undefined],
+  );
 });

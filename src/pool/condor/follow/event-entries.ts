@@ -1,19 +1,23 @@
 import { defined } from '../../../base/defined.ts';
-import { exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
+import { answerToHold, exitOfHold, faultOfHold, type Hold } from '../../../codes/codes.ts';
 import type { EventOf, LogEvent } from '../../../eventlog/events.ts';
+import { kinds } from '../../../fault/kinds.ts';
 import type { AttemptEnd, AttemptHistory, Doing } from '../../../history/history.ts';
 import type { Change, JobFold, Said } from '../../../history/job-fold.ts';
 import { LogFold } from '../../../history/log-fold.ts';
 import { liveMark, resultsFolder } from '../../../job/layout.ts';
 import { decode, isAgentEntry } from '../../../journal/codec.ts';
 import type { AgentEntry, Entry, FaultRecord, Outcome, Phase, RunBody } from '../../../journal/entry.ts';
+import { usualLeaseSeconds } from '../../../recovery/policy.ts';
+import type { Failures } from '../../../recovery/releases.ts';
 import { retryReason } from '../tools/queued-jobs.ts';
 import type { Known } from './run-clusters.ts';
 
-/** Whether a job held for this, when so many of its attempts have failed, will be released by the rules of its run. */
+/** Whether a job held for this after such failures will be released by the rules of its run. */
 export interface ReleaseRule {
-  /** `heldAfter`: seconds since the job was queued. */
-  willRelease(hold: Hold, failures: number, heldAfter: number): boolean;
+  willRelease(hold: Hold, failures: Failures): boolean;
+  /** How long a machine is looked for that cannot be reached. */
+  leaseSeconds?(): number | undefined;
 }
 
 /** A job of the run, over all the clusters it was submitted in. */
@@ -33,6 +37,8 @@ interface Story {
   queuedAt: number | undefined;
   /** Attempts that failed; those the pool took away do not count. */
   failures: number;
+  /** Those of them that needed more memory. */
+  ranOut: number;
   /** Why the next attempt will be made. */
   why: string;
 }
@@ -116,6 +122,7 @@ export class EventEntries {
   #again(story: Story, cluster: number, round: number): void {
     story.cluster = cluster;
     story.failures = 0;
+    story.ranOut = 0;
     story.why = `submitted again, in round ${round}`;
     this.#emit({ kind: 'round-started', round, jobs: [story.job], why: story.why });
   }
@@ -134,6 +141,14 @@ export class EventEntries {
       case 'doing':
         this.#phase(story, change.doing, change.attempt);
         return;
+      case 'connection': {
+        const { attempt } = story;
+        const leaseSeconds = this.#rules.leaseSeconds?.() ?? usualLeaseSeconds;
+        const until = new Date(this.#lastTime + leaseSeconds * 1000).toISOString();
+        if (change.isLost) this.#emit({ kind: 'attempt-disconnected', job, attempt, until });
+        else this.#emit({ kind: 'attempt-reconnected', job, attempt });
+        return;
+      }
       case 'ended':
         this.#ended(story, change.attempt, change.end, fold.complaint);
         return;
@@ -174,7 +189,10 @@ export class EventEntries {
       this.#place(story, phases[story.doing ?? 'input'] ?? 'fetching', ended);
     const [outcome, exit, found] = endOf(end, complaint);
     const fault = found && { ...found, ...defined({ cause }) };
-    if (ending === 'requeued') story.failures += 1;
+    if (ending === 'requeued') {
+      story.failures += 1;
+      if (exit === kinds['memory-exceeded'].exit) story.ranOut += 1;
+    }
     story.outcome = outcome;
     story.why = `attempt ${attempt} ended as ${outcome}${fault === undefined ? '' : `: ${fault.message}`}`;
     this.#emit({ kind: 'attempt-ended', job, attempt, outcome, exit, ...defined({ fault }) });
@@ -187,7 +205,9 @@ export class EventEntries {
     if (code !== userHold) story.failures += 1;
     this.#emit({ kind: 'job-held', job, fault });
     // A person's hold waits for that person; any other that no rule will release is the end.
-    if (code !== userHold && !this.#rules.willRelease(hold, story.failures, this.#ageOf(story)))
+    if (answerToHold(hold, 1) === 'more-memory') story.ranOut += 1;
+    const heldAfter = this.#ageOf(story);
+    if (code !== userHold && !this.#rules.willRelease(hold, { ...story, heldAfter }))
       this.#emit({ kind: 'job-ended', job, outcome: 'failed' });
   }
 
@@ -271,5 +291,6 @@ const newStory = (job: string, cluster: number): Story => ({
   outcome: 'lost',
   queuedAt: undefined,
   failures: 0,
+  ranOut: 0,
   why: 'first attempt',
 });

@@ -44,8 +44,9 @@ class EventLogSource {
     this.#clusters = new RunClusters(runFolder);
     this.#entries = new EventEntries(
       {
-        willRelease: (hold, failures, heldAfter) =>
-          this.#policy !== undefined && willRelease(this.#policy, hold, failures, heldAfter),
+        willRelease: (hold, failures) =>
+          this.#policy !== undefined && willRelease(this.#policy, hold, failures),
+        leaseSeconds: () => this.#policy?.leaseSeconds,
       },
       (cluster, proc) => this.#clusters.whose(cluster, proc),
       (cluster) => this.#clusters.sizeOf(cluster),

@@ -3,15 +3,20 @@ import path from 'node:path';
 import type { Plan } from '../../../job/plan.ts';
 import { type Policy, policyOf } from '../../../recovery/policy.ts';
 import { condorFiles } from '../condor-files.ts';
-import { type CondorVersion, isAtLeast } from '../tools/condor-tools.ts';
 import { condorProfiles, type Profile } from './profiles.ts';
 
-/** The first version whose schedd asks for more memory by itself. */
-const growsSince: CondorVersion = '25.2.1';
+/**
+ * How long HTCondor keeps trying to reach a machine before it starts the job elsewhere; its own default is 40 minutes.
+ * While it tries the training goes on, so a restart of the access point must fit in; but a machine that is gone costs
+ * all of it, and a training with checkpoints loses less by starting elsewhere.
+ */
+const leaseSeconds = 1200;
 
 /** What is done about failures of a plan's jobs in a pool with these limits. */
-export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile, version: CondorVersion): Policy =>
-  policyOf(spec, { diskBytes: disk.bytes, pace, growsItself: isAtLeast(version, growsSince) });
+export const condorPolicy = ({ spec, disk }: Plan, { pace }: Profile): Policy => ({
+  ...policyOf(spec, { diskBytes: disk.bytes, pace }),
+  leaseSeconds,
+});
 
 /** The policy from which a run's rules were rendered; undefined for one that was not, such as an adopted run. */
 export async function writtenPolicy(runFolder: string): Promise<Policy | undefined> {

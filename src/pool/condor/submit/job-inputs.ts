@@ -6,6 +6,7 @@ import type { OrderedData } from '../../../job/job.ts';
 import { deliveredName, runFiles, sandboxFiles } from '../../../job/layout.ts';
 import { fetchedBy, orderEnvironment, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { orderedRecovery, policyOf } from '../../../recovery/policy.ts';
+import { hasSecrets, secretsFile } from '../../kept-secrets.ts';
 import { placePackedAgent } from '../../packed-agent.ts';
 import type { Round } from '../../pool.ts';
 import { condorFiles, roundFiles } from '../condor-files.ts';
@@ -21,7 +22,10 @@ export function renderOrders(
 ): Record<string, string> {
   const data = plan.data.map(sandboxData);
   const { resources } = plan.spec;
-  const environment = orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData);
+  const environment = {
+    ...orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData),
+    ...(plan.imageTokenFile !== undefined && { imageToken: path.posix.basename(imageTokenName) }),
+  };
   // Where the pool ends what takes longer than its class, the agent must know of it before.
   const timeSeconds = resources.timeSeconds ?? durationClass(plan, profile)?.seconds;
   const asked = { ...resources, diskBytes: plan.disk.bytes, timeSeconds };
@@ -57,6 +61,8 @@ function sandboxName(source: PlannedData): string {
 export const nativeName = ({ name }: PlannedData): string => `${condorFiles.inputs}/data.${name}`;
 export const tokenName = ({ name }: PlannedData): string => `token.${name}`;
 
+export const imageTokenName = `${condorFiles.inputs}/image.token`;
+
 /** Puts into a run's folder what its submit description names and is no text: harmless when it is there already. */
 export async function prepareInputs(
   runFolder: string,
@@ -73,8 +79,11 @@ export async function prepareInputs(
     if (source.tokenFile !== undefined)
       await linkTo(source.tokenFile, path.join(inRun(condorFiles.inputs), tokenName(source)));
   }
+  if (hasSecrets(plan))
+    await linkTo(secretsFile(env, path.basename(path.resolve(runFolder))), inRun(condorFiles.secrets));
   const authority = env['SSL_CERT_FILE'];
   if (authority !== undefined) await linkTo(path.resolve(authority), inRun(condorFiles.authority));
+  if (plan.imageTokenFile !== undefined) await linkTo(plan.imageTokenFile, inRun(imageTokenName));
   const image = localImage(plan);
   if (image?.endsWith('.sif') === true) await linkTo(image, inRun(sifName));
   if (plan.spec.train.checkpoint !== undefined)

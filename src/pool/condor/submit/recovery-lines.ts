@@ -1,9 +1,19 @@
-import { exitsWith, lastSignal, ownHold, ownSubcodes, signalBase } from '../../../codes/answers.ts';
+import {
+  exitsWith,
+  finalFailures,
+  lastSignal,
+  ownHold,
+  ownSubcodes,
+  signalBase,
+  type Answer,
+} from '../../../codes/answers.ts';
 import { codeRows, rowsOf } from '../../../codes/codes.ts';
 import { patternOf, type CodeRow } from '../../../codes/row.ts';
+import { kinds } from '../../../fault/kinds.ts';
 import { allowed } from '../../../recovery/decide.ts';
 import type { Policy } from '../../../recovery/policy.ts';
 import { endlessVacates, failures } from './avoid-places.ts';
+import { hadAllMemory } from './request-lines.ts';
 import { adString } from './submit-text.ts';
 
 /** Slots that take a job and lose it again do not count against it, up to here. */
@@ -22,22 +32,30 @@ export function recoveryLines(policy: Policy): string[] {
   return [
     `MY.UpdraftFailures = ${failures}`,
     `MY.UpdraftPause = min({${mostWait}, ${firstWait} * pow(2, UpdraftFailures - 1)})`,
+    `MY.UpdraftHadAllMemory = ${hadAllMemory(policy)}`,
     ...exitLines(policy),
     ...releaseLines(policy),
     ...holdLines(policy),
   ];
 }
 
+/** Answers to an exit code that need no wait at first. */
+const placeAnswers: readonly Answer[] = ['elsewhere', 'more-disk', 'more-memory'];
+
 /** An attempt that ended by itself goes to another place at once, or is held for a while, or was the last. */
 function exitLines(policy: Policy): string[] {
   const { atOnce } = policy.pace;
   const mayGoOn = `UpdraftFailures < ${policy.attempts}`;
-  const first = members(exitsWith(['elsewhere', 'more-disk'], 1));
-  const next = members(exitsWith(['elsewhere', 'more-disk'], later));
+  const atFailures = (failures: number): string => members(exitsWith(placeAnswers, failures));
+  const otherPlace = finalFailures.reduceRight(
+    (rest, final) => `UpdraftFailures < ${final} ? ${atFailures(final - 1)} : ${rest}`,
+    atFailures(later),
+  );
+  const short = `ExitCode == ${kinds['memory-exceeded'].exit} && UpdraftHadAllMemory`;
   const waiting = members(exitsWith(['later'], later));
   const killed = 'ExitBySignal =?= true';
   return [
-    `MY.UpdraftOtherPlace = ExitBySignal =!= true && (UpdraftFailures <= 1 ? ${first} : ${next})`,
+    `MY.UpdraftOtherPlace = ExitBySignal =!= true && !(${short}) && (${otherPlace})`,
     `on_exit_remove = !(${mayGoOn}${inTime(policy, 'time()')} && UpdraftOtherPlace && UpdraftFailures <= ${atOnce})`,
     `on_exit_hold = ${mayGoOn}${inTime(policy, 'time() + UpdraftPause')} && (${killed} || ${waiting} || (UpdraftOtherPlace && UpdraftFailures > ${atOnce}))`,
     `on_exit_hold_reason = ifThenElse(${killed}, strcat("the agent was ended by signal ", ExitSignal), strcat("the attempt ended with exit code ", ExitCode))`,
@@ -56,17 +74,19 @@ const members = (codes: readonly number[], name = 'ExitCode'): string =>
 function releaseLines(policy: Policy): string[] {
   const { atOnce } = policy.pace;
   const answerOf = ({ answer = 'never' }: CodeRow): string =>
-    answer === 'requeued' ? 'never' : allowed(policy, answer);
+    answer === 'requeued' ? 'never' : allowed(policy, answer, 1);
   const answered = heldFor((row) => answerOf(row) !== 'never');
   const quick = heldFor((row) => !['never', 'later'].includes(answerOf(row)));
   const killed = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode > ${signalBase} && HoldReasonSubCode <= ${signalBase + lastSignal})`;
-  const exits = exitsWith(['later', 'elsewhere', 'more-disk'], later);
+  const ran = `(HoldReasonCode == ${ownHold} && HoldReasonSubCode == ${kinds['memory-exceeded'].exit})`;
+  const short = [...heldFor((row) => row.answer === 'more-memory'), ran].join(' || ');
+  const exits = exitsWith(['later', ...placeAnswers], later);
   const own = `(HoldReasonCode == ${ownHold} && ${members(exits, 'HoldReasonSubCode')})`;
   const isQuick = `UpdraftFailures <= ${atOnce} && (${[...quick, killed].join(' || ')})`;
   return [
     `MY.UpdraftWait = ${isQuick} ? 0 : UpdraftPause`,
     // HTCondor quotes this rule as the reason of a release, and nothing where it is long.
-    `MY.UpdraftMayPass = ${[...answered, own, killed].join(' || ')}`,
+    `MY.UpdraftMayPass = (${[...answered, own, killed].join(' || ')}) && !(UpdraftHadAllMemory && (${short}))`,
     `periodic_release = UpdraftFailures < ${policy.attempts}${inTime(policy, 'EnteredCurrentStatus + UpdraftWait')} && (time() - EnteredCurrentStatus) > UpdraftWait && UpdraftMayPass`,
   ];
 }

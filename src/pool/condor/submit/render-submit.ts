@@ -1,6 +1,8 @@
-import { runFiles, sandboxFiles } from '../../../job/layout.ts';
+import { runFiles, sandboxFiles, submittedUrl } from '../../../job/layout.ts';
 import { fetchedBy, type Plan, type PlannedData } from '../../../job/plan.ts';
 import { durationClass, type Profile } from './profiles.ts';
+import { usualLeaseSeconds, type Policy } from '../../../recovery/policy.ts';
+import { hasSecrets } from '../../kept-secrets.ts';
 import type { Round } from '../../pool.ts';
 import { batchName, condorFiles, roundFiles } from '../condor-files.ts';
 import type { CondorVersion } from '../tools/condor-tools.ts';
@@ -8,7 +10,7 @@ import { avoidance, placeLines } from './avoid-places.ts';
 import { condorPolicy } from './condor-policy.ts';
 import { recoveryLines } from './recovery-lines.ts';
 import { requestLines } from './request-lines.ts';
-import { nativeName, tokenName } from './job-inputs.ts';
+import { imageTokenName, nativeName, tokenName } from './job-inputs.ts';
 import { imageInputs, imageLines, isFederated } from './render-image.ts';
 import { adString, environmentValue, literal } from './submit-text.ts';
 
@@ -46,8 +48,8 @@ export function renderSubmit(input: SubmitInput): string {
     ...identityLines(input),
     '',
     '# What happens when something goes wrong, with nobody logged in',
-    ...recoveryLines(condorPolicy(plan, profile, input.version)),
-    ...limitLines(plan),
+    ...recoveryLines(condorPolicy(plan, profile)),
+    ...limitLines(plan, condorPolicy(plan, profile)),
     '',
     ...queueLines(input),
     '',
@@ -68,6 +70,7 @@ export function renderShell(input: SubmitInput, more: string[]): string {
     ...sent,
     ...resourceLines(input),
     ...accountLines(input),
+    ...poolLines(input),
     `batch_name = ${literal(input.run)}`,
     'log = shell.log',
     'queue',
@@ -97,20 +100,26 @@ function fileLines(input: SubmitInput): string[] {
     `${roundFiles(numberOf(input)).orders}/$(job).json`,
     ...(files.length > 0 ? [filesIn] : []),
     ...imageInputs(plan, input.version),
+    ...(plan.imageTokenFile === undefined ? [] : [imageTokenName]),
     ...(spec.train.checkpoint === undefined ? [] : [`${runFiles.jobs}/$(job)/${sandboxFiles.checkpoint}`]),
     ...data.flatMap(inputsOf),
+    ...(hasSecrets(plan) ? [condorFiles.secrets] : []),
     // An image does not show the file itself.
     ...(environment['SSL_CERT_FILE'] === undefined ? [] : [condorFiles.authority]),
   ];
-  const plugin = data.some(({ method }) => method === 'osdf') || isFederated(plan);
+  const isBrought = (by: PlannedData['method']): boolean => data.some(({ method }) => method === by);
+  // A plugin that the job brings along comes before the machine's own, for every scheme that it is named for.
+  const web = isBrought('https') ? ',https,http' : '';
+  const plugin = web !== '' || isBrought('osdf') || isFederated(plan);
   return [
     'should_transfer_files = YES',
     // On eviction, too, so that a checkpoint and the journal of the attempt are kept.
     'when_to_transfer_output = ON_EXIT_OR_EVICT',
     `transfer_input_files = ${sent.join(', ')}`,
+    ...(hasSecrets(plan) ? [`encrypt_input_files = *${sandboxFiles.secrets}`] : []),
     `transfer_output_files = ${runFiles.jobs}, ${runFiles.results}`,
     ...checkpointLines(plan),
-    ...(plugin ? [`transfer_plugins = osdf,pelican,stash=${condorFiles.plugin}`] : []),
+    ...(plugin ? [`transfer_plugins = osdf,pelican,stash${web}=${condorFiles.plugin}`] : []),
     `output = ${condorFiles.said}/$(job).out`,
     `error = ${condorFiles.said}/$(job).err`,
     `log = ${condorFiles.eventLog}`,
@@ -128,13 +137,12 @@ export function inputsOf(source: PlannedData): string[] {
   const token = source.tokenFile === undefined ? [] : [`${condorFiles.inputs}/${tokenName(source)}`];
   if (source.method === 'native') return [nativeName(source)];
   if (source.method === 'stream') return token;
-  // The list is split at commas and blanks.
-  return [literal(source.url.replaceAll(',', '%2C').replaceAll(' ', '%20')), ...token];
+  return [literal(submittedUrl(source.url)), ...token];
 }
 
-function resourceLines({ plan, profile, version }: SubmitInput): string[] {
+function resourceLines({ plan, profile }: SubmitInput): string[] {
   const { cpus, gpus, gpu } = plan.spec.resources;
-  const policy = condorPolicy(plan, profile, version);
+  const policy = condorPolicy(plan, profile);
   const landed = fetchedBy(plan).filter(({ method }) => method === 'https');
   const archives = landed.reduce((sum, { expect }) => sum + (expect.bytes ?? 0), 0);
   const lines = [`request_cpus = ${cpus}`, ...requestLines(policy, archives + agentBytes)];
@@ -161,8 +169,9 @@ function identityLines(input: SubmitInput): string[] {
     // Beside each submission in the log: exit codes of ours mean something to whoever reads it.
     `submit_event_notes = Updraft run ${literal(input.run)}`,
     ...accountLines(input),
+    ...poolLines(input),
     'ulog_execute_attrs = GLIDEIN_ResourceName, GLIDEIN_Site, Machine',
-    ...placeLines(condorPolicy(input.plan, input.profile, input.version)),
+    ...placeLines(condorPolicy(input.plan, input.profile)),
   ];
 }
 
@@ -180,10 +189,20 @@ function accountLines({ plan, profile }: SubmitInput): string[] {
   ];
 }
 
-function limitLines({ spec }: Plan): string[] {
+/** The user's own: commands as they are, and attributes of the job, whose texts are texts there. */
+function poolLines({ plan }: SubmitInput): string[] {
+  return Object.entries(plan.spec.pool?.submit ?? {}).map(([name, value]) => {
+    const attribute = /^(?:\+|MY\.)(.+)$/i.exec(name)?.[1];
+    if (attribute === undefined) return `${name} = ${literal(String(value))}`;
+    return `MY.${attribute} = ${typeof value === 'string' ? adString(value) : value}`;
+  });
+}
+
+function limitLines({ spec }: Plan, { leaseSeconds = usualLeaseSeconds }: Policy): string[] {
   const { timeSeconds } = spec.resources;
-  if (timeSeconds === undefined) return [];
-  return [`allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
+  const lease = `job_lease_duration = ${leaseSeconds}`;
+  if (timeSeconds === undefined) return [lease];
+  return [lease, `allowed_execute_duration = ${Math.round(timeSeconds * 1.1) + graceSeconds}`];
 }
 
 function queueLines(input: SubmitInput): string[] {

@@ -1,42 +1,40 @@
+import { ranOutAttributes } from '../../../codes/answers.ts';
 import { kinds } from '../../../fault/kinds.ts';
 import { growthSteps, type Growth, type Policy } from '../../../recovery/policy.ts';
 
 /**
- * Memory and disk of a job, and how they grow when an attempt ran out of them. Newer schedds do that for memory by
- * themselves and at once; elsewhere the request is an expression that counts the holds. For disk it always is: an agent
- * that found it full has ended by itself, and HTCondor's own growth of a request works on plain figures only.
+ * Memory and disk of a job, and how they grow when an attempt ran out of them: expressions that count holds and what
+ * agents found. HTCondor's own growth (retry_request_memory) knows its own evictions only, and needs a plain figure.
  * `extraDisk` is what HTCondor puts beside the job's own files. Pure.
  */
-export function requestLines({ memory, disk, growsItself }: Policy, extraDisk: number): string[] {
-  const megabytes = inUnits(memory, 2 ** 20);
-  const kilobytes = inUnits({ asked: disk.asked + extraDisk, most: disk.most + extraDisk }, 2 ** 10);
+export function requestLines({ memory, disk }: Policy, extraDisk: number): string[] {
+  const more = { asked: disk.asked + extraDisk, most: disk.most + extraDisk };
   return [
-    ...(growsItself ? grownBySchedd(megabytes) : [grownByHolds('memory', 'MB', megabytes)]),
-    grownByHolds('disk', 'KB', kilobytes, `(ExitCode =?= ${kinds['disk-full'].exit} ? 1 : 0)`),
+    requestLine('memory', 'MB', inUnits(memory, 2 ** 20), 'memory-exceeded'),
+    requestLine('disk', 'KB', inUnits(more, 2 ** 10), 'disk-full'),
   ];
 }
 
-interface Steps {
-  asked: number;
-  steps: number[];
-}
-
-const inUnits = (growth: Growth, bytes: number): Steps => ({
-  asked: Math.ceil(growth.asked / bytes),
-  steps: growthSteps(growth).map((step) => Math.ceil(step / bytes)),
+const inUnits = ({ asked, most }: Growth, bytes: number): Growth => ({
+  asked: Math.ceil(asked / bytes),
+  most: Math.ceil(most / bytes),
 });
 
-function grownBySchedd({ asked, steps }: Steps): string[] {
-  const retries = steps.map((step) => `${step} MB`).join(', ');
-  return [`request_memory = ${asked} MB`, ...(retries === '' ? [] : [`retry_request_memory = ${retries}`])];
+/** Twice as much for each time that it ran out. */
+function requestLine(name: string, unit: string, { asked, most }: Growth, found: RanOut): string {
+  if (most === asked) return `request_${name} = ${asked} ${unit}`;
+  return `request_${name} = min({${most}, ${asked} * pow(2, ${timesOut(found)})})`;
 }
 
-const heldFor = '(NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0)';
+type RanOut = keyof typeof ranOutAttributes;
 
-/** Twice as much for each time that it ran out; `found` counts what nobody held the job for. */
-function grownByHolds(name: string, unit: string, { asked, steps }: Steps, found?: string): string {
-  const most = steps.at(-1);
-  if (most === undefined) return `request_${name} = ${asked} ${unit}`;
-  const times = found === undefined ? heldFor : `${heldFor} + ${found}`;
-  return `request_${name} = min({${most}, ${asked} * pow(2, ${times})})`;
-}
+/**
+ * How often a job ran out: by holds, and by what agents counted. Where an agent cannot reach the access point its last
+ * exit code counts. Site policies and cgroups have different codes for holds.
+ */
+const timesOut = (found: RanOut): string =>
+  `(NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (${ranOutAttributes[found]} ?: (ExitCode =?= ${kinds[found].exit} ? 1 : 0))`;
+
+/** That the last attempt had all the memory that may be asked for. */
+export const hadAllMemory = ({ memory }: Policy): string =>
+  `${timesOut('memory-exceeded')} > ${growthSteps(memory).length}`;

@@ -1,6 +1,7 @@
 import { firstFew } from '../../../base/printable.ts';
 import { ownHold } from '../../../codes/answers.ts';
 import { Fault } from '../../../fault/fault.ts';
+import { ownExits } from '../../../fault/kinds.ts';
 import type { ResourceChange } from '../../pool.ts';
 import { adString } from '../submit/submit-text.ts';
 import type { CondorTools } from './condor-tools.ts';
@@ -89,7 +90,7 @@ export async function releaseHeld(
 }
 
 const canBeReleased = ({ status, code, subcode }: Queued): boolean =>
-  status === heldStatus && !(code === ownHold && subcode < 90);
+  status === heldStatus && !(code === ownHold && subcode < ownExits.from);
 
 async function readQueue(tools: CondorTools, ids: string[]): Promise<Queued[]> {
   const attributes = [

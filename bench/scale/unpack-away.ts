@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { systemClock } from '../../src/base/clock.ts';
+import { createLocator } from '../../src/federation/locator.ts';
+import { fetchToStream } from '../../src/transfer/fetch-to-stream.ts';
+import { parseManifest } from '../../src/transfer/proof/manifest.ts';
+import { openUnpacker } from '../../src/unpack/open-unpacker.ts';
+import { filesPerClass, pictureName, pictureSha256 } from './generated-object.ts';
+
+/**
+ * `node unpack-away.ts URL FOLDER MANIFEST`: fetches, proves and unpacks as the agent does for data that arrives while
+ * a training runs, in a process of its own; each class folder is looked into and removed as soon as it appears.
+ */
+const [url = '', folder = '', manifestFile = ''] = process.argv.slice(2);
+const [into, stagedUnder] = [path.join(folder, 'into'), path.join(folder, 'stage')];
+for (const made of [into, stagedUnder]) mkdirSync(made, { recursive: true });
+const locator = createLocator({
+  env: process.env,
+  cwd: process.cwd(),
+  uid: process.getuid?.() ?? 0,
+  clock: systemClock,
+  version: '0',
+});
+// Whoever measures reads what is printed, not what is complained of.
+process.on('uncaughtException', (error) => {
+  console.log(error);
+  process.exit(1);
+});
+const going = new Map<string, Promise<void>>();
+let classes = 0;
+
+/** Looks into one picture of each new class folder, another one each time, and removes the folder. */
+function throwAway(): void {
+  for (const name of readdirSync(into)) {
+    const found = path.join(into, name);
+    if (name.startsWith('.') || going.has(name)) continue;
+    const [files, picked] = [readdirSync(found).length, (classes * 7919) % filesPerClass];
+    const bytes = readFileSync(path.join(found, pictureName(picked)));
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    if (files !== filesPerClass || sha256 !== pictureSha256(picked)) throw new Error(`${name} is wrong`);
+    classes += 1;
+    const removed = rm(found, { recursive: true }).then(() => void going.delete(name));
+    going.set(name, removed);
+  }
+}
+
+const manifest = parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile, 'sent');
+const unpacker = openUnpacker({
+  name: url,
+  mode: 'nested',
+  into,
+  arriving: { stagedUnder, onPart: throwAway },
+});
+const fetched = await fetchToStream(url, (chunk) => unpacker.write(chunk), {
+  locator,
+  manifest,
+  policy: { windowBytes: 32 << 20 },
+});
+const unpacked = await unpacker.finish();
+throwAway();
+await Promise.all(going.values());
+const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+console.log(
+  JSON.stringify({
+    ...{ ...fetched, files: unpacked.files, classes, chunks: manifest.chunks.length },
+    ...{ maxRssBytes: maxRSS * 1024, cpuSeconds: (userCPUTime + systemCPUTime) / 1e6 },
+  }),
+);

@@ -1,0 +1,26 @@
+import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
+import { recordOf } from '../../journal/entry.ts';
+import type { FetchEvent } from '../../transfer/fetch.ts';
+import type { Note } from '../notes/notes.ts';
+import { releaseMemory } from './release-memory.ts';
+
+const progressEveryMs = 1000;
+
+/** Writes down what happens in the fetch of one object, whoever fetches it: the agent, or the plugin. */
+export function recordEvents(object: string, note: Note, clock: Clock): (event: FetchEvent) => void {
+  let toldAt = -Infinity;
+  return (event) => {
+    if (event.kind === 'setback') {
+      note({ kind: 'fetch-setback', object, server: event.server, fault: recordOf(event.fault) });
+      return;
+    }
+    const now = clock.monotonic();
+    if (now - toldAt < progressEveryMs) return;
+    toldAt = now;
+    // What was unpacked is garbage by now, and there is a lot of it. Each time costs some milliseconds, so that it is not done more often.
+    releaseMemory();
+    const { bytes, total, rate, server } = event;
+    note({ kind: 'fetch-progress', object, bytes, rate, server, ...defined({ total }) });
+  };
+}

@@ -1,0 +1,151 @@
+import { statfsSync } from 'node:fs';
+import { Fault } from '../../fault/fault.ts';
+import { formatSize } from '../../job/units.ts';
+import { machineIsOut, type Evidence, type MemoryEvidence, type Room } from './memory-watch.ts';
+import type { Ended } from './shell.ts';
+
+/** What a training asked for; in bytes. */
+export interface AskedFor {
+  memoryBytes: number;
+}
+
+export function roomIn(folder: string): Room[] {
+  try {
+    const { bavail, bsize, blocks } = statfsSync(folder);
+    return blocks === 0 ? [] : [{ folder, freeBytes: bavail * bsize }];
+  } catch {
+    return [];
+  }
+}
+
+/** Where processes share memory as files: PyTorch's loaders hand over batches there. */
+export const sharedMemory = '/dev/shm';
+
+/** Less than this is none: file systems keep some for themselves. */
+const noRoom = 256 * 1024;
+
+const words = {
+  gpu: /(?:CUDA|HIP) out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED/i,
+  shared:
+    /bus error|insufficient shared memory|unable to (?:write to|open|mmap|resize).*(?:\/torch_|shared memory)/i,
+  disk: /No space left on device|Disk quota exceeded|\bErrno (?:28|122)\b|\bENOSPC\b|\bEDQUOT\b/,
+  memory:
+    /\bMemoryError\b|Cannot allocate memory|\bErrno 12\b|std::bad_alloc|can't allocate memory|Unable to allocate [\d.]+ [KMGT]iB/i,
+  killed: /worker \(pid\(?s?\)? [\d, ]+\) (?:is killed by signal: Killed|exited unexpectedly)/,
+};
+
+/** Signals that come from outside; others, like SIGSEGV, are of the program's own making. */
+const fromOutside = new Map([
+  [9, 'SIGKILL'],
+  [15, 'SIGTERM'],
+  [1, 'SIGHUP'],
+  [2, 'SIGINT'],
+]);
+
+/** The signal from outside that ended a training, as far as its shell can say. */
+function killedBy({ status, signal }: Ended, lines: readonly string[]): string | undefined {
+  if (signal !== undefined) return [...fromOutside.values()].find((name) => name === signal);
+  return fromOutside.get((status ?? 0) - 128) ?? (lines.some(has(words.killed)) ? 'SIGKILL' : undefined);
+}
+
+const has = (pattern: RegExp) => (line: string) => pattern.test(line);
+
+/**
+ * What a training died of that is no mistake in its program: memory, disk, the GPU's memory, or a hand from outside.
+ * Undefined where nothing says so. `lines` are its last ones; the words of a program count for as much as the figures.
+ */
+export function deathFault(
+  ended: Ended,
+  lines: readonly string[],
+  asked: AskedFor,
+  { memory, rooms }: Evidence,
+): Fault | undefined {
+  const line = (pattern: RegExp): string | undefined => lines.findLast(has(pattern));
+  const said = (text: string | undefined): string => (text === undefined ? '' : `: ${text}`);
+  const gpu = line(words.gpu);
+  if (gpu !== undefined)
+    return new Fault('gpu-memory', `the training found too little memory on its GPU: ${gpu}`);
+  const full = rooms.filter(({ freeBytes }) => freeBytes < noRoom).map(({ folder }) => folder);
+  const isBus = ended.signal === 'SIGBUS' || ended.status === 135;
+  const shared = line(words.shared);
+  if (shared !== undefined || (isBus && full.includes(sharedMemory)))
+    return noSharedMemory(rooms, said(shared));
+  const disk = line(words.disk);
+  const folder = full.find((name) => name !== sharedMemory);
+  if (disk !== undefined || folder !== undefined) return noDisk(rooms, folder, said(disk ?? lines.at(-1)));
+  const signal = killedBy(ended, lines);
+  if (signal === 'SIGKILL') return killFault(memory, asked, said(lines.at(-1)));
+  if (signal !== undefined)
+    return killed(
+      `the training was ended by ${signal}, which neither the agent nor the pool sent`,
+      lines.at(-1),
+    );
+  const short = line(words.memory);
+  return short === undefined ? undefined : noMemory(`found no more memory${usage(memory, asked)}: ${short}`);
+}
+
+/** The kernel kills by SIGKILL, and so does whoever watches the machine. */
+function killFault(memory: MemoryEvidence, asked: AskedFor, said: string): Fault {
+  const { cgroupKills, machineKills, kernelSaid, peakBytes, limitBytes, availableBytes = Infinity } = memory;
+  const figures = usage(memory, asked);
+  const limit = limitBytes === undefined ? '' : ` (limit ${formatSize(limitBytes)})`;
+  const byCgroup = kernelSaid !== undefined && !machineIsOut.test(kernelSaid);
+  if (cgroupKills > 0 || byCgroup)
+    return noMemory(
+      `was killed by the kernel, because its cgroup${limit} had no memory left${figures}${said}`,
+    );
+  const tookAll = peakBytes >= asked.memoryBytes * enough;
+  const kernel = kernelSaid === undefined ? '' : ` (“${kernelSaid.trim().slice(0, 160)}”)`;
+  const share = machineKills > 0 ? nearlyNone * 3 : nearlyNone;
+  const isOut = kernelSaid !== undefined || availableBytes < memory.totalBytes * share;
+  if (tookAll)
+    return noMemory(`was killed when it had taken all the memory it asked for${figures}${kernel}${said}`);
+  if (isOut)
+    return killed(
+      `the training was killed when the machine ran out of memory, of which it had taken no more than its share${figures}${kernel}`,
+      said.slice(2),
+    );
+  return killed(
+    `the training was killed (SIGKILL), and nothing says that it was for memory${figures}`,
+    said.slice(2),
+  );
+}
+
+/** Of what was asked for: it is seen twice a second, and may have grown since. */
+const enough = 0.9;
+/** Of the machine's memory; a kill beside it, maybe of somebody else's cgroup, makes more of it suspect. */
+const nearlyNone = 0.03;
+
+function usage({ peakBytes, availableBytes }: MemoryEvidence, { memoryBytes }: AskedFor): string {
+  const left = availableBytes === undefined ? '' : `; the machine had ${formatSize(availableBytes)} left`;
+  const took = peakBytes === 0 ? 'it asked for' : `it had taken ${formatSize(peakBytes)} of`;
+  return ` (${took} ${formatSize(memoryBytes)}${left})`;
+}
+
+const noMemory = (what: string): Fault => new Fault('memory-exceeded', `the training ${what}`);
+
+const killed = (what: string, line = ''): Fault =>
+  new Fault('training-killed', `${what}${line === '' ? '' : `; its last line: ${line}`}`);
+
+function noDisk(rooms: readonly Room[], folder: string | undefined, said: string): Fault {
+  const free = rooms
+    .filter((room) => room.folder !== sharedMemory)
+    .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
+  const where = folder === undefined ? '' : ` of ${folder}`;
+  return new Fault('disk-full', `the training found the disk${where} full (${free.join(', ')})${said}`, {
+    about: folder,
+  });
+}
+
+const noSharedMemory = (rooms: readonly Room[], said: string): Fault => {
+  const left = rooms.find(({ folder }) => folder === sharedMemory)?.freeBytes;
+  const free = left === undefined ? '' : ` (${formatSize(left)} left)`;
+  return new Fault(
+    'self-test-failed',
+    `the machine’s shared memory, ${sharedMemory}, is too small${free}${said}`,
+    {
+      fix: 'another machine may have more; with `num_workers=0` PyTorch’s loaders need none',
+      about: sharedMemory,
+    },
+  );
+};

@@ -1,0 +1,196 @@
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+/** What the kernel and the processes say of a training's memory; all in bytes. */
+export interface MemoryEvidence {
+  /** The most that its processes were seen to have resident; what they share is counted for each. */
+  peakBytes: number;
+  /** Of the whole machine, when the training was last seen alive. */
+  availableBytes?: number;
+  totalBytes: number;
+  /** The smallest limit of its cgroup and those above it. */
+  limitBytes?: number;
+  /** Processes of its cgroup that the kernel killed for memory while it ran. */
+  cgroupKills: number;
+  /** The same for the whole machine, in the last seconds alone: others are killed there, too. */
+  machineKills: number;
+  /** The kernel's own line on a kill of one of its processes, or for want of memory in the whole machine. */
+  kernelSaid?: string;
+}
+
+/** Room on the disk of a folder, in bytes. */
+export interface Room {
+  folder: string;
+  freeBytes: number;
+}
+
+/** What was to be seen at the moment of a training's death. */
+export interface Evidence {
+  memory: MemoryEvidence;
+  /** In the scratch folder, beside the logs, and in the memory that processes share as files. */
+  rooms: Room[];
+}
+
+/** What is read, for tests. */
+export interface MemoryFiles {
+  read: (file: string) => string;
+  /** The kernel's messages since a moment of its clock, in seconds. */
+  kernelLines: (since: number) => string[];
+  uptime: () => number;
+}
+
+/** Of x86_64, and of most others: figures for people. */
+const pageBytes = 4096;
+/** The line on a kill that no cgroup asked for. */
+export const machineIsOut = /^Out of memory/;
+
+/** A kill is counted, and logged, a moment before the training is seen to be gone. */
+const lastSeconds = 5;
+
+/**
+ * Follows the memory of a training, cheaply and often: one that takes too much is dead within seconds, and afterwards
+ * the memory is free again.
+ */
+export class MemoryWatch {
+  readonly #files: MemoryFiles;
+  readonly #cgroup: string[];
+  readonly #killsBefore: number;
+  #recent: { at: number; kills: number }[] = [];
+  readonly #seen = new Set<number>();
+  #peak = 0;
+  #available: number | undefined;
+
+  constructor(files: MemoryFiles = realFiles) {
+    this.#files = files;
+    this.#cgroup = cgroupFolders(files.read('/proc/self/cgroup'));
+    this.#killsBefore = this.#cgroupKills();
+    this.look(undefined);
+  }
+
+  /** `pid`: the training's shell, while it lives. */
+  look(pid: number | undefined): void {
+    const { read, uptime } = this.#files;
+    const now = uptime();
+    const kills = numberAfter(read('/proc/vmstat'), 'oom_kill');
+    const since = this.#recent.findLastIndex(({ at }) => at <= now - lastSeconds);
+    this.#recent = [...this.#recent.slice(Math.max(since, 0)), { at: now, kills }];
+    const resident = pid === undefined ? 0 : this.#residentBytes(pid);
+    // Of one that is gone nothing is left to be seen: what counts is what the machine had while it lived.
+    if (resident === 0 && pid !== undefined) return;
+    this.#peak = Math.max(this.#peak, resident);
+    const available = numberAfter(read('/proc/meminfo'), 'MemAvailable:');
+    if (available > 0) this.#available = available * 1024;
+  }
+
+  /** To be asked at once when the training has ended. */
+  evidence(): MemoryEvidence {
+    this.look(-1);
+    const { read, kernelLines, uptime } = this.#files;
+    const said = kernelLines(uptime() - lastSeconds).findLast((line) => {
+      const pid = /Killed process (\d+)/.exec(line)?.[1];
+      return pid !== undefined && (this.#seen.has(Number(pid)) || machineIsOut.test(line));
+    });
+    const [limit] = this.#cgroup.flatMap((folder) => limitIn(folder, read)).sort((a, b) => a - b);
+    const kills = this.#recent.map((one) => one.kills);
+    return {
+      peakBytes: this.#peak,
+      ...(this.#available === undefined ? {} : { availableBytes: this.#available }),
+      totalBytes: numberAfter(read('/proc/meminfo'), 'MemTotal:') * 1024,
+      ...(limit === undefined ? {} : { limitBytes: limit }),
+      cgroupKills: this.#cgroupKills() - this.#killsBefore,
+      machineKills: (kills.at(-1) ?? 0) - (kills[0] ?? 0),
+      ...(said === undefined ? {} : { kernelSaid: said }),
+    };
+  }
+
+  /** Of a process and all below it; 0 when it is gone. */
+  #residentBytes(pid: number): number {
+    const { read } = this.#files;
+    this.#seen.add(pid);
+    const pages = Number(read(`/proc/${pid}/statm`).split(' ')[1] ?? 0);
+    const children = read(`/proc/${pid}/task/${pid}/children`).trim();
+    const below = children === '' ? [] : children.split(' ').map(Number);
+    return pages * pageBytes + below.reduce((sum, child) => sum + this.#residentBytes(child), 0);
+  }
+
+  #cgroupKills(): number {
+    const { read } = this.#files;
+    const own = this.#cgroup[0];
+    if (own === undefined) return 0;
+    const text = read(path.join(own, 'memory.events')) || read(path.join(own, 'memory.oom_control'));
+    return numberAfter(text, 'oom_kill');
+  }
+}
+
+/** `oom_kill 3`, `MemTotal:  16 kB`; 0 where it is not there. */
+const numberAfter = (text: string, name: string): number =>
+  Number(new RegExp(`^${name}\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+
+/** The folders of a process's memory cgroup, from its own up: version 1 where memory is there, or else version 2. */
+export function cgroupFolders(listing: string): string[] {
+  const paths = new Map(
+    listing
+      .trim()
+      .split('\n')
+      .map((line) => {
+        const [, controllers = '', own = ''] = line.split(/^\d+:([^:]*):/);
+        return [controllers.split(',').includes('memory') ? 'memory' : controllers, own] as const;
+      }),
+  );
+  const [own, root] = paths.has('memory')
+    ? [paths.get('memory'), '/sys/fs/cgroup/memory']
+    : [paths.get(''), '/sys/fs/cgroup'];
+  const folders: string[] = [];
+  for (let at = own ?? ''; at.startsWith('/'); at = path.dirname(at)) {
+    folders.push(path.join(root, at === '/' ? '' : at));
+    if (at === '/') break;
+  }
+  return folders;
+}
+
+/** Above this nobody means a limit. */
+const noLimit = 2 ** 60;
+
+function limitIn(folder: string, read: MemoryFiles['read']): number[] {
+  const text = read(path.join(folder, 'memory.max')) || read(path.join(folder, 'memory.limit_in_bytes'));
+  const limit = /^\d+\s*$/.test(text) ? Number(text) : Infinity;
+  return limit < noLimit ? [limit] : [];
+}
+
+const realFiles: MemoryFiles = {
+  read(file) {
+    try {
+      return readFileSync(file, 'utf8');
+    } catch {
+      return ''; // not there, not ours to read, or gone
+    }
+  },
+  kernelLines,
+  uptime: () => os.uptime(),
+};
+
+const maxRecords = 20_000;
+
+/** The kernel's log, where this user may read it: a record for each read, until there is none. */
+function kernelLines(since: number): string[] {
+  let file: number;
+  try {
+    file = openSync('/dev/kmsg', constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return [];
+  }
+  const [lines, record]: [string[], Buffer] = [[], Buffer.alloc(8192)];
+  try {
+    for (let count = 0; count < maxRecords; count++) {
+      const text = record.toString('utf8', 0, readSync(file, record));
+      const [, micros = '', said = ''] = /^\d+,\d+,(\d+),[^;]*;([^\n]*)/.exec(text) ?? [];
+      if (Number(micros) / 1e6 >= since) lines.push(said);
+    }
+  } catch {
+    // EAGAIN at the end; EPIPE where the oldest was overwritten: what there is will do.
+  } finally {
+    closeSync(file);
+  }
+  return lines;
+}

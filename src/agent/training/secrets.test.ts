@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../../test/temporary-folder.ts';
+import type { Order } from '../../job/job.ts';
+import { LogHider, takeSecrets, withoutSecretTexts } from './secrets.ts';
+
+const secret = 'S3cr3t-value';
+
+const orderIn = (folder: string): Order =>
+  ({
+    scratchParent: folder,
+    attemptFolder: folder,
+    job: { train: { env: { A: '1' }, secrets: { KEY: { from: 'env' } } } },
+  }) as unknown as Order;
+
+test('secrets are taken with their file, reach the environment, and can be put back for a pause', async (t) => {
+  const folder = await temporaryFolder(t, { 'secrets.json': JSON.stringify({ KEY: secret }) });
+  const file = path.join(folder, 'secrets.json');
+  const taken = await takeSecrets(orderIn(folder));
+  assert.equal(existsSync(file), false);
+  assert.deepEqual(taken.order.job.train.env, { A: '1', KEY: secret });
+  const said = withoutSecretTexts({ kind: 'x', list: [`a ${secret}`, 1, null] }, taken.redact);
+  assert.deepEqual(said, { kind: 'x', list: ['a …', 1, null] });
+  taken.putBack();
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  assert.deepEqual((await takeSecrets(orderIn(folder))).values, [secret]);
+  await assert.rejects(takeSecrets(orderIn(folder)), /no value was sent for KEY of \[train\.secrets\]/);
+});
+
+test('a secret in a growing log is blotted out, also one that came in two pieces, and the length stays', async (t) => {
+  const folder = await temporaryFolder(t);
+  const log = path.join(folder, 'out.log');
+  const hider = new LogHider(orderIn(folder), [secret, 'abc']);
+  hider.hide();
+  writeFileSync(log, `one ${secret} two ${secret.slice(0, 5)}`);
+  hider.hide();
+  appendFileSync(log, `${secret.slice(5)} abc\n`);
+  hider.hide();
+  const stars = '*'.repeat(secret.length);
+  assert.equal(readFileSync(log, 'utf8'), `one ${stars} two ${stars} abc\n`);
+  const wide = 'x'.repeat((1 << 18) - 4);
+  appendFileSync(log, `${wide}${secret}${wide}${secret}`);
+  hider.hide();
+  assert.ok(!readFileSync(log, 'utf8').includes(secret));
+});

@@ -1,0 +1,101 @@
+import { closeSync, fstatSync, openSync, readSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { createRedact, type Redact } from '../../base/redact.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Order } from '../../job/job.ts';
+import { attemptFiles, sandboxFiles } from '../../job/layout.ts';
+
+/** Shorter ones cannot be told from ordinary text. */
+const minLength = 4;
+
+/** The secrets of an attempt's training. They are in no file while it runs. */
+export interface Secrets {
+  values: readonly string[];
+  /** With the secrets in the training's environment: never to be written anywhere. */
+  order: Order;
+  redact: Redact;
+  /** The agent will be started again in this folder, and will look for them. */
+  putBack(): void;
+}
+
+/** Takes the secrets that were sent with an attempt, file and all. */
+export async function takeSecrets(order: Order): Promise<Secrets> {
+  const names = Object.keys(order.job.train.secrets ?? {});
+  if (names.length === 0) return { values: [], order, redact: (text) => text, putBack: () => undefined };
+  const file = path.join(order.scratchParent, sandboxFiles.secrets);
+  const text = await readFile(file, 'utf8').catch(() => '{}');
+  rmSync(file, { force: true });
+  const sent = JSON.parse(text) as Partial<Record<string, string>>;
+  const lacking = names.filter((name) => sent[name] === undefined);
+  if (lacking.length > 0)
+    throw new Fault('order-invalid', `no value was sent for ${lacking.join(', ')} of [train.secrets]`, {
+      fix: 'submit the run again where the secrets can be read: updraft retry',
+    });
+  const { job } = order;
+  const env = { ...job.train.env, ...(sent as Record<string, string>) };
+  const values = Object.values(sent).flatMap((value) => value ?? []);
+  return {
+    values,
+    order: { ...order, job: { ...job, train: { ...job.train, env } } },
+    redact: createRedact(values.filter((value) => value.length >= minLength)),
+    putBack: () => writeFileSync(file, text, { mode: 0o600 }),
+  };
+}
+
+/** A value with the same texts, less the secrets. */
+export function withoutSecretTexts<T>(value: T, redact: Redact): T {
+  if (typeof value === 'string') return redact(value) as T;
+  if (Array.isArray(value)) return value.map((one: unknown) => withoutSecretTexts(one, redact)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, withoutSecretTexts(one as unknown, redact)]),
+  ) as T;
+}
+
+/** Blots secrets out of the logs of an attempt while they grow; their length stays, for whoever follows them. */
+export class LogHider {
+  readonly #files: string[];
+  readonly #secrets: Buffer[];
+  readonly #overlap: number;
+  readonly #offsets = new Map<string, number>();
+
+  constructor({ attemptFolder }: Order, secrets: readonly string[] = []) {
+    this.#files = [attemptFiles.out, attemptFiles.err].map((name) => path.join(attemptFolder, name));
+    this.#secrets = secrets.filter((value) => value.length >= minLength).map((value) => Buffer.from(value));
+    this.#overlap = Math.max(0, ...this.#secrets.map(({ length }) => length - 1));
+  }
+
+  hide(): void {
+    if (this.#secrets.length > 0) for (const file of this.#files) this.#hideIn(file);
+  }
+
+  #hideIn(file: string): void {
+    let fd: number;
+    try {
+      fd = openSync(file, 'r+');
+    } catch {
+      return; // not there yet, or removed by the training
+    }
+    try {
+      const { size } = fstatSync(fd);
+      const before = this.#offsets.get(file) ?? 0;
+      this.#offsets.set(file, size);
+      // A secret may have been printed in two pieces.
+      for (let at = Math.max(0, Math.min(before, size) - this.#overlap); at < size; at += chunkBytes)
+        this.#hideFrom(fd, at);
+    } finally {
+      closeSync(fd);
+    }
+  }
+
+  #hideFrom(fd: number, from: number): void {
+    const bytes = Buffer.alloc(chunkBytes + this.#overlap);
+    const read = bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from));
+    for (const secret of this.#secrets)
+      for (let at = read.indexOf(secret); at >= 0; at = read.indexOf(secret, at + secret.length))
+        writeSync(fd, Buffer.alloc(secret.length, '*'), 0, secret.length, from + at);
+  }
+}
+
+const chunkBytes = 1 << 18;

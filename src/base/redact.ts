@@ -1,0 +1,50 @@
+/** A run of this many of a secret's characters gives it away, wherever it was cut. */
+const window = 8;
+/** Longer texts, such as listings, are searched for whole secrets alone: that is cheap. */
+const maxScanned = 1 << 16;
+
+/** Replaces secrets in texts, whole or cut off, also as base64 or percent-encoded. */
+export type Redact = (text: string) => string;
+
+export function createRedact(secrets: readonly string[]): Redact {
+  const forms = secrets.filter((secret) => secret !== '').flatMap(formsOf);
+  if (forms.length === 0) return (text) => text;
+  const short = forms.filter((form) => form.length < window);
+  const pieces = new Set(forms.flatMap(windowsOf));
+  const without = (text: string, whole: string[]): string =>
+    whole.reduce((kept, form) => kept.replaceAll(form, '…'), text);
+  return (text) =>
+    text.length > maxScanned ? without(text, forms) : without(withoutPieces(text, pieces), short);
+}
+
+function formsOf(secret: string): string[] {
+  // In base64 the same bytes look different after one or two others; the ends depend on the neighbours.
+  const encoded = ['', 'x', 'xx'].flatMap((before) =>
+    (['base64', 'base64url'] as const).map((how) =>
+      Buffer.from(before + secret)
+        .toString(how)
+        .slice(4, -4),
+    ),
+  );
+  const long = [encodeURIComponent(secret), ...encoded].filter((form) => form.length >= window);
+  return [...new Set([secret, ...long])];
+}
+
+function windowsOf(form: string): string[] {
+  return Array.from({ length: Math.max(0, form.length - window + 1) }, (_, at) =>
+    form.slice(at, at + window),
+  );
+}
+
+function withoutPieces(text: string, pieces: ReadonlySet<string>): string {
+  let [kept, from] = ['', 0];
+  for (let at = 0; at + window <= text.length; at++) {
+    if (!pieces.has(text.slice(at, at + window))) continue;
+    let end = at + window;
+    while (pieces.has(text.slice(end - window + 1, end + 1))) end++;
+    kept += `${text.slice(from, at)}…`;
+    from = end;
+    at = end - 1;
+  }
+  return kept + text.slice(from);
+}

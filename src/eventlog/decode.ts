@@ -1,0 +1,360 @@
+import { defined, type Defined } from '../base/defined.ts';
+import { isAd, type Ad, type AdValue } from '../classad/ad.ts';
+import { parseAdLines } from '../classad/parse.ts';
+import { adBytes, adResources, adSubmit, adTermination, adUsages, number, string } from './ad-body.ts';
+import type { EndedByItself } from './details.ts';
+import type { EventKind } from './kinds.ts';
+import {
+  bodyOf,
+  bytesOf,
+  endedByItself,
+  evictionReason,
+  find,
+  findNumber,
+  paragraph,
+  resourcesOf,
+  submitOf,
+  terminationOf,
+  type TextBody,
+  usagesOf,
+} from './text-body.ts';
+
+/** How something is read from an event: from what follows its time in the text form, and from its ad in the others. */
+interface Decoder<T> {
+  text: (body: TextBody) => T;
+  /** `text` is the event as written. */
+  ad: (ad: Ad, text: string) => T;
+}
+
+type Details<Fields extends Record<string, Decoder<unknown>>> = Defined<{
+  [Name in keyof Fields]: ReturnType<Fields[Name]['ad']>;
+}>;
+
+/** The details of a kind, field by field; what an event does not say is left out. */
+function fields<Fields extends Record<string, Decoder<unknown>>>(table: Fields): Decoder<Details<Fields>> {
+  const entries = Object.entries(table);
+  const read = (valueOf: (field: Decoder<unknown>) => unknown): Details<Fields> => {
+    const details: Record<string, unknown> = {};
+    for (const [name, field] of entries) {
+      const value = valueOf(field);
+      if (value !== undefined) details[name] = value;
+    }
+    return details as Details<Fields>;
+  };
+  return {
+    text: (body) => read((field) => field.text(body)),
+    ad: (ad, text) => read((field) => field.ad(ad, text)),
+  };
+}
+
+/** A text: where the pattern finds it in the lines below an event's first one, and the attributes that have it. */
+const word = (pattern: RegExp, ...names: string[]): Decoder<string | undefined> => ({
+  text: ({ lines }) => find(lines, pattern),
+  ad: (ad) => firstOf(names, (name) => string(ad[name])),
+});
+
+/** The same in the first line itself. */
+const titleWord = (pattern: RegExp, name: string): Decoder<string | undefined> => ({
+  text: ({ title }) => find([title], pattern),
+  ad: (ad) => string(ad[name]),
+});
+
+const figure = (pattern: RegExp, ...names: string[]): Decoder<number | undefined> => ({
+  text: ({ lines }) => findNumber(lines, pattern),
+  ad: (ad) => firstOf(names, (name) => number(ad[name])),
+});
+
+const titleFigure = (pattern: RegExp, name: string): Decoder<number | undefined> => ({
+  text: ({ title }) => findNumber([title], pattern),
+  ad: (ad) => number(ad[name]),
+});
+
+/** What all lines but those of the pattern say together. */
+const rest = (but: RegExp, name: string): Decoder<string | undefined> => ({
+  text: ({ lines }) => paragraph(lines.filter((line) => !but.test(line))),
+  ad: (ad) => string(ad[name]),
+});
+
+function firstOf<T>(names: readonly string[], valueOf: (name: string) => T | undefined): T | undefined {
+  for (const name of names) {
+    const value = valueOf(name);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+const orEmpty = ({ text, ad }: Decoder<string | undefined>): Decoder<string> => ({
+  text: (body) => text(body) ?? '',
+  ad: (all, written) => ad(all, written) ?? '',
+});
+
+const says = (pattern: RegExp, name: string): Decoder<boolean> => ({
+  text: ({ lines }) => lines.some((line) => pattern.test(line)),
+  ad: (ad) => ad[name] === true,
+});
+
+const codeLine = /^\s*Code (-?\d+) Subcode (-?\d+)\s*$/;
+
+/** The last line of codes counts. */
+const code = (group: 1 | 2, name: string): Decoder<number | undefined> => ({
+  text: ({ lines }) => {
+    const match = lines.map((line) => codeLine.exec(line)).findLast((found) => found !== null);
+    return match ? Number(match[group]) : undefined;
+  },
+  ad: (ad) => number(ad[name]),
+});
+const codes = { code: code(1, 'HoldReasonCode'), subcode: code(2, 'HoldReasonSubCode') };
+
+const usages = { text: ({ lines }: TextBody) => usagesOf(lines), ad: adUsages };
+const bytes = { text: ({ lines }: TextBody) => bytesOf(lines), ad: adBytes };
+const resources = { text: ({ lines }: TextBody) => resourcesOf(lines), ad: adResources };
+const termination = { text: ({ lines }: TextBody) => terminationOf(lines), ad: adTermination };
+const ended: Decoder<EndedByItself | undefined> = {
+  text: ({ lines }) => endedByItself(lines),
+  ad: () => undefined,
+};
+const dagNode = word(/DAG Node: (.*\S)/, 'DAGNodeName');
+const node = titleFigure(/^Node (-?\d+)/, 'Node');
+const whole = ({ title, lines }: TextBody): string => [title, ...lines].join('\n').trim();
+const requeued = says(/\(0\) Job terminated and was requeued/, 'TerminatedAndRequeued');
+
+const execute = {
+  host: titleWord(/on host: (.*\S)/, 'ExecuteHost'),
+  slot: word(/^\s*SlotName: (.*\S)/, 'SlotName'),
+  /** Resources of the slot and whatever the pool or the job asked to be written, such as `GLIDEIN_ResourceName`. */
+  attributes: {
+    text: ({ lines }: TextBody) => parseAdLines(lines),
+    ad: ({ ExecuteProps: properties }: Ad) => (isAd(properties) ? properties : {}),
+  },
+};
+
+/** `ended`: when and how by the execution point's account, in UTC; releases up to 24.7 write it. */
+const terminated = { termination, usages, bytes, resources, ended };
+
+const submit = { text: submitOf, ad: adSubmit };
+const reason = fields({
+  reason: { text: ({ lines }) => paragraph(lines), ad: (ad) => string(ad.Reason) },
+});
+const nothing = fields({});
+
+const grid = fields({
+  resource: word(/^\s*(?:GridResource|RM-Contact): (.*\S)/, 'GridResource', 'RMContact'),
+  jobId: word(/^\s*(?:GridJobId|JM-Contact): (.*\S)/, 'GridJobId', 'JMContact'),
+  reason: word(/^\s*Reason: (.*\S)/, 'Reason'),
+});
+
+const expiration = figure(/^\s*Reservation Expiration: (\d+)/, 'ExpirationTime');
+
+/** A file or a reservation in the execution point's store of reused data. */
+const dataReuse = fields({
+  bytes: figure(/^\s*Bytes(?: reserved)?: (\d+)/, 'ReservedSpace', 'Size'),
+  expires: {
+    text: (body) => inMillis(expiration.text(body)),
+    ad: (ad, text) => inMillis(expiration.ad(ad, text)),
+  },
+  uuid: word(/^\s*(?:Reservation )?UUID: (.*\S)/, 'UUID'),
+  tag: word(/^\s*Tag: (.*\S)/, 'Tag'),
+  checksum: word(/^\s*Checksum Value: (.*\S)/, 'Checksum'),
+  checksumType: word(/^\s*Checksum Type: (.*\S)/, 'ChecksumType'),
+});
+
+const inMillis = (seconds: number | undefined) => (seconds === undefined ? undefined : seconds * 1000);
+
+/** A group of a pattern in an event's first line; attributes of ads are read by `ad`. */
+const titleGroup = <T extends string = string>(
+  pattern: RegExp,
+  group: number,
+  ad: (ad: Ad) => T | undefined,
+): Decoder<T | undefined> => ({ text: ({ title }) => pattern.exec(title)?.[group] as T | undefined, ad });
+
+const errorTitle = /^(Error|Message) from (\S+) on (.*?):?$/;
+const updateTitle = /^(?:Changing|Setting) job attribute (\S+)(?: from (.*?))? to (.*)$/s;
+const transferTitle = /^(Entered queue|Started|Finished)\b.* (input|output) files/;
+const steps = { 'Entered queue': 'queued', Started: 'started', Finished: 'finished' } as const;
+const completion = /\t(Complete|Incomplete|Paused|Error)(?: (-?\d+))?\s*$/;
+
+type Completion = 'complete' | 'incomplete' | 'paused' | 'error';
+
+function completionOf(value: AdValue): Completion | undefined {
+  const told = number(value);
+  if (told === undefined || told < 0) return told === undefined ? undefined : 'error';
+  return (['incomplete', 'complete'] as const)[told] ?? 'paused';
+}
+
+/** HTCondor counts the steps of both directions, input first, from 1 to 6. */
+const transferType = ({ Type: type }: Ad): number => {
+  const told = number(type) ?? 0;
+  return told >= 1 && told <= 6 ? told - 1 : NaN;
+};
+
+const triggered = (attributes: Ad) =>
+  defined({ trigger: number(attributes.TriggerEventTypeNumber), attributes });
+
+const written = (value: AdValue): string | undefined =>
+  typeof value === 'string' ? value : value === undefined ? undefined : JSON.stringify(value);
+
+/** Every kind of event and what it says beyond whose it is and when. */
+const decoders = {
+  submit,
+  execute: fields(execute),
+  'executable-error': fields({
+    errorType: titleFigure(/^\((-?\d+)\)/, 'ExecuteErrorType'),
+    text: { text: ({ title }) => title.replace(/^\(-?\d+\)\s*/, ''), ad: () => '' },
+  }),
+  checkpointed: fields({
+    usages,
+    sentBytes: figure(/^\s*(\d+) {2}- {2}Run Bytes Sent By Job For Checkpoint/, 'SentBytes'),
+  }),
+  evicted: fields({
+    checkpointed: says(/\(1\) Job was checkpointed/, 'Checkpointed'),
+    /** Ended by itself and put back into the queue by the job's own policy; `termination` is how it ended then. */
+    requeued,
+    termination: {
+      text: (body) => (requeued.text(body) ? termination.text(body) : undefined),
+      ad: (ad, text) => (requeued.ad(ad, text) ? termination.ad(ad) : undefined),
+    },
+    reason: {
+      text: (body) => evictionReason(body.lines, requeued.text(body)),
+      ad: (ad) => string(ad.Reason),
+    },
+    code: titleFigure(/Code (-?\d+) Subcode -?\d+/, 'ReasonCode'),
+    subcode: {
+      text: ({ title }) => findNumber([title], /Code -?\d+ Subcode (-?\d+)/),
+      ad: (ad) => number(ad.ReasonSubCode) ?? (number(ad.ReasonCode) === undefined ? undefined : 0),
+    },
+    usages,
+    bytes,
+    resources,
+  }),
+  terminated: fields(terminated),
+  'image-size': fields({
+    imageSizeKb: titleFigure(/: (-?\d+)/, 'Size'),
+    memoryUsageMb: figure(/^\s*(\d+) {2}- {2}MemoryUsage/, 'MemoryUsage'),
+    residentSetSizeKb: figure(/^\s*(\d+) {2}- {2}ResidentSetSize/, 'ResidentSetSize'),
+    proportionalSetSizeKb: figure(/^\s*(\d+) {2}- {2}ProportionalSetSize/, 'ProportionalSetSize'),
+  }),
+  'shadow-exception': fields({ message: orEmpty(rest(/^\s*\d+ {2}- {2}Run Bytes/, 'Message')), bytes }),
+  generic: fields({ text: { text: whole, ad: (ad) => (string(ad.Info) ?? '').trimEnd() } }),
+  aborted: fields({ reason: rest(/^\s*Job terminated (?:of its own|by itself)/, 'Reason'), ended }),
+  suspended: fields({ processes: figure(/suspended: (\d+)/, 'NumberOfPIDs') }),
+  unsuspended: nothing,
+  held: fields({
+    reason: {
+      text: ({ lines }) => {
+        const told = paragraph(lines.filter((line) => !codeLine.test(line)));
+        return told === 'Reason unspecified' ? undefined : told;
+      },
+      ad: (ad) => string(ad.HoldReason),
+    },
+    ...codes,
+  }),
+  released: reason,
+  'node-execute': fields({ ...execute, node }),
+  'node-terminated': fields({ ...terminated, node }),
+  'post-script-terminated': fields({ termination, dagNode }),
+  'globus-submit': grid,
+  'globus-submit-failed': grid,
+  'globus-resource-up': grid,
+  'globus-resource-down': grid,
+  /** For a failed transfer its code is the other side's: 12 for input, 13 for output. Believe `held` and `evicted`. */
+  'remote-error': fields({
+    /** The daemon that complains, as in `starter`. */
+    daemon: titleGroup(errorTitle, 2, (ad) => string(ad.Daemon)),
+    host: titleGroup(errorTitle, 3, (ad) => string(ad.ExecuteHost)),
+    /** Whether it ends the attempt (an error) or not (a message). */
+    critical: {
+      text: ({ title }) => errorTitle.exec(title)?.[1] !== 'Message',
+      ad: (ad) => ad.CriticalError !== 0 && ad.CriticalError !== false,
+    },
+    text: orEmpty(rest(codeLine, 'ErrorMsg')),
+    ...codes,
+  }),
+  disconnected: fields({
+    reason: { text: ({ lines }) => paragraph(lines.slice(0, 1)), ad: (ad) => string(ad.DisconnectReason) },
+    slot: word(/Trying to reconnect to (\S+)/, 'StartdName'),
+    host: word(/Trying to reconnect to \S+ (\S+)/, 'StartdAddr'),
+  }),
+  reconnected: fields({
+    slot: titleWord(/reconnected to (.*\S)/, 'StartdName'),
+    host: word(/startd address: (.*\S)/, 'StartdAddr'),
+    starter: word(/starter address: (.*\S)/, 'StarterAddr'),
+  }),
+  'reconnect-failed': fields({
+    reason: { text: ({ lines }) => paragraph(lines.slice(0, 1)), ad: (ad) => string(ad.Reason) },
+    slot: word(/Can not reconnect to ([^\s,]+)/, 'StartdName'),
+  }),
+  'grid-resource-up': grid,
+  'grid-resource-down': grid,
+  'grid-submit': grid,
+  'job-ad-information': { text: ({ lines }: TextBody) => triggered(parseAdLines(lines)), ad: triggered },
+  'job-status-unknown': nothing,
+  'job-status-known': nothing,
+  'stage-in': nothing,
+  'stage-out': nothing,
+  'attribute-update': fields({
+    name: titleGroup(updateTitle, 1, (ad) => string(ad.Attribute)),
+    from: titleGroup(updateTitle, 2, (ad) => written(ad.OldValue)),
+    to: titleGroup(updateTitle, 3, (ad) => written(ad.Value)),
+  }),
+  'pre-skip': fields({
+    dagNode: { ...dagNode, ad: (ad) => string(ad.SkipEventLogNotes)?.replace(/^DAG Node: /, '') },
+  }),
+  'cluster-submit': submit,
+  'cluster-remove': fields({
+    jobs: figure(/Materialized (\d+) jobs/, 'NextProcId'),
+    items: figure(/from (\d+) items/, 'NextRow'),
+    completion: {
+      text: ({ lines: [progress = ''] }) => completion.exec(progress)?.[1]?.toLowerCase() as Completion,
+      ad: (ad) => completionOf(ad.Completion),
+    },
+    errorCode: {
+      text: ({ lines: [progress = ''] }) => findNumber([progress], /\t\w+ (-?\d+)\s*$/),
+      ad: (ad) => (completionOf(ad.Completion) === 'error' ? number(ad.Completion) : undefined),
+    },
+    notes: { text: ({ lines }) => paragraph(lines.slice(1)), ad: (ad) => string(ad.Notes) },
+  }),
+  'factory-paused': fields({
+    reason: rest(/^\s*(?:Pause|Hold)Code /, 'Reason'),
+    pauseCode: figure(/^\s*PauseCode (-?\d+)/, 'PauseCode'),
+    holdCode: figure(/^\s*HoldCode (-?\d+)/, 'HoldCode'),
+  }),
+  'factory-resumed': reason,
+  'file-transfer': fields({
+    direction: titleGroup(
+      transferTitle,
+      2,
+      (ad) => (['input', 'output'] as const)[Math.floor(transferType(ad) / 3)],
+    ),
+    step: {
+      text: ({ title }) => steps[transferTitle.exec(title)?.[1] as keyof typeof steps],
+      ad: (ad) => (['queued', 'started', 'finished'] as const)[transferType(ad) % 3],
+    },
+    queueSeconds: figure(/Seconds spent in queue: (\d+)/, 'QueueingDelay'),
+    host: word(/Transferring to host: (.*\S)/, 'Host'),
+  }),
+  'reserve-space': dataReuse,
+  'release-space': dataReuse,
+  'file-complete': dataReuse,
+  'file-used': dataReuse,
+  'file-removed': dataReuse,
+  'dataflow-job-skipped': reason,
+  'common-files': fields({
+    type: titleWord(/Common files event: (.*\S)/, 'Type'),
+    text: { text: ({ lines }) => paragraph(lines) ?? '', ad: () => '' },
+  }),
+  unknown: fields({ text: { text: whole, ad: (_, text) => text } }),
+} satisfies Record<EventKind, Decoder<object>>;
+
+/** What an event says beyond whose it is and when, by kind. */
+export type DetailsByKind = { [K in EventKind]: ReturnType<(typeof decoders)[K]['text']> };
+
+export type EvictedDetails = DetailsByKind['evicted'];
+export type FileTransferDetails = DetailsByKind['file-transfer'];
+
+/** The details of an event of the text form, from what follows its time. */
+export const textDetails = (kind: EventKind, text: string): DetailsByKind[EventKind] =>
+  decoders[kind].text(bodyOf(text));
+
+/** The details of an event of the JSON or XML form, from its attributes; `text` is the event as written. */
+export const adDetails = (kind: EventKind, ad: Ad, text: string): DetailsByKind[EventKind] =>
+  decoders[kind].ad(ad, text);

@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+import type { Plan } from './plan.ts';
+
+/** Where a secret of the training comes from, and its value where it could be had. */
+export interface SecretFound {
+  name: string;
+  /** For people: never the value. */
+  from: string;
+  value: string | undefined;
+}
+
+/** A name of a variable under which people keep what nobody else may read. */
+export const looksSecret = (name: string): boolean =>
+  /(?:^|_)(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PRIVATE_KEY|KEY|TOKEN|PASSWORD|PASSWD|SECRET|CREDENTIALS?)$/i.test(
+    name,
+  );
+
+/** Reads the secrets of a plan where its file says they are. Values go into no plan, order, journal or message. */
+export async function findSecrets({ spec, folder }: Plan, env: Env): Promise<SecretFound[]> {
+  return await Promise.all(
+    Object.entries(spec.train.secrets ?? {}).map(async ([name, source]) => {
+      if (source.from === 'env') {
+        const variable = source.name ?? name;
+        return { name, from: `the environment variable ${variable}`, value: env[variable] || undefined };
+      }
+      const home = env['HOME'] ?? '~';
+      const file = path.resolve(
+        folder,
+        (source.path ?? '').replace(/^~(?=\/)/, () => home),
+      );
+      const text = await readFile(file, 'utf8').catch(() => '');
+      return { name, from: file, value: text.replace(/\r?\n$/, '') || undefined };
+    }),
+  );
+}
+
+export const secretFix = (from: string): string =>
+  `put the secret there, or say in [train.secrets] where it is: { from = "env" } or { from = "file", path = "…" } (looked at ${from})`;

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { loadRun } from '../journal/load-run.ts';
+import { jobCsv, jobTable } from './job-table.ts';
+import { readRun } from './read-run.ts';
+import { sections } from './sections.ts';
+
+test('the rows of a run have what its matrix and its training say, and its logs’ rows do not', async () => {
+  const folder = path.join(import.meta.dirname, '../../test/journals/retry-then-failure');
+  const state = await loadRun(folder);
+  const planned = ['0000', '0001'].map((id, index) => ({ id, parameters: { lr: 0.1 ** (index + 1) } }));
+  const { jobs, ledger, report } = readRun(folder, state, { planned });
+  const rows = jobTable(jobs, ledger.rows);
+  assert.deepEqual(
+    rows.map(({ parameters, loss }) => [parameters['lr'], typeof loss]),
+    [
+      [0.1, 'number'],
+      [0.1 ** 2, 'number'],
+    ],
+  );
+  const [head, first] = [...jobCsv(rows)];
+  assert.match(head ?? '', /,cause,loss,accuracy,parameters\.lr\n$/);
+  assert.match(first ?? '', /^0000,,success,true,.*,0\.1\n$/);
+  const shown = sections(report, { jobRows: rows }).find(({ id }) => id === 'jobs');
+  assert.deepEqual(shown?.rows[0]?.slice(0, 3), ['0000', 'lr=0.1', 'success']);
+  const plain = sections(report, { jobRows: jobTable(readRun(folder, state).jobs, ledger.rows) });
+  assert.ok(plain.every(({ head: titles }) => titles.every(({ title }) => title !== 'parameters')));
+});

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { condorBench, onlyJob, result } from './condor-bench.ts';
+
+/** A run of one job by the real agent, and what HTCondor remembers of each of its attempts. */
+async function died(t: TestContext, command: string) {
+  const job = `name = "dies"
+[train]
+command = '''
+memory=$(sed -n 's/^Memory = //p' "$_CONDOR_MACHINE_AD")
+disk=$(sed -n 's/^Disk = //p' "$_CONDOR_MACHINE_AD")
+${command}
+echo "$memory $disk" > o'''
+outputs = ["o"]
+[resources]
+memory = "128 MB"
+disk = "20 MB"
+[run]
+pool = "condor"
+[recovery]
+disk_max = "1 GB"
+`;
+  const bench = await condorBench(t, { 'updraft.toml': job });
+  if (bench === undefined) return undefined;
+  const run = await bench.submit();
+  const state = onlyJob(await bench.finish(run));
+  const mine = `UpdraftRun == "${path.basename(run)}"`;
+  const asked = await bench.tool(
+    'condor_history',
+    '-epochs',
+    '-constraint',
+    mine,
+    '-af',
+    'RequestMemory',
+    'RequestDisk',
+  );
+  const requests = asked.split('\n').reverse();
+  return {
+    state,
+    requests: requests.map((line) => line.split(' ').map(Number)),
+    read: () => result(run, 'o'),
+  };
+}
+
+describe('a training that dies on a real pool', { concurrency: 3 }, () => {
+  test('of memory is tried again with twice as much each time', async (t) => {
+    const seen = await died(t, '[ $memory -ge 512 ] || exec python3 -c "raise MemoryError"');
+    if (seen === undefined) return;
+    const { state, requests, read } = seen;
+    assert.equal(state.outcome, 'success', JSON.stringify(state));
+    assert.deepEqual(
+      state.attempts.map(({ exit, fault }) => [exit, fault?.kind]),
+      [
+        [86, 'memory-exceeded'],
+        [86, 'memory-exceeded'],
+        [0, undefined],
+      ],
+    );
+    assert.deepEqual(
+      requests.map(([memory]) => memory),
+      [123, 246, 489],
+    );
+    assert.match(await read(), /^512 /);
+  });
+
+  test('of a full disk is tried again elsewhere, with more of it', async (t) => {
+    const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 2 ] || exec python3 -c "raise OSError(28, chr(78))"');
+    if (seen === undefined) return;
+    const { state, requests } = seen;
+    assert.deepEqual(
+      state.attempts.map(({ exit }) => exit),
+      [107, 107, 0],
+      JSON.stringify(state),
+    );
+    const [first = 0, second = 0, third = 0] = requests.map(([, disk]) => disk);
+    assert.deepEqual([second / first, third / first], [2, 4]);
+    assert.equal(new Set(state.attempts.map(({ pool }) => pool?.site)).size, 3);
+  });
+
+  test('by an unknown hand is tried again at another place', async (t) => {
+    const seen = await died(t, '[ $UPDRAFT_ATTEMPT -gt 1 ] || exec kill -9 $$');
+    if (seen === undefined) return;
+    const { state } = seen;
+    assert.deepEqual(
+      state.attempts.map(({ exit }) => exit),
+      [87, 0],
+      JSON.stringify(state),
+    );
+    assert.equal(new Set(state.attempts.map(({ pool }) => pool?.site)).size, 2);
+  });
+});

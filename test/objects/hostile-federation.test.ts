@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { chmod, readFile, symlink, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { fastClock } from '../fast-clock.ts';
+import { configureOf } from '../../src/cli/commands.ts';
+import { showFault } from '../../src/cli/show-fault.ts';
+import type { Cli } from '../../src/cli/cli.ts';
+import { asFault } from '../../src/fault/fault.ts';
+import { runCommand } from '../cli/run-command.ts';
+import { signedToken } from '../federation/signed-token.ts';
+import { testAuthority, webServer } from '../federation/web-server.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const issuer = 'https://issuer.example';
+const opaque = 'Opaque-0123456789-abcdefghij-SECRET';
+const mine = signedToken({ iss: issuer, aud: 'https://wlcg.cern.ch/jwt/v1/any', scope: 'storage.read:/' });
+const other = signedToken({ iss: 'https://other.example', scope: 'storage.read:/ storage.create:/' });
+
+type Reply = (response: ServerResponse, token: string) => void;
+const refuse: Reply = (response) => void response.writeHead(404).end();
+
+/** A federation on one port, of a namespace that asks for tokens of `issuer`, which answers objects as it likes. */
+async function hostile(t: TestContext, reply: Reply = refuse) {
+  const folder = await temporaryFolder(t);
+  const server = await webServer(t, ({ url, headers }, response) => {
+    if (url.startsWith('/.well-known/'))
+      return response.end(JSON.stringify({ director_endpoint: `${server.url}/director` }));
+    const token = headers.authorization?.replace('Bearer ', '') ?? '';
+    if (!url.startsWith('/director')) {
+      reply(response, token);
+      return;
+    }
+    const named = {
+      Server: 'pelican/7.27.0',
+      Link: `<${server.url}${url.slice('/director'.length).split('?')[0] ?? ''}>; pri=1`,
+      'X-Pelican-Namespace': `namespace=/ns, require-token=true, collections-url=${server.url}`,
+      'X-Pelican-Authorization': `issuer=${issuer}`,
+    };
+    return response.writeHead(307, named).end();
+  });
+  const env = { SSL_CERT_FILE: testAuthority, TMPDIR: folder, XDG_STATE_HOME: path.join(folder, '.state') };
+  const updraft = async (words: string[], more: Record<string, string>): Promise<string> => {
+    let said = '';
+    const say = (text: string): void => void (said += text);
+    const cli = { clock: fastClock(400), out: say, err: say, cwd: folder, env: { ...env, ...more } };
+    const [name = '', ...args] = words;
+    try {
+      await runCommand({ configure: await configureOf(name) }, args, cli);
+    } catch (thrown) {
+      showFault(cli as unknown as Cli, asFault(thrown), false);
+    }
+    return said;
+  };
+  const sent = (): string[] => server.requests.flatMap(({ headers }) => headers.authorization ?? []);
+  return { folder, server, updraft, sent, object: `pelican://${server.host}/ns/x` };
+}
+
+const uses = (object: string): string[][] => [
+  ['get', object, 'got'],
+  ['stat', object],
+  ['ls', object],
+  ['cat', object],
+  ['put', 'file', object],
+];
+
+test('a federation gets no token that was found, whatever issuer it claims, by no command', async (t) => {
+  const { folder, updraft, sent, object } = await hostile(t);
+  await writeFile(path.join(folder, 'file'), 'x');
+  for (const [token, why] of [
+    [other, /is from https:\/\/other\.example/],
+    [mine, /does not name 127\.0\.0\.1:\d+, and that host is not its issuer/],
+    [opaque, /does not say who issued it/],
+  ] as const)
+    for (const words of uses(object)) {
+      const said = await updraft(words, { BEARER_TOKEN: token });
+      assert.match(said, why, words[0]);
+      assert.match(said, /name its file.*--token-file/, words[0]);
+      assert.ok(!said.includes(token), words[0]);
+    }
+  assert.deepEqual(sent(), []);
+});
+
+test('a token that is named for an object goes to the federation of that object', async (t) => {
+  const { folder, updraft, sent, object } = await hostile(t);
+  await writeFile(path.join(folder, 'token'), mine);
+  await updraft(['stat', object, '--token-file', 'token'], { BEARER_TOKEN: other });
+  assert.ok(sent().length > 0);
+  assert.ok(sent().every((authorization) => authorization === `Bearer ${mine}`));
+});
+
+const echoes: Record<string, Reply> = {
+  body: (response, token) => void response.writeHead(403).end(`no: ${token}`),
+  json: (response, token) =>
+    void response.writeHead(403).end(JSON.stringify({ error: 'no', detail: `Bearer ${token}` })),
+  reason: (response, token) => void response.writeHead(403, token.slice(0, 40)).end(),
+  base64: (response, token) =>
+    void response.writeHead(400).end(Buffer.from(`Bearer ${token}`).toString('base64')),
+  percent: (response, token) => void response.writeHead(400).end(encodeURIComponent(`x=${token}`)),
+  range: (response, token) => void response.writeHead(206, { 'Content-Range': `bytes ${token}` }).end('x'),
+  encoding: (response, token) => void response.writeHead(200, { 'Content-Encoding': token }).end('x'),
+  trailer: (response, token) => {
+    if (response.req.method === 'HEAD') {
+      refuse(response, token);
+      return;
+    }
+    response.writeHead(200, { Trailer: 'X-Transfer-Status' });
+    response.addTrailers({ 'X-Transfer-Status': `500: ${token}` });
+    response.end('x');
+  },
+  garbage: (response, token) => {
+    response.socket?.end(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${token}\r\n`);
+  },
+  line: (response, token) => {
+    response.socket?.end(`HTTP/1.1 200 OK\r\n${token}\r\n\r\n`);
+  },
+};
+
+for (const [where, reply] of Object.entries(echoes))
+  test(`a token that a server sends back (${where}) is not shown`, async (t) => {
+    const { folder, updraft, sent, object } = await hostile(t, reply);
+    for (const token of [opaque, mine]) {
+      await writeFile(path.join(folder, 'token'), token);
+      for (const words of [
+        ['get', object, 'got', '--json'],
+        ['stat', object],
+      ]) {
+        const said = await updraft([...words, '--token-file', 'token'], { UPDRAFT_STALL_SECONDS: '1' });
+        assert.notEqual(said, '');
+        for (let at = 0; at + 12 < token.length; at += 6) {
+          const piece = token.slice(at, at + 12);
+          assert.ok(!said.includes(piece), `${piece} in ${said}`);
+          assert.ok(!said.includes(Buffer.from(piece).toString('base64').slice(0, 12)), said);
+        }
+      }
+    }
+    assert.ok(sent().length > 0);
+  });
+
+test('a part or a journal that others can write does not become the file', async (t) => {
+  const { folder, updraft } = await hostile(t);
+  const good = 'the object itself';
+  const server = await webServer(t, ({ headers }, response) => {
+    const from = Number(/bytes=(\d+)-/.exec(headers.range ?? '')?.[1] ?? 0);
+    const head = { ETag: '"1"', 'Content-Range': `bytes ${from}-${good.length - 1}/${good.length}` };
+    response.writeHead(headers.range === undefined ? 200 : 206, head).end(good.slice(from));
+  });
+  const url = `${server.url}/x`;
+  const ranges = [{ start: 0, end: good.length - 1 }];
+  const boot = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  const identity = { size: good.length, etag: '"1"' };
+  const journal = JSON.stringify({ url, identity, done: ranges, flushed: ranges, boot });
+  const part = path.join(folder, 'got.part');
+  const plant = async (): Promise<void> => {
+    await writeFile(part, 'X'.repeat(good.length - 1), { mode: 0o600 });
+    await writeFile(`${part}.json`, journal, { mode: 0o600 });
+  };
+  for (const open of [part, `${part}.json`]) {
+    await plant();
+    await chmod(open, 0o666);
+    await updraft(['get', url, 'got', '--overwrite'], {});
+    assert.equal(await readFile(path.join(folder, 'got'), 'utf8'), good, open);
+  }
+  const victim = path.join(folder, 'victim');
+  await writeFile(victim, 'precious');
+  await symlink(victim, `${part}.json.new`);
+  await symlink(victim, part);
+  assert.match(await updraft(['get', url, 'got', '--overwrite'], {}), /ELOOP|symbolic/);
+  assert.equal(await readFile(victim, 'utf8'), 'precious');
+});
