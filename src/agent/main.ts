@@ -1,6 +1,6 @@
 import path from 'node:path';
 import process from 'node:process';
-import { steadyClock, systemClock } from '../base/clock.ts';
+import { systemClock } from '../base/clock.ts';
 import type { Redact } from '../base/redact.ts';
 import { identifyProcess } from '../base/process-identity.ts';
 import { asFault, Fault } from '../fault/fault.ts';
@@ -95,16 +95,14 @@ async function run(asOrdered: Order, plainWorld: World): Promise<number> {
   const ours = { ...plainWorld, secrets: secrets.values };
   const inSandbox = ours.pausesIn !== undefined;
   await claim(order, ours.pid);
-  // A worker's clock may be set right while the attempt runs: where the time went is told all the same.
-  const clock = steadyClock(ours.clock);
   const journal = await openAgentJournal(
     path.join(order.attemptFolder, attemptFiles.journal),
     { job: order.job.id, attempt: order.attempt },
-    clock,
+    ours.clock,
   );
   const notes = new Notes(journal);
   const chirp = inSandbox ? await Chirp.open(ours.env, ours.clock) : undefined;
-  const tell = chirp === undefined ? undefined : liveNote(order, chirp, clock);
+  const tell = chirp === undefined ? undefined : liveNote(order, chirp, { ...ours.clock, now: journal.now });
   const note: Note = (body) => {
     const shown = withoutSecretTexts(body, redact);
     notes.note(shown);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Time as a value that can be handed in: tests pass one they move by hand. */
@@ -6,13 +7,31 @@ export interface Clock {
   now(): number;
   /** Milliseconds on a clock that never runs backwards; only differences mean anything. */
   monotonic(): number;
+  /**
+   * Which start of the machine this is, and the milliseconds since: the same for all its processes, whatever is done to its
+   * wall clock. Undefined where nobody says.
+   */
+  boot?(): Boot | undefined;
   /** Resolves after `ms`; rejects with the signal's reason as soon as it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export interface Boot {
+  id: string;
+  up: number;
 }
 
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
+  boot() {
+    try {
+      const id = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').slice(0, 8);
+      return { id, up: Math.round(parseFloat(readFileSync('/proc/uptime', 'utf8')) * 1000) };
+    } catch {
+      return undefined;
+    }
+  },
   async sleep(ms, signal) {
     try {
       await delay(ms, undefined, signal === undefined ? {} : { signal });

@@ -4,7 +4,7 @@ import process from 'node:process';
 import readline from 'node:readline/promises';
 import { CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { systemClock } from '../base/clock.ts';
+import { steadyClock, systemClock } from '../base/clock.ts';
 import { safeOutput } from '../base/printable.ts';
 import { cacheFolder } from '../base/user-folders.ts';
 import { asFault, Fault } from '../fault/fault.ts';
@@ -24,7 +24,8 @@ async function world(isJson: boolean): Promise<Cli> {
   const cli: Cli = {
     env: await withMiniPool(process.env),
     cwd: process.cwd(),
-    clock: systemClock,
+    // Whoever watches for hours does not see the clock being set.
+    clock: steadyClock(systemClock),
     version: packageJson.version,
     out: (text) => cli.rawOut?.(safeOutput(text, isJson)),
     err: (text) => cli.rawErr?.(safeOutput(text, isJson)),

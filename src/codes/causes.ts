@@ -267,6 +267,7 @@ function ownInfo(kind: FaultKind): CauseInfo {
 
 const ownChanges: Partial<Record<FaultKind, Change>> = {
   'training-failed': 'files',
+  'gpu-memory': 'files',
   'wrong-output': 'files',
   interrupted: 'nothing',
 };

@@ -5,7 +5,7 @@ import { faultOf } from '../history/run-jobs.ts';
 import { attemptFiles, attemptFolder } from '../job/layout.ts';
 import type { AgentEntry } from '../journal/entry.ts';
 import { readJournal } from '../journal/tail.ts';
-import type { AttemptState, JobState, RunState } from '../journal/state.ts';
+import { isOpen, type AttemptState, type JobState, type RunState } from '../journal/state.ts';
 import { checkpointSentences } from '../why/checkpoint-sentences.ts';
 import { explainRunJob } from '../why/explain-run-job.ts';
 import { clip, ledgerRowsOf, partsOf } from './job-row.ts';
@@ -54,10 +54,12 @@ export async function jobDetail(
     commands: [
       { what: 'what it printed', command: `updraft logs ${argument} ${job.id}` },
       { what: 'its errors', command: `updraft logs ${argument} ${job.id} --err` },
-      ...(canRetry(job) ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }] : []),
+      ...(job.status === 'ended' && job.outcome !== 'success'
+        ? [{ what: 'why it failed', command: `updraft why ${argument} ${job.id}` }]
+        : []),
     ],
-    stop: job.status === 'ended' || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
-    retry: canRetry(job) ? actionOn(source, 'retry', [job.id]) : null,
+    stop: !isOpen(job) || job.stopRequested ? null : actionOn(source, 'stop', [job.id]),
+    retry: canRetry(source, job) ? actionOn(source, 'retry', [job.id]) : null,
   };
 }
 

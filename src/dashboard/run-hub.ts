@@ -87,7 +87,7 @@ export class RunHub {
     const { source } = this;
     const ended = state.endedAt !== undefined || state.stopRequested;
     const stop = ended ? null : actionOn(source, 'stop');
-    const retry = state.jobs.some(canRetry) ? actionOn(source, 'retry') : null;
+    const retry = state.jobs.some((job) => canRetry(source, job)) ? actionOn(source, 'retry') : null;
     this.#board = boardOf(state, { place: source.place, trouble: this.#trouble, stop, retry }, now);
     for (const listener of this.#listeners) listener();
   }

@@ -23,6 +23,8 @@ export interface RunSource {
   stop?: ((jobs: string[]) => Promise<void>) | undefined;
   /** Tries jobs again (all without a valid result for none named); undefined as for `stop`. */
   retry?: ((jobs: string[]) => Promise<void>) | undefined;
+  /** Made by `updraft adopt`: its jobs are its owner's to submit again. */
+  isAdopted?: boolean;
 }
 
 /** What the button for an action on these jobs needs; all that are meant for none named. */
@@ -36,8 +38,8 @@ export const actionOn = (
 });
 
 /** Whether a job has ended without a valid result, so that it can be tried again. */
-export const canRetry = ({ status, outcome }: JobState): boolean =>
-  status === 'ended' && outcome !== 'success';
+export const canRetry = ({ isAdopted }: RunSource, { status, outcome }: JobState): boolean =>
+  isAdopted !== true && status === 'ended' && outcome !== 'success';
 
 /** The last bytes of a file as text; an absent file is empty. A character that is cut in half is left out. */
 export async function readEnd(path: string, mostBytes: number): Promise<LogPart> {

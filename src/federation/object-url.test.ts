@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Fault } from '../fault/fault.ts';
-import { parseObjectUrl } from './object-url.ts';
+import { isSameHome, parseObjectUrl } from './object-url.ts';
 
 function federated(url: string, env = {}) {
   const parsed = parseObjectUrl(url, env);
@@ -145,4 +145,15 @@ test('passwords are refused and signatures are kept out of what is shown', () =>
     text: 'https://s3.example/x?X-Amz-Signature=…&part=2#top',
     href: 'https://s3.example/x?X-Amz-Signature=abc123&part=2',
   });
+});
+
+test('a token named for one object may go along to its own federation or host alone', () => {
+  const same = (one: string, other: string): boolean => isSameHome(one, other);
+  assert.equal(same('osdf:///a/x.tar', 'igwn+osdf://a/x.json'), true);
+  assert.equal(same('pelican://fed:8444/a', 'pelican://FED:8444/b?directread'), true);
+  assert.equal(same('https://host/a', 'https://host/b'), true);
+  assert.equal(same('osdf:///a', 'pelican://evil/a'), false);
+  assert.equal(same('pelican://fed/a', 'pelican://fed:1/a'), false);
+  assert.equal(same('pelican://fed/a', 'https://fed/a'), false);
+  assert.equal(same('https://host/a', 'http://host/a'), false);
 });

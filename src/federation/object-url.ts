@@ -76,6 +76,14 @@ export function parseObjectUrl(url: string, env: Env): ObjectUrl {
   }
 }
 
+/** Whether a token that was named for one object may go to another: of the same federation, or at the same host. */
+export const isSameHome = (one: string, other: string): boolean => homeOf(one) === homeOf(other);
+
+function homeOf(url: string): string | undefined {
+  const [, scheme = '', host = ''] = /^(?:[^:/]*\+)?([A-Za-z]+):\/*([^/?]*)/.exec(url) ?? [];
+  return /^(?:osdf|stash)$/i.test(scheme) ? 'osdf' : `${scheme}://${host}`.toLowerCase();
+}
+
 /** Everything before the last `+` names a credential; HTCondor writes its `.` as `_`, since schemes have no `_`. */
 function splitScheme(prefixed: string): { scheme: string; credential: string | undefined } {
   const plus = prefixed.lastIndexOf('+');

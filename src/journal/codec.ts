@@ -136,6 +136,7 @@ const envelope = {
   v: oneOf([1]),
   t: field<string>('a time', (value) => typeof value === 'string' && !Number.isNaN(Date.parse(value))),
   seq: number,
+  boot: maybe(shape({ id: text, up: number })),
 };
 
 const readers = new Map<string, Field<unknown>>([

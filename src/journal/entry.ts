@@ -1,3 +1,4 @@
+import type { Boot } from '../base/clock.ts';
 import { defined } from '../base/defined.ts';
 import type { ProcessIdentity } from '../base/process-identity.ts';
 import type { Cause } from '../codes/causes.ts';
@@ -157,6 +158,8 @@ interface Envelope {
    * the lines decides.
    */
   seq: number;
+  /** By which other processes on the machine go on with the clock of this entry. */
+  boot?: Boot;
 }
 
 export type RunEntry = Envelope & RunBody;

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
-import { systemClock } from '../base/clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { encode } from './codec.ts';
 import type { Entry, RunBody } from './entry.ts';
@@ -50,8 +50,9 @@ test('entries given together are numbered one after the other', async (t) => {
 
 test('entries are on the disk in the order of the calls, with the time of the call', async (t) => {
   const file = path.join(await temporaryFolder(t), 'agent.jsonl');
-  let now = Date.parse('2026-01-01T00:00:00Z');
-  const clock = { ...systemClock, now: () => now++ };
+  const now = (): number => Date.parse('2026-01-01T00:00:00Z');
+  let passed = -1;
+  const clock: Clock = { ...systemClock, now, monotonic: () => Math.max(0, passed++), boot: () => undefined };
   await using journal = await openAgentJournal(file, { job: '0007', attempt: 2 }, clock);
   await Promise.all([0, 1, 2].map((bytes) => journal.append({ kind: 'cleaned', bytes })));
   const { entries } = await readJournal(file);

@@ -1,10 +1,12 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import nodePath from 'node:path';
-import type { Clock } from '../base/clock.ts';
+import type { Boot, Clock } from '../base/clock.ts';
+import { defined } from '../base/defined.ts';
 import { ignoreUnsyncable, syncFolder } from '../base/sync-folder.ts';
 import { Fault } from '../fault/fault.ts';
 import { decode, encode } from './codec.ts';
 import type { AgentBody, AgentEntry, Entry, RunBody, RunEntry } from './entry.ts';
+import { journalClock } from './journal-clock.ts';
 import { JournalTail } from './tail.ts';
 
 /** A journal open for writing. Other processes may append to the same file at the same time. */
@@ -14,17 +16,17 @@ export interface Journal<Body> {
   /** The same for what happened `at` a time of `now`, and is written later. */
   appendAt(at: number, ...bodies: Body[]): Promise<void>;
   /** By the clock that stamps the entries, in milliseconds since the epoch. */
-  now(): number;
+  now: () => number;
   /** Waits for what was appended. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-type Stamp = { v: 1; t: string; seq: number };
+type Stamp = { v: 1; t: string; seq: number; boot?: Boot };
 
-/** Opens the journal of a run, and makes it if it is not there. */
-export function openJournal(path: string, clock: Clock): Promise<Journal<RunBody>> {
-  return openFile<RunBody>(path, clock, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
+/** Opens the journal of a run, and makes it if it is not there; `anchors` where it alone says when things happened. */
+export function openJournal(path: string, clock: Clock, anchors = false): Promise<Journal<RunBody>> {
+  return openFile<RunBody>(path, clock, anchors, (body, stamp) => ({ ...stamp, ...body }) satisfies RunEntry);
 }
 
 /** Opens the journal of one attempt, and makes it if it is not there. */
@@ -36,6 +38,7 @@ export function openAgentJournal(
   return openFile<AgentBody>(
     path,
     clock,
+    true,
     (body, stamp) => ({ ...stamp, job, attempt, ...body }) satisfies AgentEntry,
   );
 }
@@ -43,24 +46,35 @@ export function openAgentJournal(
 async function openFile<Body>(
   path: string,
   clock: Clock,
+  anchors: boolean,
   make: (body: Body, stamp: Stamp) => Entry,
 ): Promise<Journal<Body>> {
   const file = await open(path, 'a', 0o600).catch((error: unknown) => {
     throw writeFault(path, error);
   });
   const writer = new Writer(path, file);
+  const before = await writer.catchUp().catch(() => []);
+  const { now, anchorAt } = journalClock(clock, before, anchors);
+  let anchor = anchorAt;
   let last: Promise<void> = syncFolder(nodePath.dirname(path));
   const close = async () => {
     await last.catch(() => undefined);
     await file.close();
   };
-  const now = (): number => clock.now();
   const appendAt = (at: number, ...bodies: Body[]): Promise<void> => {
     const t = new Date(at).toISOString();
+    const boot = anchor?.(at);
+    anchor = undefined;
+    const stamp = (seq: number, nth: number): Stamp => ({
+      v: 1,
+      t,
+      seq: seq + nth,
+      ...(nth === 0 ? defined({ boot }) : {}),
+    });
     // A failed entry was reported to whoever appended it; those behind it still get their turn.
     const turn = last
       .catch(() => undefined)
-      .then(() => writer.write((seq) => bodies.map((body, nth) => make(body, { v: 1, t, seq: seq + nth }))));
+      .then(() => writer.write((seq) => bodies.map((body, nth) => make(body, stamp(seq, nth)))));
     last = turn;
     return turn;
   };
@@ -87,7 +101,7 @@ class Writer {
 
   async write(make: (seq: number) => Entry[]): Promise<void> {
     try {
-      await this.#catchUp();
+      await this.catchUp();
       // Nothing is ever cut off a journal: a writer that died in mid-line leaves a line that readers count and
       // skip, and cutting it could hit the line that another process is writing now.
       const start = this.#tail.unfinished === undefined ? '' : '\n';
@@ -102,12 +116,13 @@ class Writer {
   }
 
   /** Reads what this and other processes appended, for the next number and for how the file ends. */
-  async #catchUp(): Promise<void> {
+  async catchUp(): Promise<Entry[]> {
     const { entries, restarted } = await this.#tail.read();
     if (restarted) this.#next = 0;
     const unfinished = decode(this.#tail.unfinished ?? '');
     for (const entry of typeof unfinished === 'string' ? entries : [...entries, unfinished])
       this.#next = Math.max(this.#next, entry.seq + 1);
+    return entries;
   }
 }
 

@@ -37,7 +37,7 @@ export async function* followRun(
   { clock, signal, source }: { clock: Clock; signal?: AbortSignal; source?: EntrySource | undefined },
 ): AsyncGenerator<RunState, void, undefined> {
   await assertRunFolder(runFolder);
-  const follower = new Follower(runFolder, source);
+  const follower = new Follower(runFolder, source, clock);
   await follower.findAttempts();
   for (let first = true; ; first = false) {
     const began = clock.monotonic();
@@ -52,7 +52,12 @@ export async function* followRun(
   }
 }
 
+/** What grows under our eyes grows now: a file with another date was written after the clock was set. */
+const soundDate = (date: number | undefined, now: number): number | undefined =>
+  date === undefined || Math.abs(date - now) < 10 * lookMillis ? date : now;
+
 class Follower {
+  readonly #clock: Clock;
   readonly #runFolder: string;
   readonly #run: JournalTail;
   readonly #source: EntrySource | undefined;
@@ -64,7 +69,8 @@ class Follower {
   #written: Entry[] = [];
   #told: Entry[] = [];
 
-  constructor(runFolder: string, source: EntrySource | undefined) {
+  constructor(runFolder: string, source: EntrySource | undefined, clock: Clock) {
+    this.#clock = clock;
     this.#runFolder = runFolder;
     this.#source = source;
     this.#run = new JournalTail(path.join(runFolder, runFiles.journal));
@@ -123,9 +129,10 @@ class Follower {
     const { entries, garbled, restarted } = await tail.read();
     this.#count(tail.path, garbled, restarted);
     if (restarted || (entries.length > 0 && !followed.spoken)) this.#fold.forgetAgent(job, attempt);
+    const heardAt = followed.spoken ? soundDate(tail.changedAt, this.#clock.now()) : tail.changedAt;
     if (entries.length > 0) followed.spoken = true;
     for (const entry of entries) this.#fold.add(entry);
-    if (entries.length > 0 && tail.changedAt !== undefined) this.#fold.heard(job, attempt, tail.changedAt);
+    if (entries.length > 0 && heardAt !== undefined) this.#fold.heard(job, attempt, heardAt);
     if (entries.some(({ kind }) => kind === 'agent-ended')) followed.silent = true;
     return entries.length > 0 || restarted;
   }

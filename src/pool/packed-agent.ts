@@ -44,15 +44,23 @@ export async function placePackedAgent(executable: string, target: string, env: 
   await link(packed, target).catch(() => copyFile(packed, target));
 }
 
+const staleMs = 3_600_000;
+
 /** Keeps the packs of the last few versions: runs have links or copies of their own. */
 async function removeOld(cache: string): Promise<void> {
-  const packs = (await readdir(cache)).filter((name) => /^agent-[0-9a-f]+\.gz$/.test(name));
-  const dated = await mapLimited(packs, 8, async (name) => {
+  const names = (await readdir(cache)).filter((name) => /^agent-[0-9a-f]+\.gz/.test(name));
+  const dated = await mapLimited(names, 8, async (name) => {
     const file = path.join(cache, name);
     return { file, at: (await stat(file).catch(() => undefined))?.mtimeMs ?? 0 };
   });
-  for (const { file } of dated.sort((a, b) => b.at - a.at).slice(versionsKept))
-    await rm(file, { force: true });
+  const newest = dated.sort((a, b) => b.at - a.at);
+  const [packs, drafts] = [true, false].map((isWhole) =>
+    newest.filter(({ file }) => file.endsWith('.gz') === isWhole),
+  );
+  for (const { file } of packs?.slice(versionsKept) ?? []) await rm(file, { force: true });
+  // Whoever packs takes seconds; a draft that is much older than the pack just made has lost its maker.
+  const latest = packs?.[0]?.at ?? 0;
+  for (const { file, at } of drafts ?? []) if (at < latest - staleMs) await rm(file, { force: true });
 }
 
 /** Tells one build from another without reading it all: its size, its date, and its first and last parts. */

@@ -1,14 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { copyFile, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { errorReason } from '../base/error-reason.ts';
-import { withLease } from '../base/lease.ts';
+import { acquireLease, withLease } from '../base/lease.ts';
 import { identifyProcess } from '../base/process-identity.ts';
+import { removeTree } from '../base/remove-tree.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
 import { openJournal } from '../journal/file.ts';
+
+/** The lease of whoever makes a run. */
+const creating = '.creating';
 
 /** A name for a new run of the plan. */
 export const newRunName = ({ spec }: Plan, clock: Clock): string => `${spec.name}-${newId(clock)}`;
@@ -26,11 +30,33 @@ export async function whileCreating<T>(
   // Where processes cannot be told apart, nobody can be waited for.
   if (self === undefined) return await action();
   const runs = path.join(folder, runsFolder);
-  const lease = path.join(runs, '.creating');
+  const lease = path.join(runs, creating);
   await mkdir(lease, { recursive: true }).catch((error: unknown) => {
     throw cannotCreate(runs, error);
   });
-  return await withLease(lease, self, clock, action);
+  return await withLease(lease, self, clock, async () => {
+    await removeDrafts(runs);
+    return await action();
+  });
+}
+
+const draftPattern = /^\..+\.draft$/;
+
+/** What a command left that was killed while it made a run; to be called by whoever alone may make one. */
+async function removeDrafts(runs: string): Promise<void> {
+  const drafts = (await readdir(runs).catch(() => [])).filter((name) => draftPattern.test(name));
+  for (const name of drafts) await removeTree(path.join(runs, name)).catch(() => undefined);
+}
+
+/** The same for commands that only read: nothing is done while another process makes a run. */
+export async function sweepDrafts(runs: string, pid: number): Promise<void> {
+  const self = identifyProcess(pid);
+  const names = await readdir(runs).catch(() => []);
+  if (self === undefined || !names.some((name) => draftPattern.test(name))) return;
+  const lease = await acquireLease(path.join(runs, creating), self).catch(() => undefined);
+  if (lease === undefined) return;
+  await removeDrafts(runs);
+  await lease.release();
 }
 
 /**
@@ -57,8 +83,9 @@ export async function createRun(
     await mkdir(path.join(draft, runFiles.jobs), { mode: 0o700 });
     await writeRendered(draft, rendered);
     await copyFiles(plan, path.join(draft, runFiles.files));
-    await using journal = await openJournal(path.join(draft, runFiles.journal), clock);
     const { planHash, spec } = plan;
+    const file = path.join(draft, runFiles.journal);
+    await using journal = await openJournal(file, clock, spec.run.pool === 'local');
     const jobs = plan.jobs.map(({ id }) => id);
     const { name } = spec;
     await journal.append({ kind: 'run-created', run, name, pool: spec.run.pool, jobs, planHash, version });

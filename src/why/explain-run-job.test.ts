@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { causeInfo } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
 import { explainRunJob } from './explain-run-job.ts';
@@ -61,7 +62,7 @@ test('an attempt that the agent and HTCondor both tell of is told once, and the 
     'Attempt 1 at Site-1 had ended as failed, object-missing: d.bin is gone',
     'It was reconnected once.',
   ]);
-  assert.deepEqual(both.advice, ['list its folder']);
+  assert.deepEqual(both.advice, ['list its folder', causeInfo('object-missing').advice]);
   const silent = explainRunJob({
     job: job([attempt(1, undefined), attempt(2, 'd.bin is gone')]),
     entries: [],

@@ -30,10 +30,8 @@ test('a training that failed needs another script, and is told whether there is 
   assert.match(need({ areSent: false }).what, /command of the job file .* new run/);
 });
 
-test('memory, disk and time are asked for by name, also when a crash tells of it in its own words', () => {
+test('memory, disk and time are asked for by name', () => {
   assert.match(whatMustChange(of('memory-exceeded'), none).what, /--memory/);
-  const crash = of('training-failed', ['the training ended with status 1: MemoryError']);
-  assert.match(whatMustChange(crash, none).what, /--memory/);
   assert.match(whatMustChange(of('disk-full'), none).what, /--disk/);
   assert.match(whatMustChange(of('time-limit'), none).what, /more time, or a checkpoint, .*--time/);
   assert.equal(whatMustChange(of('time-limit'), none).isMet, false);
@@ -49,10 +47,7 @@ test('trouble that passes needs nothing; what lasts needs what its advice says; 
 });
 
 test('a GPU that is too small is no matter of --memory', () => {
-  const crash = of('training-failed', [
-    'ended with status 1: torch.OutOfMemoryError: CUDA out of memory. Tried',
-  ]);
-  const { what, isMet } = whatMustChange(crash, { ...none, memory: true });
+  const { what, isMet } = whatMustChange(of('gpu-memory'), { ...none, memory: true });
   assert.match(what, /memory of the GPU .*smaller batch.*--with-new-files.*gpu = \{ memory/);
   assert.equal(isMet, false);
 });

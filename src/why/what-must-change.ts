@@ -19,10 +19,8 @@ export interface Need {
 }
 
 /** What must change before a job that stands so is tried again. Pure. */
-export function whatMustChange({ cause, because, advice }: Explanation, changes: Changes): Need {
+export function whatMustChange({ cause, advice }: Explanation, changes: Changes): Need {
   const { change, advice: usual } = causeInfo(cause);
-  // An attempt that outgrew its memory is killed, and may say no more than that.
-  if (isOutOfMemory(because) && !isOfGpu(because)) return resource('memory', '--memory', changes.memory);
   switch (change) {
     case 'memory':
       return resource('memory', '--memory', changes.memory);
@@ -31,7 +29,7 @@ export function whatMustChange({ cause, because, advice }: Explanation, changes:
     case 'time':
       return resource('time, or a checkpoint,', '--time', changes.time);
     case 'files':
-      return fileNeed(changes.files, isOutOfMemory(because));
+      return fileNeed(changes.files, cause === 'gpu-memory');
     case 'nothing':
       return { what: 'Nothing: nothing was wrong with it.', isMet: true };
     case 'retry':
@@ -41,13 +39,6 @@ export function whatMustChange({ cause, because, advice }: Explanation, changes:
       return { what: advice[0] ?? usual, isMet: undefined };
   }
 }
-
-const isOutOfMemory = (because: readonly string[]): boolean =>
-  because.some((sentence) => /out of memory|MemoryError|cannot allocate memory/i.test(sentence));
-
-/** No --memory helps against that. */
-const isOfGpu = (because: readonly string[]): boolean =>
-  because.some((sentence) => /\b(CUDA|HIP|GPU)\b.*out of memory/i.test(sentence));
 
 const resource = (what: string, option: string, given: boolean): Need => ({
   what: `It needs more ${what} than it was given: ${given ? `${option} says how much` : `say how much with ${option}`}.`,

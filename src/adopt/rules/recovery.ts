@@ -17,7 +17,7 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         : {
             message:
               'no `periodic_release` and no `max_retries`: one stalled transfer or one bad machine holds or fails a job for good',
-            fix: 'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumJobStarts < 5 && (time() - EnteredCurrentStatus) > 600',
+            fix: 'max_retries = 3 and periodic_release = (HoldReasonCode == 12 || HoldReasonCode == 13) && NumHolds < 5 && (time() - EnteredCurrentStatus) > 600',
             place: batch.queue.place,
           },
     ),
@@ -51,7 +51,8 @@ export const recoveryRules: Rule<SubmitFacts>[] = [
         return [];
       return {
         message: '`periodic_release` has no limit: a job that can never work is started again for ever',
-        fix: `periodic_release = (${rule}) && NumJobStarts < 5`,
+        // NumJobStarts does not count attempts whose input did not arrive.
+        fix: `periodic_release = (${rule}) && NumHolds < 5`,
         place: whereSet(batch, 'periodic_release'),
       };
     }),

@@ -5,7 +5,7 @@ import type { Clock } from '../../base/clock.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
 import { createLocator } from '../../federation/locator.ts';
-import { parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
+import { isSameHome, parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { DataSource } from '../../job/spec.ts';
 import { recordOf } from '../../journal/entry.ts';
@@ -203,7 +203,7 @@ async function fetchOptions(
   const { clock, signal, env } = attempt.world;
   const { tokenFile, sha256, expect } = source;
   const access = { locator, clock, signal, ...defined({ tokenFile }) };
-  const manifest = await readManifest(source.manifest, attempt.order.filesFrom, access);
+  const manifest = await readManifest(source, attempt.order.filesFrom, access);
   return {
     ...access,
     policy: { windowBytes, ...policyFrom(env) },
@@ -214,14 +214,17 @@ async function fetchOptions(
 
 /** The proof of the object's bytes: fetched like an object, or sent along with the user's files. */
 export async function readManifest(
-  manifest: string | undefined,
+  { url, manifest }: Pick<DataSource, 'url' | 'manifest'>,
   filesFrom: string,
-  access: FetchOptions,
+  { tokenFile, ...access }: FetchOptions,
 ): Promise<Manifest | undefined> {
   if (manifest === undefined) return undefined;
   if (!manifest.includes('://')) return parseManifest(await readSent(manifest, filesFrom), manifest, 'sent');
   const parts: Buffer[] = [];
-  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), access);
+  await fetchToStream(manifest, (chunk) => void parts.push(Buffer.from(chunk)), {
+    ...access,
+    ...(isSameHome(url, manifest) ? defined({ tokenFile }) : {}),
+  });
   return parseManifest(Buffer.concat(parts).toString('utf8'), manifest, 'fetched');
 }
 

@@ -61,12 +61,14 @@ const imageToken = (file: string, order: Order | undefined): string | undefined 
 
 async function fetchOptions(
   object: string,
-  { tokenFile, sha256, expect, manifest: proof }: Partial<OrderedData>,
+  source: Partial<OrderedData>,
   { locator, clock, signal, policy, connections, order, note }: TransferWorld,
   endpoints: Endpoint[],
 ): Promise<FetchOptions> {
+  const { tokenFile, sha256, expect, manifest: proof } = source;
   const access = { locator, clock, signal, policy, connections, ...defined({ tokenFile }) };
-  const manifest = await readManifest(proof, order?.filesFrom ?? '', access);
+  const asked = { url: source.url ?? '', ...defined({ manifest: proof }) };
+  const manifest = await readManifest(asked, order?.filesFrom ?? '', access);
   const record = recordEvents(object, note, clock);
   return {
     ...access,

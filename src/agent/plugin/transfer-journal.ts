@@ -1,6 +1,5 @@
 import { stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { steadyClock } from '../../base/clock.ts';
 import type { Order } from '../../job/job.ts';
 import { sandboxFiles } from '../../job/layout.ts';
 import { encode } from '../../journal/codec.ts';
@@ -39,7 +38,7 @@ export async function openTransfers(
     const t = new Date(await calledAt(infile, world.clock.now())).toISOString();
     const first = encode({ v: 1, t, seq: 0, ...attempt, kind: 'phase', phase: 'preparing' });
     await writeFile(file, `${first}\n`, { mode: 0o600 });
-    const notes = new Notes(await openAgentJournal(file, attempt, steadyClock(world.clock)));
+    const notes = new Notes(await openAgentJournal(file, attempt, world.clock));
     notes.note({ kind: 'phase', phase: 'fetching' });
     return {
       order,

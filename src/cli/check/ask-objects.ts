@@ -11,7 +11,7 @@ import type { Located, ObjectServer } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
+import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
@@ -174,7 +174,8 @@ async function askManifest(
   signal: AbortSignal,
 ): Promise<{ declared?: ObjectFact['declared']; problem?: string }> {
   try {
-    const access = { locator, clock: cli.clock, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
+    const mayHave = tokenFile !== undefined && isSameHome(url, manifest);
+    const access = { locator, clock: cli.clock, signal, ...(mayHave ? { tokenFile } : {}) };
     const { manifest: read } = await readProof(cli, url, { manifest }, access);
     if (read === undefined) return {};
     return { declared: { bytes: read.bytes, sha256: read.sha256, by: 'its manifest' } };

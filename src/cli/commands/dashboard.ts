@@ -13,6 +13,7 @@ import { readEnd, type RunSource } from '../../dashboard/run-source.ts';
 import { serveDashboard } from '../../dashboard/serve-dashboard.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState } from '../../journal/state.ts';
+import { isAdopted } from '../../pool/htcondor.ts';
 import { openPool, poolKinds } from '../../pool/open-pool.ts';
 import { requestStop } from '../../run/request-stop.ts';
 import { retryRun } from '../../run/retry-run.ts';
@@ -60,7 +61,9 @@ async function dashboard(cli: Cli, words: string[], options: Options): Promise<v
   const found = await runsMeant(cli, words, ssh);
   if (file === undefined && here === undefined) await refuseOnAccessPoint(cli, found[0]);
   await using stack = new AsyncDisposableStack();
-  const runs: RunSource[] = found.map((run) => localRun(cli, run));
+  const runs: RunSource[] = await Promise.all(
+    found.map(async (run) => ({ ...localRun(cli, run), isAdopted: await isAdopted(run.folder) })),
+  );
   for (const address of ssh) runs.push(stack.use(await openRemoteRun(address, remoteOptions(cli))));
   const serving = (): Promise<void> => serve(cli, runs, options);
   const looking =

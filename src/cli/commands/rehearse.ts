@@ -27,8 +27,8 @@ export function configure(command: Command, cli: Cli): void {
 async function run(cli: Cli, where: string, options: Options): Promise<void> {
   const plan = rehearsalPlan((await loadLocked(cli, where, options)).plan);
   const pool = openPool(plan.spec.run.pool, cli);
-  const { clock, signal, version } = cli;
-  const world = { clock, signal, version, say: (line: string) => cli.err(`${line}\n`) };
+  const { clock, pid, signal, version } = cli;
+  const world = { clock, pid, signal, version, say: (line: string) => cli.err(`${line}\n`) };
   const folder = await startRehearsal(plan, pool, world);
   const name = path.basename(folder);
   cli.err(`rehearsing one job as ${name}: it will be evicted during its transfer and during its training\n`);

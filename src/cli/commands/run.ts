@@ -31,7 +31,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   }
   const state = await watchToEnd(cli, submitted, options.json);
   nextCommands(cli, [
-    ...failureCommands(state, argument),
+    ...(await failureCommands(state, submitted)),
     [
       `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
       'the results, a folder for each job',

@@ -47,7 +47,7 @@ Exit codes: 0 shown, 2 no such run.`,
         state.endedAt === undefined
           ? [`updraft watch ${run.argument}`, 'see it live']
           : [`updraft report ${run.argument}`, 'where the time went'],
-        ...failureCommands(state, run.argument),
+        ...(await failureCommands(state, run)),
         [`updraft logs ${run.argument} JOB`, 'what the training printed'],
         state.endedAt === undefined && [`updraft stop ${run.argument}`, 'stop it, and clean up'],
       ]);
@@ -116,9 +116,13 @@ function row(job: JobState, now: number): string[] {
 }
 
 function totals({ jobs, tally, garbled }: RunState): string {
-  const { total, ...told } = tally;
-  const untold = jobs.filter(({ isUntold }) => isUntold).length;
-  const parts = { ...told, waiting: told.waiting - untold, 'not known': untold };
+  const { total, ...parts } = { ...tally, held: 0, 'not known': 0 };
+  // As their rows say it: one that is held waits, or has failed for good.
+  for (const { held, isUntold, status, outcome = 'lost' } of jobs) {
+    if (held === undefined && isUntold !== true) continue;
+    parts[status === 'ended' ? outcome : status] -= 1;
+    parts[held === undefined ? 'not known' : 'held'] += 1;
+  }
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
   const lost = garbled === 0 ? '' : ` (${garbled} garbled line(s) in the journals)`;

@@ -1,9 +1,10 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { isOpen, type RunState } from '../../journal/state.ts';
+import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
 import { requestStop } from '../../run/request-stop.ts';
+import { jobWord } from '../run-view/job-words.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
 import { currentState, tellTrouble, whileRefreshing } from '../run-view/current-state.ts';
@@ -51,16 +52,48 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   ]);
 }
 
+/** Nobody waits longer than this for a pool to end what it was asked to end; it goes on by itself. */
+const maxWaitMs = 60_000;
+const reportEveryMs = 5000;
+
+/** The run once all jobs that are asked to stop have ended, or only clean up, or when that takes too long. */
 async function whenEnded(cli: Cli, folder: string, jobs: readonly string[]): Promise<RunState> {
   const stopping = new Set(jobs);
-  for await (const state of followRunStates(folder, { clock: cli.clock, signal: cli.signal }))
-    // A log that is gone will not tell of the end.
-    if (state.trouble !== undefined || hasEnded(state, stopping)) return state;
+  const over = new AbortController();
+  const signal = AbortSignal.any([cli.signal, over.signal]);
+  let left: JobState[] = [];
+  const reporting = reportWaiting(cli, over, () => left);
+  try {
+    for await (const state of followRunStates(folder, { clock: cli.clock, signal })) {
+      left = state.jobs.filter((job) => stopping.has(job.id) && isOpen(job));
+      // A log that is gone will not tell of the end.
+      if (state.trouble !== undefined || left.length === 0) return state;
+    }
+  } catch (thrown) {
+    if (!over.signal.aborted) throw thrown;
+  } finally {
+    over.abort();
+    await reporting;
+  }
   return readRunState(folder);
 }
 
-const hasEnded = (state: RunState, stopping: ReadonlySet<string>): boolean =>
-  state.jobs.every((job) => !isOpen(job) || !stopping.has(job.id));
+/** All that such a job has is handed over. */
+const isCleaning = (job: JobState): boolean =>
+  job.status === 'running' && job.attempts.at(-1)?.agent?.outcome !== undefined;
+
+async function reportWaiting(cli: Cli, over: AbortController, left: () => JobState[]): Promise<void> {
+  const began = cli.clock.monotonic();
+  while (!over.signal.aborted) {
+    await cli.clock.sleep(reportEveryMs, over.signal).catch(() => undefined);
+    if (left().length === 0 || over.signal.aborted) continue;
+    const words = Map.groupBy(left(), jobWord)
+      .entries()
+      .map(([word, { length }]) => `${length} ${word}`);
+    cli.err(`  still to end: ${[...words].join(', ')}\n`);
+    if (left().every(isCleaning) || cli.clock.monotonic() - began >= maxWaitMs) over.abort();
+  }
+}
 
 function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[], { json }: Options): void {
   const stopping = new Set(asked);
@@ -68,23 +101,27 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
   const stopped = meant.filter(({ outcome }) => outcome === 'stopped');
   const run = path.basename(folder);
   if (json) {
-    cli.out(`${JSON.stringify({ run, folder, stopped: stopped.map(({ id }) => id), tally: state.tally })}\n`);
+    const ids = [...stopped, ...meant.filter(isCleaning)].map(({ id }) => id);
+    cli.out(`${JSON.stringify({ run, folder, stopped: ids, tally: state.tally })}\n`);
   } else if (meant.length === 0) {
     cli.err(`nothing to stop in ${run}: it has ended\n`);
   } else {
-    const open = meant.filter(isOpen).length;
-    const others = meant.length - stopped.length - open;
+    const cleaning = meant.filter(isCleaning).length;
+    const open = meant.filter(isOpen).length - cleaning;
+    const others = meant.length - stopped.length - open - cleaning;
     const also = [
       ...(others > 0 ? [`; ${others} ended by ${others === 1 ? 'itself' : 'themselves'}`] : []),
       ...(open > 0 ? [`; ${open} ${open === 1 ? 'was' : 'were'} asked to end`] : []),
+      ...(cleaning > 0 ? [`; ${cleaning} still removing files, without this command`] : []),
     ];
-    cli.out(`stopped ${counted(stopped.length, 'job')} of ${run}${also.join('')}\n`);
+    cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${also.join('')}\n`);
   }
 }
 
 const example = `
-Each attempt is asked to end, saves its checkpoint and cleans up; jobs that wait or are held leave the queue; one that does not end within half a minute is ended
-by force. Stopping again changes nothing.
+Each attempt is asked to end, saves its checkpoint and cleans up; jobs that wait or are held leave the queue. One that
+has not saved within half a minute is ended by force; a clean-up that takes long goes on without this command. Stopping
+again changes nothing.
 
 HTCondor deletes what it had saved of a job that is removed, its checkpoint too. To stop for a while and go on from there:
 condor_hold ID, and later condor_release ID.

@@ -32,7 +32,7 @@ Exit codes: 0 every job has a valid result (or you left with q), 1 some have non
           state.endedAt === undefined
             ? [`updraft watch ${run.argument}`, 'look again: the run goes on']
             : [`updraft report ${run.argument}`, 'where the time went'],
-          ...failureCommands(state, run.argument),
+          ...(await failureCommands(state, run)),
           [`updraft logs ${run.argument}`, 'what the training printed'],
         ]);
       if (cli.signal.aborted) throw new Fault('interrupted', 'left the view; the run goes on');

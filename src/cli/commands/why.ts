@@ -4,6 +4,7 @@ import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
+import { isAdopted } from '../../pool/htcondor.ts';
 import { findJob } from '../../run/run-states.ts';
 import { type ExplainedGroup, groupExplanations } from '../../why/group-explanations.ts';
 import type { Cli } from '../cli.ts';
@@ -81,10 +82,11 @@ async function whyRun(
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
   nextCommands(cli, [
     !isOne && [`updraft why ${run.argument} ${job}`, 'one job, with its evidence'],
-    jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success') && [
-      `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
-      'what a retry would do',
-    ],
+    jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success') &&
+      !(await isAdopted(run.folder)) && [
+        `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
+        'what a retry would do',
+      ],
     jobs.find(({ id }) => id === job)?.status === 'running'
       ? [`updraft logs ${run.argument} ${job} -f`, 'what it prints, as it does']
       : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],

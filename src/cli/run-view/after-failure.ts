@@ -1,16 +1,28 @@
 import { printable } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
+import { isAdopted } from '../../pool/htcondor.ts';
+import type { FoundRun } from '../find-run.ts';
 import { latestAttempt } from './job-words.ts';
 
-/** The commands for a run with failed jobs; none where no job has failed. */
-export function failureCommands({ jobs }: RunState, argument: string): (readonly [string, string])[] {
+/** The commands for a run with failed jobs; none where no job has failed. An adopted run is its owner's to retry. */
+export async function failureCommands(
+  { jobs }: RunState,
+  { folder, argument }: FoundRun,
+): Promise<(readonly [string, string])[]> {
   const [first, ...others] = jobs.filter(hasFailed);
   if (first === undefined) return [];
   const job = others.length === 0 ? ` ${first.id}` : '';
   return [
     [`updraft why ${argument}${job}`, 'why it failed, and what helps'],
-    [`updraft retry ${argument} --dry-run`, 'what a retry would do, and what must change first'],
+    ...((await isAdopted(folder))
+      ? []
+      : [
+          [
+            `updraft retry ${argument} --dry-run`,
+            'what a retry would do, and what must change first',
+          ] as const,
+        ]),
   ];
 }
 

@@ -6,12 +6,14 @@ import { dropSecrets } from '../../pool/kept-secrets.ts';
 import { openPool, poolKind } from '../../pool/open-pool.ts';
 import type { Pool } from '../../pool/pool.ts';
 import { nextRung } from '../../recovery/next-rung.ts';
+import { sweepDrafts } from '../../run/create-run.ts';
 import { readRunState } from '../../run/run-states.ts';
 import type { Cli } from '../cli.ts';
 
 /** The state of a run as its folder tells it, once its pool has added what only the scheduler knows. */
 export async function currentState(cli: Cli, folder: string): Promise<RunState> {
   const state = await readRunState(folder);
+  await sweepDrafts(path.dirname(folder), cli.pid);
   await dropNeedlessSecrets(cli, folder, state);
   const pool = openPool(state.pool, cli);
   if (state.endedAt !== undefined || pool.refresh === undefined) return state;

@@ -108,7 +108,7 @@ class Supervisor {
     if (job.isKeptBack) return false;
     const ofRound = job.attempts.filter(({ attempt: number }) => number > (job.attemptsBefore ?? 0));
     const policy = localPolicy(await this.#planOf(job));
-    const decision = decide(historyOf(ofRound), policy, this.#world.clock.now());
+    const decision = decide(historyOf(ofRound), policy, this.#journal.now());
     if (decision.do === 'end') return this.#endJob(job.id, decision.outcome);
     const isRetry = ofRound.length === 0 && job.attempts.length > 0;
     return decision.do === 'start' && this.#start(job, isRetry ? 'tried again by hand' : decision.why);

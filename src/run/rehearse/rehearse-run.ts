@@ -10,13 +10,14 @@ import type { AgentEntry } from '../../journal/entry.ts';
 import type { AttemptState, RunState } from '../../journal/state.ts';
 import { readJournal } from '../../journal/tail.ts';
 import type { Pool } from '../../pool/pool.ts';
-import { createRun, newRunName } from '../create-run.ts';
+import { createRun, newRunName, whileCreating } from '../create-run.ts';
 import { followRunStates } from '../run-states.ts';
 import { type Eviction, isBack, isDeepInTraining, isInTransfer, progressOf } from './eviction.ts';
 import type { Evidence } from './proofs.ts';
 
 export interface RehearsalWorld {
   clock: Clock;
+  pid: number;
   signal: AbortSignal;
   version: string;
   /** Told of each step. */
@@ -44,7 +45,9 @@ export function rehearsalPlan(plan: Plan): Plan {
 export async function startRehearsal(plan: Plan, pool: Pool, world: RehearsalWorld): Promise<string> {
   const run = newRunName(plan, world.clock);
   const { files } = await pool.render(plan, run);
-  const folder = await createRun(plan, files, world.version, world.clock, run);
+  const folder = await whileCreating(plan, world, () =>
+    createRun(plan, files, world.version, world.clock, run),
+  );
   await pool.submit(folder);
   return folder;
 }
