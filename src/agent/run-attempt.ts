@@ -44,7 +44,7 @@ interface HandedOver extends Ending {
    * To be called last, for a pool may lose patience over it: what the attempt leaves on the machine is gone afterwards.
    * `isWritten` says whether all that was noted is in the journal.
    */
-  cleanUp(isWritten: () => Promise<boolean>): Promise<void>;
+  cleanUp: (isWritten: () => Promise<boolean>) => Promise<void>;
 }
 
 /** Takes an attempt through all its phases. Never throws: what went wrong is in the journal and in the ending. */

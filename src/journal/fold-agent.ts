@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import { phases, type AgentEntry, type Phase } from './entry.ts';
+import { phases, type AgentEntry, type FaultRecord, type Phase } from './entry.ts';
 import type { AgentState, FetchState, StallState, TrainingState } from './state.ts';
 
 /**
@@ -58,11 +58,7 @@ export function foldAgent(before: AgentState | undefined, entry: AgentEntry): Ag
       return { ...state, outputs: [...state.outputs, { path, bytes, sha256 }] };
     }
     case 'fault':
-      // The last of them is what the attempt ended of, which trouble with its clean-up is not.
-      return {
-        ...state,
-        faults: state.outcome === undefined ? [...state.faults, entry.fault] : [entry.fault, ...state.faults],
-      };
+      return { ...state, faults: withFault(state, entry.fault) };
     case 'clean-progress':
     case 'cleaned': {
       const { files = 0, bytes } = entry;
@@ -86,6 +82,10 @@ function started(
   const broughtMillis = before?.broughtMillis ?? broughtBefore(before);
   return { version, host, gpus, phase: 'preparing', paused: false, ...defined({ site, broughtMillis }) };
 }
+
+/** The last of them is what the attempt ended of, which trouble with its clean-up is not. */
+const withFault = ({ outcome, faults }: AgentState, fault: FaultRecord): FaultRecord[] =>
+  outcome === undefined ? [...faults, fault] : [fault, ...faults];
 
 function beat(
   { peakMemoryBytes = 0 }: AgentState,

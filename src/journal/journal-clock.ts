@@ -3,7 +3,7 @@ import type { Entry } from './entry.ts';
 
 /** The clock by which the entries of a journal are stamped. */
 export interface JournalClock {
-  now(): number;
+  now: () => number;
   /** What an entry of this time has to carry, so that later processes go on by the same clock; for the first entry only. */
   anchorAt?: (at: number) => Boot;
 }

@@ -117,7 +117,13 @@ export class RunBench {
       env: this.env,
       clock: systemClock,
       signal: this.#stop.signal,
-      kill: (pid, signal) => void process.kill(pid, signal),
+      kill: (pid, signal) => {
+        try {
+          process.kill(pid, signal);
+        } catch {
+          // gone already
+        }
+      },
       startAgent,
       say: (line) => assert.fail(line),
       stopGraceMs: 10_000,

@@ -84,9 +84,10 @@ const isCleaning = (job: JobState): boolean =>
 
 async function reportWaiting(cli: Cli, over: AbortController, left: () => JobState[]): Promise<void> {
   const began = cli.clock.monotonic();
-  while (!over.signal.aborted) {
+  const isOver = (): boolean => over.signal.aborted;
+  while (!isOver()) {
     await cli.clock.sleep(reportEveryMs, over.signal).catch(() => undefined);
-    if (left().length === 0 || over.signal.aborted) continue;
+    if (left().length === 0 || isOver()) continue;
     const words = Map.groupBy(left(), jobWord)
       .entries()
       .map(([word, { length }]) => `${length} ${word}`);
