@@ -106,6 +106,9 @@ function tellSlowest(results: Map<string, FileResult>): void {
     if (seconds >= 30) console.log(`${seconds.toFixed(0).padStart(4)} s  ${path.relative(root, file)}`);
 }
 
+// Every test file is a process of its own, and so is every command under test: they share what was compiled.
+process.env['NODE_COMPILE_CACHE'] = path.join(root, 'node_modules', '.cache', 'compiled');
+
 // One pool for all tests; the module reads the variable when it is loaded.
 const poolFolder = path.join(root, 'node_modules', '.cache', `test-pool-${process.pid}`);
 process.env['UPDRAFT_TEST_POOL'] = poolFolder;

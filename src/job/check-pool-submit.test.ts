@@ -46,7 +46,8 @@ for (const [line, problem, pool] of [
   ['accounting_group = "$ENV(HOME)"', /macro/],
   ['accounting_group = " "', /is empty/],
   ['accounting_group = ["a"]', /expected a text, a number, true or false/],
-  ['mem = "3G"', /take it out/, 'slurm'],
+  ['mem = "3G"', /use resources\.memory instead/, 'slurm'],
+  ['no-requeue = true', /take it out/, 'slurm'],
   ['partition = "gpu"', /use run\.partition instead/, 'slurm'],
   ['want_ospool = true', /expected a long option of sbatch/, 'slurm'],
 ] as const)

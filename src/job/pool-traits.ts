@@ -1,4 +1,5 @@
 import type { PoolName } from './spec.ts';
+import { sbatchLines, submitFileLines, type PoolLines } from './submit-lines.ts';
 
 /** What pools differ in, as data: whoever decides by one of these asks for it, never for a pool's name. */
 export interface PoolTraits {
@@ -18,6 +19,8 @@ export interface PoolTraits {
   imageTools: readonly string[];
   /** Paths are written into lines: a line break in one cannot be. */
   pathsInLines: boolean;
+  /** What `[pool.submit]` may say. */
+  submitLines: PoolLines;
 }
 
 export const poolTraits: Record<PoolName, PoolTraits> = {
@@ -30,6 +33,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     needsImageHere: true,
     imageTools: [],
     pathsInLines: false,
+    submitLines: submitFileLines,
   },
   condor: {
     title: 'HTCondor',
@@ -40,6 +44,7 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     needsImageHere: false,
     imageTools: ['gzip'],
     pathsInLines: true,
+    submitLines: submitFileLines,
   },
   slurm: {
     title: 'Slurm',
@@ -50,5 +55,6 @@ export const poolTraits: Record<PoolName, PoolTraits> = {
     needsImageHere: true,
     imageTools: [],
     pathsInLines: false,
+    submitLines: sbatchLines,
   },
 };

@@ -9,6 +9,7 @@ import { removeTree } from '../base/remove-tree.ts';
 import { Fault } from '../fault/fault.ts';
 import { runFiles, runsFolder } from '../job/layout.ts';
 import type { Plan } from '../job/plan.ts';
+import { poolTraits } from '../job/pool-traits.ts';
 import { openJournal } from '../journal/file.ts';
 
 /** The lease of whoever makes a run. */
@@ -85,7 +86,7 @@ export async function createRun(
     await copyFiles(plan, path.join(draft, runFiles.files));
     const { planHash, spec } = plan;
     const file = path.join(draft, runFiles.journal);
-    await using journal = await openJournal(file, clock, spec.run.pool === 'local');
+    await using journal = await openJournal(file, clock, poolTraits[spec.run.pool].runsHere);
     const jobs = plan.jobs.map(({ id }) => id);
     const { name } = spec;
     await journal.append({ kind: 'run-created', run, name, pool: spec.run.pool, jobs, planHash, version });

@@ -7,6 +7,7 @@ import { kinds } from '../../src/fault/kinds.ts';
 import { attemptFolder, runFiles } from '../../src/job/layout.ts';
 import { orderEnvironment } from '../../src/job/plan.ts';
 import type { PoolTraits } from '../../src/job/pool-traits.ts';
+import { submitFileLines } from '../../src/job/submit-lines.ts';
 import { openJournal } from '../../src/journal/file.ts';
 import { fold } from '../../src/journal/fold.ts';
 import { JournalTail, readJournal } from '../../src/journal/tail.ts';
@@ -24,6 +25,7 @@ const traits: PoolTraits = {
   needsImageHere: true,
   imageTools: [],
   pathsInLines: false,
+  submitLines: submitFileLines,
 };
 const account = 'toy.jsonl';
 const pace = { firstWait: 1, mostWait: 1, atOnce: 1, letGo: 0 };
