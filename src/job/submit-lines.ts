@@ -1,0 +1,60 @@
+/** What of `[pool.submit]` a pool's own lines leave no room for. */
+export interface PoolLines {
+  names: RegExp;
+  expected: string;
+  /** Names of lines that a key of the job file makes, by that key. */
+  byKey: Record<string, RegExp>;
+  /** Names of lines that the recovery rests on; no key changes them. */
+  fixed: RegExp;
+}
+
+export const submitFileLines: PoolLines = {
+  names: /^(?:\+|MY\.)?[A-Za-z_]\w*$/i,
+  expected: 'a command of a submit file, or an attribute of the job, like "+WantGlidein"',
+  byKey: {
+    name: /^(batch_name|jobbatchname)$/,
+    'train.command': /^(executable|arguments|args|cmd)$/,
+    'train.env': /^(environment|getenv|env)$/,
+    'environment.image': /^(container|docker)_image$/,
+    'resources.cpus': /^request_?cpus$/,
+    'resources.gpus': /^request_?gpus$/,
+    'resources.gpu': /^(require_gpus|gpus_minimum.*)$/,
+    'resources.memory': /^request_?memory$/,
+    'resources.disk': /^request_?disk$/,
+    'resources.time': /^(allowed_(execute|job)_duration|jobdurationcategory)$/,
+    'recovery.memory_max': /^retry_request_memory$/,
+    'run.attempts': /^max_retries$/,
+    'run.jobs': /^queue$/,
+    'run.requirements': /^requirements$/,
+    'run.project': /^projectname$/,
+  },
+  fixed: new RegExp(
+    [
+      '^(universe|log|output|error|input|iwd|initial_?dir|description|submit_event_notes|hold|noop_job)$',
+      '^(ulog_execute_attrs|max_idle|max_materialize|leave_in_queue|job_lease_duration|want_io_proxy)$',
+      '^(want_graceful_removal|retry_until|success_exit_code|include|use|if|elif|else|endif)$',
+      '^(transfer|should_transfer|when_to_transfer|on_?exit|periodic|checkpoint|stream|job_machine|updraft)',
+    ].join('|'),
+  ),
+};
+
+export const sbatchLines: PoolLines = {
+  names: /^[a-z][a-z0-9-]*$/,
+  expected: 'a long option of sbatch without its dashes, like "reservation"',
+  byKey: {
+    name: /^job-name$/,
+    'train.command': /^wrap$/,
+    'train.env': /^export(-file)?$/,
+    'resources.cpus': /^cpus-per-task$/,
+    'resources.gpus': /^(gres|gpus.*)$/,
+    'resources.memory': /^mem(-.*)?$/,
+    'resources.time': /^time$/,
+    'run.jobs': /^array$/,
+    'run.partition': /^partition$/,
+    'run.project': /^account$/,
+    'run.qos': /^qos$/,
+    'run.requirements': /^constraint$/,
+  },
+  fixed:
+    /^(chdir|input|output|error|open-mode|signal|(no-)?requeue|nodes|ntasks(-.*)?|parsable|wait|test-only|hold)$/,
+};
