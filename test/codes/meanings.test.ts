@@ -213,7 +213,7 @@ test('holds by the rules of a run say what its agent found; the same codes of ot
   }
 });
 
-test('exit codes from 90 to 119 have a meaning in runs of Updraft alone', () => {
+test('exit codes from 86 to 119 have a meaning in runs of Updraft alone', () => {
   const ended = { normal: true as const, returnValue: 90 };
   assert.equal(exitCause(ended, true), 'discovery-failed');
   assert.equal(exitCause(ended, false), 'exit-code');
