@@ -33,8 +33,8 @@ export async function keepSecrets(runFolder: string, plan: Plan, env: Env): Prom
   await mkdir(folderIn(env), { recursive: true, mode: 0o700 });
   const draft = `${file}.new`;
   await rm(draft, { force: true });
-  const kin = JSON.stringify(Object.fromEntries(values));
-  await writeFile(draft, kin, { mode: 0o600, flag: 'wx' });
+  const text = JSON.stringify(Object.fromEntries(values));
+  await writeFile(draft, text, { mode: 0o600, flag: 'wx' });
   await rename(draft, file);
   await writeFile(`${file}.run`, path.resolve(runFolder), { mode: 0o600 });
   await dropOrphans(env);
