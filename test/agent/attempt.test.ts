@@ -94,7 +94,8 @@ for (const [status, exit] of [
     assert.equal(finished.exit, exit);
     const [ended] = bench.entries('training-ended');
     assert.equal(ended?.status, status.startsWith('exit') ? Number(status.slice(5)) : null);
-    assert.equal(bench.entries('fault').at(-1)?.fault.kind, 'training-failed');
+    const kind = exit === 87 ? 'training-killed' : 'training-failed';
+    assert.equal(bench.entries('fault').at(-1)?.fault.kind, kind);
     assert.equal(existsSync(bench.at('results/0000')), false);
     assert.deepEqual(bench.leftovers(), []);
   });
