@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -46,17 +47,21 @@ export async function startProcess(
   };
 }
 
-/** Ports that nobody used a moment ago. */
+/**
+ * Ports that nobody used a moment ago, from below those that outgoing connections get: one of the many made by other
+ * tests could take such a port before the server does.
+ */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
-  const ports: number[] = [];
-  for (const server of servers) {
-    if (!server.listening) await once(server, 'listening');
-    ports.push((server.address() as net.AddressInfo).port);
+  const servers: net.Server[] = [];
+  while (servers.length < count) {
+    const server = net.createServer();
+    const isFree = new Promise<boolean>((resolve) => {
+      server.once('listening', () => resolve(true)).once('error', () => resolve(false));
+    });
+    server.listen(randomInt(20_000, 32_000), '127.0.0.1');
+    if (await isFree) servers.push(server);
   }
-  for (const server of servers) {
-    server.close();
-    await once(server, 'close');
-  }
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
+  await Promise.all(servers.map((server) => server[Symbol.asyncDispose]()));
   return ports;
 }

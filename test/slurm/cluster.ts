@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { chmod, lstat, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { after, type TestContext } from 'node:test';
@@ -12,6 +11,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { identifyProcess, livenessOf, type ProcessIdentity } from '../../src/base/process-identity.ts';
 import { enterRootScript, enterWords } from '../../src/mini/pool/pool.ts';
 import { poolUser } from '../../src/mini/pool/root-folder.ts';
+import { freePorts } from '../servers/server-process.ts';
 import { poolRoot } from '../pool.ts';
 
 /** A real Slurm of two nodes on this machine, for the tests of one file. */
@@ -111,20 +111,6 @@ function slurmConf([port = 0, ...nodePorts]: number[]): string {
     'PartitionName=long Nodes=n1 MaxTime=INFINITE State=UP',
     '',
   ].join('\n');
-}
-
-/** Ports that are free now; Slurm must be told them. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = net.createServer().listen(0, '127.0.0.1');
-      await once(server, 'listening');
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
-  await Promise.all(servers.map((server) => promisify((done: () => void) => server.close(done))()));
-  return ports;
 }
 
 /** The process whose only child is the first of the cluster's processes: when that one ends, all of them do. */

@@ -46,7 +46,7 @@ test('what another try can heal is healed with nobody watching: elsewhere, with 
   const train = [
     counting,
     'case $1-$n in',
-    '  0-0) kill -9 $$ ;;',
+    '  0-0) echo MemoryError >&2; exit 1 ;;',
     '  1-0) sleep 1000 ;;',
     '  2-0) touch "$MARKS/running"; while :; do echo on; sleep 0.2; done ;;',
     '  3-*) exit 3 ;;',
@@ -61,7 +61,7 @@ test('what another try can heal is healed with nobody watching: elsewhere, with 
   await bench.pool.evict(run, '0002');
   const { jobs } = await bench.finish(run);
   assert.deepEqual(jobs.map(triesOf), [
-    ['training-failed', 'success'],
+    ['memory-exceeded', 'success'],
     ['training-hung', 'success'],
     ['evicted', 'success'],
     ['training-failed'],
