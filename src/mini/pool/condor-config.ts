@@ -84,8 +84,6 @@ export function condorConfig(sites: Site[], extra: string[] = []): string {
     'NEGOTIATOR_CYCLE_DELAY = 0',
     'PERIODIC_EXPR_INTERVAL = 2',
     'MachineMaxVacateTime = 5',
-    // A starter that counts a million files is deaf meanwhile: a tenth of its time, as on real machines, not all of it.
-    'STARTER_UPDATE_INTERVAL_MAX = 300',
     ...extra,
     '',
   ].join('\n');
