@@ -1,7 +1,7 @@
-import { randomInt } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
+import { randomPort } from '../../src/mini/federation/web-server.ts';
 
 export interface ServerProcess {
   pid: number;
@@ -47,10 +47,7 @@ export async function startProcess(
   };
 }
 
-/**
- * Ports that nobody used a moment ago, from below those that outgoing connections get: one of the many made by other
- * tests could take such a port before the server does.
- */
+/** Ports that nobody used a moment ago, and that no outgoing connection of another test takes before the server does. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers: net.Server[] = [];
   while (servers.length < count) {
@@ -58,7 +55,7 @@ export async function freePorts(count: number): Promise<number[]> {
     const isFree = new Promise<boolean>((resolve) => {
       server.once('listening', () => resolve(true)).once('error', () => resolve(false));
     });
-    server.listen(randomInt(20_000, 32_000), '127.0.0.1');
+    server.listen(randomPort(), '127.0.0.1');
     if (await isFree) servers.push(server);
   }
   const ports = servers.map((server) => (server.address() as net.AddressInfo).port);

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
@@ -126,17 +127,20 @@ export class WebServer {
   }
 }
 
-/** While a server is down, its port may be lent to somebody's outgoing connection: that passes. */
+/** From below the ports that outgoing connections get, none of which may take a server's while it is down. */
+export const randomPort = (): number => randomInt(20_000, 32_000);
+
+/** At a port of its own, which somebody may have at the first try; when it comes back, at the one it had. */
 async function listenAgain(server: Server, port: number): Promise<void> {
   for (let triesLeft = 100; ; triesLeft--) {
-    server.listen(port, loopback);
+    server.listen(port === 0 ? randomPort() : port, loopback);
     try {
       await once(server, 'listening');
       return;
     } catch (error) {
-      const isLent = port !== 0 && (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
-      if (!isLent || triesLeft === 0) throw error;
-      await sleep(50);
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!isTaken || triesLeft === 0) throw error;
+      if (port !== 0) await sleep(50);
     }
   }
 }
