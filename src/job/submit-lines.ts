@@ -21,7 +21,7 @@ export const submitFileLines: PoolLines = {
     'resources.gpu': /^(require_gpus|gpus_minimum.*)$/,
     'resources.memory': /^request_?memory$/,
     'resources.disk': /^request_?disk$/,
-    'resources.time': /^(allowed_(execute|job)_duration|jobdurationcategory)$/,
+    'resources.time': /^(allowed_?(execute|job)_?duration|jobdurationcategory)$/,
     'recovery.memory_max': /^retry_request_memory$/,
     'run.attempts': /^max_retries$/,
     'run.jobs': /^queue$/,
@@ -31,8 +31,9 @@ export const submitFileLines: PoolLines = {
   fixed: new RegExp(
     [
       '^(universe|log|output|error|input|iwd|initial_?dir|description|submit_event_notes|hold|noop_job)$',
-      '^(ulog_execute_attrs|max_idle|max_materialize|leave_in_queue|job_lease_duration|want_io_proxy)$',
-      '^(want_graceful_removal|retry_until|success_exit_code|include|use|if|elif|else|endif)$',
+      '^(ulog_execute_attrs|max_idle|max_materialize|leave_in_queue|job_?lease_?duration|want_?io_?proxy)$',
+      '^(want_?graceful_?removal|retry_until|success_?exit_?code|include|use|if|elif|else|endif)$',
+      '^(leavejobinqueue|jobuniverse|jobstatus|userlog|ulogexecuteattrs|in|out|err|clusterid|procid|num(jobstarts|shadowstarts|holds.*))$',
       '^(transfer|should_transfer|when_to_transfer|on_?exit|periodic|checkpoint|stream|job_machine|updraft)',
     ].join('|'),
   ),

@@ -89,6 +89,38 @@ test('words of memory, of the GPU or of the machine', () => {
   assert.equal(death(failed, 'ValueError: no classes').kind, undefined);
 });
 
+test('what a program got over, and the code that a traceback quotes, is no death', () => {
+  const kindOf = (...lines: string[]) =>
+    deathFault(failed, lines, { memoryBytes: GB }, { memory: calm, rooms: [] })?.kind;
+  const trace = (code: string) => [
+    'Traceback (most recent call last):',
+    'File "train.py", line 7, in step',
+    code,
+  ];
+  const bug = 'ValueError: shapes do not match';
+  for (const warning of [
+    'CUDA out of memory: smaller batch',
+    'cache: [Errno 28] No space left',
+    'MemoryError, no preload',
+  ])
+    assert.equal(kindOf(warning, 'step 3', ...trace('step()'), bug), undefined, warning);
+  assert.equal(kindOf(...trace('except MemoryError: fit("CUDA out of memory")'), bug), undefined);
+  assert.equal(
+    kindOf(...trace('step()'), 'MemoryError', ...trace('log(x)'), "NameError: name 'x'"),
+    'memory-exceeded',
+  );
+  assert.equal(kindOf('MemoryError: preload', ...trace('log(x)'), bug), 'memory-exceeded');
+  assert.equal(
+    kindOf('File "<string>", line 1, in <module>', 'MemoryError'),
+    'memory-exceeded',
+    'no code to quote',
+  );
+  const tar = 'tar: a: Cannot write: No space left on device';
+  assert.equal(kindOf(tar, ...trace('run(tar)'), 'subprocess.CalledProcessError: status 2'), 'disk-full');
+  const cuda = '[rank1]: torch.OutOfMemoryError: CUDA out of memory.';
+  assert.equal(kindOf('[rank1]:   File "t.py", line 3', '[rank1]:     x()', cuda), 'gpu-memory');
+});
+
 /** Files of a machine at a moment. */
 function machine(at: { kills?: number; cgroup?: number; resident?: number; version?: 1 | 2 }) {
   const { kills = 0, cgroup = 0, resident = 0, version = 2 } = at;

@@ -50,6 +50,29 @@ function killedBy({ status, signal }: Ended, lines: readonly string[]): string |
 
 const has = (pattern: RegExp) => (line: string) => pattern.test(line);
 
+const rank = String.raw`^(?:\[rank\d+\]:\s*)?`;
+const frame = new RegExp(String.raw`${rank}File ".*", line \d+`);
+const traceback = new RegExp(`${rank}Traceback \\(most recent call last\\)|${frame.source}`);
+const raised = new RegExp(String.raw`${rank}[\w.]*(?:Error|Exception)(?::|$)`);
+/** Exceptions that nothing but the program itself brings about. */
+const mistake = new RegExp(
+  String.raw`${rank}(?:Assertion|Attribute|Import|Index|Key|ModuleNotFound|Name|Type|UnboundLocal|Value|ZeroDivision)Error(?::|$)`,
+);
+
+/**
+ * The lines that may say what a training died of. The code that a traceback quotes says nothing, and when a program ended by a
+ * mistake of its own, it had got over whatever it told of before.
+ */
+function telling(lines: readonly string[]): string[] {
+  const begin = lines.findIndex(has(traceback));
+  const last = lines.findLast(has(raised));
+  const isMistake = begin !== -1 && last !== undefined && mistake.test(last);
+  return lines.filter((line, index) => {
+    const isQuoted = frame.test(lines[index - 1] ?? '');
+    return raised.test(line) || (!isQuoted && (!isMistake || index >= begin));
+  });
+}
+
 /**
  * What a training died of that is no mistake in its program: memory, disk, the GPU's memory, or a hand from outside.
  * Undefined where nothing says so. `lines` are its last ones; the words of a program count for as much as the figures.
@@ -60,7 +83,8 @@ export function deathFault(
   asked: AskedFor,
   { memory, rooms }: Evidence,
 ): Fault | undefined {
-  const line = (pattern: RegExp): string | undefined => lines.findLast(has(pattern));
+  const clues = telling(lines);
+  const line = (pattern: RegExp): string | undefined => clues.findLast(has(pattern));
   const said = (text: string | undefined): string => (text === undefined ? '' : `: ${text}`);
   const gpu = line(words.gpu);
   if (gpu !== undefined)
@@ -73,7 +97,7 @@ export function deathFault(
   const disk = line(words.disk);
   const folder = full.find((name) => name !== sharedMemory);
   if (disk !== undefined || folder !== undefined) return noDisk(rooms, folder, said(disk ?? lines.at(-1)));
-  const signal = killedBy(ended, lines);
+  const signal = killedBy(ended, clues);
   if (signal === 'SIGKILL') return killFault(memory, asked, said(lines.at(-1)));
   if (signal !== undefined)
     return killed(
