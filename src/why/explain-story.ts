@@ -108,7 +108,12 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
     streaksOf(held === undefined ? attempts : attempts.slice(0, -1)),
     held && diagnosis,
   );
-  const then = diagnosis.outlook === 'lasting' ? 'When that is fixed' : 'To try again';
+  const isLasting = diagnosis.outlook === 'lasting';
+  // What is queued already does not change when the job file does: only a retry sends the repair along.
+  const again =
+    isLasting && rules !== undefined
+      ? '`updraft retry` (to give it up: `updraft stop`)'
+      : `condor_release ${id} (to give it up: condor_rm ${id})`;
   return explained(job, 'held', diagnosis, {
     because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],
     evidence: [
@@ -118,7 +123,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
       hold.evidence,
     ],
     doing: doneAboutHold(job, hold, rules),
-    advice: [...adviceOf(diagnosis, rules), `${then}: condor_release ${id} (to give it up: condor_rm ${id})`],
+    advice: [...adviceOf(diagnosis, rules), `${isLasting ? 'When that is fixed' : 'To try again'}: ${again}`],
   });
 }
 

@@ -49,6 +49,12 @@ export function vacateGraceMs(env: Env): number | undefined {
   return seconds === undefined ? undefined : seconds * shareOfVacateTime * 1000;
 }
 
+/** The memory of the slot, which grows with the job's request; undefined outside of HTCondor. */
+export function slotMemoryBytes(env: Env): number | undefined {
+  const megabytes = numberIn(readAd(env, '_CONDOR_MACHINE_AD'), 'Memory');
+  return megabytes && megabytes * 2 ** 20;
+}
+
 function least(numbers: (number | undefined)[]): number | undefined {
   const known = numbers.filter((number) => number !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);

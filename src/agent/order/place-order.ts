@@ -5,7 +5,8 @@ import type { Order, OrderedData } from '../../job/job.ts';
 import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
 import type { World } from '../attempt.ts';
 import { findGenerations, isWhole } from '../checkpoint/record.ts';
-import { allowedSeconds, startsOf } from '../machine/condor-ads.ts';
+import { defined } from '../../base/defined.ts';
+import { allowedSeconds, slotMemoryBytes, startsOf } from '../machine/condor-ads.ts';
 import { adoptTransfers } from './adopt-transfers.ts';
 import { readOrder } from './order.ts';
 
@@ -36,7 +37,11 @@ function inSandboxFolders(order: Order, cwd: string, env: Env, now: number): Ord
   return {
     ...order,
     attempt,
-    resources: { ...order.resources, ...(time === Infinity ? {} : { timeSeconds: time }) },
+    resources: {
+      ...order.resources,
+      ...defined({ memoryBytes: slotMemoryBytes(env) }),
+      ...(time === Infinity ? {} : { timeSeconds: time }),
+    },
     filesFrom: path.join(cwd, runFiles.files),
     scratchParent: cwd,
     resultsTo: resultsFolder(cwd, id),
@@ -102,20 +107,26 @@ export async function readSharedOrder(
   place: SharedPlace,
   { cwd, env, clock }: World,
 ): Promise<Order> {
-  const order = await readOrder(file, (value) =>
-    inRunFolders(value as Order, place, cwd, timeLeft(env, clock.now())),
-  );
+  const order = await readOrder(file, (value) => {
+    const left = timeLeft(env, clock.now());
+    return inRunFolders(value as Order, place, cwd, { left, ...defined({ memoryBytes: memoryIn(env) }) });
+  });
   await mkdir(order.attemptFolder, { recursive: true });
   return order;
 }
 
-function inRunFolders(order: Order, { run, attempt }: SharedPlace, cwd: string, left: number): Order {
+function inRunFolders(
+  order: Order,
+  { run, attempt }: SharedPlace,
+  cwd: string,
+  { left, ...granted }: { left: number; memoryBytes?: number },
+): Order {
   const id = (order as Partial<Order>).job?.id ?? '';
   const time = Math.min((order as Partial<Order>).resources?.timeSeconds ?? Infinity, left);
   return {
     ...order,
     attempt,
-    resources: { ...order.resources, ...(time === Infinity ? {} : { timeSeconds: time }) },
+    resources: { ...order.resources, ...granted, ...(time === Infinity ? {} : { timeSeconds: time }) },
     filesFrom: path.resolve(run, (order as Partial<Order>).filesFrom ?? runFiles.files),
     scratchParent: cwd,
     resultsTo: resultsFolder(run, id),
@@ -123,6 +134,10 @@ function inRunFolders(order: Order, { run, attempt }: SharedPlace, cwd: string, 
     notesFolder: path.join(run, runFiles.notes),
   };
 }
+
+/** What Slurm has granted, which may be more than the first attempt asked for. */
+const memoryIn = (env: Env): number | undefined =>
+  Number(env['SLURM_MEM_PER_NODE']) > 0 ? Number(env['SLURM_MEM_PER_NODE']) * 2 ** 20 : undefined;
 
 /** Seconds until Slurm would end the job, less what its end takes; Infinity where nobody says. */
 function timeLeft(env: Env, now: number): number {

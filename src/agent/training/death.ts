@@ -155,8 +155,8 @@ function noDisk(rooms: readonly Room[], folder: string | undefined, said: string
   const free = rooms
     .filter((room) => room.folder !== sharedMemory)
     .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
-  const where = folder === undefined ? '' : ` of ${folder}`;
-  return new Fault('disk-full', `the training found the disk${where} full (${free.join(', ')})${said}`, {
+  const found = folder === undefined ? 'said that a disk is full' : `found the disk of ${folder} full`;
+  return new Fault('disk-full', `the training ${found} (${free.join(', ')})${said}`, {
     about: folder,
   });
 }
