@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/temporary-folder.ts';
@@ -91,4 +91,10 @@ test('odd numbers and widths are only odd', async (t) => {
   const folder = await temporaryFolder(t, { 'job.sub': text });
   const { submission } = await surveyOf(folder);
   assert.match(submission.problems[0]?.message ?? '', /is not a number of jobs/);
+});
+
+test('a pipe or a device in the place of the file is refused, not read', async (t) => {
+  const folder = await temporaryFolder(t);
+  symlinkSync('/dev/zero', path.join(folder, 'job.sub'));
+  await assert.rejects(surveyOf(folder), /cannot be read: it is no ordinary file/);
 });

@@ -42,6 +42,10 @@ const maxMatched = 100_000;
 export async function survey(options: SurveyOptions): Promise<SubmitFacts> {
   const { file, env, now, version, limits, usage } = options;
   const folder = path.dirname(file);
+  const found = await stat(file).catch(() => undefined);
+  // A pipe would be waited for, and a device read for ever.
+  if (found !== undefined && !found.isFile() && !found.isDirectory())
+    throw unreadable(file, 'it is no ordinary file');
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw unreadable(file, errorReason(error), error);
   });

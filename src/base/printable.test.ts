@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { printable, printableLines } from './printable.ts';
+import { printable, printableLines, safeOutput } from './printable.ts';
 
 test('nothing that drives a terminal or hides text gets through', () => {
   for (const text of ['\x1b[2J', '\x9b31m', '\x07', '\x7f', '\u202egnp.exe', '\u200bx', '\u2066x'])
     assert.doesNotMatch(printable(text), /[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069]/);
+});
+
+test('marks that turn text around or are not seen at all do not get through, in JSON only escaped', () => {
+  for (const mark of ['\u00ad', '\u061c', '\u180e', '\u206a', '\ufff9', '\u{e0041}']) {
+    assert.equal(printable(`a${mark}b`), 'a\ufffdb');
+    const json = safeOutput(JSON.stringify(`a${mark}b`), true);
+    assert.match(json, /^[\x20-\x7e]+$/);
+    assert.equal(JSON.parse(json), `a${mark}b`);
+  }
 });
 
 test('plain text of any language stays as it is, on one line', () => {

@@ -1,5 +1,6 @@
-// Controls (C0, DEL, C1) could drive the terminal; bidirectional marks and line separators could disguise the text.
-const unsafe = /[\p{Cc}\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
+// Controls (C0, DEL, C1) could drive the terminal; bidirectional marks, line separators and what is not seen at all could disguise the text.
+const unsafe =
+  /[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** Text from a log, journal or server as one line that is safe on a terminal. */
 export const printable = (text: string): string => text.replaceAll(/\s+/gu, ' ').replaceAll(unsafe, '\ufffd');
@@ -15,8 +16,10 @@ export const printableLines = (text: string): string =>
 export const safeOutput = (text: string, isJson: boolean): string =>
   text.replaceAll(unsafe, (mark, at: number) => {
     if (mark === '\n' || mark === '\t' || (mark === '\r' && text[at + 1] === '\n')) return mark;
-    return isJson ? `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}` : '\ufffd';
+    return isJson ? mark.split('').map(escaped).join('') : '\ufffd';
   });
+
+const escaped = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 const parameter =
   '(?:authz|access_token|token|key|password|sig|[\\w-]*signature|[\\w-]*credential|x-amz-[\\w-]+)';

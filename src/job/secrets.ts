@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
@@ -30,10 +31,16 @@ export async function findSecrets({ spec, folder }: Plan, env: Env): Promise<Sec
         folder,
         (source.path ?? '').replace(/^~(?=\/)/, () => home),
       );
-      const text = await readFile(file, 'utf8').catch(() => '');
+      const text = textIn(await readFile(file).catch(() => Buffer.alloc(0)));
+      if (text === undefined) return { name, from: `${file} as UTF-8 without zero bytes`, value: undefined };
       return { name, from: file, value: text.replace(/\r?\n$/, '') || undefined };
     }),
   );
+}
+
+/** What can be the value of a variable, unchanged; undefined for other bytes. */
+function textIn(bytes: Buffer): string | undefined {
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : undefined;
 }
 
 export const secretFix = (from: string): string =>

@@ -53,3 +53,12 @@ test('a second training of the attempt, and a log that begins anew, are shown fr
   copy.copy();
   assert.deepEqual(page(), { from: 0, bytes: Buffer.from('x\n') });
 });
+
+test('the page has no more of the log than may be shown, and the rest when it may', async (t) => {
+  const { log, copy, page } = await open(t);
+  appendFileSync(log, 'one two');
+  copy.copy(4);
+  assert.deepEqual(page(), { from: 0, bytes: Buffer.from('one ') });
+  copy.copy(7);
+  assert.deepEqual(page(), { from: 0, bytes: Buffer.from('one two') });
+});

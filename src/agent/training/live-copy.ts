@@ -19,13 +19,17 @@ export class LiveCopy {
     this.#to = to;
   }
 
-  /** Takes in what the log has gained. */
-  copy(): void {
+  get log(): string {
+    return this.#log;
+  }
+
+  /** Takes in what the log has gained, of its first `most` bytes. */
+  copy(most = Infinity): void {
     if (this.#failed) return;
     let log: number | undefined;
     try {
       log = openSync(this.#log, 'r');
-      this.#copyFrom(log);
+      this.#copyFrom(log, most);
     } catch (error) {
       // Removed by the training: it may come again. Else the disk is full, or no file is behind the page.
       this.#failed = (error as NodeJS.ErrnoException).code !== 'ENOENT';
@@ -34,8 +38,8 @@ export class LiveCopy {
     }
   }
 
-  #copyFrom(log: number): void {
-    const { size } = fstatSync(log);
+  #copyFrom(log: number, most: number): void {
+    const size = Math.min(fstatSync(log).size, most);
     if (size === this.#offset) return;
     if (size < this.#offset || size - this.#offset > this.#room) this.#turn(size);
     const bytes = Buffer.allocUnsafe(size - this.#offset);

@@ -45,3 +45,19 @@ test('a secret in a growing log is blotted out, also one that came in two pieces
   hider.hide();
   assert.ok(!readFileSync(log, 'utf8').includes(secret));
 });
+
+test('what others are shown of a log ends before the beginning of a secret, and before what came since', async (t) => {
+  const folder = await temporaryFolder(t);
+  const log = path.join(folder, 'out.log');
+  const hider = new LogHider(orderIn(folder), [secret]);
+  hider.hide();
+  writeFileSync(log, `one ${secret.slice(0, -1)}`);
+  assert.equal(hider.settled(log), 0);
+  hider.hide();
+  assert.deepEqual([hider.settled(log), hider.seen(log)], [4, 3 + secret.length]);
+  appendFileSync(log, `${secret.slice(-1)} two`);
+  assert.equal(hider.settled(log), 4);
+  hider.hide();
+  assert.equal(hider.settled(log), readFileSync(log).length);
+  assert.equal(new LogHider(orderIn(folder), []).settled(log), Infinity);
+});

@@ -59,6 +59,7 @@ export class LogHider {
   readonly #secrets: Buffer[];
   readonly #overlap: number;
   readonly #offsets = new Map<string, number>();
+  readonly #settled = new Map<string, number>();
 
   constructor({ attemptFolder }: Order, secrets: readonly string[] = []) {
     this.#files = [attemptFiles.out, attemptFiles.err].map((name) => path.join(attemptFolder, name));
@@ -68,6 +69,16 @@ export class LogHider {
 
   hide(): void {
     if (this.#secrets.length > 0) for (const file of this.#files) this.#hideIn(file);
+  }
+
+  /** How much of a log may be shown after `hide`: not the beginning of a secret whose rest may follow, nor what came since. */
+  settled(file: string): number {
+    return this.#secrets.length === 0 ? Infinity : (this.#settled.get(file) ?? 0);
+  }
+
+  /** The same when nothing more will follow. */
+  seen(file: string): number {
+    return this.#secrets.length === 0 ? Infinity : (this.#offsets.get(file) ?? 0);
   }
 
   #hideIn(file: string): void {
@@ -84,9 +95,22 @@ export class LogHider {
       // A secret may have been printed in two pieces.
       for (let at = Math.max(0, Math.min(before, size) - this.#overlap); at < size; at += chunkBytes)
         this.#hideFrom(fd, at);
+      this.#settled.set(file, size - this.#begun(fd, size));
     } finally {
       closeSync(fd);
     }
+  }
+
+  /** Length of the longest beginning of a secret that the log ends with. */
+  #begun(fd: number, size: number): number {
+    const most = Math.min(size, this.#overlap);
+    const end = Buffer.alloc(most);
+    const read = end.subarray(0, readSync(fd, end, 0, most, size - most));
+    for (let at = 0; at < read.length; at++) {
+      const tail = read.subarray(at);
+      if (this.#secrets.some((secret) => secret.subarray(0, tail.length).equals(tail))) return tail.length;
+    }
+    return 0;
   }
 
   #hideFrom(fd: number, from: number): void {

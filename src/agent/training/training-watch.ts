@@ -119,7 +119,7 @@ export class TrainingWatch {
     this.#hider.hide();
     for (const log of this.#logs) this.#take(log, progressOfLine);
     this.#take(this.#records, progressOfRecord);
-    for (const copy of this.#copies) copy.copy();
+    for (const copy of this.#copies) copy.copy(this.#hider.settled(copy.log));
     const now = this.#clock.monotonic();
     this.#wait.look(isArriving(this.#attempt), now, () => this.#processes());
     if (now - this.#toldAt >= progressEveryMs) this.#tell();
@@ -148,7 +148,7 @@ export class TrainingWatch {
     this.#take(this.#records, progressOfRecord);
     this.#add([progressOfRecord(this.#records.rest())]);
     this.#news = mergeProgress([this.#news, this.#wait.news()]);
-    for (const copy of this.#copies) copy.copy();
+    for (const copy of this.#copies) copy.copy(this.#hider.seen(copy.log));
     this.#tell();
     if (succeeded) this.#slow.finish();
   }

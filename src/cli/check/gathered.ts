@@ -73,7 +73,7 @@ const mostBytes = 1 << 20;
 /** The text of a file; undefined for one that cannot be read, is large or is binary, and so no code. */
 export async function codeText(file: string): Promise<string | undefined> {
   const found = await stat(file).catch(() => undefined);
-  if (found === undefined || found.size > mostBytes) return undefined;
+  if (found?.isFile() !== true || found.size > mostBytes) return undefined;
   const content = await readFile(file).catch(() => undefined);
   return content === undefined || content.includes(0) ? undefined : content.toString('utf8');
 }

@@ -62,7 +62,7 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
 /** Neither a folder nor named like a job file: what people give to condor_submit may be called anything. */
 async function isSubmitFile(file: string): Promise<boolean> {
   const found = await statIfThere(file);
-  return found?.isFile() === true && !/\.(toml|ya?ml)$/i.test(file);
+  return found?.isDirectory() === false && !/\.(toml|ya?ml)$/i.test(file);
 }
 
 async function checkFile(cli: Cli, where: string, file: string, options: Options): Promise<void> {
