@@ -76,7 +76,8 @@ export async function createRun(
   // Hidden, so that nobody takes it for a run before it is one.
   const draft = path.join(runs, `.${run}.draft`);
   try {
-    await mkdir(draft, { recursive: true });
+    // Whatever the umask says, only the owner changes what runs with the owner's secrets.
+    await mkdir(draft, { recursive: true, mode: 0o755 });
     await writeFile(path.join(draft, runFiles.plan), `${JSON.stringify(plan, undefined, 2)}\n`, {
       flush: true,
       mode: 0o600,
@@ -133,10 +134,10 @@ export async function writeRendered(folder: string, rendered: Record<string, str
 
 /** Copies the files that a plan sends, as they were when it was made, or not at all. */
 export async function copyFiles(plan: Pick<Plan, 'files' | 'folder'>, to: string): Promise<void> {
-  await mkdir(to);
+  await mkdir(to, { mode: 0o755 });
   for (const file of plan.files) {
     const copy = path.join(to, file.path);
-    await mkdir(path.dirname(copy), { recursive: true });
+    await mkdir(path.dirname(copy), { recursive: true, mode: 0o755 });
     await copyFile(path.join(plan.folder, file.path), copy);
     const sha256 = createHash('sha256')
       .update(await readFile(copy))

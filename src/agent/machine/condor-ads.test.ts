@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
-import { allowedSeconds, startsOf, vacateGraceMs } from './condor-ads.ts';
+import { allowedSeconds, slotMemoryBytes, startsOf, vacateGraceMs } from './condor-ads.ts';
 
-test('starts, limits and the time to leave come from the ads of the job and the machine', async (t) => {
+test('starts, limits, memory and the time to leave come from the ads of the job and the machine', async (t) => {
   const job =
     'NumShadowStarts = 3\nJobCurrentStartDate = 1000\nAllowedJobDuration = 500\nAllowedExecuteDuration = 400\n';
-  const folder = await temporaryFolder(t, { job, machine: 'MachineMaxVacateTime = 10 * 60\n' });
+  const folder = await temporaryFolder(t, { job, machine: 'MachineMaxVacateTime = 10 * 60\nMemory = 768\n' });
   const env = {
     _CONDOR_JOB_AD: path.join(folder, 'job'),
     _CONDOR_MACHINE_AD: path.join(folder, 'machine'),
@@ -16,6 +16,7 @@ test('starts, limits and the time to leave come from the ads of the job and the 
   assert.equal(allowedSeconds(env, 1_000_000), 400);
   assert.equal(allowedSeconds(env, 1_200_000), 300);
   assert.equal(vacateGraceMs(env), 240_000);
+  assert.equal(slotMemoryBytes(env), 768 * 2 ** 20);
 });
 
 test('a machine whose clock is hours off still has the time that the job is allowed', async (t) => {
