@@ -34,6 +34,11 @@ test('a word names a run by its folder, its id, the start of either, or its name
   assert.equal(await found('runs/cifar10-aaa111/'), 'cifar10-aaa111');
 });
 
+test('a run that is still being made, or whose making was killed, is no run', async (t) => {
+  const cwd = await folderWith(t, { ...three, '.cifar10-ddd444.draft': '2026-01-04T00:00:00.000Z' });
+  assert.equal((await findRun(cwd, undefined)).folder, path.join(cwd, 'runs/cifar10-bbb222'));
+});
+
 test('runs are found from a folder below, and the run whose folder one stands in comes first', async (t) => {
   const cwd = await folderWith(t, three);
   const below = path.join(cwd, 'src', 'deep');

@@ -38,7 +38,8 @@ async function runsAbove(cwd: string): Promise<string[]> {
   for (const above of upwards(cwd)) {
     const parent = path.join(above, runsFolder);
     const names = await readdir(parent).catch(() => []);
-    const runs = names.map((name) => path.join(parent, name));
+    // What begins with a dot is not a run yet.
+    const runs = names.filter((name) => !name.startsWith('.')).map((name) => path.join(parent, name));
     const found = (await Promise.all(runs.map(whenCreated))).filter((run) => run !== undefined);
     found.sort((a, b) => b.created.localeCompare(a.created) || a.folder.localeCompare(b.folder));
     if (found.length > 0) return found.map(({ folder }) => folder);

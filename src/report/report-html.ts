@@ -153,6 +153,7 @@ figure { margin: 1.2rem 0 2rem; }
 figcaption { font-weight: 600; margin-bottom: .4rem; }
 svg { display: block; width: 100%; min-width: 40rem; height: auto; }
 #summary th { width: 16rem; }
+#jobs td { white-space: nowrap; }
 @media (max-width: 40rem) {
   th, td { padding-right: .9rem; }
   .bar { width: 8rem; }

@@ -57,25 +57,32 @@ export function sectionText(parts: readonly Section[], page: TextPage): string {
   return parts.map((part) => sectionLines(part, page).join('\n')).join('\n\n');
 }
 
-function sectionLines({ title, head, rows, bars, after = [] }: Section, page: TextPage): string[] {
+function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, page: TextPage): string[] {
   const { width, glyphs } = page;
   const longest = Math.max(0, ...(bars ?? []));
-  const drawn = (index: number) => {
+  const drawn = (index: number, room: number) => {
     const share = bars?.[index];
-    if (share === undefined || longest === 0) return [];
-    return [pad(glyphs.done.repeat(Math.round((share / longest) * barRoom)), barRoom)];
+    if (share === undefined || longest === 0 || room <= 0) return [];
+    return [pad(glyphs.done.repeat(Math.round((share / longest) * room)), room)];
   };
-  const tableOf = (shown: number) =>
+  const tableOf = (shown: number, room: number) =>
     textTable(
       [...head.slice(0, shown), { title: '' }],
-      rows.map((row, index) => [...row.slice(0, shown).map(printable), ...drawn(index)]),
+      rows.map((row, index) => [...row.slice(0, shown).map(printable), ...drawn(index, room)]),
     );
-  let table = tableOf(head.length);
+  const spare = width - 4 - Math.max(0, ...tableOf(head.length, 0).map(widthOf));
+  let table = tableOf(head.length, Math.min(barRoom, spare));
+  let shown = head.length;
   // Figures are whole or not there; words may be cut.
-  for (let shown = head.length - 1; head[shown]?.align === 'right' && bars === undefined; shown--) {
+  while (head[shown - 1]?.align === 'right' && bars === undefined) {
     if (table.every((line) => widthOf(line) + 2 <= width)) break;
-    table = tableOf(shown);
+    shown -= 1;
+    table = tableOf(shown, 0);
   }
+  const hidden = head.flatMap((column, index) =>
+    index >= shown && rows.some((row) => (row[index] ?? '') !== '') ? [column.title] : [],
+  );
+  const after = hidden.length === 0 ? notes : [...notes, `In a wider window also: ${hidden.join(', ')}.`];
   const titled = head.some((column) => column.title !== '');
   return [
     title,

@@ -280,7 +280,16 @@ function jobSection(jobs: readonly JobTableRow[], maxRows: number): Section {
     `job | ${isSweep ? 'parameters | ' : ''}outcome | valid | site | ${isScored ? 'accuracy> | ' : ''}`,
     'execute> | slot busy> | transfer> | last> | stalls> | holds> | evicted> | tries>',
   ].join('');
-  return table('jobs', 'Jobs, times in seconds', head, rows);
+  return table('jobs', 'Jobs, times in seconds', head, rows, { after: jobNotes(shown) });
+}
+
+/** Where there was more than one attempt, the columns do not add up to one another. */
+function jobNotes(jobs: readonly JobTableRow[]): string[] {
+  if (!jobs.some(({ attempts }) => attempts > 1)) return [];
+  const moved = jobs.some(({ transferTotalSeconds }) => transferTotalSeconds !== null);
+  const transfer =
+    '; transfer is from the start of the first input transfer to the end of the last, with all that lay between';
+  return [`Execute and slot busy are of the last attempt${moved ? transfer : ''}.`];
 }
 
 const hasParameters = ({ parameters }: JobTableRow): boolean => Object.keys(parameters).length > 0;

@@ -32,7 +32,7 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const before = await currentState(cli, folder);
   const jobs = words.jobs.map((word) => findJob(before, word).id);
   const open = before.jobs.filter(isOpen).length;
-  const what = `${jobs.length === 0 ? 'all jobs' : `${jobs.length} jobs`} of ${path.basename(folder)}`;
+  const what = `${jobs.length === 0 ? 'all jobs' : counted(jobs.length, 'job')} of ${path.basename(folder)}`;
   const question = `Stop ${what}? Attempts that run now are lost.`;
   if (open > 0 && !options.yes && !options.json && (await isAgreed(cli, question)) === false) {
     cli.err('nothing was stopped\n');

@@ -173,6 +173,16 @@ test('one row per job in every form: printed for a few jobs, asked for with --jo
   assert.match(page, /<section id="jobs"[^]*<th scope="row">794570\.49<\/th>/);
 });
 
+test('a narrow page names the columns that it leaves out, and cuts no bar', async (t) => {
+  const cwd = await temporaryFolder(t, { 'osg.log': osgLog() });
+  const { out } = await runCommand(report, ['osg.log', '--jobs'], { cwd, outIsTerminal: true });
+  assert.match(
+    out,
+    /with all that lay between\.\n  In a wider window also: transfer, last, stalls, holds, evicted, tries\.\n/,
+  );
+  assert.doesNotMatch(out, /…/);
+});
+
 test('--compare lays two logs side by side', async (t) => {
   const cwd = await temporaryFolder(t, { 'a.log': whole, 'b.log': submit() + execute(10) + terminate(60) });
   const { out } = await runCommand(report, ['--compare', 'a.log', 'b.log'], { cwd });
