@@ -32,7 +32,7 @@ export const kinds = {
   'training-killed': {
     exit: 87,
     retry: 'elsewhere',
-    what: 'The training was killed from outside, and not for its own use of memory or disk.',
+    what: 'The training was killed from outside, and nothing says that it was for its memory or disk.',
   },
   'gpu-memory': {
     exit: 88,

@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { Finding } from '../../src/base/finding.ts';
 import { tar } from '../archives/make-tar.ts';
+import { testAuthority, webServer } from '../federation/web-server.ts';
 import { ObjectBench } from '../objects/object-bench.ts';
 
 interface Answer {
@@ -147,6 +148,15 @@ test('a token of the prompt is not enough for a job that will not have it', asyn
   assert.match(`${missing?.message}; ${missing?.fix}`, /does not go with the job; name .*`token_file`/);
   const named = `${data}token_file = ${JSON.stringify(Object.values(env)[0])}\n`;
   assert.ok(!rules(await check(bench, named + condor)).includes('error token-missing'));
+});
+
+test('a plain server that asks for a token is named, with the key to give it', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const url = `${(await webServer(t, (_, response) => void response.writeHead(401).end())).url}/x.bin`;
+  const env = { SSL_CERT_FILE: testAuthority };
+  const { findings } = await check(bench, `[data.d]\nurl = "${url}"\nunpack = "none"\n`, env);
+  const missing = findings.find(({ rule }) => rule === 'token-missing');
+  assert.match(`${missing?.message}; ${missing?.fix}`, /answers 401: it asks for a token; .*`token_file`/);
 });
 
 test('the size that the servers tell counts for the disk, where the job file says none', async (t) => {

@@ -117,7 +117,7 @@ function slurmConf([port = 0, ...nodePorts]: number[]): string {
 async function startKeeper(root: string, home: string): Promise<ProcessIdentity> {
   const log = openSync(path.join(home, 'log/start.log'), 'w');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
-  const enter = [path.join(home, 'enter-root.sh'), root, home, '/pool/start.sh'];
+  const enter = ['/bin/sh', path.join(home, 'enter-root.sh'), root, home, '/pool/start.sh'];
   const child = spawn('unshare', [...namespaces, ...enter], {
     stdio: ['ignore', log, log],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', LC_ALL: 'C.UTF-8', ...slurmEnvironment },

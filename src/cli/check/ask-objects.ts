@@ -149,11 +149,14 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   const { token } = answer;
   const isGiven = tokenFile !== undefined || parseObjectUrl(url, env).credential !== undefined;
   if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
-  const message = 'it asks for a token, and the one of this prompt does not go with the job';
+  return withoutToken('it asks for a token, and the one of this prompt does not go with the job');
+}
+
+const withoutToken = (message: string): ObjectAnswer => {
   const fix =
     'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
   return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
-}
+};
 
 async function lookAtFile(asked: AskedObject, signal: AbortSignal): Promise<Answer> {
   const { label, url, place, declared, isProven } = asked;
@@ -236,6 +239,9 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
     Promise.all(asked.map(({ located: from, server }) => askServer(from, server, how))),
     isCollection(url, located, how),
   ]);
+  // A plain server says it in its answer; in a federation the director has said it before.
+  if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
+    return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
   return { servers, ...defined({ isFolder, token }) };
 }
 

@@ -109,7 +109,8 @@ async function writeProgram(file: string, text: string): Promise<void> {
 async function startMaster(root: string, folders: PoolFolders): Promise<ProcessIdentity> {
   const out = openSync(path.join(folders.log, 'start.log'), 'w');
   const namespaces = ['--user', '--map-root-user', '--mount', '--pid', '--fork', '--kill-child'];
-  const enter = [path.join(folders.home, 'enter-root.sh'), root, folders.home];
+  // By its shell: a process that was started while the script was written may hold it open still ("text file busy").
+  const enter = ['/bin/sh', path.join(folders.home, 'enter-root.sh'), root, folders.home];
   const child = spawn('unshare', [...namespaces, ...enter, '/usr/sbin/condor_master', '-f'], {
     detached: true,
     stdio: ['ignore', out, out],

@@ -146,8 +146,9 @@ function refusal(head: ResponseHead, asked: Asked): Setback {
   // Whatever words go with it, they say once more that it is not there.
   if (status === 404 || status === 410) return setback('missing', 'object-missing', asked, bare);
   const said = asked.words === '' ? bare : `${bare} (${asked.words})`;
+  const needs = status === 401 && !asked.tokenSent ? `${said}: it asks for a token` : said;
   if (status === 401 || status === 403)
-    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, said, {
+    return setback('refused', asked.tokenSent ? 'token-refused' : 'token-missing', asked, needs, {
       fix: asked.tokenFix ?? 'get a token that lets you read this path',
     });
   if (status === 504)
