@@ -69,7 +69,10 @@ export interface PoolRecords {
   readonly eventLog?: string;
   /** Who brings a run to its end: of pools that supervise. */
   supervisor?(runFolder: string): Promise<SupervisorState>;
-  /** What the scheduler's or the jobs' own files add to the run's journal; undefined where that has everything. */
+  /**
+   * What the scheduler's or the jobs' own files add to the run's journal; undefined where that has everything. It is read
+   * after that journal, so it names each round it took as well (`round-started`): a job that had ended waits anew.
+   */
   source(runFolder: string): Promise<EntrySource | undefined>;
   /** For `why`. */
   account(runFolder: string): Promise<RunAccount>;

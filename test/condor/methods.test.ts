@@ -94,7 +94,8 @@ test('the same trouble is told in the same words and columns, whichever method m
     assert.equal(job.outcome, 'success', `${method}: ${JSON.stringify(job.attempts.at(-1)?.fault)}`);
     columns.add(Object.keys(report.slotSeconds).join());
     assert.equal(fetch?.verified, 'digest', method);
-    assert.ok((fetch.seconds ?? 0) > 0, method);
+    // HTCondor's own transfer is known by the file's times alone, which may be within one tick of the kernel's clock.
+    assert.ok((fetch.seconds ?? -1) >= (method === 'native' ? 0 : 0.001), method);
     const given = report.caches.map(({ name, setbacks }) => `${name} ${setbacks}`);
     const { retriedTransfer, usefulTransfer } = report.slotSeconds;
     t.diagnostic(`${method}: stalled ${retriedTransfer}, useful ${usefulTransfer}; ${given.join(', ')}`);

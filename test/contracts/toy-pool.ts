@@ -92,13 +92,16 @@ class Scheduler {
     const all = fold(entries).jobs.map(({ id }) => id);
     const rounds = entries.filter((entry) => entry.kind === 'round-started');
     const orders = [
-      { folder: 'toy', jobs: all },
-      ...rounds.map(({ round, jobs }) => ({ folder: `${runFiles.rounds}/${round}`, jobs })),
+      { round: 1, folder: 'toy', jobs: all },
+      ...rounds.map(({ round, jobs }) => ({ round, folder: `${runFiles.rounds}/${round}`, jobs })),
     ];
-    for (const { folder, jobs } of orders) {
+    for (const { round, folder, jobs } of orders) {
       if (this.#submitted.has(`${runFolder}/${folder}`)) continue;
       this.#submitted.add(`${runFolder}/${folder}`);
       const before = fold([...entries, ...(await readJournal(path.join(runFolder, account))).entries]).jobs;
+      // As a scheduler's log does: whoever reads it after the run's journal sees the jobs wait anew.
+      const why = 'the toy took it';
+      if (round > 1) await note(runFolder, this.#start.clock, { kind: 'round-started', round, jobs, why });
       for (const job of jobs) {
         this.#stopped.delete(`${runFolder}/${job}`);
         const tried = before.find(({ id }) => id === job)?.attempts.length ?? 0;
