@@ -1,7 +1,7 @@
 import { Fault } from '../fault/fault.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type Hasher, type ObjectFacts } from './proof/digest.ts';
+import { algorithms, askObject, hasher, type Algorithm, type Hasher, type ObjectFacts } from './proof/digest.ts';
 import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**
@@ -51,9 +51,13 @@ class StreamFetch {
       proven: manifest !== undefined,
       earlier: undefined,
       onFound: async (source, pool) => {
-        if (manifest !== undefined || sha256 !== undefined) return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
-        await this.#chooseDigest();
+        if (manifest !== undefined || (sha256 !== undefined && this.transfer.known.size !== undefined)) return;
+        const wanted = sha256 === undefined ? algorithms : [];
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, wanted);
+        void this.#facts.then((facts) => {
+          if (facts?.size !== undefined) void this.transfer.sized(facts.size);
+        });
+        if (sha256 === undefined) await this.#chooseDigest();
       },
     });
   }
@@ -64,7 +68,7 @@ class StreamFetch {
     if (manifest !== undefined) return 'manifest';
     const digest = sha256 === undefined ? (await this.#facts)?.digest : { algorithm: 'sha-256', hex: sha256 };
     if (digest === undefined || digest.algorithm !== this.#algorithm || this.#hash === undefined)
-      return this.transfer.known.size === undefined ? 'none' : 'size';
+      return (this.transfer.known.size ?? (await this.#facts)?.size) === undefined ? 'none' : 'size';
     const found = this.#hash.hex();
     if (found === digest.hex) return 'digest';
     throw new Fault(

@@ -24,6 +24,7 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
     const { connection, head, url } = answer;
     const words = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
     const { mustConfirm: confirm, clock } = context;
+    if (lane.helps && isColdAnswer(head)) throw withoutCopy(source);
     const asked = { ...askedOf(lane), confirm, tokenSent: answer.tokenSent, words, now: clock.now() };
     const accepted = checkAnswer(head, asked, context.known);
     await context.accepted(accepted, lane);
@@ -58,14 +59,14 @@ function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined
 
 async function askRange(
   { pool, policy, known }: PieceContext,
-  { piece, source, controller }: Lane,
+  { piece, source, controller, helps }: Lane,
   last: string,
 ): Promise<Answer & { tokenSent: boolean }> {
-  const headers: Record<string, string> = {
-    ...(await source.located.headers(source.server)),
-    Range: `bytes=${piece.position}-${last}`,
-  };
+  const headers: Record<string, string> = { ...(await source.located.headers(source.server)) };
+  // A cache that does not have the object fetches it in one go only if nobody asks for a part of it.
+  if (piece.position > 0 || last !== '') headers['Range'] = `bytes=${piece.position}-${last}`;
   if (piece.position > 0 && known.etag !== undefined) headers['If-Range'] = known.etag;
+  if (helps) headers['Cache-Control'] = 'only-if-cached';
   if (source.server.kind !== 'plain') {
     headers['X-Transfer-Status'] = 'true';
     headers['TE'] = 'trailers';
@@ -81,6 +82,13 @@ async function askRange(
   };
   const tokenSent = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
   return { ...(await ask(pool, request)), tokenSent };
+}
+
+/** Go caches answer 504 where they may not fetch what they do not have, XRootD 500. */
+const isColdAnswer = ({ status }: ResponseHead): boolean => status === 504 || status === 500;
+
+function withoutCopy({ server: { host } }: Source): Setback {
+  return new Setback('cold', new Fault('object-missing', `${host} has no copy of it yet`));
 }
 
 function askedOf({ piece, source }: Lane) {
@@ -103,12 +111,19 @@ function takeInto(
     if (begin > 0) lane.movedAt = context.clock.monotonic();
     // What comes after the piece's end was taken over by another server: hanging up is cheaper than reading it.
     const end = () => {
-      if (piece.position >= piece.end && to !== piece.end) hangUp();
+      if (piece.position >= piece.end && (to ?? context.segments.size) !== piece.end) hangUp();
     };
-    const delivered = deliver(context, lane, data.subarray(begin));
+    const rest = data.subarray(begin);
+    if (rest.length > context.segments.size - piece.position)
+      throw new Setback('changed', tooLong(lane, context.segments.size));
+    const delivered = deliver(context, lane, rest);
     if (delivered === undefined) end();
     else return delivered.then(end);
   };
+}
+
+function tooLong({ source: { server } }: Lane, size: number): Fault {
+  return new Fault('object-changed', `${server.host} sends more than ${size} bytes`, { about: server.host });
 }
 
 function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Accepted, end: BodyEnd): void {

@@ -75,7 +75,8 @@ export class Transfer implements PieceContext {
   #identity: Identity;
   #found = false;
   #resumes: boolean;
-  #age: number | undefined;
+  /** The first server has the whole object: asking others too makes nobody fetch it once more. */
+  #hot = false;
   #width = 1;
   #restarts = 0;
   #progressAt: number;
@@ -176,7 +177,7 @@ export class Transfer implements PieceContext {
     lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
     if (this.#found) return;
     this.#found = true;
-    this.#age = answer.age;
+    this.#hot = lane.source.server.kind !== 'cache' || (answer.age ?? 0) > 0;
     const size = this.#identity.size ?? answer.size;
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size, etag, lastModified: answer.lastModified };
@@ -184,6 +185,19 @@ export class Transfer implements PieceContext {
     await beginSink(this.sink, size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
+  }
+
+  /** A server says the size while the first answer, which did not, is arriving. */
+  async sized(size: number): Promise<void> {
+    if (!this.#found || this.#identity.size !== undefined || this.segments.complete) return;
+    this.#identity = { ...this.#identity, size };
+    this.segments.settle(size);
+    try {
+      await beginSink(this.sink, size);
+    } catch (error) {
+      this.#fatal ??= error instanceof SinkFailure ? error.fault : (error as Error);
+    }
+    this.#nap.wake();
   }
 
   delivered(lane: Lane, bytes: number): void {
@@ -201,11 +215,10 @@ export class Transfer implements PieceContext {
   }
 
   #considerWidening(lane: Lane): void {
-    const now = this.clock.monotonic();
-    const flow = { bytes: lane.piece.position - lane.piece.start, ms: now - lane.startedAt };
-    const missing = this.segments.missingBytes;
-    if (this.#width === 1 && mayWiden({ age: this.#age, flow, missing, rate: this.#meter.rate(now) }))
-      this.#widen();
+    if (!this.#hot) return;
+    const rate = this.#meter.rate(this.clock.monotonic());
+    const sent = lane.piece.position - lane.piece.start;
+    if (mayWiden({ sent, missing: this.segments.missingBytes, rate })) this.#widen();
   }
 
   #widen(): void {
@@ -221,6 +234,7 @@ export class Transfer implements PieceContext {
   #assign(): void {
     for (const source of this.#roster.candidates(this.clock.monotonic())) {
       if (this.#lanes.size >= this.#width) return;
+      if (source.cold && this.#lanes.size > 0 && this.#hot) continue;
       const piece = this.#pieceFor(source);
       if (piece !== undefined) this.#start(source, piece);
     }
@@ -244,7 +258,8 @@ export class Transfer implements PieceContext {
   #start(source: Source, piece: Piece): void {
     const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
     const run = (lane: Lane) => read(this, lane);
-    this.#lanes.start(source, piece, run, (error) => {
+    const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
+    this.#lanes.start({ source, piece, helps }, run, (error) => {
       this.segments.release(piece);
       if (error !== undefined) this.#laneFailed(source, error);
       this.#nap.wake();
@@ -264,6 +279,7 @@ export class Transfer implements PieceContext {
       return;
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
+    if (trouble === 'cold') return;
     this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
@@ -293,7 +309,7 @@ export class Transfer implements PieceContext {
     if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
-    this.#found = false;
+    this.#found = this.#hot = false;
     this.#width = 1;
     this.#resumes = false;
     this.#identity = this.#required;
@@ -346,7 +362,9 @@ export class Transfer implements PieceContext {
       const bestOther = this.#lanes.bestBeside(lane);
       return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
     });
-    if (slow) this.#widen();
+    if (!slow) return;
+    this.#hot = false;
+    this.#widen();
   }
 
   #showProgress(): void {

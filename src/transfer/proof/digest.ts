@@ -110,18 +110,22 @@ export interface ObjectFacts {
   digest: ServerDigest | undefined;
 }
 
-/** Asks for size and digest. A server may compute the digest first, which takes long; no answer is no fault. */
+/** Asks for size and digest, if one is wanted. A server may compute the digest first, which takes long; no answer is no fault. */
 export async function askObject(
   source: Source,
   pool: ConnectionPool,
   waitMs: number,
   signal: AbortSignal,
+  wanted: readonly Algorithm[] = algorithms,
 ): Promise<ObjectFacts | undefined> {
   try {
     const { connection, head, url } = await ask(pool, {
       method: 'HEAD',
       url: source.server.url,
-      headers: { ...(await source.located.headers(source.server)), 'Want-Digest': algorithms.join(',') },
+      headers: {
+        ...(await source.located.headers(source.server)),
+        ...(wanted.length > 0 && { 'Want-Digest': wanted.join(',') }),
+      },
       headMs: waitMs,
       signal,
     });
