@@ -10,7 +10,7 @@ import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './dir
 import type { Director } from './director.ts';
 import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
-import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import type { Located, LocateOptions, ObjectServer, Verb } from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
@@ -41,7 +41,7 @@ export async function locateFederated(
     directorUrl === undefined
       ? await askOnlyServer(parts, discoveryUrl + url.path, options.signal)
       : await askDirector(parts, { ...asked, directorUrl }, choice, options);
-  const isOrigin = directorUrl === undefined || verb === 'PUT' || url.direct || options.direct === true;
+  const isOrigin = directorUrl === undefined || verb !== 'GET' || url.direct || options.direct === true;
   const servers = usableServers(parts, url, answer, isOrigin);
   const use = tokenUse(answer, asked);
   return {
@@ -147,7 +147,7 @@ function usableServers(
 
 interface Asked {
   url: FederatedUrl;
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   discoveryUrl: string;
   directorUrl: string | undefined;
 }
@@ -155,7 +155,7 @@ interface Asked {
 function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl }: Asked) {
   const { generation, issuers, namespace, servers } = answer;
   return {
-    verb,
+    verb: verb === 'PUT' ? verb : 'GET',
     path: unescapePath(url.path),
     namespace: unescapePath(namespace ?? url.path),
     issuers: [...new Set([...(generation === undefined ? [] : [generation.issuer]), ...issuers])],
@@ -168,7 +168,7 @@ function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl
   } satisfies Omit<TokenUse, 'to'>;
 }
 
-function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
+function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {
   const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
   if (verb === 'PUT') return headers;
   return { ...headers, 'X-Pelican-Timeout': patienceHeader };

@@ -26,8 +26,11 @@ export interface Located {
   headers(server: ObjectServer): Promise<Record<string, string>>;
 }
 
+/** What is wanted of the object: its bytes, to write it, or only what is known of it at its origin. */
+export type Verb = 'GET' | 'PUT' | 'PROPFIND';
+
 export interface LocateOptions {
-  verb?: 'GET' | 'PUT';
+  verb?: Verb;
   /** Ask the director again instead of using what it said a while ago. */
   fresh?: boolean;
   /** Ask for the origin instead of caches. */
