@@ -236,16 +236,16 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
             'check the spelling of the path; list its folder',
           ];
     case 405:
-      return question.verb === 'PUT'
+      return question.verb === 'GET' || question.verb === 'PROPFIND'
         ? [
-            'url-invalid',
-            `${object} is where nothing can be uploaded`,
-            'choose a path in a namespace that allows writes',
-          ]
-        : [
             'servers-unreachable',
             `no origin of ${object} allows this`,
             'read it through the caches, without ?directread',
+          ]
+        : [
+            'url-invalid',
+            `${object} is where nothing can be ${question.verb === 'PUT' ? 'uploaded' : 'deleted'}`,
+            'choose a path in a namespace that allows writes',
           ];
     case 401:
     case 403:

@@ -35,6 +35,7 @@ export async function locateFederated(
 ): Promise<Located> {
   const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
   const verb = options.verb ?? 'GET';
+  if (verb === 'PUT' && url.pack !== undefined) throw notPacked(url.text);
   const choice = tokenChoice(url.credential, options);
   const asked = { url, verb, discoveryUrl, directorUrl };
   const answer =
@@ -60,6 +61,13 @@ export async function locateFederated(
         : {}),
     }),
   };
+}
+
+function notPacked(url: string): Fault {
+  return new Fault('url-invalid', `${url} has pack= in its query, and files are uploaded as they are`, {
+    about: url,
+    fix: 'pack it first and upload the archive without pack=, or pack and upload a data set with `updraft stage`',
+  });
 }
 
 export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
@@ -155,7 +163,7 @@ interface Asked {
 function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl }: Asked) {
   const { generation, issuers, namespace, servers } = answer;
   return {
-    verb: verb === 'PUT' ? verb : 'GET',
+    verb,
     path: unescapePath(url.path),
     namespace: unescapePath(namespace ?? url.path),
     issuers: [...new Set([...(generation === undefined ? [] : [generation.issuer]), ...issuers])],
@@ -170,7 +178,7 @@ function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl
 
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {
   const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
-  if (verb === 'PUT') return headers;
+  if (verb !== 'GET') return headers;
   return { ...headers, 'X-Pelican-Timeout': patienceHeader };
 }
 
@@ -181,14 +189,14 @@ function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): bool
   );
 }
 
-/** Uploads carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
+/** Changes carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
 async function authorization(
   parts: FederationParts,
   use: TokenUse,
   requireToken: boolean,
   choice: TokenChoice,
 ): Promise<Record<string, string>> {
-  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && use.verb === 'GET')) return {};
+  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && isReading(use))) return {};
   try {
     return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
   } catch (error) {

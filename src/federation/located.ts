@@ -26,8 +26,8 @@ export interface Located {
   headers(server: ObjectServer): Promise<Record<string, string>>;
 }
 
-/** What is wanted of the object: its bytes, to write it, or only what is known of it at its origin. */
-export type Verb = 'GET' | 'PUT' | 'PROPFIND';
+/** What is to be done with an object: reading goes through caches, the rest, asking what it is too, to its origin. */
+export type Verb = 'GET' | 'PUT' | 'DELETE' | 'PROPFIND';
 
 export interface LocateOptions {
   verb?: Verb;

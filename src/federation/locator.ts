@@ -74,7 +74,7 @@ function locatePlain(parts: FederationParts, url: PlainUrl, options: LocateOptio
   const { host, pathname, origin } = new URL(url.href);
   const server: ObjectServer = { url: url.href, host, kind: 'plain' };
   const use: TokenUse = {
-    verb: options.verb === 'PUT' ? 'PUT' : 'GET',
+    verb: options.verb ?? 'GET',
     path: pathname,
     namespace: host,
     issuers: [],
