@@ -196,7 +196,7 @@ async function authorization(
   requireToken: boolean,
   choice: TokenChoice,
 ): Promise<Record<string, string>> {
-  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && use.verb === 'GET')) return {};
+  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && isReading(use))) return {};
   try {
     return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
   } catch (error) {

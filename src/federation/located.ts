@@ -26,8 +26,8 @@ export interface Located {
   headers(server: ObjectServer): Promise<Record<string, string>>;
 }
 
-/** What is to be done with an object: reading goes through caches, the rest to its origin. */
-export type Verb = 'GET' | 'PUT' | 'DELETE';
+/** What is to be done with an object: reading goes through caches, the rest, asking what it is too, to its origin. */
+export type Verb = 'GET' | 'PUT' | 'DELETE' | 'PROPFIND';
 
 export interface LocateOptions {
   verb?: Verb;
