@@ -9,10 +9,9 @@ import { unescapePath } from '../../federation/escape-path.ts';
 import { listCollection, walkCollection } from '../../federation/list-collection.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { statObject } from '../../federation/stat-object.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { hasScheme, openFederation } from '../object/access.ts';
+import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { counted } from '../text/words.ts';
@@ -99,7 +98,14 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
       about: url,
       fix: `name what is in it: updraft ls ${shellQuote(url)}`,
     });
-  const { isCollection, size } = await statObject(url, { ...how, direct: true, fresh: true });
+  const known = await knowAt(url, how);
+  // An origin that is asked to delete a folder deletes all that is in it.
+  if (known === undefined)
+    throw new Fault('servers-unreachable', `${url}: its origin does not say what it is: it is not deleted`, {
+      about: url,
+      fix: 'wait and run it again; a namespace that cannot be listed is for its operators to clear',
+    });
+  const { isCollection, size } = known;
   if (!isCollection) return { url, isFolder: false, objects: [{ url, ...defined({ size }) }] };
   if (!recursive && !parsed.recursive)
     throw new Fault('usage', `${url} is a folder`, {

@@ -6,13 +6,12 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { statObject } from '../../federation/stat-object.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { formatSize } from '../../job/units.ts';
 import { objectsOf } from '../check/ask-objects.ts';
 import type { Cli } from '../cli.ts';
 import { loadOptions } from '../job-file-argument.ts';
-import { hasScheme, openFederation } from '../object/access.ts';
+import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
@@ -119,14 +118,13 @@ async function itemsOfJobFile(cli: Cli, where: string): Promise<WarmItem[]> {
 async function withSize(cli: Cli, federation: FederationLocator, item: WarmItem): Promise<WarmItem> {
   if (item.size !== undefined) return item;
   const { url, tokenFile } = item;
-  const how = { federation, signal: cli.signal, direct: true, ...defined({ tokenFile }) };
-  const { isCollection, size } = await statObject(url, how);
-  if (isCollection)
-    throw new Fault('data-wrong', `${url} is a folder`, {
+  const known = await knowAt(url, { federation, signal: cli.signal, ...defined({ tokenFile }) });
+  if (known?.isCollection === true)
+    throw new Fault('url-invalid', `${url} is a folder, not an object`, {
       about: url,
       fix: `updraft warm --recursive ${shellQuote(url)}`,
     });
-  return { ...item, ...defined({ size }) };
+  return { ...item, ...defined({ size: known?.size }) };
 }
 
 /** What it costs, before it is paid. */
@@ -178,4 +176,4 @@ Examples:
   $ updraft warm --dry-run osdf:///demo/train.tar
 
 Exit codes: 0 every cache has it; 2 wrong usage; 5 stopped by the user; 92 no cache or server; 93 to 95 token; 96 no
-such object; 99 stalled; 101 damaged; 102 a cache has another version, or it is a folder.`;
+such object; 97 it is a folder; 99 stalled; 101 damaged; 102 a cache has another version.`;
