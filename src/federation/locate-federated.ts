@@ -189,6 +189,8 @@ function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): bool
   );
 }
 
+const isReading = ({ verb }: TokenUse): boolean => verb === 'GET' || verb === 'PROPFIND';
+
 /** Changes carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
 async function authorization(
   parts: FederationParts,
