@@ -91,7 +91,9 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
   const parsed = hasScheme(url) ? parseObjectUrl(url, cli.env) : undefined;
   if (parsed?.kind !== 'federated')
     throw new Fault('usage', `${url} is not in a federation`, { about: url, fix: 'write osdf:///PATH' });
-  const { namespace = '/' } = await how.federation.locate(url, { ...how, verb: 'DELETE' });
+  const { namespace = '/', servers, headers } = await how.federation.locate(url, { ...how, verb: 'DELETE' });
+  // A token that is missing is said before anybody is asked.
+  for (const server of servers.slice(0, 1)) await headers(server);
   const path = unescapePath(parsed.path);
   if (`${namespace}/`.startsWith(`${path}/`))
     throw new Fault('usage', `${url} is the root of the namespace ${namespace}: it is not deleted`, {

@@ -139,7 +139,9 @@ function costWords(pairs: readonly WarmPair[]): string {
     here.length === 0
       ? 'none of it comes to this machine'
       : `${total(here)} of it also comes to this machine and is thrown away: ${[...new Set(here.map(({ cache }) => cache.host))].join(', ')} cannot be asked to fetch alone`;
-  return `${total(needed)} will be pulled from the origin into ${counted(hosts, 'cache')}; ${through}`;
+  // An older XRootD does not say whether it has the object.
+  const upTo = needed.some(({ copy }) => copy.holds === 'unknown') ? 'up to ' : '';
+  return `${upTo}${total(needed)} will be pulled from the origin into ${counted(hosts, 'cache')}; ${through}`;
 }
 
 function foreseen({ url, cache, copy, size }: WarmPair): WarmResult {
