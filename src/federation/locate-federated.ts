@@ -11,7 +11,7 @@ import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.t
 import { unescapePath } from './escape-path.ts';
 import { chooseServers, mergedChoice, noChoice, nobodyLeft, type CacheChoice } from './cache-choice.ts';
 import { readText } from './cache-sources.ts';
-import type { LeftOut, Located, LocateOptions, ObjectServer } from './located.ts';
+import type { LeftOut, Located, LocateOptions, ObjectServer, Verb } from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
@@ -38,20 +38,22 @@ export async function locateFederated(
 ): Promise<Located> {
   const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
   const verb = options.verb ?? 'GET';
+  if (verb === 'PUT' && url.pack !== undefined) throw notPacked(url.text);
   const token = tokenChoice(url.credential, options);
   const asked = { url, verb, discoveryUrl, directorUrl };
   const answer =
     directorUrl === undefined
       ? await askOnlyServer(parts, discoveryUrl + url.path, options.signal)
       : await askDirector(parts, { ...asked, directorUrl }, token, options);
-  const isOrigin = directorUrl === undefined || verb === 'PUT' || url.direct || options.direct === true;
+  const isOrigin = directorUrl === undefined || verb !== 'GET' || url.direct || options.direct === true;
   const named = usableServers(parts, url, answer, isOrigin);
-  const choice = choiceFor(parts, options, { isOrigin, isUpload: verb === 'PUT' });
+  const choice = verb === 'GET' ? choiceFor(parts, options, isOrigin) : noChoice;
   const { servers, leftOut } = chooseServers(named, choice, {
     path: url.path,
     requireToken: answer.requireToken,
     isTrustworthy: (server) => isTrustworthy(server, parts.plainHttp),
   });
+  if (servers.length === 0 && (isOrigin || choice.only)) throw nobodyLeft(url.text, leftOut);
   if (servers.length === 0) return await withoutCaches(parts, url, options, leftOut);
   const use = tokenUse(answer, asked);
   return {
@@ -75,13 +77,9 @@ export async function locateFederated(
 }
 
 /** Preferences are about caches; whoever asks for the origin gets it, unless it is to be avoided. */
-function choiceFor(
-  { cacheChoice }: FederationParts,
-  options: LocateOptions,
-  { isOrigin, isUpload }: { isOrigin: boolean; isUpload: boolean },
-): CacheChoice {
-  const choice = mergedChoice(options.cacheChoice, isUpload ? noChoice : cacheChoice());
-  return isOrigin ? { ...noChoice, avoided: isUpload ? [] : choice.avoided } : choice;
+function choiceFor({ cacheChoice }: FederationParts, options: LocateOptions, isOrigin: boolean): CacheChoice {
+  const choice = mergedChoice(options.cacheChoice, cacheChoice());
+  return isOrigin ? { ...noChoice, avoided: choice.avoided } : choice;
 }
 
 /** All caches are to be avoided: the origin has the object too. */
@@ -91,13 +89,18 @@ async function withoutCaches(
   options: LocateOptions,
   leftOut: LeftOut[],
 ): Promise<Located> {
-  const isAvoided = leftOut.every(({ why }) => why === 'avoided');
-  if (options.direct === true || url.direct || !isAvoided) throw nobodyLeft(url.text, leftOut);
   const direct = await locateFederated(parts, url, { ...options, direct: true }).catch((error: unknown) => {
     options.signal?.throwIfAborted();
     throw error instanceof Fault ? nobodyLeft(url.text, leftOut) : error;
   });
   return { ...direct, leftOut: [...leftOut, ...(direct.leftOut ?? [])] };
+}
+
+function notPacked(url: string): Fault {
+  return new Fault('url-invalid', `${url} has pack= in its query, and files are uploaded as they are`, {
+    about: url,
+    fix: 'pack it first and upload the archive without pack=, or pack and upload a data set with `updraft stage`',
+  });
 }
 
 export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
@@ -185,7 +188,7 @@ function usableServers(
 
 interface Asked {
   url: FederatedUrl;
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   discoveryUrl: string;
   directorUrl: string | undefined;
 }
@@ -206,9 +209,9 @@ function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl
   } satisfies Omit<TokenUse, 'to'>;
 }
 
-function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
+function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {
   const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
-  if (verb === 'PUT') return headers;
+  if (verb !== 'GET') return headers;
   return { ...headers, 'X-Pelican-Timeout': patienceHeader };
 }
 
@@ -217,14 +220,16 @@ function isNamed(url: string, named: readonly (string | undefined)[]): boolean {
   return named.some((each) => each !== undefined && new URL(each).origin === origin);
 }
 
-/** Uploads carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
+const isReading = ({ verb }: TokenUse): boolean => verb === 'GET' || verb === 'PROPFIND';
+
+/** Changes carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
 async function authorization(
   parts: FederationParts,
   use: TokenUse,
   requireToken: boolean,
   choice: TokenChoice,
 ): Promise<Record<string, string>> {
-  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && use.verb === 'GET')) return {};
+  if (!isTrustworthy(use.to, parts.plainHttp) || (!requireToken && isReading(use))) return {};
   try {
     return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
   } catch (error) {
