@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUnder } from './escape-path.ts';
+import type { Verb } from './located.ts';
 import { createTokenFiles, tokenPlaces, type TokenPlace } from './token-places.ts';
 
 /** Whose token, where the user says. */
@@ -143,7 +144,7 @@ function missing(use: TokenUse, looked: string[]): Fault {
 /** What to do about a token that is missing, old or refused. */
 export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers'>): string {
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
-  const scope = use.verb === 'PUT' ? 'storage.create' : 'storage.read';
+  const scope = permissions[use.verb][0] ?? '';
   return `get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
 }
 
@@ -157,7 +158,7 @@ function nameOf(place: TokenPlace): string {
 
 /** What a token is to be used for. */
 export interface TokenUse {
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   /** Object's path as a person reads it. */
   path: string;
   namespace: string;
@@ -228,7 +229,9 @@ function fits(claims: TokenClaims, use: TokenUse): boolean {
 
 const permissions = {
   GET: ['storage.read', 'read'],
+  PROPFIND: ['storage.read', 'read'],
   PUT: ['storage.create', 'storage.modify', 'write'],
+  DELETE: ['storage.modify', 'write'],
 };
 
 function covers(scope: string, use: TokenUse): boolean {

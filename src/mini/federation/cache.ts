@@ -13,7 +13,7 @@ import {
 } from './exchange.ts';
 import { readProperties } from './listing.ts';
 import { checkAccess, type OriginClient, UpstreamError } from './origin-client.ts';
-import { prestage, prestagePath } from './prestage.ts';
+import { answerPrestage, prestagePath } from './prestage.ts';
 import { parseByteRange } from './send-body.ts';
 import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
@@ -38,7 +38,7 @@ export function makeCache(
       return;
     }
     try {
-      if (ground.traits.prestage && exchange.path === prestagePath) await prestage(exchange, parts.store);
+      if (ground.traits.prestage && exchange.path === prestagePath) await answerPrestage(exchange, parts);
       else await answer(exchange, parts);
     } catch (error) {
       if (response.headersSent) throw error;

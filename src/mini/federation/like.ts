@@ -64,7 +64,7 @@ const plain: Traits = {
   infinity: 'refused',
   optionsAtCache: true,
   onlyIfCached: 'complete',
-  prestage: false,
+  prestage: true,
 };
 
 const modes: Record<Like, Partial<Traits>> = {
@@ -81,7 +81,6 @@ const modes: Record<Like, Partial<Traits>> = {
     infinity: 'all',
     optionsAtCache: false,
     onlyIfCached: 'known',
-    prestage: true,
   },
   xrootd: {
     server: 'XrootD/v5.8.1',
@@ -96,6 +95,7 @@ const modes: Record<Like, Partial<Traits>> = {
     folderAtCache: 'mixed',
     infinity: 'itself',
     onlyIfCached: 'ignored',
+    prestage: false,
   },
 };
 

@@ -51,6 +51,10 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
     await receiveUpload(exchange, namespace);
     return;
   }
+  if (method === 'DELETE' && (!namespace.writable || objectPath === namespace.prefix)) {
+    answerError(exchange, 405, 'method_not_allowed', `${objectPath} cannot be deleted`);
+    return;
+  }
   const reason = denial(namespace, objectPath, method === 'DELETE' ? 'modify' : 'read', token);
   if (reason !== undefined) {
     answerError(exchange, 401, 'authorization_denied', reason);
@@ -58,7 +62,7 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
   }
   try {
     if (method === 'PROPFIND') await answerProperties(exchange, namespace);
-    else if (method === 'DELETE') await removeObject(exchange, namespace);
+    else if (method === 'DELETE') await remove(exchange, namespace);
     else if (method === 'GET' || method === 'HEAD') {
       await using object = await openFile(exchange, namespace);
       const wanted = digestsAtOrigin(exchange);
@@ -96,7 +100,6 @@ async function answerFileError(exchange: Exchange, namespace: Namespace, error: 
   else if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'].includes(code))
     answerError(exchange, 404, 'not_found', `${exchange.path} does not exist`);
   else if (code === 'EACCES') answerError(exchange, 403, 'authorization_denied', 'the file cannot be read');
-  else if (code === 'ENOTEMPTY') answerError(exchange, 409, 'conflict', `${exchange.path} is not empty`);
   else throw error;
 }
 
@@ -116,17 +119,12 @@ async function answerProperties(exchange: Exchange, namespace: Namespace): Promi
   else answerListed(exchange, await listResources(namespace, exchange.path, depth, describer(exchange)));
 }
 
-async function removeObject(exchange: Exchange, namespace: Namespace): Promise<void> {
-  if (!namespace.writable) {
-    answerError(exchange, 405, 'method_not_allowed', `${namespace.prefix} cannot be written to`);
-    return;
-  }
-  const file = fileOf(namespace, exchange.path);
+/** Answers DELETE as Pelican's origin does: what is in a folder goes with it. */
+async function remove({ path: objectPath, response }: Exchange, namespace: Namespace): Promise<void> {
+  const file = fileOf(namespace, objectPath);
   await assertInside(namespace, file);
-  if ((await stat(file)).isDirectory())
-    throw Object.assign(new Error(`${exchange.path} is a folder`), { code: 'ENOTEMPTY' });
-  await rm(file);
-  exchange.response.writeHead(204).end();
+  await rm(file, { recursive: true });
+  response.writeHead(204).end();
 }
 
 /** Issuer metadata and keys, for those who want to check a token by themselves. */

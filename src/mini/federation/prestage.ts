@@ -1,57 +1,42 @@
 import type { CacheStore } from './cache-store.ts';
-import type { Exchange } from './exchange.ts';
-import { decodePath } from './namespace.ts';
-import { checkAccess, UpstreamError } from './origin-client.ts';
+import { answerError, type Exchange } from './exchange.ts';
+import { decodePath, denial, findNamespace } from './namespace.ts';
 
 export const prestagePath = '/pelican/api/v1.0/prestage';
-const updateMs = 2000;
-const pieceBytes = 256 * 1024;
 
-/** Reads the object named by `path` into the cache and says, in lines, how far it is; 400 without `path`. */
-export async function prestage(exchange: Exchange, store: CacheStore): Promise<void> {
-  const { response, query, ground, signal } = exchange;
-  const objectPath = decodePath(query.get('path') ?? '');
-  if (objectPath === undefined) {
-    const text = 'Prestage command request requires the `path` query parameter\n';
-    response.writeHead(400, { 'Content-Type': 'text/plain; charset=utf-8' }).end(text);
+const lineEveryBytes = 4 << 20;
+
+/** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
+export async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
+  const { ground, query, token, response, signal } = exchange;
+  const asked = query.get('path');
+  const path = asked === null ? undefined : decodePath(asked.replaceAll('+', ' '));
+  if (path === undefined) {
+    response.writeHead(400, { 'Content-Type': 'text/plain' });
+    response.end('Prestage command request requires the `path` query parameter\n');
     return;
   }
-  checkAccess(exchange, objectPath);
+  const namespace = findNamespace(ground.namespaces, path);
+  if (namespace === undefined || denial(namespace, path, 'read', token) !== undefined) {
+    answerError(exchange, 403, 'authorization_denied', 'Permission denied to prestage path');
+    return;
+  }
   response.writeHead(200, { 'Content-Type': 'text/plain' });
-  const progress = { offset: 0 };
-  const done = new AbortController();
-  const ended = readIn(exchange, store, objectPath, progress).then(
-    () => 'success: ok',
-    (error: unknown) => `failure: ${describe(error)}`,
-  );
-  void ended.then(() => done.abort());
-  for (;;) {
-    const pause = ground.clock.sleep(updateMs, AbortSignal.any([done.signal, signal]));
-    const line = await Promise.race([ended, pause.catch(() => ended)]);
-    if (signal.aborted) return;
-    response.write(`${line ?? `status: active,offset=${progress.offset}`}\n`);
-    if (line === undefined) continue;
-    response.end();
-    return;
+  response.write('status: queued\n');
+  try {
+    const cached = await store.open(path, token, 'stream');
+    const fetchFrom = store.fetcher(path, cached, token);
+    for (
+      let offset = 0;
+      cached.completed === undefined && offset < cached.facts.size;
+      offset += lineEveryBytes
+    ) {
+      signal.throwIfAborted();
+      await cached.ensure(Math.min(offset + lineEveryBytes, cached.facts.size) - 1, fetchFrom);
+      response.write(`status: active,offset=${offset}\n`);
+    }
+    response.end('success: ok\n');
+  } catch (error) {
+    response.end(`failure: 500(Internal Server Error): ${(error as Error).message}\n`);
   }
-}
-
-async function readIn(
-  { token }: Exchange,
-  store: CacheStore,
-  objectPath: string,
-  progress: { offset: number },
-): Promise<void> {
-  const cached = await store.open(objectPath, token, 'stream');
-  const fetchFrom = store.fetcher(objectPath, cached, token);
-  const buffer = Buffer.allocUnsafe(pieceBytes);
-  while (progress.offset < cached.facts.size)
-    progress.offset += await cached.read(buffer, progress.offset, fetchFrom);
-}
-
-function describe(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return error instanceof UpstreamError
-    ? `${error.status}(${error.code}): ${message}`
-    : `500(internal_error): ${message}`;
 }
