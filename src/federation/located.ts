@@ -1,3 +1,5 @@
+import type { CacheChoice } from './cache-choice.ts';
+
 /** One server that the director (or the URL itself) names for an object. */
 export interface ObjectServer {
   /** Full URL of the object at this server; its path need not equal the object's path. */
@@ -5,6 +7,15 @@ export interface ObjectServer {
   /** `host:port`, for journals and messages. */
   host: string;
   kind: 'cache' | 'origin' | 'plain';
+  /** Who asked for it to be tried first. */
+  preferredBy?: string;
+}
+
+/** A server that was not asked, and who wanted it so: it is to be avoided, or was preferred where only a token helps. */
+export interface LeftOut {
+  server: string;
+  by: string;
+  why: 'avoided' | 'no-token';
 }
 
 /** An object and where it can be had. */
@@ -13,6 +24,9 @@ export interface Located {
   url: string;
   /** In the order to try them. */
   servers: ObjectServer[];
+  leftOut?: LeftOut[];
+  /** Who said that nobody but the preferred caches is to be asked. */
+  onlyBy?: string;
   namespace?: string;
   requireToken: boolean;
   /** How to get a token for this use, where a federation says who gives them out. */
@@ -37,6 +51,8 @@ export interface LocateOptions {
   direct?: boolean;
   /** File with the bearer token to use instead of the usual search order. */
   tokenFile?: string;
+  /** What was said of the caches of this object; see `preferCaches`. */
+  cacheChoice?: CacheChoice;
   signal?: AbortSignal;
 }
 

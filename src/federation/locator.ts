@@ -4,6 +4,8 @@ import type { Env } from '../base/env.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
+import type { CacheChoice } from './cache-choice.ts';
+import { readCacheChoice } from './cache-sources.ts';
 import { createDirector } from './director.ts';
 import { createDiscovery, isTrustworthy, plainHttpRule, type Discovery } from './discovery.ts';
 import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
@@ -41,6 +43,7 @@ export function createLocator({
   const plainHttp = plainHttpRule(env);
   const identity = readJobIdentity(env, cwd, version);
   const headers = { 'User-Agent': identity.userAgent, 'X-Pelican-JobId': identity.jobId };
+  let cacheChoice: CacheChoice | undefined;
   const parts: FederationParts = {
     request,
     plainHttp,
@@ -48,6 +51,7 @@ export function createLocator({
     discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent, refusedMs }),
     director: createDirector({ request, clock, headers }),
     tokens: createTokens({ env, cwd, uid, clock }),
+    cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd, uid })),
   };
   return {
     ca,
