@@ -108,7 +108,7 @@ async function syncItem(syncing: Syncing, item: SyncItem): Promise<SyncResult> {
     if (verdict === 'same' && options.dryRun === undefined) await keepTime(syncing, item);
   }
   if (verdict === 'same' || options.dryRun) {
-    const result: SyncResult = { action: verdict === 'same' ? 'same' : verdict, url, file };
+    const result: SyncResult = { action: verdict, url, file };
     const name = direction === 'down' ? shown(cli, file) : url;
     if (options.json) board.print(JSON.stringify(result));
     else if (verdict !== 'same') board.print(`${verdict} ${name}`);
@@ -126,11 +126,8 @@ async function fetchOne(syncing: Syncing, item: SyncItem, action: Change): Promi
   const from = action === 'update' ? `${url}${url.includes('?') ? '&' : '?'}directread` : url;
   const how: FetchItemOptions = {
     federation,
-    ...defined({
-      connections,
-      tokenFile: options.tokenFile,
-      overwrite: action === 'update' ? true : undefined,
-    }),
+    ...defined({ connections, tokenFile: options.tokenFile }),
+    ...(action === 'update' && { overwrite: true }),
   };
   const got = await fetchItem(cli, board, { url: from, target: file, listed: remote }, how);
   if (got.fault === undefined) await keepTime(syncing, item);
