@@ -2,7 +2,8 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type Hasher, type ObjectFacts } from './proof/digest.ts';
+import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**
