@@ -91,9 +91,10 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
   const parsed = hasScheme(url) ? parseObjectUrl(url, cli.env) : undefined;
   if (parsed?.kind !== 'federated')
     throw new Fault('usage', `${url} is not in a federation`, { about: url, fix: 'write osdf:///PATH' });
-  const { namespace = '/', servers, headers } = await how.federation.locate(url, { ...how, verb: 'DELETE' });
+  const located = await how.federation.locate(url, { ...how, verb: 'DELETE' });
   // A token that is missing is said before anybody is asked.
-  for (const server of servers.slice(0, 1)) await headers(server);
+  for (const server of located.servers.slice(0, 1)) await located.headers(server);
+  const { namespace = '/' } = located;
   const path = unescapePath(parsed.path);
   if (`${namespace}/`.startsWith(`${path}/`))
     throw new Fault('usage', `${url} is the root of the namespace ${namespace}: it is not deleted`, {

@@ -94,7 +94,9 @@ async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
 
 const remoteExtra = ({ url }: CollectionEntry, how: ObjectOptions): Sides['extras'][number] => ({
   name: url,
-  remove: async () => void (await deleteObject(url, how)),
+  remove: async () => {
+    await deleteObject(url, how);
+  },
 });
 
 /** Links are not followed, so nothing outside the folder is found, and what is deleted of a link is the link. */
