@@ -10,7 +10,7 @@ import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './dir
 import type { Director } from './director.ts';
 import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
-import type { Located, LocateOptions, ObjectServer } from './located.ts';
+import type { Issuance, Located, LocateOptions, ObjectServer } from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
@@ -44,11 +44,13 @@ export async function locateFederated(
   const isOrigin = directorUrl === undefined || verb === 'PUT' || url.direct || options.direct === true;
   const servers = usableServers(parts, url, answer, isOrigin);
   const use = tokenUse(answer, asked);
+  const issuance = issuanceOf(answer, asked);
   return {
     url: url.text,
     servers,
     requireToken: answer.requireToken,
     tokenFix: howToGet(use),
+    ...defined({ issuance }),
     ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
     ...(answer.collectionsUrl === undefined
       ? {}
@@ -152,7 +154,8 @@ interface Asked {
   directorUrl: string | undefined;
 }
 
-function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl }: Asked) {
+function tokenUse(answer: DirectorAnswer, asked: Asked) {
+  const { url, verb, discoveryUrl, directorUrl } = asked;
   const { generation, issuers, namespace, servers } = answer;
   return {
     verb,
@@ -164,8 +167,20 @@ function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl
       isUsers: url.isUsers,
       servers: directorUrl === undefined ? servers : [directorUrl, ...servers],
     },
-    ...defined({ basePath: generation?.basePath }),
+    ...defined({ basePath: generation?.basePath, loginUrl: issuanceOf(answer, asked)?.url }),
   } satisfies Omit<TokenUse, 'to'>;
+}
+
+/** Who has logins for the namespace: the issuer that the director names, unless it hands out tokens in another way. */
+function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: Asked): Issuance | undefined {
+  const issuer = generation?.issuer ?? issuers[0];
+  if (issuer === undefined || namespace === undefined) return undefined;
+  const { strategy = 'OAuth2', basePath, maxScopeDepth } = generation ?? {};
+  if (strategy.toLowerCase() !== 'oauth2') return undefined;
+  const { discoveryUrl: federation, url } = asked;
+  const shown = url.isUsers ? `osdf://${namespace}` : `pelican://${url.discoveryHost}${namespace}`;
+  const place = { federation, namespace: unescapePath(namespace), url: shown, issuer };
+  return { ...place, ...defined({ basePath, maxScopeDepth }) };
 }
 
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
