@@ -93,3 +93,12 @@ test('of many processes that raise one number under the lease, none loses a step
   await Promise.all([run(), run(), run('die')]);
   assert.equal(await readFile(counter, 'utf8'), '50');
 });
+
+test('what was left by somebody killed while taking it is swept by the next', async (t) => {
+  const folder = await folderFor(t);
+  await writeFile(path.join(folder, '1.json.00ff.draft'), '{');
+  const lease = await acquireLease(folder, self());
+  assert.ok(lease);
+  await lease.release();
+  assert.deepEqual((await readdir(folder)).sort(), ['1.json', '2.json']);
+});

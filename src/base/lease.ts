@@ -37,7 +37,7 @@ export async function acquireLease(folder: string, self: ProcessIdentity): Promi
       await rm(fileOf(folder, mine), { force: true });
       continue;
     }
-    await removeBefore(folder, mine - kept);
+    await removeBefore(folder, mine);
     return {
       async release() {
         await createExclusive(fileOf(folder, mine + 1), '{}');
@@ -86,18 +86,25 @@ async function topGeneration(folder: string): Promise<Generation | undefined> {
 }
 
 async function numbers(folder: string): Promise<number[]> {
+  const names = await namesIn(folder);
+  return names.filter((name) => /^\d+\.json$/.test(name)).map((name) => Number.parseInt(name, 10));
+}
+
+async function namesIn(folder: string): Promise<string[]> {
   try {
-    const names = await readdir(folder);
-    return names.filter((name) => /^\d+\.json$/.test(name)).map((name) => Number.parseInt(name, 10));
+    return await readdir(folder);
   } catch (error) {
     if (isGone(error)) return [];
     throw error;
   }
 }
 
-async function removeBefore(folder: string, limit: number): Promise<void> {
-  for (const number of await numbers(folder))
-    if (number < limit) await rm(fileOf(folder, number), { force: true });
+/** Removes old generations, and the drafts of those who came too late or were killed while they wrote. */
+async function removeBefore(folder: string, top: number): Promise<void> {
+  for (const name of await namesIn(folder)) {
+    const limit = name.endsWith('.draft') ? top + 1 : top - kept;
+    if (Number.parseInt(name, 10) < limit) await rm(path.join(folder, name), { force: true });
+  }
 }
 
 const fileOf = (folder: string, number: number): string => path.join(folder, `${number}.json`);
@@ -116,12 +123,19 @@ export async function createExclusive(file: string, text: string): Promise<boole
     } finally {
       await handle.close();
     }
+    return await linkExclusive(draft, file);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function linkExclusive(draft: string, file: string): Promise<boolean> {
+  try {
     await link(draft, file);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    // A draft that is gone was too late: somebody has made a higher number.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' || isGone(error)) return false;
     throw error;
-  } finally {
-    await rm(draft, { force: true });
   }
 }

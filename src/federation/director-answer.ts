@@ -6,6 +6,7 @@ import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { retryAfterMs, type Try } from './back-off.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
+import type { Verb } from './located.ts';
 
 /** What a director says about an object: where it is and what it takes to read it. */
 export interface DirectorAnswer {
@@ -144,7 +145,7 @@ function priority(link: Link): number {
 /** What a director is asked. */
 export interface Question {
   directorUrl: string;
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   /** Escaped path of the object. */
   path: string;
   /** Without the `?`. */
@@ -237,16 +238,16 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
             'check the spelling of the path; list its folder',
           ];
     case 405:
-      return question.verb === 'PUT'
+      return question.verb === 'GET'
         ? [
-            'url-invalid',
-            `${object} is where nothing can be uploaded`,
-            'choose a path in a namespace that allows writes',
-          ]
-        : [
             'servers-unreachable',
             `no origin of ${object} allows this`,
             'read it through the caches, without ?directread',
+          ]
+        : [
+            'url-invalid',
+            `${object} is where nothing can be ${question.verb === 'PUT' ? 'uploaded' : 'deleted'}`,
+            'choose a path in a namespace that allows writes',
           ];
     case 401:
     case 403:

@@ -10,7 +10,7 @@ import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './dir
 import type { Director } from './director.ts';
 import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
-import type { Issuance, Located, LocateOptions, ObjectServer } from './located.ts';
+import type { Issuance, Located, LocateOptions, ObjectServer, Verb } from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
@@ -35,13 +35,14 @@ export async function locateFederated(
 ): Promise<Located> {
   const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
   const verb = options.verb ?? 'GET';
+  if (verb === 'PUT' && url.pack !== undefined) throw notPacked(url.text);
   const choice = tokenChoice(url.credential, options);
   const asked = { url, verb, discoveryUrl, directorUrl };
   const answer =
     directorUrl === undefined
       ? await askOnlyServer(parts, discoveryUrl + url.path, options.signal)
       : await askDirector(parts, { ...asked, directorUrl }, choice, options);
-  const isOrigin = directorUrl === undefined || verb === 'PUT' || url.direct || options.direct === true;
+  const isOrigin = directorUrl === undefined || verb !== 'GET' || url.direct || options.direct === true;
   const servers = usableServers(parts, url, answer, isOrigin);
   const use = tokenUse(answer, asked);
   const issuance = issuanceOf(answer, asked);
@@ -62,6 +63,13 @@ export async function locateFederated(
         : {}),
     }),
   };
+}
+
+function notPacked(url: string): Fault {
+  return new Fault('url-invalid', `${url} has pack= in its query, and files are uploaded as they are`, {
+    about: url,
+    fix: 'pack it first and upload the archive without pack=, or pack and upload a data set with `updraft stage`',
+  });
 }
 
 export function tokenChoice(credential: string | undefined, { tokenFile }: LocateOptions): TokenChoice {
@@ -149,7 +157,7 @@ function usableServers(
 
 interface Asked {
   url: FederatedUrl;
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   discoveryUrl: string;
   directorUrl: string | undefined;
 }
@@ -183,9 +191,9 @@ function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: A
   return { ...place, ...defined({ basePath, maxScopeDepth }) };
 }
 
-function dataHeaders({ userAgent, jobId }: JobIdentity, verb: 'GET' | 'PUT'): Record<string, string> {
+function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {
   const headers = { 'User-Agent': userAgent, 'X-Pelican-JobId': jobId };
-  if (verb === 'PUT') return headers;
+  if (verb !== 'GET') return headers;
   return { ...headers, 'X-Pelican-Timeout': patienceHeader };
 }
 
@@ -196,7 +204,7 @@ function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): bool
   );
 }
 
-/** Uploads carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
+/** Changes carry a token even to namespaces anybody may read; there, whether it is needed is the origin's to say. */
 async function authorization(
   parts: FederationParts,
   use: TokenUse,

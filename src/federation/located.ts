@@ -42,8 +42,11 @@ export interface Located {
   headers(server: ObjectServer): Promise<Record<string, string>>;
 }
 
+/** What is to be done with an object: reading goes through caches, the rest to its origin. */
+export type Verb = 'GET' | 'PUT' | 'DELETE';
+
 export interface LocateOptions {
-  verb?: 'GET' | 'PUT';
+  verb?: Verb;
   /** Ask the director again instead of using what it said a while ago. */
   fresh?: boolean;
   /** Ask for the origin instead of caches. */

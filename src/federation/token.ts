@@ -3,6 +3,7 @@ import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUnder } from './escape-path.ts';
+import type { Verb } from './located.ts';
 import { createTokenFiles, tokenPlaces, type TokenPlace } from './token-places.ts';
 
 /** Whose token, where the user says. */
@@ -191,7 +192,7 @@ export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): 
   const write = use.verb === 'GET' ? '' : ' --write';
   const login = use.loginUrl === undefined ? '' : `\`updraft login ${use.loginUrl}${write}\`, or `;
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
-  const scope = use.verb === 'PUT' ? 'storage.create' : 'storage.read';
+  const scope = permissions[use.verb][0] ?? '';
   return `${login}get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
 }
 
@@ -205,7 +206,7 @@ function nameOf(place: TokenPlace): string {
 
 /** What a token is to be used for. */
 export interface TokenUse {
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   /** Object's path as a person reads it. */
   path: string;
   namespace: string;
@@ -279,6 +280,7 @@ function fits(claims: TokenClaims, use: TokenUse): boolean {
 const permissions = {
   GET: ['storage.read', 'read'],
   PUT: ['storage.create', 'storage.modify', 'write'],
+  DELETE: ['storage.modify', 'write'],
 };
 
 /** Whether a scope permits a use. */

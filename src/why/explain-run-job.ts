@@ -261,7 +261,9 @@ function doing({ job, decision, isSupervised, queue }: RunJobAccount): string[] 
   if (outcome === 'success') return ['Nothing is left to do.'];
   if (status === 'ended')
     return [
-      decision?.do === 'end' ? `Nothing more: ${safeLine(decision.why)}` : 'Nothing: the job has ended.',
+      decision?.do === 'end'
+        ? `Nothing more: ${safeLine(decision.why).replace(/\.$/, '')}.`
+        : 'Nothing: the job has ended.',
     ];
   if (attempts.length === 0) return ['The supervisor of the run starts it when there is room.'];
   if (decision?.do === 'wait')
@@ -269,6 +271,6 @@ function doing({ job, decision, isSupervised, queue }: RunJobAccount): string[] 
       `The supervisor of the run tries again at ${new Date(decision.until).toISOString()}: ${safeLine(decision.why)}`,
     ];
   return decision?.do === 'end'
-    ? [`Nothing more: ${safeLine(decision.why)}`]
+    ? [`Nothing more: ${safeLine(decision.why).replace(/\.$/, '')}.`]
     : ['The supervisor of the run tries again as soon as there is room.'];
 }

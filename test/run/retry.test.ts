@@ -120,7 +120,7 @@ test('a training that succeeds without its output has failed, and `run` says so 
   await bench.describe('true');
   const { code, err } = await bench.updraft('run');
   assert.equal(code, 1);
-  assert.match(err, /1 of 1 jobs of bench-\S+ has no valid result/);
+  assert.match(err, /1 of 1 job of bench-\S+ has no valid result/);
   const [run] = await bench.runs();
   assert.equal((await loadRun(run!)).jobs[0]!.outcome, 'wrong-output');
 });

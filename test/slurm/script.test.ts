@@ -129,6 +129,24 @@ test('a job that Slurm itself is ending is never queued again by its script, and
   }
 });
 
+test('a clock that is set while an attempt runs changes no time in the journal', async (t) => {
+  const { step, folder } = await taskBench(t);
+  // A day earlier from the second question on; the script may ask only once.
+  const date = [
+    '#!/bin/sh',
+    'case $* in *-d*) exec /bin/date "$@" ;; esac',
+    'echo x >> "$FAKE/dates"',
+    '/bin/date -d "$([ $(wc -l < "$FAKE/dates") -gt 1 ] && echo yesterday || echo now)" "$@"',
+    '',
+  ].join('\n');
+  await writeFile(path.join(folder, 'bin/date'), date);
+  await chmod(path.join(folder, 'bin/date'), 0o755);
+  await step({ exit: 0 });
+  const { entries } = await readJournal(path.join(folder, 'jobs/0000/slurm.jsonl'));
+  const times = entries.map((entry) => Date.parse(entry.t));
+  assert.ok(times.length > 2 && Math.max(...times) - Math.min(...times) < 3_600_000, JSON.stringify(entries));
+});
+
 test('an attempt whose node was lost is told by the next one', async (t) => {
   const { step, folder } = await taskBench(t);
   await mkdir(path.join(folder, 'jobs/0000/attempt-1'), { recursive: true });

@@ -193,11 +193,13 @@ export async function checkBeforeSubmit(
   const again = `updraft check${words}`;
   if (errors.length > 0) {
     cli.err(`${findingLines(errors, cli.columns).join('\n')}\n`);
+    // A secret that is nowhere cannot be kept for the jobs, checked or not.
+    const mayQueue = !errors.some(({ rule }) => rule === 'secret-missing');
     throw new Fault(
       'file-invalid',
       `${job.plan.file}: ${counted(errors.length, 'error')}, so nothing was queued`,
       {
-        fix: `correct ${errors.length === 1 ? 'it' : 'them'}, or queue it all the same with --no-check`,
+        fix: `correct ${errors.length === 1 ? 'it' : 'them'}${mayQueue ? ', or queue it all the same with --no-check' : ''}`,
         about: job.plan.file,
       },
     );

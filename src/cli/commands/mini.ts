@@ -7,6 +7,7 @@ import { identifyProcess } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { cacheFolder } from '../../base/user-folders.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
+import { likes } from '../../mini/federation/like.ts';
 import { troubleLanguage } from '../../mini/federation/parse-trouble.ts';
 import { sites } from '../../mini/pool/condor-config.ts';
 import { type PoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
@@ -184,6 +185,7 @@ function configureUp(command: Command, cli: Cli): void {
     .option('--writable <prefix>', 'allow uploads, with a token, under this prefix (repeatable)', collect)
     .option('--caches <number>', 'how many caches', '2')
     .option('--http', 'let the director name public objects by http addresses')
+    .option('--like <servers>', `behave as real servers do: ${likes.join(' or ')}`)
     .option('--trouble <rule>', 'start with this trouble (repeatable)', collect)
     .option('--detach', 'leave it running in the background')
     .addHelpText('after', `\nA rule of trouble:\n  ${troubleLanguage}`)

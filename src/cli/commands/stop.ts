@@ -33,14 +33,14 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   const jobs = words.jobs.map((word) => findJob(before, word).id);
   const open = before.jobs.filter(isOpen).length;
   const what = `${jobs.length === 0 ? 'all jobs' : counted(jobs.length, 'job')} of ${path.basename(folder)}`;
-  const question = `Stop ${what}? Attempts that run now are lost.`;
+  const question = `Stop ${what}? Running attempts end; their checkpoints stay for \`updraft retry\`.`;
   if (open > 0 && !options.yes && !options.json && (await isAgreed(cli, question)) === false) {
     cli.err('nothing was stopped\n');
     return;
   }
   const stopping = await requestStop(folder, before, jobs, cli.clock);
   if (stopping.length > 0) {
-    cli.err(`stopping ${stopping.length} of ${before.jobs.length} jobs ...\n`);
+    cli.err(`stopping ${stopping.length} of ${counted(before.jobs.length, 'job')} ...\n`);
     await openPool(before.pool, cli).stop(folder, stopping);
   }
   const after = await whileRefreshing(cli, folder, () => whenEnded(cli, folder, stopping));

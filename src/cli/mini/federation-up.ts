@@ -3,6 +3,7 @@ import { mkdir, open, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
 import { findKept, keepFederation, type KeptState } from '../../mini/federation/kept-federation.ts';
+import { type Like, likes } from '../../mini/federation/like.ts';
 import type { NamespaceOptions } from '../../mini/federation/namespace.ts';
 import { parseTrouble, TroubleSyntaxError } from '../../mini/federation/parse-trouble.ts';
 import type { Cli } from '../cli.ts';
@@ -15,6 +16,7 @@ export interface UpOptions {
   writable?: string[];
   caches: string;
   http?: true;
+  like?: string;
   trouble?: string[];
   detach?: true;
   state?: string;
@@ -26,6 +28,7 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
   const folder = miniFolder(cli, 'mini-federation', options.state);
   const published = await readPublished(cli.cwd, options);
   const caches = readCount(options.caches);
+  const like = readLike(options.like);
   for (const rule of options.trouble ?? []) checkTrouble(rule, caches);
   const running = await findKept(folder);
   if (running !== undefined)
@@ -37,18 +40,19 @@ export async function federationUp(cli: Cli, options: UpOptions): Promise<void> 
       },
     );
   if (options.detach) showFederation(cli, await detach(cli, folder, published, options), options);
-  else await stay(cli, folder, published, caches, options);
+  else {
+    const servers = { namespaces: published, caches, like, http: options.http === true, clock: cli.clock };
+    await stay(cli, folder, { ...servers, trouble: options.trouble ?? [] }, options);
+  }
 }
 
 async function stay(
   cli: Cli,
   folder: string,
-  published: Published[],
-  caches: number,
+  servers: Parameters<typeof keepFederation>[2],
   options: UpOptions,
 ): Promise<void> {
-  const shared = { namespaces: published, caches, http: options.http === true, clock: cli.clock };
-  const kept = await keepFederation(folder, cli.pid, { ...shared, trouble: options.trouble ?? [] });
+  const kept = await keepFederation(folder, cli.pid, servers);
   try {
     showFederation(cli, kept.state, options);
     cli.err('\nrunning; Ctrl-C ends it\n');
@@ -105,9 +109,16 @@ function publishWords(published: Published[]): string[] {
   ]);
 }
 
-function otherWords({ caches, http, trouble = [] }: UpOptions): string[] {
+function otherWords({ caches, http, like, trouble = [] }: UpOptions): string[] {
   const rules = trouble.flatMap((rule) => ['--trouble', rule]);
-  return ['--caches', caches, ...(http ? ['--http'] : []), ...rules];
+  const mode = like === undefined ? [] : ['--like', like];
+  return ['--caches', caches, ...(http ? ['--http'] : []), ...mode, ...rules];
+}
+
+function readLike(word: string | undefined): Like | undefined {
+  const found = likes.find((each) => each === word);
+  if (word === undefined || found !== undefined) return found;
+  throw new Fault('usage', `--like ${word}: one of ${likes.join(', ')} is expected`);
 }
 
 function readCount(word: string): number {

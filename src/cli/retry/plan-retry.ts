@@ -8,7 +8,7 @@ import { changedFiles, filesNow, type Lack, lackingJobs } from '../../run/retry-
 import { findJob } from '../../run/run-states.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { jobList, wrap } from '../text/words.ts';
+import { counted, jobList, wrap } from '../text/words.ts';
 
 export interface RetryWish {
   /** As the user names them; all when empty. */
@@ -85,7 +85,7 @@ export function retryText({ retries, left }: RetryPlan, total: number, columns: 
   );
   const lines = [...groups.values()].flatMap((group) => groupLines(group, width));
   return [
-    `${retries.length} of ${total} jobs to try again`,
+    `${retries.length} of ${counted(total, 'job')} to try again`,
     ...lines,
     ...left.map(({ job, why }) => `\n${job} is left alone: it ${why}`),
   ].join('\n');

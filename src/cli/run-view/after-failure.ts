@@ -3,6 +3,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
+import { counted } from '../text/words.ts';
 import { latestAttempt } from './job-words.ts';
 
 /** The commands for a run with failed jobs; none where no job has failed. An adopted run is its owner's to retry. */
@@ -36,7 +37,7 @@ export function assertSucceeded(state: RunState, argument: string): void {
   const message =
     kept > 0
       ? `${canaryEnd(failed)}; the other ${kept === 1 ? 'job' : `${kept} jobs`} of ${run} ${kept === 1 ? 'was' : 'were'} never queued`
-      : `${missing} of ${tally.total} jobs of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
+      : `${missing} of ${counted(tally.total, 'job')} of ${run} ${missing === 1 ? 'has' : 'have'} no valid result`;
   throw new Fault('jobs-failed', message, {
     about: run,
     fix: `\`updraft why ${argument}\` says why, \`updraft retry ${argument}\` tries them again${kept > 0 ? ', and the others follow when that is good' : ''}`,

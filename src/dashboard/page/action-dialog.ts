@@ -18,7 +18,7 @@ const words: Record<ActionName, Words> = {
     yes: 'Stop',
     no: 'Keep running',
     look: 'danger',
-    effect: (what) => `This stops ${what}. Attempts that run now are lost, save what they can and clean up.`,
+    effect: (what) => `This stops ${what}. Running attempts end; their checkpoints stay for a retry.`,
   },
   retry: {
     title: 'Try again?',

@@ -3,6 +3,7 @@ import type { CachedObject, CacheStore } from './cache-store.ts';
 import { answerError, type Exchange, type Ground, openExchange } from './exchange.ts';
 import { denial, findNamespace } from './namespace.ts';
 import { type OriginClient, UpstreamError } from './origin-client.ts';
+import { answerPrestage, prestagePath } from './prestage.ts';
 import { parseByteRange } from './send-body.ts';
 import type { StoredObject } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
@@ -27,7 +28,8 @@ export function makeCache(
       return;
     }
     try {
-      await answer(exchange, parts);
+      if (exchange.path === prestagePath) await answerPrestage(exchange, parts);
+      else await answer(exchange, parts);
     } catch (error) {
       if (!(error instanceof UpstreamError) || response.headersSent) throw error;
       answerError(exchange, error.status, error.code, error.message);

@@ -8,6 +8,7 @@ import { makeDirector, type ServerUrls } from './director.ts';
 import { Counters, type Ground } from './exchange.ts';
 import type { DeviceFlow } from './device-flow.ts';
 import { Issuer, type TokenOptions } from './issuer.ts';
+import type { Like } from './like.ts';
 import { issuerPath, type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
 import { OriginClient } from './origin-client.ts';
 import { makeOrigin } from './origin.ts';
@@ -23,6 +24,8 @@ export interface FederationOptions {
   servers?: OtherServers;
   /** Let the director name public objects by http addresses. Discovery and director stay on https. */
   http?: boolean;
+  /** Behave as these servers do, with all their peculiarities. */
+  like?: Like | undefined;
   /** Folder for the CA and the caches' content; a temporary one, removed at the end, if not said. */
   folder?: string;
   clock?: Clock;

@@ -10,7 +10,7 @@ import { denial, encodePath, fileOf, findNamespace, type Namespace } from './nam
 import { digestOf, type StoredObject } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 
-const verbs = 'OPTIONS, GET, HEAD, PUT, PROPFIND';
+const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
 
 /** The server that holds the objects: files of the published folders. */
 export function makeOrigin(ground: Ground, tls: { cert: string; key: string }): WebServer {
@@ -35,6 +35,10 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
   const { method, path: objectPath, token } = exchange;
   if (method === 'PUT') {
     await receiveUpload(exchange, namespace);
+    return;
+  }
+  if (method === 'DELETE') {
+    await remove(exchange, namespace).catch((error: unknown) => answerFileError(exchange, error));
     return;
   }
   const reason = denial(namespace, objectPath, 'read', token);
@@ -142,6 +146,21 @@ async function receiveUpload(exchange: Exchange, namespace: Namespace): Promise<
   const { size } = await stat(file);
   exchange.ground.counters.bytes(exchange.server.name, objectPath, size);
   response.writeHead(201, { ETag: etagOf(await stat(file, { bigint: true })), 'Content-Length': 0 }).end();
+}
+
+/** Answers DELETE as Pelican's origin does: what is in a folder goes with it. */
+async function remove(exchange: Exchange, namespace: Namespace): Promise<void> {
+  const { path: objectPath, token } = exchange;
+  const reason = denial(namespace, objectPath, 'modify', token);
+  const file = fileOf(namespace, objectPath);
+  if (!namespace.writable || file === namespace.folder)
+    answerError(exchange, 405, 'method_not_allowed', `${objectPath} cannot be deleted`);
+  else if (reason !== undefined) answerError(exchange, 401, 'authorization_denied', reason);
+  else {
+    await assertInside(namespace, file);
+    await rm(file, { recursive: true });
+    exchange.response.writeHead(204).end();
+  }
 }
 
 /** Something WebDAV lists. */

@@ -75,9 +75,14 @@ const settingLines = ({ round, orders }: TaskInput): string[] => [
 ];
 
 const tellingLines = [
+  // Seconds since the machine started: a clock that is set while the attempt runs changes no figure.
+  'read -r up _ < /proc/uptime',
+  'zero=$(($(date +%s) - ${up%.*}))',
   '# Writes what happened into the journal of the job, in the words of all journals of the run.',
   'tell() {',
-  String.raw`  printf '{"v":1,"t":"%s","seq":%d,"job":"%s",%s}\n' "$(date -u +%Y-%m-%dT%H:%M:%S.000Z)" "$(wc -l < "$journal")" "$job" "$1" >> "$journal"`,
+  '  read -r up _ < /proc/uptime',
+  '  at=$(date -u -d "@$((zero + ${up%.*}))" +%Y-%m-%dT%H:%M:%S.000Z)',
+  String.raw`  printf '{"v":1,"t":"%s","seq":%d,"job":"%s",%s}\n' "$at" "$(wc -l < "$journal")" "$job" "$1" >> "$journal"`,
   '}',
 ];
 
