@@ -169,10 +169,14 @@ function tooOld(use: TokenUse, { place, claims, why }: Candidate): Fault {
   const when = new Date(claims?.expires ?? 0).toISOString();
   const ended = why === undefined ? '' : `, and a new one was not had: ${why}`;
   const isLogin = place.startsWith('your login');
-  return new Fault('token-expired', `the token for ${use.namespace} from ${place} expired at ${when}${ended}`, {
-    about: place,
-    fix: isLogin ? howToGet(use) : `get a new one into ${place}; ${howToGet(use)}`,
-  });
+  return new Fault(
+    'token-expired',
+    `the token for ${use.namespace} from ${place} expired at ${when}${ended}`,
+    {
+      about: place,
+      fix: isLogin ? howToGet(use) : `get a new one into ${place}; ${howToGet(use)}`,
+    },
+  );
 }
 
 function missing(use: TokenUse, looked: string[]): Fault {

@@ -30,7 +30,7 @@ interface LoginWorld {
 export interface LoginWish {
   write: boolean;
   /** Shows the person where to go, with which code, and what is asked for. */
-  invite(invitation: Invitation, asked: { issuer: string; namespace: string; scopes: string[] }): void;
+  invite(invitation: Invitation, asked: Issuance & { scopes: string[] }): void;
 }
 
 /** Logs in for what is at and below a URL, and keeps the login. */
@@ -49,9 +49,13 @@ export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Pr
   const granted = await awaitApproval(wire, metadata, client, { asking, clock });
   const claimed = readClaims(granted.accessToken);
   if (claimed !== undefined && !sameIssuer(issuance.issuer, claimed.issuer))
-    throw unusable(issuance.issuer, `its token is from ${claimed.issuer ?? 'nobody it names'}`, 'token-refused');
-  const { federation, issuer, namespace, url: shown } = issuance;
-  const base = { federation, issuer, namespace, url: shown, client, tokenEndpoint: metadata.token, scopes: all };
+    throw unusable(
+      issuance.issuer,
+      `its token is from ${claimed.issuer ?? 'nobody it names'}`,
+      'token-refused',
+    );
+  const { maxScopeDepth: _, ...place } = issuance;
+  const base = { ...place, client, tokenEndpoint: metadata.token, scopes: all };
   const login = withGrant(base, granted, clock.now());
   await store.inTurn(login, { clock }, () => store.write(login));
   return login;
@@ -103,7 +107,9 @@ export function scopesFor(
   const base = basePath.replace(/\/+$/, '');
   const parts = isUnder(path, base) ? path.slice(base.length).split('/').filter(Boolean) : [];
   const below = `/${(maxScopeDepth > 0 ? parts.slice(0, maxScopeDepth) : parts).join('/')}`;
-  return ['storage.read', ...(write ? ['storage.create', 'storage.modify'] : [])].map((one) => `${one}:${below}`);
+  return ['storage.read', ...(write ? ['storage.create', 'storage.modify'] : [])].map(
+    (one) => `${one}:${below}`,
+  );
 }
 
 /** Both, less what another of them covers: a login for one folder leaves that of another as it was. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
 import type { Env } from '../../base/env.ts';
@@ -27,6 +27,8 @@ export interface KeptLogin extends LoginPlace {
   tokenEndpoint: string;
   /** What the token is good for, as in `storage.read:/sub`. */
   scopes: string[];
+  /** What the paths of scopes are below, where that is not the namespace. */
+  basePath?: string;
   accessToken: string;
   /** Absent where the issuer gives none out, or takes the last one no more. */
   refreshToken?: string;
@@ -45,6 +47,7 @@ const loginShape = shape<KeptLogin>({
   client: clientShape,
   tokenEndpoint: text,
   scopes: listOf(text),
+  basePath: maybe(text),
   accessToken: text,
   refreshToken: maybe(text),
   obtained: number,
@@ -63,20 +66,24 @@ const [loginEnd, tokenEnd, clientEnd, leaseEnd] = ['.json', '.token', '.client',
 export class LoginStore {
   readonly #folder: string;
   readonly #uid: number;
+  #listed: { version: string; logins: KeptLogin[] } | undefined;
 
   constructor({ env, uid }: { env: Env; uid: number }) {
     this.#folder = path.join(stateFolder(env), 'logins');
     this.#uid = uid;
   }
 
+  /** All logins; read again only when one was renewed, made or forgotten: each is replaced by a rename. */
   async list(): Promise<KeptLogin[]> {
-    const names = await readdir(this.#folder).catch((error: unknown) => {
-      if (isGone(error)) return [];
-      throw error;
-    });
-    const files = names.filter((name) => name.endsWith(loginEnd)).sort();
-    const logins = await Promise.all(files.map((name) => this.#read(name, loginShape)));
-    return logins.filter((login) => login !== undefined);
+    const info = await stat(this.#folder, { bigint: true }).catch(() => undefined);
+    if (info === undefined) return [];
+    const version = [info.ino, info.mtimeNs].join(' ');
+    if (this.#listed?.version === version) return this.#listed.logins;
+    const names = (await readdir(this.#folder)).filter((name) => name.endsWith(loginEnd)).sort();
+    const read = await Promise.all(names.map((name) => this.#read(name, loginShape)));
+    const logins = read.filter((login) => login !== undefined);
+    this.#listed = { version, logins };
+    return logins;
   }
 
   async find(place: LoginPlace): Promise<KeptLogin | undefined> {
@@ -184,7 +191,10 @@ const draftEnd = '.draft';
 
 function idOf({ federation, issuer, namespace }: LoginPlace): string {
   const key = [federation, issuer, namespace].join('\n');
-  const name = namespace.replaceAll(/[^\w-]+/g, '-').replace(/^-/, '').slice(0, 40);
+  const name = namespace
+    .replaceAll(/[^\w-]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, 40);
   return `${name}-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
 }
 

@@ -3,11 +3,12 @@ import { readClaims } from '../token.ts';
 import type { KeptLogin } from './login-store.ts';
 import type { Granted } from './oauth.ts';
 
-type Ungranted = Omit<KeptLogin, 'accessToken' | 'refreshToken' | 'obtained' | 'expires'>;
+type Ungranted = Omit<KeptLogin, 'accessToken' | 'refreshToken' | 'obtained' | 'expires'> &
+  Partial<KeptLogin>;
 
 /** A login with what its issuer just granted; scopes and a refresh token that are not named again stay. */
 export function withGrant(
-  login: Ungranted & { refreshToken?: string },
+  login: Ungranted,
   { accessToken, refreshToken = login.refreshToken, life, scope }: Granted,
   now: number,
 ): KeptLogin {
@@ -15,9 +16,8 @@ export function withGrant(
   const said = storageScopes(scope?.split(/\s+/)) ?? storageScopes(claims?.scopes) ?? login.scopes;
   // The life that the issuer names is right whatever this machine's clock says.
   const expires = life === undefined ? claims?.expires : now + life * 1000;
-  const { federation, issuer, namespace, url, client, tokenEndpoint } = login;
-  const place = { federation, issuer, namespace, url, client, tokenEndpoint };
-  return { ...place, scopes: said, accessToken, obtained: now, ...defined({ refreshToken, expires }) };
+  const { refreshToken: _refreshed, expires: _ended, ...rest } = login;
+  return { ...rest, scopes: said, accessToken, obtained: now, ...defined({ refreshToken, expires }) };
 }
 
 /** Only what is about objects, and nothing where none is. */
