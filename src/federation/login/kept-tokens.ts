@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
 import { asFault } from '../../fault/fault.ts';
 import { covers, isOfUse, type KeptTokens } from '../token.ts';
 import type { KeptLogin, LoginStore } from './login-store.ts';
@@ -23,7 +24,8 @@ export function createKeptTokens(world: KeptWorld): KeptTokens {
   let renewing = new Map<string, Promise<KeptLogin>>();
   const renewOnce = (login: KeptLogin): Promise<KeptLogin> => {
     const key = store.tokenFile(login);
-    const under = renewing.get(key) ?? renew(world, login, marginOf(login)).finally(() => renewing.delete(key));
+    const under =
+      renewing.get(key) ?? renew(world, login, marginOf(login)).finally(() => renewing.delete(key));
     renewing = renewing.set(key, under);
     return under;
   };
@@ -35,7 +37,8 @@ export function createKeptTokens(world: KeptWorld): KeptTokens {
       const key = store.tokenFile(login);
       const failure = failures.get(key);
       const isResting = failure !== undefined && failure.until > clock.monotonic();
-      if (!isNearEnd(login, clock.now(), marginOf(login)) || login.refreshToken === undefined) return { login };
+      if (!isNearEnd(login, clock.now(), marginOf(login)) || login.refreshToken === undefined)
+        return { login };
       if (isResting) return { login, why: failure.why };
       try {
         return { login: await renewOnce(login) };
@@ -59,7 +62,11 @@ const isNearEnd = ({ expires = Infinity }: KeptLogin, now: number, marginMs: num
  * Renews a login of which less than `marginMs` is left. Of several processes that find it so one asks the issuer,
  * whose refresh tokens may be good for one use only; the others find its answer.
  */
-export async function renew({ store, wire, clock }: KeptWorld, login: KeptLogin, marginMs: number): Promise<KeptLogin> {
+export async function renew(
+  { store, wire, clock }: KeptWorld,
+  login: KeptLogin,
+  marginMs: number,
+): Promise<KeptLogin> {
   return await store.inTurn(login, { clock, signal: wire.signal }, async () => {
     const now = await store.find(login);
     // Forgotten, or renewed, since we looked.
@@ -72,8 +79,7 @@ export async function renew({ store, wire, clock }: KeptWorld, login: KeptLogin,
       return renewed;
     } catch (error) {
       if (!(error instanceof OAuthRefusal && over.includes(error.code))) throw error;
-      const { refreshToken: _, ...ended } = now;
-      await store.write(ended);
+      await store.write(defined({ ...now, refreshToken: undefined }));
       throw error;
     }
   });

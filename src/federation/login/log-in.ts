@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isUnder, unescapePath } from '../escape-path.ts';
@@ -54,7 +55,8 @@ export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Pr
       `its token is from ${claimed.issuer ?? 'nobody it names'}`,
       'token-refused',
     );
-  const { maxScopeDepth: _, ...place } = issuance;
+  const { federation, issuer, namespace, basePath, url: shown } = issuance;
+  const place = { federation, issuer, namespace, url: shown, ...defined({ basePath }) };
   const base = { ...place, client, tokenEndpoint: metadata.token, scopes: all };
   const login = withGrant(base, granted, clock.now());
   await store.inTurn(login, { clock }, () => store.write(login));

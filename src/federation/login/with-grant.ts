@@ -16,8 +16,7 @@ export function withGrant(
   const said = storageScopes(scope?.split(/\s+/)) ?? storageScopes(claims?.scopes) ?? login.scopes;
   // The life that the issuer names is right whatever this machine's clock says.
   const expires = life === undefined ? claims?.expires : now + life * 1000;
-  const { refreshToken: _refreshed, expires: _ended, ...rest } = login;
-  return { ...rest, scopes: said, accessToken, obtained: now, ...defined({ refreshToken, expires }) };
+  return defined({ ...login, scopes: said, accessToken, obtained: now, refreshToken, expires });
 }
 
 /** Only what is about objects, and nothing where none is. */

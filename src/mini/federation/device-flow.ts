@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
-import type { TokenOptions } from './issuer.ts';
+
+type Issue = (options: { scope: string; expiresInSeconds: number }) => string;
 
 /** An answer of an OAuth endpoint. */
 export interface OAuthAnswer {
@@ -36,13 +37,13 @@ export class DeviceFlow {
   readonly settings = { tokenSeconds: 1200, codeSeconds: 600, intervalSeconds: 5 };
   /** Every request that came in, for tests: its kind, and the scope it named. */
   readonly seen: string[] = [];
-  readonly #issue: (options: TokenOptions) => string;
+  readonly #issue: Issue;
   readonly #clock: Clock;
   readonly #clients = new Map<string, string>();
   readonly #codes = new Map<string, Code>();
   readonly #refresh = new Map<string, { client: string; scope: string }>();
 
-  constructor(issue: (options: TokenOptions) => string, clock: Clock) {
+  constructor(issue: Issue, clock: Clock) {
     this.#issue = issue;
     this.#clock = clock;
   }
