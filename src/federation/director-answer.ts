@@ -238,7 +238,7 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
             'check the spelling of the path; list its folder',
           ];
     case 405:
-      return question.verb === 'GET'
+      return question.verb === 'GET' || question.verb === 'PROPFIND'
         ? [
             'servers-unreachable',
             `no origin of ${object} allows this`,

@@ -4,10 +4,17 @@ import type { Env } from '../base/env.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest, type Request } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
+import { readCacheChoice } from './cache-sources.ts';
 import { createDirector } from './director.ts';
-import { createDiscovery, isTrustworthy, plainHttpRule, type Discovery, type PlainHttpRule } from './discovery.ts';
+import {
+  createDiscovery,
+  isTrustworthy,
+  plainHttpRule,
+  type Discovery,
+  type PlainHttpRule,
+} from './discovery.ts';
 import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
-import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
+import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
 import { createTokens, type KeptTokens, type TokenUse } from './token.ts';
 
@@ -44,6 +51,7 @@ export function createLocator({
   const plainHttp = plainHttpRule(env);
   const identity = readJobIdentity(env, cwd, version);
   const headers = { 'User-Agent': identity.userAgent, 'X-Pelican-JobId': identity.jobId };
+  let cacheChoice: CacheChoice | undefined;
   const parts: FederationParts = {
     request,
     plainHttp,
@@ -51,6 +59,7 @@ export function createLocator({
     discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent, refusedMs }),
     director: createDirector({ request, clock, headers }),
     tokens: createTokens({ env, cwd, uid, clock, kept: kept?.({ request, plainHttp, ...identity }) }),
+    cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd, uid })),
   };
   return {
     ca,

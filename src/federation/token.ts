@@ -283,6 +283,7 @@ function fits(claims: TokenClaims, use: TokenUse): boolean {
 
 const permissions = {
   GET: ['storage.read', 'read'],
+  PROPFIND: ['storage.read', 'read'],
   PUT: ['storage.create', 'storage.modify', 'write'],
   DELETE: ['storage.modify', 'write'],
 };

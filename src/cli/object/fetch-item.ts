@@ -64,7 +64,7 @@ export async function fetchItem(
 /** What a person can do about an object that is nowhere, or is none. */
 function withFix(url: string, fault: Fault): Fault {
   const { kind, message } = fault;
-  const fix = message.includes('(is_directory')
+  const fix = message.includes('(Method Not Allowed')
     ? `it is a folder: updraft get --recursive ${shellQuote(url)}`
     : kind === 'object-missing' && url.includes('/')
       ? `check the spelling: updraft ls ${shellQuote(url.slice(0, url.lastIndexOf('/')))}`

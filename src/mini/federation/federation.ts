@@ -8,7 +8,7 @@ import { makeDirector, type ServerUrls } from './director.ts';
 import { Counters, type Ground } from './exchange.ts';
 import type { DeviceFlow } from './device-flow.ts';
 import { Issuer, type TokenOptions } from './issuer.ts';
-import type { Like } from './like.ts';
+import { type Like, type Traits, traitsOf } from './like.ts';
 import { issuerPath, type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
 import { OriginClient } from './origin-client.ts';
 import { makeOrigin } from './origin.ts';
@@ -26,6 +26,8 @@ export interface FederationOptions {
   http?: boolean;
   /** Behave as these servers do, with all their peculiarities. */
   like?: Like | undefined;
+  /** Traits that differ from those of the mode, as for a test that need not wait. */
+  traits?: Partial<Traits>;
   /** Folder for the CA and the caches' content; a temporary one, removed at the end, if not said. */
   folder?: string;
   clock?: Clock;
@@ -77,6 +79,7 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
     clock,
     namespaces,
     counters: new Counters(),
+    traits: traitsOf(options.like, options.traits),
     signal: halt.signal,
     trouble: new Trouble(
       clock,
@@ -252,7 +255,7 @@ async function makeStoringCache(
   const content = path.join(folder, name);
   await mkdir(content, { recursive: true });
   const client = new OriginClient(origin.httpUrl, ground.signal);
-  const store = new CacheStore(content, client, ground.clock);
+  const store = new CacheStore(content, client, ground);
   started.defer(async () => {
     client.close();
     await store.clear();

@@ -24,9 +24,13 @@ export async function answerPrestage(exchange: Exchange, { store }: { store: Cac
   response.writeHead(200, { 'Content-Type': 'text/plain' });
   response.write('status: queued\n');
   try {
-    const cached = await store.open(path, token);
+    const cached = await store.open(path, token, 'stream');
     const fetchFrom = store.fetcher(path, cached, token);
-    for (let offset = 0; !cached.complete && offset < cached.facts.size; offset += lineEveryBytes) {
+    for (
+      let offset = 0;
+      cached.completed === undefined && offset < cached.facts.size;
+      offset += lineEveryBytes
+    ) {
       signal.throwIfAborted();
       await cached.ensure(Math.min(offset + lineEveryBytes, cached.facts.size) - 1, fetchFrom);
       response.write(`status: active,offset=${offset}\n`);
