@@ -25,6 +25,7 @@ const summaries = {
   ls: 'list what is in a folder of a federation',
   stat: 'show what is known of an object, and who has it',
   cat: 'write objects to stdout, one after the other',
+  login: 'log in to a namespace that asks for a token, and keep the login',
   stage: 'upload a data set as proven, cache-friendly objects',
   env: 'the software of a job: look into a Pixi environment, pack it, make an image, upload it',
   demo: 'train CIFAR-10 end to end on this machine',

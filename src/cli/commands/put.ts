@@ -10,6 +10,7 @@ import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { below, hasScheme, openFederation } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
+import { offerLogins } from '../object/login.ts';
 import { endWith, faultJson, shown, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { wholeNumber } from '../submit/options.ts';
@@ -50,6 +51,8 @@ export function configure(command: Command, cli: Cli): void {
 async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = await listUploads(cli, words, options.recursive === true);
   const federation = openFederation(cli);
+  const urls = options.json ? [] : items.map(({ url }) => url);
+  await offerLogins(cli, federation, urls, { verb: 'PUT', tokenFile: options.tokenFile });
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);

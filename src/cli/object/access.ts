@@ -4,6 +4,8 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
+import { createKeptTokens } from '../../federation/login/kept-tokens.ts';
+import { LoginStore } from '../../federation/login/login-store.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
@@ -53,9 +55,15 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
-/** The way to them. */
+/** The way to them, with the tokens of the user's logins. */
 export function openFederation(cli: Cli): FederationLocator {
-  return createLocator({ ...cli, refusedMs });
+  const { clock, signal } = cli;
+  const store = new LoginStore(cli);
+  return createLocator({
+    ...cli,
+    refusedMs,
+    kept: (wire) => createKeptTokens({ store, clock, wire: { ...wire, signal } }),
+  });
 }
 
 /** What the user says the bytes must be. */
