@@ -28,6 +28,7 @@ const summaries = {
   stat: 'show what is known of an object, and who has it',
   cat: 'write objects to stdout, one after the other',
   rm: 'delete objects at their origin',
+  login: 'log in to a namespace that asks for a token, and keep the login',
   stage: 'upload a data set as proven, cache-friendly objects',
   env: 'the software of a job: look into a Pixi environment, pack it, make an image, upload it',
   demo: 'train CIFAR-10 end to end on this machine',

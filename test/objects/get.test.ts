@@ -127,7 +127,7 @@ test('tokens are looked for, and what is wrong with them is told without showing
   assert.equal(other.exit, 94, other.err);
   assert.match(
     other.err,
-    /token has no scope for read of \/x[^]*fix: get a token with scope storage\.read from https:/,
+    /token has no scope for read of \/x[^]*fix: `updraft login osdf:\/\/\/private`, or get a token with scope storage\.read from https:/,
   );
   for (const { out, err } of [none, old, other]) assert.doesNotMatch(out + err, /eyJ/);
 });

@@ -17,6 +17,7 @@ import {
   openFederation,
   type ProofOptions,
 } from '../object/access.ts';
+import { offerLogins } from '../object/login.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
@@ -60,6 +61,10 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
     throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
   const wanted = itemsOfWords(words);
   const federation = openFederation(cli);
+  await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
+    verb: 'GET',
+    tokenFile: options.tokenFile,
+  });
   const { recursive = false, json, into, tokenFile } = options;
   const asked = options.unpack === true ? 'auto' : options.unpack;
   const packs = new Set(wanted.urls.map((url) => packOf(url, cli.env)));

@@ -3,6 +3,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import type { Cli } from '../cli.ts';
 import { openFederation } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
+import { offerLogins } from '../object/login.ts';
 import { listUploads, putItem, tellPut } from '../object/put-items.ts';
 import { endWith } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
@@ -36,6 +37,8 @@ export function configure(command: Command, cli: Cli): void {
 async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = await listUploads(cli, words, options.recursive === true);
   const federation = openFederation(cli);
+  const urls = options.json ? [] : items.map(({ url }) => url);
+  await offerLogins(cli, federation, urls, { verb: 'PUT', tokenFile: options.tokenFile });
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);

@@ -6,6 +6,8 @@ import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
 import { type Known, knowObject } from '../../federation/known-object.ts';
 import type { Located, LocateOptions } from '../../federation/located.ts';
+import { createKeptTokens } from '../../federation/login/kept-tokens.ts';
+import { LoginStore } from '../../federation/login/login-store.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
@@ -56,9 +58,15 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
-/** The way to them. */
+/** The way to them, with the tokens of the user's logins. */
 export function openFederation(cli: Cli): FederationLocator {
-  return createLocator({ ...cli, refusedMs });
+  const { clock, signal } = cli;
+  const store = new LoginStore(cli);
+  return createLocator({
+    ...cli,
+    refusedMs,
+    kept: (wire) => createKeptTokens({ store, clock, wire: { ...wire, signal } }),
+  });
 }
 
 /** What the origin says of an object; undefined where it cannot be asked. */
