@@ -6,6 +6,7 @@ import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { retryAfterMs, type Try } from './back-off.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
+import type { Verb } from './located.ts';
 
 /** What a director says about an object: where it is and what it takes to read it. */
 export interface DirectorAnswer {
@@ -19,7 +20,7 @@ export interface DirectorAnswer {
   /** Who may sign tokens for the namespace. */
   issuers: string[];
   /** Who hands out tokens, where the director says so. */
-  generation?: { issuer: string; basePath?: string };
+  generation?: { issuer: string; basePath?: string; maxScopeDepth?: number; strategy?: string };
 }
 
 /** Reads the headers of a director's redirect; undefined when they name no server. */
@@ -78,8 +79,10 @@ function httpUrl(text: string | undefined): string | undefined {
 function tokenGeneration(header: string | undefined): DirectorAnswer['generation'] {
   const said = pairs(header);
   const issuer = said.get('issuer')?.[0];
-  const basePath = said.get('base-path')?.[0];
-  return issuer === undefined ? undefined : defined({ issuer, basePath });
+  const depth = Number(said.get('max-scope-depth')?.[0] ?? '');
+  const [basePath, strategy] = [said.get('base-path')?.[0], said.get('strategy')?.[0]];
+  const maxScopeDepth = depth > 0 ? depth : undefined;
+  return issuer === undefined ? undefined : defined({ issuer, basePath, maxScopeDepth, strategy });
 }
 
 /** `a=1, b=2, a=3`: values may hold commas, as long as no `name=` follows one. */
@@ -142,7 +145,7 @@ function priority(link: Link): number {
 /** What a director is asked. */
 export interface Question {
   directorUrl: string;
-  verb: 'GET' | 'PUT';
+  verb: Verb;
   /** Escaped path of the object. */
   path: string;
   /** Without the `?`. */
@@ -235,16 +238,16 @@ function reasonOf(question: Question, reply: ControlAnswer, object: string): [Fa
             'check the spelling of the path; list its folder',
           ];
     case 405:
-      return question.verb === 'PUT'
+      return question.verb === 'GET' || question.verb === 'PROPFIND'
         ? [
-            'url-invalid',
-            `${object} is where nothing can be uploaded`,
-            'choose a path in a namespace that allows writes',
-          ]
-        : [
             'servers-unreachable',
             `no origin of ${object} allows this`,
             'read it through the caches, without ?directread',
+          ]
+        : [
+            'url-invalid',
+            `${object} is where nothing can be ${question.verb === 'PUT' ? 'uploaded' : 'deleted'}`,
+            'choose a path in a namespace that allows writes',
           ];
     case 401:
     case 403:

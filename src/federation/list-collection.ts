@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
+import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
 import { requestPatiently, statusFault, type ObjectOptions } from './object-request.ts';
@@ -94,11 +95,20 @@ export async function propfind(located: Located, options: ObjectOptions, depth: 
   return { ...split(resources, new URL(answer.url).pathname), host: server.host };
 }
 
+/** What an answer to a question of depth 0 describes. */
+export function describedBy({ body, url }: ControlAnswer): Resource | undefined {
+  return split(parseMultistatus(body) ?? [], new URL(url).pathname).self;
+}
+
 function listingServer(located: Located): ObjectServer {
   const [first] = located.servers;
   if (first?.kind === 'plain' && !first.url.startsWith('file:')) return first;
   if (located.collectionsUrl === undefined) throw noListing(located);
-  return { url: located.collectionsUrl, host: new URL(located.collectionsUrl).host, kind: 'origin' };
+  return originAt(located.collectionsUrl);
+}
+
+export function originAt(url: string): ObjectServer {
+  return { url, host: new URL(url).host, kind: 'origin' };
 }
 
 /**

@@ -322,7 +322,8 @@ const contentRange = (from: number, { length }: Buffer) => `bytes ${from}-${leng
 
 test('a range that begins at another byte than the one asked for is refused', async (t) => {
   const bytes = objectBytes(2 * mebibyte);
-  const get = (e: Exchange) => e.answer({ status: 206, headers: { 'Content-Range': contentRange(1, bytes) } });
+  const get = (e: Exchange) =>
+    e.answer({ status: 206, headers: { 'Content-Range': contentRange(1, bytes) } });
   const s = await scene(t, [{ bytes, get }, { bytes }]);
   await s.fetch();
   same(s.target, bytes);

@@ -22,7 +22,7 @@ export interface FetchItemOptions extends ProofOptions {
   tokenFile?: string;
   overwrite?: true;
   /** Unpack as it arrives, instead of keeping the archive. */
-  unpack: UnpackerOptions['mode'] | undefined;
+  unpack?: UnpackerOptions['mode'] | undefined;
 }
 
 interface ToldSetback {
@@ -64,7 +64,7 @@ export async function fetchItem(
 /** What a person can do about an object that is nowhere, or is none. */
 function withFix(url: string, fault: Fault): Fault {
   const { kind, message } = fault;
-  const fix = message.includes('(is_directory')
+  const fix = message.includes('(Method Not Allowed')
     ? `it is a folder: updraft get --recursive ${shellQuote(url)}`
     : kind === 'object-missing' && url.includes('/')
       ? `check the spelling: updraft ls ${shellQuote(url.slice(0, url.lastIndexOf('/')))}`
@@ -77,15 +77,17 @@ async function fetchOptions(
   cli: Cli,
   board: TransferBoard,
   work: Work,
-  { url, setbacks }: GetResult,
+  { url, listed, setbacks }: GetResult,
   options: FetchItemOptions,
 ): Promise<FetchOptions> {
   const { connections } = options;
   const access = { ...accessTo(cli, options.federation, options), ...defined({ connections }) };
   const proof = await readProof(cli, url, options, access);
+  const bytes = listed?.size;
   const tell = setbackTeller(url, work.name, (line) => board.news(line));
   return {
     ...access,
+    ...defined({ bytes }),
     ...proof,
     onEvent: (event) => {
       if (event.kind === 'progress') {

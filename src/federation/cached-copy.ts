@@ -1,0 +1,56 @@
+import { NoAnswer } from '../http/no-answer.ts';
+import type { ControlAnswer } from '../http/request.ts';
+import type { Located, ObjectServer } from './located.ts';
+import { requestObject, type ObjectOptions } from './object-request.ts';
+
+/** What a cache has of an object. */
+export interface CachedCopy {
+  /** `unknown` where the server cannot be asked, or does not answer. */
+  holds: 'whole' | 'part' | 'none' | 'unknown';
+  /** HTTP status; undefined when it does not answer. */
+  status?: number;
+  bytes?: number;
+  /** Seconds it has been there. */
+  age?: number;
+}
+
+const headerMs = 5_000;
+
+/**
+ * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking for size and
+ * digests, which takes it minutes for a big object. XRootD does neither for a HEAD, and shows by `Age` what it has.
+ */
+export async function askCopy(
+  located: Located,
+  server: ObjectServer,
+  how: ObjectOptions,
+): Promise<CachedCopy> {
+  const head = (headers: Record<string, string> = {}): Promise<ControlAnswer> =>
+    requestObject(located, { method: 'HEAD', server, headers, headerMs }, how);
+  try {
+    const asked = await head({ 'Cache-Control': 'only-if-cached' });
+    if (asked.status === 504) return { holds: 'none', status: 504 };
+    if (asked.status !== 200) return { holds: 'unknown', status: asked.status };
+    const software = asked.headers['server'] ?? '';
+    const isPelican = software.startsWith('pelican/');
+    // Pelican's cache gives an Age only to the plain question, which costs nothing where it has the object.
+    const told = isPelican && ageOf(asked) === undefined ? await head() : asked;
+    const [age, length] = [ageOf(told), asked.headers['content-length']];
+    // XRootD before version 6 gives no Age to a HEAD, and later ones only where all of the object is there.
+    const without = isPelican ? 'part' : software === 'XRootD' ? 'none' : 'unknown';
+    const holds = age === undefined ? without : 'whole';
+    return {
+      holds,
+      status: 200,
+      ...(age !== undefined && { age }),
+      ...(length !== undefined && { bytes: Number(length) }),
+    };
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error;
+    return { holds: 'unknown' };
+  }
+}
+
+function ageOf({ headers }: ControlAnswer): number | undefined {
+  return headers['age'] === undefined ? undefined : Number(headers['age']);
+}

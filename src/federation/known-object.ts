@@ -1,0 +1,107 @@
+import { defined } from '../base/defined.ts';
+import { Fault } from '../fault/fault.ts';
+import { withDeadline, type ConnectionPool } from '../http/connections.ts';
+import { NoAnswer } from '../http/no-answer.ts';
+import { createRequest, type ControlAnswer } from '../http/request.ts';
+import { describedBy, originAt } from './list-collection.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
+
+/** What the server that keeps an object says of it, whatever caches say. */
+export interface Known {
+  size?: number;
+  /** Milliseconds since the epoch. */
+  modified?: number;
+  isCollection: boolean;
+  etag?: string;
+  /** `host:port` that answered. */
+  server: string;
+}
+
+export interface KnowOptions {
+  wire: ConnectionPool;
+  /** Finds the object again, in another way. */
+  locate: (how: LocateOptions) => Promise<Located>;
+  signal?: AbortSignal | undefined;
+}
+
+/** For one of at most two that are asked: where an answer suffices without this one, nobody waits for it. */
+const patienceMs = 2_500;
+
+/**
+ * Asks the origin for size, modification time and kind of an object: one small question (PROPFIND) that reads no
+ * byte of it, where HEAD may have a cache compute digests. Where the origin cannot be asked, a cache passes the
+ * question on. Undefined where nobody answers; throws `object-missing` where the origin says so.
+ */
+export async function knowObject(located: Located, options: KnowOptions): Promise<Known | undefined> {
+  const { servers } = located;
+  if (servers.some(({ url }) => url.startsWith('file:'))) return undefined;
+  const cache = servers.find(({ kind }) => kind === 'cache');
+  return (
+    (await inTime(options, (signal) => askOrigin(located, { ...options, signal }))) ??
+    (cache && (await inTime(options, (signal) => askServer(located, cache, { ...options, signal }))))
+  );
+}
+
+/** What this finds out in time; undefined where it cannot. */
+async function inTime(
+  { wire: { clock }, signal = new AbortController().signal }: KnowOptions,
+  work: (signal: AbortSignal) => Promise<Known | undefined>,
+): Promise<Known | undefined> {
+  const late = () => new NoAnswer('timeout', '', `no answer within ${patienceMs} ms`);
+  try {
+    return await withDeadline({ clock, signal, ms: patienceMs, late }, work);
+  } catch (error) {
+    signal.throwIfAborted();
+    const isUnknown =
+      error instanceof NoAnswer || (error instanceof Fault && error.kind !== 'object-missing');
+    if (isUnknown) return undefined;
+    throw error;
+  }
+}
+
+async function askOrigin(located: Located, options: KnowOptions): Promise<Known | undefined> {
+  const { collectionsUrl, servers } = located;
+  const named =
+    collectionsUrl === undefined ? servers.find(({ kind }) => kind !== 'cache') : originAt(collectionsUrl);
+  if (named !== undefined) return await askServer(located, named, options);
+  // A director sends this question to an origin even where bytes may be had from caches only.
+  const direct = await options.locate({ verb: 'PROPFIND', ...defined({ signal: options.signal }) });
+  const [first] = direct.servers;
+  return first && (await askServer(direct, first, options));
+}
+
+async function askServer(
+  located: Located,
+  server: ObjectServer,
+  { wire, signal }: KnowOptions,
+): Promise<Known | undefined> {
+  const headers = { ...(await located.headers(server)), Depth: '0' };
+  const request = { method: 'PROPFIND' as const, url: server.url, headers, redirects: 5, signal };
+  return read(await createRequest(wire)(request), located, server);
+}
+
+function read(answer: ControlAnswer, { url }: Located, { host, kind }: ObjectServer): Known | undefined {
+  const { status } = answer;
+  // How a cache of XRootD says that it is a folder.
+  if (status === 409 && kind !== 'plain') return { isCollection: true, server: host };
+  if ((status === 404 || status === 410) && kind === 'origin') throw missingAt(url, host);
+  const found = status === 207 ? describedBy(answer) : undefined;
+  if (found === undefined) return undefined;
+  const { size, modified, isCollection, etag } = found;
+  return { ...defined({ size, modified, isCollection, etag }), server: host };
+}
+
+function missingAt(url: string, host: string): Fault {
+  return new Fault('object-missing', `${url} is not there: ${host}, its origin, says so`, {
+    about: url,
+    fix: 'check the spelling of the path; list its folder',
+  });
+}
+
+/** A folder where an object is needed. */
+export function folderFault(url: string): Fault {
+  return new Fault('url-invalid', `${url} is a folder, not an object`, {
+    about: url,
+    fix: 'fetch all that is in it with --recursive (in a submit description, with ?recursive at the end of the URL)',
+  });
+}

@@ -1,0 +1,118 @@
+import { Fault } from '../fault/fault.ts';
+import { withDeadline } from '../http/connections.ts';
+import { ask, type Answer } from '../http/exchange.ts';
+import { NoAnswer, noAnswer } from '../http/no-answer.ts';
+import { retryAfterMs } from './back-off.ts';
+import type { Located, ObjectServer } from './located.ts';
+import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
+
+const apiPath = '/pelican/api/v1.0/prestage';
+const probeMs = 5_000;
+const headMs = 20_000;
+/** A cache writes a line every two seconds; one whose origin stands still writes the same line over and over. */
+const stallMs = 120_000;
+
+/** Whether a cache fetches objects at our word, so that their bytes need not come here. */
+export async function hasPrestage(
+  located: Located,
+  server: ObjectServer,
+  options: ObjectOptions,
+): Promise<boolean> {
+  const url = new URL(apiPath, server.url).href;
+  try {
+    const { status } = await requestObject(
+      located,
+      { method: 'GET', server, url, headerMs: probeMs },
+      options,
+    );
+    return status === 400;
+  } catch (error) {
+    if (error instanceof NoAnswer) return false;
+    throw error;
+  }
+}
+
+/** Servers differ in how often they unescape the path: names for which that matters go another way. */
+export const canPrestage = (path: string): boolean => !/[%+]/.test(path);
+
+/** Has a cache fetch the object at `path`, whole, and returns when it has it. */
+export async function prestage(
+  located: Located,
+  server: ObjectServer,
+  path: string,
+  { federation, signal = new AbortController().signal }: ObjectOptions,
+  onOffset: (bytes: number) => void,
+): Promise<void> {
+  const { wire } = federation;
+  const url = new URL(apiPath, server.url);
+  url.searchParams.set('path', path);
+  const headers = await located.headers({ ...server, url: url.href });
+  try {
+    const answer = await ask(wire, { method: 'GET', url: url.href, headers, headMs, redirects: 0, signal });
+    if (answer.head.status !== 200) {
+      answer.connection.destroy();
+      throw refusal(located, server, answer, wire.clock.now());
+    }
+    await follow(located, server, answer, onOffset, { clock: wire.clock, signal });
+  } catch (error) {
+    signal.throwIfAborted();
+    throw error instanceof NoAnswer ? noAnswerFault(located.url, error) : error;
+  }
+}
+
+function refusal(located: Located, { host }: ObjectServer, { head }: Answer, now: number): Fault {
+  const afterMs = retryAfterMs(head.headers.get('retry-after'), now);
+  const retryAfterSeconds = afterMs === undefined ? undefined : Math.ceil(afterMs / 1000);
+  return statusFault(head.status, {
+    object: located.url,
+    host,
+    tokenFix: located.tokenFix,
+    retryAfterSeconds,
+  });
+}
+
+/** Reads the cache's lines about how far it is, to the one that ends them. */
+async function follow(
+  { url }: Located,
+  { host }: ObjectServer,
+  { connection }: Answer,
+  onOffset: (bytes: number) => void,
+  { clock, signal }: { clock: ObjectOptions['federation']['wire']['clock']; signal: AbortSignal },
+): Promise<void> {
+  let [rest, last, offset, moves] = ['', '', 0, 0];
+  const take = (chunk: Buffer): void => {
+    const lines = (rest + chunk.toString('utf8')).split('\n');
+    rest = (lines.pop() ?? '').slice(-4096);
+    for (const line of lines) {
+      last = line;
+      const reached = Number(/^status: active,offset=(\d+)/.exec(line)?.[1] ?? 0);
+      if (reached > offset || line.startsWith('status: queued')) moves++;
+      if (reached > offset) onOffset((offset = reached));
+    }
+  };
+  const late = (): NoAnswer => new NoAnswer('timeout', host, `fetches nothing within ${stallMs / 1000} s`);
+  const body = connection.body(take);
+  const ended = async (): Promise<void> => {
+    const before = moves;
+    try {
+      await withDeadline({ clock, signal, ms: stallMs, late }, () => body);
+    } catch (error) {
+      if (!(error instanceof NoAnswer) || moves === before) throw error;
+      await ended();
+    }
+  };
+  try {
+    await ended();
+  } catch (error) {
+    throw noAnswer(host, error);
+  } finally {
+    connection.destroy();
+  }
+  if ((last = connection.redact(rest === '' ? last : rest)).startsWith('success')) return;
+  const [, status, why = last] = /^failure: (?:(\d{3})[^:]*: )?(.*)/s.exec(last) ?? [];
+  const { kind, fix } = statusFault(Number(status ?? 500), { object: url, host });
+  throw new Fault(kind, `${url}: ${host} could not fetch it: ${why === '' ? 'it does not say why' : why}`, {
+    about: url,
+    fix,
+  });
+}
