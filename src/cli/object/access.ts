@@ -11,6 +11,7 @@ import type { FetchOptions } from '../../transfer/fetch.ts';
 import { policyFrom } from '../../transfer/policy.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
+import { withCacheOptions, type CacheOptions } from './cache-options.ts';
 
 /** The last part of an object's path, as a file name; never one that could leave its folder. */
 export function objectName(text: string, env: Env): string {
@@ -54,8 +55,8 @@ export const accessTo = (
 });
 
 /** The way to them. */
-export function openFederation(cli: Cli): FederationLocator {
-  return createLocator({ ...cli, refusedMs });
+export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
+  return withCacheOptions(createLocator({ ...cli, refusedMs }), options);
 }
 
 /** What the user says the bytes must be. */
