@@ -4,7 +4,7 @@ import { decodePath, denial, findNamespace } from './namespace.ts';
 
 export const prestagePath = '/pelican/api/v1.0/prestage';
 
-const lineEveryBytes = 4 << 20;
+const lineEveryBytes = 1 << 20;
 
 /** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
 export async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
@@ -32,7 +32,7 @@ export async function answerPrestage(exchange: Exchange, { store }: { store: Cac
       offset += lineEveryBytes
     ) {
       signal.throwIfAborted();
-      await cached.ensure(Math.min(offset + lineEveryBytes, cached.facts.size) - 1, fetchFrom);
+      await cached.ensure(offset, fetchFrom);
       response.write(`status: active,offset=${offset}\n`);
     }
     response.end('success: ok\n');
