@@ -1,23 +1,8 @@
-import { cacheNameForms, isAtCache, parseCacheName, type CacheName } from '../base/cache-name.ts';
+import { cacheNameForms, isAtCache, parseCacheName } from '../base/cache-name.ts';
 import { Fault } from '../fault/fault.ts';
-import type { LeftOut, Locator, ObjectServer } from './located.ts';
-
-/** Which caches somebody wants tried first, and which not at all. */
-export interface CacheChoice {
-  preferred: readonly ChosenCache[];
-  /** Nobody else is asked: a list of Pelican's that does not end with `+`. */
-  only: boolean;
-  avoided: readonly ChosenCache[];
-}
+import type { CacheChoice, ChosenCache, LeftOut, Locator, ObjectServer } from './located.ts';
 
 export const noChoice: CacheChoice = { preferred: [], only: false, avoided: [] };
-
-interface ChosenCache extends CacheName {
-  /** Who asked for it: an option, a variable, a line of a file. */
-  by: string;
-  /** It was named for this very object, so that the object's token may go there. */
-  isForObject: boolean;
-}
 
 /** What a command line or a job file says of the caches of its own objects. */
 export interface CacheNames {

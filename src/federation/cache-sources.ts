@@ -2,7 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
-import { avoidedList, noChoice, pelicanList, type CacheChoice } from './cache-choice.ts';
+import { avoidedList, noChoice, pelicanList } from './cache-choice.ts';
+import type { CacheChoice } from './located.ts';
 
 interface CacheWorld {
   env: Env;

@@ -9,9 +9,9 @@ import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './dir
 import type { Director } from './director.ts';
 import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
-import { chooseServers, mergedChoice, noChoice, nobodyLeft, type CacheChoice } from './cache-choice.ts';
+import { chooseServers, mergedChoice, noChoice, nobodyLeft } from './cache-choice.ts';
 import { readText } from './cache-sources.ts';
-import type { LeftOut, Located, LocateOptions, ObjectServer, Verb } from './located.ts';
+import type { CacheChoice, LeftOut, Located, LocateOptions, ObjectServer, Verb } from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 

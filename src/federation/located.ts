@@ -1,4 +1,4 @@
-import type { CacheChoice } from './cache-choice.ts';
+import type { CacheName } from '../base/cache-name.ts';
 
 /** One server that the director (or the URL itself) names for an object. */
 export interface ObjectServer {
@@ -16,6 +16,21 @@ export interface LeftOut {
   server: string;
   by: string;
   why: 'avoided' | 'no-token';
+}
+
+/** Which caches somebody wants tried first, and which not at all. */
+export interface CacheChoice {
+  preferred: readonly ChosenCache[];
+  /** Nobody else is asked: a list of Pelican's that does not end with `+`. */
+  only: boolean;
+  avoided: readonly ChosenCache[];
+}
+
+export interface ChosenCache extends CacheName {
+  /** Who asked for it: an option, a variable, a line of a file. */
+  by: string;
+  /** It was named for this very object, so that the object's token may go there. */
+  isForObject: boolean;
 }
 
 /** An object and where it can be had. */

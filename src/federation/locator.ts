@@ -4,12 +4,11 @@ import type { Env } from '../base/env.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
-import type { CacheChoice } from './cache-choice.ts';
 import { readCacheChoice } from './cache-sources.ts';
 import { createDirector } from './director.ts';
 import { createDiscovery, isTrustworthy, plainHttpRule, type Discovery } from './discovery.ts';
 import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
-import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
+import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
 import { createTokens, type TokenUse } from './token.ts';
 

@@ -119,10 +119,9 @@ export class Transfer implements PieceContext {
     return { size: this.#options.size, etag: undefined, lastModified: undefined };
   }
 
-  /** Bytes per server that sent any. */
-  get servers(): { server: string; bytes: number }[] {
-    const used = this.#roster.sources.filter(({ bytes }) => bytes > 0);
-    return used.map(({ server, bytes }) => ({ server: server.host, bytes }));
+  /** Who sent what, and who was not asked. */
+  get record(): Roster['record'] {
+    return this.#roster.record;
   }
 
   /** Runs until every byte is in the sink; rejects with the most informative Fault, or the signal's reason. */
@@ -164,8 +163,8 @@ export class Transfer implements PieceContext {
   /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
   async startAgain(fault: Fault): Promise<void> {
     const { suspects, onEvent } = this.#options;
-    for (const { server } of this.servers) {
-      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault });
+    for (const { server } of this.record.servers) {
+      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
       suspects.add(server);
     }
     if (!(await this.#tryRestart())) throw fault;
@@ -174,6 +173,7 @@ export class Transfer implements PieceContext {
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
     lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
+    lane.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
     this.#age = answer.age;
@@ -189,6 +189,8 @@ export class Transfer implements PieceContext {
   delivered(lane: Lane, bytes: number): void {
     const now = lane.movedAt;
     lane.source.bytes += bytes;
+    lane.source.turn.bytes += bytes;
+    lane.source.turn.firstByteSeconds ??= (now - lane.startedAt) / 1000;
     lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
@@ -264,7 +266,8 @@ export class Transfer implements PieceContext {
       return;
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
-    this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
+    const server = source.server.host;
+    this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
       this.#fatal ??= this.#mostInformative();
@@ -275,7 +278,7 @@ export class Transfer implements PieceContext {
   /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
   #tokenExpired({ server }: Source, fault: Fault): void {
     const now = this.clock.monotonic();
-    const waits = this.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
+    const waits = this.record.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
     if (!waits) this.#fatal ??= fault;
     else if (!this.#waitsForToken) this.#options.onEvent({ kind: 'setback', server: server.host, fault });
     this.#waitsForToken = waits;
@@ -323,7 +326,10 @@ export class Transfer implements PieceContext {
 
   async #locateAgain(direct: boolean): Promise<void> {
     try {
-      this.#roster.add(await this.#locate({ fresh: true, direct }), this.clock.monotonic());
+      this.#roster.add(
+        await this.#locate({ fresh: true, direct: direct && !this.#roster.isExclusive }),
+        this.clock.monotonic(),
+      );
     } catch (error) {
       this.#options.signal.throwIfAborted();
       this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
@@ -355,7 +361,7 @@ export class Transfer implements PieceContext {
     const { size: total } = this.#identity;
     const bytes =
       total === undefined
-        ? this.servers.reduce((sum, each) => sum + each.bytes, 0)
+        ? this.record.servers.reduce((sum, each) => sum + each.bytes, 0)
         : total - this.segments.missingBytes;
     const server = this.#lanes.servers.join(', ');
     this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
