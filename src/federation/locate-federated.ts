@@ -11,7 +11,15 @@ import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.t
 import { unescapePath } from './escape-path.ts';
 import { chooseServers, mergedChoice, noChoice, nobodyLeft } from './cache-choice.ts';
 import { readText } from './cache-sources.ts';
-import type { CacheChoice, LeftOut, Located, LocateOptions, ObjectServer, Verb } from './located.ts';
+import type {
+  CacheChoice,
+  Issuance,
+  LeftOut,
+  Located,
+  LocateOptions,
+  ObjectServer,
+  Verb,
+} from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
@@ -56,6 +64,7 @@ export async function locateFederated(
   if (servers.length === 0 && (isOrigin || choice.only)) throw nobodyLeft(url.text, leftOut);
   if (servers.length === 0) return await withoutCaches(parts, url, options, leftOut);
   const use = tokenUse(answer, asked);
+  const issuance = issuanceOf(answer, asked);
   return {
     url: url.text,
     servers,
@@ -63,6 +72,7 @@ export async function locateFederated(
     ...(choice.only && { onlyBy: choice.preferred[0]?.by ?? '' }),
     requireToken: answer.requireToken,
     tokenFix: howToGet(use),
+    ...defined({ issuance }),
     ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
     ...(answer.collectionsUrl === undefined
       ? {}
@@ -193,7 +203,8 @@ interface Asked {
   directorUrl: string | undefined;
 }
 
-function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl }: Asked) {
+function tokenUse(answer: DirectorAnswer, asked: Asked) {
+  const { url, verb, discoveryUrl, directorUrl } = asked;
   const { generation, issuers, namespace, servers } = answer;
   return {
     verb,
@@ -205,8 +216,20 @@ function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl
       isUsers: url.isUsers,
       servers: directorUrl === undefined ? servers : [directorUrl, ...servers],
     },
-    ...defined({ basePath: generation?.basePath }),
+    ...defined({ basePath: generation?.basePath, loginUrl: issuanceOf(answer, asked)?.url }),
   } satisfies Omit<TokenUse, 'to'>;
+}
+
+/** Who has logins for the namespace: the issuer that the director names, unless it hands out tokens in another way. */
+function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: Asked): Issuance | undefined {
+  const issuer = generation?.issuer ?? issuers[0];
+  if (issuer === undefined || namespace === undefined) return undefined;
+  const { strategy = 'OAuth2', basePath, maxScopeDepth } = generation ?? {};
+  if (strategy.toLowerCase() !== 'oauth2') return undefined;
+  const { discoveryUrl: federation, url } = asked;
+  const shown = url.isUsers ? `osdf://${namespace}` : `pelican://${url.discoveryHost}${namespace}`;
+  const place = { federation, namespace: unescapePath(namespace), url: shown, issuer };
+  return { ...place, ...defined({ basePath, maxScopeDepth }) };
 }
 
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {

@@ -33,6 +33,20 @@ export interface ChosenCache extends CacheName {
   isForObject: boolean;
 }
 
+/** Who hands out tokens for a namespace by a login, as the federation's director says. */
+export interface Issuance {
+  /** Where the federation was discovered. */
+  federation: string;
+  namespace: string;
+  /** The namespace as a user would write it. */
+  url: string;
+  issuer: string;
+  /** What the paths of scopes are below; the namespace unless said. */
+  basePath?: string;
+  /** How many parts of a path a scope can have; any number unless said. */
+  maxScopeDepth?: number;
+}
+
 /** An object and where it can be had. */
 export interface Located {
   /** The URL as the user wrote it, without credentials. */
@@ -46,6 +60,8 @@ export interface Located {
   requireToken: boolean;
   /** How to get a token for this use, where a federation says who gives them out. */
   tokenFix?: string;
+  /** Who hands out tokens for it by a login. */
+  issuance?: Issuance;
   /** URL of the object at the server that lists collections (WebDAV), if there is one. */
   collectionsUrl?: string;
   /**

@@ -3,12 +3,12 @@ import { type BigIntStats, createWriteStream } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { answerIssuer } from './answer-issuer.ts';
 import { answerObject, answerTrouble } from './answer-object.ts';
 import type { Algorithm } from './digests.ts';
 import {
   answerError,
   answerFolder,
-  answerJson,
   answerListed,
   type Exchange,
   type Ground,
@@ -21,17 +21,12 @@ import { WebServer } from './web-server.ts';
 
 const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
 
-/** Path of a namespace's issuer at the origin. */
-export function issuerPath(prefix: string): string {
-  return `/api/v1.0/issuer/ns${prefix}`;
-}
-
 /** The server that holds the objects: files of the published folders. */
 export function makeOrigin(ground: Ground, tls: { cert: string; key: string }): WebServer {
   const digests = new DigestCache();
   const server: WebServer = new WebServer('origin', tls, async (request, response) => {
     const exchange = openExchange(ground, server, request, response);
-    if (exchange === undefined || answerIssuer(exchange)) return;
+    if (exchange === undefined || (await answerIssuer(exchange))) return;
     if (await answerTrouble(exchange)) return;
     if (exchange.method === 'OPTIONS') {
       response.writeHead(200, { Allow: verbs, DAV: '1', 'Content-Length': 0 }).end();
@@ -125,21 +120,6 @@ async function remove({ path: objectPath, response }: Exchange, namespace: Names
   await assertInside(namespace, file);
   await rm(file, { recursive: true });
   response.writeHead(204).end();
-}
-
-/** Issuer metadata and keys, for those who want to check a token by themselves. */
-function answerIssuer(exchange: Exchange): boolean {
-  for (const { prefix, issuer } of exchange.ground.namespaces) {
-    const base = `${issuerPath(prefix)}/.well-known`;
-    if (issuer === undefined || !exchange.path.startsWith(`${base}/`)) continue;
-    const page = exchange.path.slice(base.length + 1);
-    if (page === 'issuer.jwks') answerJson(exchange.response, 200, issuer.jwks);
-    else if (page === 'openid-configuration' || page === 'oauth-authorization-server')
-      answerJson(exchange.response, 200, issuer.metadata);
-    else continue;
-    return true;
-  }
-  return false;
 }
 
 /** Digests by object version, so that a big file is read once per algorithm. */

@@ -4,7 +4,7 @@ import { decodePath, denial, findNamespace } from './namespace.ts';
 
 export const prestagePath = '/pelican/api/v1.0/prestage';
 
-const lineEveryBytes = 4 << 20;
+const lineEveryBytes = 1 << 20;
 const pieceBytes = 256 * 1024;
 
 /** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
