@@ -1,41 +1,20 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import type { LocateOptions, Locator } from '../../federation/located.ts';
-import { ConnectionPool, type KeptConnections } from '../../http/connections.ts';
-import type { FetchEvent } from '../fetch.ts';
+import { folderFault, type Known } from '../../federation/known-object.ts';
+import type { LocateOptions } from '../../federation/located.ts';
+import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
-import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { Accepted, Identity } from './check-answer.ts';
+import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
+import { OriginWord } from './origin-word.ts';
 import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
 import { readPiece, runPiece } from './run-piece.ts';
 import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
-
-export interface TransferOptions {
-  url: string;
-  /** The URL as it may be shown. */
-  shownUrl: string;
-  locator: Locator;
-  tokenFile: string | undefined;
-  clock: Clock;
-  policy: Policy;
-  signal: AbortSignal;
-  suspects: Set<string>;
-  connections: KeptConnections | undefined;
-  sink: Sink;
-  /** What the user or a manifest says the size is. */
-  size: number | undefined;
-  /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
-  proven: boolean;
-  earlier: EarlierPart | undefined;
-  onEvent: (event: FetchEvent) => void;
-  /** The first good answer, before its first byte is used. */
-  onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
-}
+import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
@@ -65,6 +44,7 @@ export class Transfer implements PieceContext {
   readonly clock: Clock;
   readonly policy: Policy;
   readonly sink: Sink;
+  readonly origin: OriginWord;
   segments: Segments;
   readonly #options: TransferOptions;
   readonly #roster: Roster;
@@ -103,6 +83,17 @@ export class Transfer implements PieceContext {
     const { clock, locator, connections: kept } = options;
     const connectMs = this.policy.connectSeconds * 1000;
     this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+    const asking = {
+      wire: this.pool,
+      locate: (how: LocateOptions) => this.#locate(how),
+      signal: options.signal,
+    };
+    const hasHashes = options.proven || options.sha256 !== undefined;
+    this.origin = new OriginWord({ ...asking, hasHashes }, (known) => this.#heard(known));
+  }
+
+  get shownUrl(): string {
+    return this.#options.shownUrl;
   }
 
   /** What every answer must agree with. */
@@ -116,7 +107,7 @@ export class Transfer implements PieceContext {
 
   /** What the user or a manifest says of the object. */
   get #required(): Identity {
-    return { size: this.#options.size, etag: undefined, lastModified: undefined };
+    return { size: this.#options.size, etag: undefined, modified: undefined };
   }
 
   /** Bytes per server that sent any. */
@@ -128,7 +119,11 @@ export class Transfer implements PieceContext {
   /** Runs until every byte is in the sink; rejects with the most informative Fault, or the signal's reason. */
   async run(): Promise<void> {
     try {
-      if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}), this.#startedAt);
+      if (this.#roster.sources.length === 0) {
+        const located = await this.#locate({});
+        this.#roster.add(located, this.#startedAt);
+        this.origin.ask(located);
+      }
       if (this.#roster.allSuspect) await this.#locateAgain(true);
       while (!this.segments.complete || !this.#found) {
         this.#assign();
@@ -145,6 +140,7 @@ export class Transfer implements PieceContext {
 
   /** Ends all connections. */
   close(): void {
+    this.origin.close();
     this.pool.close();
   }
 
@@ -177,13 +173,24 @@ export class Transfer implements PieceContext {
     if (this.#found) return;
     this.#found = true;
     this.#age = answer.age;
-    const size = this.#identity.size ?? answer.size;
     const etag = this.#options.proven ? undefined : answer.etag;
-    this.#identity = { size, etag, lastModified: answer.lastModified };
-    if (size !== undefined) this.segments.settle(size);
-    await beginSink(this.sink, size);
+    this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
+    this.#complete(this.origin.known);
+    if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
+    await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
+  }
+
+  #heard(known: Known): void {
+    if (known.isCollection) this.#fatal ??= folderFault(this.shownUrl);
+    if (this.#found) this.#complete(known);
+    this.#nap.wake();
+  }
+
+  #complete(origin: Known | undefined): void {
+    if (origin !== undefined) this.#identity = completed(this.#identity, origin);
+    if (this.#identity.size !== undefined) this.segments.settle(this.#identity.size);
   }
 
   delivered(lane: Lane, bytes: number): void {
@@ -297,6 +304,7 @@ export class Transfer implements PieceContext {
     this.#width = 1;
     this.#resumes = false;
     this.#identity = this.#required;
+    this.origin.askAgain();
     this.segments = new Segments(Infinity);
     this.#roster.restart();
     return true;
@@ -385,8 +393,4 @@ export class Transfer implements PieceContext {
     if (!this.#found || size === undefined) return 'no server delivers it';
     return `${size - this.segments.missingBytes} of ${size} bytes fetched`;
   }
-}
-
-function hasValidator({ etag, lastModified }: Identity): boolean {
-  return etag !== undefined || lastModified !== undefined;
 }
