@@ -19,8 +19,16 @@ const names: Record<string, keyof Digests> = {
   adler32: 'adler32',
 };
 
-/** For `Want-Digest`: what can be checked, the cheapest to trust first. */
-export const wantDigest = 'crc32c, md5, sha-256;q=0.8, sha;q=0.6, crc32;q=0.5';
+/**
+ * Digests that Pelican and XRootD servers have, the one to check first: the cheapest to compute that finds every
+ * damage by accident. A server's digest proves nothing against the server itself, so no stronger one is worth more.
+ */
+export const algorithms = ['crc32c', 'crc32', 'sha-256', 'sha', 'md5', 'adler32'] as const;
+
+/** For `Want-Digest`. Pelican's origin computes each one that has no weight, so only the first has none. */
+export const wantDigest = algorithms
+  .map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`))
+  .join(', ');
 
 /**
  * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in

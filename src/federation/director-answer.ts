@@ -20,7 +20,7 @@ export interface DirectorAnswer {
   /** Who may sign tokens for the namespace. */
   issuers: string[];
   /** Who hands out tokens, where the director says so. */
-  generation?: { issuer: string; basePath?: string };
+  generation?: { issuer: string; basePath?: string; maxScopeDepth?: number; strategy?: string };
 }
 
 /** Reads the headers of a director's redirect; undefined when they name no server. */
@@ -79,8 +79,10 @@ function httpUrl(text: string | undefined): string | undefined {
 function tokenGeneration(header: string | undefined): DirectorAnswer['generation'] {
   const said = pairs(header);
   const issuer = said.get('issuer')?.[0];
-  const basePath = said.get('base-path')?.[0];
-  return issuer === undefined ? undefined : defined({ issuer, basePath });
+  const depth = Number(said.get('max-scope-depth')?.[0] ?? '');
+  const [basePath, strategy] = [said.get('base-path')?.[0], said.get('strategy')?.[0]];
+  const maxScopeDepth = depth > 0 ? depth : undefined;
+  return issuer === undefined ? undefined : defined({ issuer, basePath, maxScopeDepth, strategy });
 }
 
 /** `a=1, b=2, a=3`: values may hold commas, as long as no `name=` follows one. */

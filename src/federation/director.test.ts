@@ -74,7 +74,12 @@ test('every header of the answer is understood, and the query goes along', async
     requireToken: true,
     collectionsUrl: 'https://origin:8443/',
     issuers: ['https://issuer-1.example', 'https://issuer-2.example'],
-    generation: { issuer: 'https://issuer-1.example', basePath: '/ns' },
+    generation: {
+      issuer: 'https://issuer-1.example',
+      basePath: '/ns',
+      maxScopeDepth: 3,
+      strategy: 'OAuth2',
+    },
   });
   assert.equal(requests[0]?.url, '/ns/a%2Cb%3Bc?skipstat&x=1');
   assert.equal(requests[0].headers.authorization, undefined);

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../base/env.ts';
 import { defined } from '../base/defined.ts';
@@ -10,7 +9,17 @@ import { parseNamespaceHeaders, type DirectorAnswer, type Question } from './dir
 import type { Director } from './director.ts';
 import { isTrustworthy, type Discovery, type PlainHttpRule } from './discovery.ts';
 import { unescapePath } from './escape-path.ts';
-import type { Located, LocateOptions, ObjectServer, Verb } from './located.ts';
+import { chooseServers, mergedChoice, noChoice, nobodyLeft } from './cache-choice.ts';
+import { readText } from './cache-sources.ts';
+import type {
+  CacheChoice,
+  Issuance,
+  LeftOut,
+  Located,
+  LocateOptions,
+  ObjectServer,
+  Verb,
+} from './located.ts';
 import type { FederatedUrl } from './object-url.ts';
 import { howToGet, type TokenChoice, type Tokens, type TokenUse } from './token.ts';
 
@@ -22,6 +31,8 @@ export interface FederationParts {
   discovery: Discovery;
   director: Director;
   tokens: Tokens;
+  /** What this machine and its user say of the caches of all objects. */
+  cacheChoice: () => CacheChoice;
 }
 
 /** Caches answer 504 a second before this, so that we hear of a slow origin instead of hanging up on it. */
@@ -36,31 +47,63 @@ export async function locateFederated(
   const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
   const verb = options.verb ?? 'GET';
   if (verb === 'PUT' && url.pack !== undefined) throw notPacked(url.text);
-  const choice = tokenChoice(url.credential, options);
+  const token = tokenChoice(url.credential, options);
   const asked = { url, verb, discoveryUrl, directorUrl };
   const answer =
     directorUrl === undefined
       ? await askOnlyServer(parts, discoveryUrl + url.path, options.signal)
-      : await askDirector(parts, { ...asked, directorUrl }, choice, options);
+      : await askDirector(parts, { ...asked, directorUrl }, token, options);
   const isOrigin = directorUrl === undefined || verb !== 'GET' || url.direct || options.direct === true;
-  const servers = usableServers(parts, url, answer, isOrigin);
+  const named = usableServers(parts, url, answer, isOrigin);
+  const choice = verb === 'GET' ? choiceFor(parts, options, isOrigin) : noChoice;
+  const { servers, leftOut } = chooseServers(named, choice, {
+    path: url.path,
+    requireToken: answer.requireToken,
+    isTrustworthy: (server) => isTrustworthy(server, parts.plainHttp),
+  });
+  if (servers.length === 0 && (isOrigin || choice.only)) throw nobodyLeft(url.text, leftOut);
+  if (servers.length === 0) return await withoutCaches(parts, url, options, leftOut);
   const use = tokenUse(answer, asked);
+  const issuance = issuanceOf(answer, asked);
   return {
     url: url.text,
     servers,
+    ...(leftOut.length > 0 && { leftOut }),
+    ...(choice.only && { onlyBy: choice.preferred[0]?.by ?? '' }),
     requireToken: answer.requireToken,
     tokenFix: howToGet(use),
+    ...defined({ issuance }),
     ...(answer.namespace === undefined ? {} : { namespace: unescapePath(answer.namespace) }),
     ...(answer.collectionsUrl === undefined
       ? {}
       : { collectionsUrl: answer.collectionsUrl.replace(/\/+$/, '') + url.path }),
     headers: async (server) => ({
       ...dataHeaders(parts.identity, verb),
-      ...(isNamed(server.url, answer)
-        ? await authorization(parts, { ...use, to: server.url }, answer.requireToken, choice)
+      ...(isNamed(server.url, [...answer.servers, answer.collectionsUrl, ...servers.map((one) => one.url)])
+        ? await authorization(parts, { ...use, to: server.url }, answer.requireToken, token)
         : {}),
     }),
   };
+}
+
+/** Preferences are about caches; whoever asks for the origin gets it, unless it is to be avoided. */
+function choiceFor({ cacheChoice }: FederationParts, options: LocateOptions, isOrigin: boolean): CacheChoice {
+  const choice = mergedChoice(options.cacheChoice, cacheChoice());
+  return isOrigin ? { ...noChoice, avoided: choice.avoided } : choice;
+}
+
+/** All caches are to be avoided: the origin has the object too. */
+async function withoutCaches(
+  parts: FederationParts,
+  url: FederatedUrl,
+  options: LocateOptions,
+  leftOut: LeftOut[],
+): Promise<Located> {
+  const direct = await locateFederated(parts, url, { ...options, direct: true }).catch((error: unknown) => {
+    options.signal?.throwIfAborted();
+    throw error instanceof Fault ? nobodyLeft(url.text, leftOut) : error;
+  });
+  return { ...direct, leftOut: [...leftOut, ...(direct.leftOut ?? [])] };
 }
 
 function notPacked(url: string): Fault {
@@ -160,7 +203,8 @@ interface Asked {
   directorUrl: string | undefined;
 }
 
-function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl }: Asked) {
+function tokenUse(answer: DirectorAnswer, asked: Asked) {
+  const { url, verb, discoveryUrl, directorUrl } = asked;
   const { generation, issuers, namespace, servers } = answer;
   return {
     verb,
@@ -172,8 +216,20 @@ function tokenUse(answer: DirectorAnswer, { url, verb, discoveryUrl, directorUrl
       isUsers: url.isUsers,
       servers: directorUrl === undefined ? servers : [directorUrl, ...servers],
     },
-    ...defined({ basePath: generation?.basePath }),
+    ...defined({ basePath: generation?.basePath, loginUrl: issuanceOf(answer, asked)?.url }),
   } satisfies Omit<TokenUse, 'to'>;
+}
+
+/** Who has logins for the namespace: the issuer that the director names, unless it hands out tokens in another way. */
+function issuanceOf({ generation, issuers, namespace }: DirectorAnswer, asked: Asked): Issuance | undefined {
+  const issuer = generation?.issuer ?? issuers[0];
+  if (issuer === undefined || namespace === undefined) return undefined;
+  const { strategy = 'OAuth2', basePath, maxScopeDepth } = generation ?? {};
+  if (strategy.toLowerCase() !== 'oauth2') return undefined;
+  const { discoveryUrl: federation, url } = asked;
+  const shown = url.isUsers ? `osdf://${namespace}` : `pelican://${url.discoveryHost}${namespace}`;
+  const place = { federation, namespace: unescapePath(namespace), url: shown, issuer };
+  return { ...place, ...defined({ basePath, maxScopeDepth }) };
 }
 
 function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<string, string> {
@@ -182,11 +238,9 @@ function dataHeaders({ userAgent, jobId }: JobIdentity, verb: Verb): Record<stri
   return { ...headers, 'X-Pelican-Timeout': patienceHeader };
 }
 
-function isNamed(url: string, { servers, collectionsUrl }: DirectorAnswer): boolean {
+function isNamed(url: string, named: readonly (string | undefined)[]): boolean {
   const { origin } = new URL(url);
-  return [...servers, collectionsUrl].some(
-    (named) => named !== undefined && new URL(named).origin === origin,
-  );
+  return named.some((each) => each !== undefined && new URL(each).origin === origin);
 }
 
 const isReading = ({ verb }: TokenUse): boolean => verb === 'GET' || verb === 'PROPFIND';
@@ -217,21 +271,13 @@ export interface JobIdentity {
 
 /** Reads the job's id and project from HTCondor's job ad, where there is one. */
 export function readJobIdentity(env: Env, cwd: string, version: string): JobIdentity {
-  const ad = readAd(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
+  const ad = readText(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
   const project = headerSafe(attribute(ad, 'ProjectName'));
   return {
     jobId: headerSafe(attribute(ad, 'GlobalJobId')) ?? randomUUID(),
     // Directors check the version of everything that calls itself pelican-something.
     userAgent: `updraft/${version}${project === undefined ? '' : ` project/${project}`}`,
   };
-}
-
-function readAd(file: string): string {
-  try {
-    return fs.readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
 }
 
 function attribute(ad: string, name: string): string | undefined {

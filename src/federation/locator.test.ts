@@ -8,6 +8,8 @@ import { signedToken } from '../../test/federation/signed-token.ts';
 import { testAuthority, webServer } from '../../test/federation/web-server.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
+import { preferCaches } from './cache-choice.ts';
+import type { ObjectServer } from './located.ts';
 import { createLocator } from './locator.ts';
 
 const uid = 4_000_000_002;
@@ -235,4 +237,41 @@ test('plain web servers and files are found without asking anybody', async (t) =
   const file = await locator.locate('file:///data/a b.tar');
   assert.deepEqual(file.servers, [{ url: 'file:///data/a%20b.tar', host: 'localhost', kind: 'plain' }]);
   assert.deepEqual(questions(), []);
+});
+
+test('a token goes to a preferred cache that the user named for the object, never to one from the environment', async (t) => {
+  const env = { BEARER_TOKEN: token, NEAREST_CACHE: 'https://thief.example:8443,+' };
+  const { locator } = await federation(t, { requireToken: true, env });
+  const ambient = await locator.locate('osdf:///ns/x');
+  assert.deepEqual(
+    ambient.servers.map(({ host }) => host),
+    ['cache-1:8443', 'cache-2:8443'],
+  );
+  const thief: ObjectServer = {
+    url: 'https://thief.example:8443/ns/x',
+    host: 'thief.example:8443',
+    kind: 'cache',
+  };
+  assert.equal((await ambient.headers(thief))['Authorization'], undefined);
+  const by = { caches: '--cache', avoidCaches: '--avoid-cache' };
+  const own = await preferCaches(locator, { caches: ['near.example:8443'] }, by).locate('osdf:///ns/x');
+  const [near] = own.servers;
+  assert.deepEqual([near?.host, near?.preferredBy], ['near.example:8443', '--cache']);
+  assert.equal((await own.headers(near!))['Authorization'], `Bearer ${token}`);
+  assert.equal((await own.headers(thief))['Authorization'], undefined);
+});
+
+test('where all caches are to be avoided the origin is asked, and an upload minds no wishes about caches', async (t) => {
+  const env = { UPDRAFT_AVOID_CACHES: 'cache-1,cache-2', NEAREST_CACHE: 'near.example' };
+  const { locator, questions } = await federation(t, { env });
+  const by = { caches: '--cache', avoidCaches: '--avoid-cache' };
+  assert.deepEqual((await locator.locate('osdf:///ns/x', { verb: 'PUT' })).servers.length, 2);
+  // The director of this test names the same servers for everything.
+  await assert.rejects(preferCaches(locator, { caches: ['cache-1'] }, by).locate('osdf:///ns/x'), {
+    kind: 'servers-unreachable',
+    message: /cache-1:8443 is to be avoided \(UPDRAFT_AVOID_CACHES\); cache-2:8443/,
+    fix: 'avoid fewer caches',
+  });
+  assert.ok(questions().some(({ url }) => url === '/ns/x?directread'));
+  assert.equal((await locator.locate('osdf:///ns/x')).onlyBy, 'NEAREST_CACHE');
 });

@@ -2,14 +2,21 @@ import { pathToFileURL } from 'node:url';
 import type { Clock } from '../base/clock.ts';
 import type { Env } from '../base/env.ts';
 import { ConnectionPool } from '../http/connections.ts';
-import { createRequest } from '../http/request.ts';
+import { createRequest, type Request } from '../http/request.ts';
 import { readTrust } from '../http/trust.ts';
+import { readCacheChoice } from './cache-sources.ts';
 import { createDirector } from './director.ts';
-import { createDiscovery, isTrustworthy, plainHttpRule, type Discovery } from './discovery.ts';
+import {
+  createDiscovery,
+  isTrustworthy,
+  plainHttpRule,
+  type Discovery,
+  type PlainHttpRule,
+} from './discovery.ts';
 import { locateFederated, readJobIdentity, tokenChoice, type FederationParts } from './locate-federated.ts';
-import type { Located, LocateOptions, Locator, ObjectServer } from './located.ts';
+import type { CacheChoice, Located, LocateOptions, Locator, ObjectServer } from './located.ts';
 import { parseObjectUrl, type FileUrl, type PlainUrl } from './object-url.ts';
-import { createTokens, type TokenUse } from './token.ts';
+import { createTokens, type KeptTokens, type TokenUse } from './token.ts';
 
 interface LocatorOptions {
   env: Env;
@@ -19,6 +26,8 @@ interface LocatorOptions {
   version: string;
   /** Milliseconds for which a federation's host that refuses connections is asked again; usually as one that is silent. */
   refusedMs?: number;
+  /** The tokens of the user's logins, for commands that the user gives. */
+  kept?: (wire: { request: Request; plainHttp: PlainHttpRule; userAgent: string }) => KeptTokens;
 }
 
 /** A locator that also lends its connections, for the small requests about objects. */
@@ -34,6 +43,7 @@ export function createLocator({
   clock,
   version,
   refusedMs,
+  kept,
 }: LocatorOptions): FederationLocator {
   const ca = readTrust(env);
   const wire = new ConnectionPool({ clock, ca });
@@ -41,13 +51,15 @@ export function createLocator({
   const plainHttp = plainHttpRule(env);
   const identity = readJobIdentity(env, cwd, version);
   const headers = { 'User-Agent': identity.userAgent, 'X-Pelican-JobId': identity.jobId };
+  let cacheChoice: CacheChoice | undefined;
   const parts: FederationParts = {
     request,
     plainHttp,
     identity,
     discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent, refusedMs }),
     director: createDirector({ request, clock, headers }),
-    tokens: createTokens({ env, cwd, uid, clock }),
+    tokens: createTokens({ env, cwd, uid, clock, kept: kept?.({ request, plainHttp, ...identity }) }),
+    cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd, uid })),
   };
   return {
     ca,

@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts';
+import { defined } from '../base/defined.ts';
 import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { isUnder } from './escape-path.ts';
@@ -29,7 +30,28 @@ interface TokenWorld {
   cwd: string;
   uid: number;
   clock: Clock;
+  kept?: KeptTokens | undefined;
 }
+
+/** A user's login, as far as its token's use goes. */
+interface TokenLogin {
+  federation: string;
+  issuer: string;
+  namespace: string;
+  scopes: string[];
+  accessToken: string;
+  expires?: number;
+}
+
+/** Tokens of logins: looked for where no other fits. */
+export interface KeptTokens {
+  /** The login for a use, renewed where its end is near; `why` says what kept it from being renewed. */
+  find(use: TokenUse): Promise<{ login: TokenLogin; why?: string } | undefined>;
+}
+
+/** Whether a login was made for the namespace of a use, in its federation. */
+export const isOfUse = (login: Omit<TokenLogin, 'accessToken' | 'scopes'>, use: TokenUse): boolean =>
+  login.federation === use.federation?.url && login.namespace === use.namespace;
 
 interface Candidate {
   place: string;
@@ -37,6 +59,8 @@ interface Candidate {
   claims: TokenClaims | undefined;
   /** The user chose it for this very object. */
   isNamed: boolean;
+  /** What kept it from being renewed. */
+  why?: string | undefined;
 }
 
 export function createTokens(world: TokenWorld): Tokens {
@@ -58,18 +82,38 @@ export function createTokens(world: TokenWorld): Tokens {
           });
         looked.push('token' in read ? name : `${name} (${read.without})`);
       }
+      const mayBeKept = choice.tokenFile === undefined && choice.onlyNamed !== true;
+      if (mayBeKept && fitting(found, use, world.clock.now()) === undefined)
+        found.push(...(await fromLogin(world, use)));
       return choose(found, use, world.clock.now(), looked);
     },
   };
 }
 
+/** The user's login, which says itself where it belongs and what for. */
+async function fromLogin({ kept }: TokenWorld, use: TokenUse): Promise<Candidate[]> {
+  const { login, why } = (await kept?.find(use)) ?? {};
+  if (login === undefined) return [];
+  const { issuer, scopes, accessToken, expires } = login;
+  const claims = { issuer, scopes, audience: [], isStorageToken: true, ...defined({ expires }) };
+  return [{ place: `your login at ${issuer}`, token: accessToken, claims, isNamed: true, why }];
+}
+
+function current(found: Candidate[], use: TokenUse, now: number): Candidate[] {
+  return found.filter(
+    (one) =>
+      whyNot(one, use) === undefined && (one.claims?.expires === undefined || one.claims.expires > now),
+  );
+}
+
+function fitting(found: Candidate[], use: TokenUse, now: number): Candidate | undefined {
+  return current(found, use, now).find(({ claims }) => claims !== undefined && fits(claims, use));
+}
+
 function choose(found: Candidate[], use: TokenUse, now: number, looked: string[]): string {
-  const allowed = found.filter((one) => whyNot(one, use) === undefined);
-  const current = allowed.filter(({ claims }) => claims?.expires === undefined || claims.expires > now);
-  const fitting = current.find(({ claims }) => claims !== undefined && fits(claims, use));
-  const chosen = fitting ?? current[0];
+  const chosen = fitting(found, use, now) ?? current(found, use, now)[0];
   if (chosen !== undefined) return chosen.token;
-  const expired = allowed[0];
+  const expired = found.find((one) => whyNot(one, use) === undefined);
   if (expired !== undefined) throw tooOld(use, expired);
   throw found.length === 0 ? missing(use, looked) : notSent(use, found);
 }
@@ -121,12 +165,18 @@ function notSent(use: TokenUse, found: Candidate[]): Fault {
   );
 }
 
-function tooOld(use: TokenUse, { place, claims }: Candidate): Fault {
+function tooOld(use: TokenUse, { place, claims, why }: Candidate): Fault {
   const when = new Date(claims?.expires ?? 0).toISOString();
-  return new Fault('token-expired', `the token for ${use.namespace} from ${place} expired at ${when}`, {
-    about: place,
-    fix: `get a new one into ${place}; ${howToGet(use)}`,
-  });
+  const ended = why === undefined ? '' : `, and a new one was not had: ${why}`;
+  const isLogin = place.startsWith('your login');
+  return new Fault(
+    'token-expired',
+    `the token for ${use.namespace} from ${place} expired at ${when}${ended}`,
+    {
+      about: place,
+      fix: isLogin ? howToGet(use) : `get a new one into ${place}; ${howToGet(use)}`,
+    },
+  );
 }
 
 function missing(use: TokenUse, looked: string[]): Fault {
@@ -142,10 +192,12 @@ function missing(use: TokenUse, looked: string[]): Fault {
 }
 
 /** What to do about a token that is missing, old or refused. */
-export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers'>): string {
+export function howToGet(use: Pick<TokenUse, 'verb' | 'issuers' | 'loginUrl'>): string {
+  const write = use.verb === 'GET' ? '' : ' --write';
+  const login = use.loginUrl === undefined ? '' : `\`updraft login ${use.loginUrl}${write}\`, or `;
   const from = use.issuers[0] === undefined ? '' : ` from ${use.issuers[0]}`;
   const scope = permissions[use.verb][0] ?? '';
-  return `get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
+  return `${login}get a token with scope ${scope}${from}, put it in a file and name that: \`token_file\` in a job file, --token-file at the prompt`;
 }
 
 function nameOf(place: TokenPlace): string {
@@ -166,6 +218,8 @@ export interface TokenUse {
   basePath?: string;
   /** Who may have signed it; empty when nobody says. */
   issuers: string[];
+  /** The namespace as `updraft login` takes it, where its issuer has logins. */
+  loginUrl?: string;
   /** URL at the host that would get it. */
   to: string;
   /** What names that host; undefined for a host that the user names. */
@@ -234,14 +288,15 @@ const permissions = {
   DELETE: ['storage.modify', 'write'],
 };
 
-function covers(scope: string, use: TokenUse): boolean {
+/** Whether a scope permits a use. */
+export function covers(scope: string, use: TokenUse): boolean {
   const [permission = '', prefix = '/'] = scope.split(/:(.*)/s, 2);
   const base = trimmed(use.basePath ?? use.namespace);
   if (!permissions[use.verb].includes(permission) || !isUnder(use.path, base)) return false;
   return isUnder(use.path.slice(base.length) || '/', trimmed(prefix));
 }
 
-function sameIssuer(one: string, other: string | undefined): boolean {
+export function sameIssuer(one: string, other: string | undefined): boolean {
   return other !== undefined && trimmed(one) === trimmed(other);
 }
 

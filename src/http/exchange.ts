@@ -9,6 +9,8 @@ export interface Ask {
   method: Method;
   url: string;
   headers: Record<string, string>;
+  /** Sent with POST. */
+  body?: string | undefined;
   /** Longest wait for the head of the answer, once connected. */
   headMs: number;
   /** How many redirects to follow. */
@@ -30,13 +32,20 @@ export async function ask(pool: ConnectionPool, request: Ask): Promise<Answer> {
   return await followRedirects(
     first,
     request.redirects ?? 5,
-    ({ url, headers }) => askOnce(pool, request, url, requestHead(request.method, url, headers)),
+    ({ url, headers }) => askOnce(pool, request, url, requestText(request, url, headers)),
     ({ connection }) => connection.destroy(),
   );
 }
 
+function requestText({ method, body }: Ask, url: URL, headers: Record<string, string>): string {
+  if (body === undefined) return requestHead(method, url, headers);
+  const length = { 'Content-Length': String(Buffer.byteLength(body)) };
+  return requestHead(method, url, { ...headers, ...length }) + body;
+}
+
 async function askOnce(pool: ConnectionPool, request: Ask, url: URL, text: string): Promise<Answer> {
-  const idle = pool.takeIdle(url);
+  // What changes something at the server is not sent twice, as it might be over a connection that just ended.
+  const idle = request.method === 'POST' ? undefined : pool.takeIdle(url);
   if (idle !== undefined) {
     try {
       return { head: await headOf(pool, request, url, idle, text), connection: idle, url };
@@ -62,10 +71,10 @@ async function headOf(
   text: string,
 ): Promise<ResponseHead> {
   const late = () => new NoAnswer('timeout', url.host, `sends no answer within ${ms / 1000} s`);
+  // An answer to POST may be a new token, and letters that it shares with what was sent belong to it.
+  const redact = redactSent(method === 'POST' ? {} : headers);
   try {
-    return await withDeadline({ clock, signal, ms, late }, () =>
-      connection.request(method, text, redactSent(headers)),
-    );
+    return await withDeadline({ clock, signal, ms, late }, () => connection.request(method, text, redact));
   } catch (error) {
     connection.destroy();
     throw error;

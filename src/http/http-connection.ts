@@ -5,7 +5,7 @@ import { bodyDecoder, HeadParser, ProtocolError, type BodyDecoder, type Response
 /** The connection ended before the answer did. */
 export class ConnectionLost extends Error {}
 
-export type Method = 'GET' | 'HEAD' | 'PUT' | 'DELETE' | 'PROPFIND' | 'OPTIONS';
+export type Method = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE' | 'PROPFIND' | 'OPTIONS';
 
 export interface BodyEnd {
   /** False if the reader stopped it, or if only the end of the connection marked the end. */

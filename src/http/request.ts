@@ -10,6 +10,8 @@ export interface ControlRequest {
   method: Method;
   url: string;
   headers?: Record<string, string>;
+  /** Sent with POST. */
+  body?: string;
   /** Longest wait for the answer's headers, once connected; some digests take minutes to compute. */
   headerMs?: number;
   /** Largest body to accept, in bytes. */
@@ -37,8 +39,8 @@ const maxBody = 1 << 20;
 
 export function createRequest(pool: ConnectionPool): Request {
   return async ({ method, url, redirects = 0, ...request }) => {
-    const { headers = {}, headerMs = headMs, signal = new AbortController().signal } = request;
-    const answer = await ask(pool, { method, url, headers, headMs: headerMs, redirects, signal });
+    const { headers = {}, body, headerMs = headMs, signal = new AbortController().signal } = request;
+    const answer = await ask(pool, { method, url, headers, body, headMs: headerMs, redirects, signal });
     return controlAnswer(await readAnswer(pool, answer, signal, request.maxBody));
   };
 }

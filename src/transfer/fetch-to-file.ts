@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { Roster } from './engine/roster.ts';
@@ -32,7 +33,8 @@ export async function fetchToFile(
   try {
     const verified = await fetch.run();
     const seconds = (settings.clock.monotonic() - started) / 1000;
-    return { bytes: fetch.size, seconds, verified, servers: fetch.servers };
+    const { size: bytes, record, digest } = fetch;
+    return { bytes, seconds, verified, ...record, ...defined({ digest }) };
   } catch (error) {
     fetch.suspend();
     throw asStopped(settings, error);
@@ -58,6 +60,8 @@ class FileFetch {
   readonly #transfer: Transfer;
   #digest: Promise<ServerDigest | undefined> = Promise.resolve(undefined);
   readonly #keeper: JournalKeeper;
+  /** What the bytes were held against. */
+  digest: Fetched['digest'];
 
   constructor(
     url: string,
@@ -97,8 +101,8 @@ class FileFetch {
     return this.#transfer.segments.size;
   }
 
-  get servers(): Fetched['servers'] {
-    return this.#transfer.servers;
+  get record(): Transfer['record'] {
+    return this.#transfer.record;
   }
 
   /** Fetches, proves, and gives the file its name. */
@@ -132,6 +136,7 @@ class FileFetch {
     if (digest === undefined) return this.#transfer.known.size === undefined ? 'none' : 'size';
     const { algorithm, hex, server } = digest;
     const found = await this.#sink.digest(algorithm, this.size, signal);
+    this.digest = digest;
     if (found === hex) return 'digest';
     const what = server === '' ? 'SHA-256' : `${algorithm} (${server})`;
     return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${hex}`, { about });

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { needProgram } from './debian-packages.ts';
 import { startNginx } from './nginx.ts';
-import { startCache, startOrigin } from './xrootd.ts';
+import { startSite, type Version, xrootdVersions } from './xrootd.ts';
 
 /** Somewhere objects can be had from, for as long as a test runs. */
 export interface Source {
@@ -68,40 +68,41 @@ const nginx: Start = async (t) => {
   };
 };
 
-const xrootd: Start = async (t) => {
-  const file = needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
-  if (file === undefined) return undefined;
-  const own = await temporaryFolder(t);
-  const published = path.join(own, 'published');
-  const folder = path.join(published, 'demo');
-  await mkdir(folder, { recursive: true });
-  const origin = await startOrigin(file, { folder: path.join(own, 'origin'), root: published });
-  t.after(() => origin.stop());
-  const cacheFolders = { folder: path.join(own, 'cache'), root: path.join(own, 'cached') };
-  const cache = await startCache(file, cacheFolders, origin.address);
-  t.after(() => cache.stop());
-  const proxy = await cuttingProxy(t, cache.httpUrl);
-  const federation = await startFederation({
-    namespaces: [{ prefix: '/demo', folder, public: true }],
-    servers: { origin: origin.httpUrl, caches: [proxy.url] },
-    caches: 0,
-  });
-  t.after(() => federation.stop());
-  const { discoveryHost, caFile } = federation;
-  return {
-    folder,
-    url: 'osdf:///demo',
-    offers: { listing: true, digests: true },
-    env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
-    serverUrl: `${cache.httpUrl}/demo`,
-    cutOnce: (bytes) => proxy.cutOnce(bytes),
-    stallOnce: (bytes) => proxy.stallOnce(bytes),
+const xrootdOf =
+  (version: Version): Start =>
+  async (t) => {
+    const xrootd = await version(t);
+    if (xrootd === undefined) return undefined;
+    const site = await startSite(t, xrootd);
+    const proxy = await cuttingProxy(t, site.cache.url);
+    const federation = await startFederation({
+      namespaces: [{ prefix: '/demo', folder: site.folder, public: true }],
+      servers: { origin: site.origin.url, caches: [proxy.url] },
+      caches: 0,
+    });
+    t.after(() => federation.stop());
+    return {
+      folder: site.folder,
+      url: 'osdf:///demo',
+      offers: { listing: true, digests: true },
+      env: {
+        UPDRAFT_OSDF_HOST: federation.discoveryHost,
+        SSL_CERT_FILE: await site.trust(federation.caFile),
+      },
+      serverUrl: `${site.cache.httpUrl}/demo`,
+      cutOnce: (bytes) => proxy.cutOnce(bytes),
+      stallOnce: (bytes) => proxy.stallOnce(bytes),
+    };
   };
-};
 
 /** Every kind of source that users have, each as real as this machine can make it. */
 export const sources: Record<string, Start> = {
   'the small federation': miniFederation,
   'nginx over https': nginx,
-  'XRootD, an origin and a caching proxy, behind our director': xrootd,
+  ...Object.fromEntries(
+    Object.entries(xrootdVersions).map(([name, version]) => [
+      `${name}: an origin and a caching proxy over TLS, behind our director`,
+      xrootdOf(version),
+    ]),
+  ),
 };

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Cli } from '../cli.ts';
 import {
@@ -9,6 +10,7 @@ import {
   type ProofOptions,
   readProof,
 } from '../object/access.ts';
+import { packOf } from '../object/get-items.ts';
 import { setbackTeller, verifiedWords } from '../object/transfer-words.ts';
 
 interface Options extends ProofOptions {
@@ -30,7 +32,14 @@ export function configure(command: Command, cli: Cli): void {
 async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   checkProof(options, urls.length);
   // A name that cannot be one is told before anything is written.
-  for (const url of urls) objectName(url, cli.env);
+  for (const url of urls) {
+    objectName(url, cli.env);
+    if (packOf(url, cli.env) !== undefined)
+      throw new Fault('usage', `${url} asks to be unpacked, and cat writes objects as they are`, {
+        about: url,
+        fix: 'fetch it with `updraft get`, or leave pack= out of the URL',
+      });
+  }
   const locator = openFederation(cli);
   const say = (line: string): void => (options.quiet ? undefined : cli.err(`${line}\n`));
   for (const url of urls) {

@@ -8,8 +8,8 @@ import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
-import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
-import { listItems, itemsOfWords } from '../object/get-items.ts';
+import { fetchItem } from '../object/fetch-item.ts';
+import { itemsOfWords, listItems, packOf } from '../object/get-items.ts';
 import {
   checkProof,
   hasScheme,
@@ -17,6 +17,7 @@ import {
   openFederation,
   type ProofOptions,
 } from '../object/access.ts';
+import { offerLogins } from '../object/login.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
@@ -60,8 +61,15 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
     throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
   const wanted = itemsOfWords(words);
   const federation = openFederation(cli);
+  await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
+    verb: 'GET',
+    tokenFile: options.tokenFile,
+  });
   const { recursive = false, json, into, tokenFile } = options;
-  const unpack = options.unpack === true ? 'auto' : options.unpack;
+  const asked = options.unpack === true ? 'auto' : options.unpack;
+  const packs = new Set(wanted.urls.map((url) => packOf(url, cli.env)));
+  refuseContradiction(packs, asked, recursive);
+  const unpack = asked ?? [...packs].find((pack) => pack !== undefined);
   const folder = into ?? (unpack === undefined ? undefined : (wanted.target ?? '.'));
   const target = unpack === undefined ? wanted.target : undefined;
   const how = { recursive, federation, ...defined({ into: folder, tokenFile }) };
@@ -72,9 +80,10 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   using connections = new KeptConnections(cli.clock);
-  const fetching: FetchItemOptions = { ...options, unpack, federation, connections };
+  const fetching = { ...options, federation, connections };
   const results = await mapLimited(items, options.parallel, async (item) => {
-    const result = await fetchItem(cli, board, item, fetching);
+    const one = asked ?? packOf(item.url, cli.env);
+    const result = await fetchItem(cli, board, item, { ...fetching, unpack: one });
     tellResult(cli, board, result, options);
     return result;
   });
@@ -84,6 +93,23 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
     nextCommands(cli, [
       [`updraft stat ${shellQuote(words[0] ?? '')}`, 'who has the object, and its digests'],
     ]);
+}
+
+/** `?pack=` is Pelican's word for --unpack; both may be said as long as they mean the same. */
+function refuseContradiction(
+  packs: ReadonlySet<string | undefined>,
+  asked: string | undefined,
+  recursive: boolean,
+): void {
+  const pack = [...packs].find((one) => one !== undefined && one !== asked);
+  if (pack === undefined || (asked === undefined && !recursive)) return;
+  throw new Fault(
+    'usage',
+    `pack=${pack} in the URL and ${recursive ? '--recursive' : `--unpack=${asked ?? ''}`} contradict each other`,
+    {
+      fix: 'keep one of the two',
+    },
+  );
 }
 
 const againWords = (unpacked: boolean): string =>
@@ -114,6 +140,7 @@ Examples:
   $ updraft get osdf:///demo/train.tar
   $ updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/
   $ updraft get --recursive osdf:///demo/images images
+  $ updraft get 'osdf:///demo/set.tar.gz?pack=auto' data     as --unpack: what the archive holds, into data
   $ updraft get --unpack=nested osdf:///demo/ILSVRC2012_img_train.tar --into train
 
 Exit codes: 0 all is there; 2 wrong usage, or a file that holds something else; 5 stopped by the user; else those of

@@ -15,6 +15,7 @@ import { rootFolder } from '../../mini/pool/root-folder.ts';
 import type { Cli } from '../cli.ts';
 import { aptInstall, mayInstall, progressLine } from '../debian.ts';
 import {
+  federationApprove,
   federationDown,
   federationStatus,
   federationToken,
@@ -156,6 +157,12 @@ function configureFederation(command: Command, cli: Cli): void {
     .option('--expires <seconds>', 'seconds until it ends; below zero for one that has ended', '1200')
     .action((prefix: string | undefined, options: Parameters<typeof federationToken>[2]) =>
       federationToken(cli, prefix, options),
+    );
+  common(command.command('approve').description('approve a login that waits, as its page would'))
+    .argument('<code>', 'the code that `updraft login` shows')
+    .option('--deny', 'deny it instead')
+    .action((code: string, options: Parameters<typeof federationApprove>[2]) =>
+      federationApprove(cli, code, options),
     );
   common(command.command('trouble').description('make servers misbehave; without rules, show those in force'))
     .argument('[rule...]', "as in 'cache-1: stall after 1MB on *.tar first 2'")

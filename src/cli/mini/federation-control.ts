@@ -51,6 +51,18 @@ export async function federationToken(
   cli.out(options.json ? `${JSON.stringify(answer)}\n` : `${answer.token}\n`);
 }
 
+/** Does what a person does at the issuer's page. */
+export async function federationApprove(
+  cli: Cli,
+  code: string,
+  { deny = false, state, json }: Options & { deny?: boolean },
+): Promise<void> {
+  await ask(await runningFederation(cli, state), 'POST', '/login', { code, deny });
+  const verdict = deny ? 'denied' : 'approved';
+  if (json) cli.out(`${JSON.stringify({ code, verdict })}\n`);
+  else cli.err(`${verdict}\n`);
+}
+
 export async function federationTrouble(
   cli: Cli,
   rules: string[],

@@ -4,7 +4,12 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
+import { type Known, knowObject } from '../../federation/known-object.ts';
+import type { Located, LocateOptions } from '../../federation/located.ts';
+import { createKeptTokens } from '../../federation/login/kept-tokens.ts';
+import { LoginStore } from '../../federation/login/login-store.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
@@ -53,9 +58,26 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
-/** The way to them. */
+/** The way to them, with the tokens of the user's logins. */
 export function openFederation(cli: Cli): FederationLocator {
-  return createLocator({ ...cli, refusedMs });
+  const { clock, signal } = cli;
+  const store = new LoginStore(cli);
+  return createLocator({
+    ...cli,
+    refusedMs,
+    kept: (wire) => createKeptTokens({ store, clock, wire: { ...wire, signal } }),
+  });
+}
+
+/** What the origin says of an object; undefined where it cannot be asked. */
+export async function knowAt(url: string, how: ObjectOptions): Promise<Known | undefined> {
+  const locate = (options: LocateOptions): Promise<Located> =>
+    how.federation.locate(url, { ...how, ...options });
+  return await knowObject(await locate({}), {
+    wire: how.federation.wire,
+    locate,
+    ...defined({ signal: how.signal }),
+  });
 }
 
 /** What the user says the bytes must be. */

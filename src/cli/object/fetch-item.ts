@@ -22,7 +22,7 @@ export interface FetchItemOptions extends ProofOptions {
   tokenFile?: string;
   overwrite?: true;
   /** Unpack as it arrives, instead of keeping the archive. */
-  unpack: UnpackerOptions['mode'] | undefined;
+  unpack?: UnpackerOptions['mode'] | undefined;
 }
 
 interface ToldSetback {
@@ -76,15 +76,17 @@ async function fetchOptions(
   cli: Cli,
   board: TransferBoard,
   work: Work,
-  { url, setbacks }: GetResult,
+  { url, listed, setbacks }: GetResult,
   options: FetchItemOptions,
 ): Promise<FetchOptions> {
   const { connections } = options;
   const access = { ...accessTo(cli, options.federation, options), ...defined({ connections }) };
   const proof = await readProof(cli, url, options, access);
+  const bytes = listed?.size;
   const tell = setbackTeller(url, work.name, (line) => board.news(line));
   return {
     ...access,
+    ...defined({ bytes }),
     ...proof,
     onEvent: (event) => {
       if (event.kind === 'progress') {

@@ -1,30 +1,30 @@
-import { answerJson, type Exchange } from './exchange.ts';
+import { sniffContentType } from './content-type.ts';
+import type { Algorithm } from './digests.ts';
+import { answerError, answerJson, type Exchange } from './exchange.ts';
 import { bodyTrouble, type BodyTrouble, type ByteRange, parseByteRange, sendBody } from './send-body.ts';
-import { changedObject, resizedObject, type StoredObject, wantedDigests } from './stored-object.ts';
+import { changedObject, resizedObject, type StoredObject } from './stored-object.ts';
 import type { ActionOf } from './trouble-rule.ts';
 
-type DigestSource = (
-  algorithms: ReturnType<typeof wantedDigests>,
-  object: StoredObject,
-) => Promise<string | undefined>;
+type DigestSource = (algorithms: Algorithm[], object: StoredObject) => Promise<string | undefined>;
 
 /** Answers GET or HEAD for an object that is there: conditions, ranges, digests, trailers and the bytes. */
 export async function answerObject(
   exchange: Exchange,
   stored: StoredObject,
+  wanted: Algorithm[],
   digests: DigestSource,
 ): Promise<void> {
   const { request, response } = exchange;
   const object = withTrouble(exchange, stored);
-  setObjectHeaders(exchange, object);
-  await setDigest(exchange, object, digests);
+  await setObjectHeaders(exchange, object);
+  await setDigest(exchange, object, wanted, digests);
   if (matchesEtag(request.headers['if-none-match'], object.etag)) {
     response.writeHead(304).end();
     return;
   }
   const range = chooseRange(exchange, object);
   if (range === 'beyond') {
-    response.writeHead(416, { 'Content-Range': `bytes */${object.size}` }).end();
+    answerBeyond(exchange, object);
     return;
   }
   const status = range === undefined ? 200 : 206;
@@ -36,6 +36,15 @@ export async function answerObject(
     return;
   }
   await answerBody(exchange, object, status, sent);
+}
+
+function answerBeyond(exchange: Exchange, { size }: StoredObject): void {
+  const { response, ground } = exchange;
+  if (ground.traits.beyond === 'bare') {
+    answerError(exchange, 416, 'range_not_satisfiable', 'the range is beyond the end');
+    return;
+  }
+  response.writeHead(416, { 'Content-Range': `bytes */${size}` }).end();
 }
 
 async function answerBody(
@@ -80,10 +89,12 @@ function chooseRange(
   { ground, asked, request }: Exchange,
   object: StoredObject,
 ): ByteRange | 'beyond' | undefined {
-  const condition = request.headers['if-range'];
+  const { validators, beyond } = ground.traits;
+  const condition = validators === 'none' ? undefined : request.headers['if-range'];
   const stale =
     condition !== undefined && condition !== object.etag && condition !== object.modified.toUTCString();
-  const range = parseByteRange(stale ? undefined : request.headers.range, object.size);
+  const isWhole = stale || (beyond === 'empty-whole' && object.size === 0);
+  const range = parseByteRange(isWhole ? undefined : request.headers.range, object.size);
   if (range === undefined || range === 'beyond') return range;
   if (ground.trouble.pick('ignore-range', asked) !== undefined) return undefined;
   const by = ground.trouble.pick('wrong-offset', asked)?.by ?? 0;
@@ -98,18 +109,35 @@ function withTrouble({ ground, asked }: Exchange, stored: StoredObject): StoredO
   return resize === undefined ? object : resizedObject(object, resize.by);
 }
 
-function setObjectHeaders({ response }: Exchange, object: StoredObject): void {
-  response.setHeader('Accept-Ranges', 'bytes');
-  response.setHeader('Content-Type', 'application/octet-stream');
-  response.setHeader('ETag', object.etag);
-  response.setHeader('Last-Modified', object.modified.toUTCString());
-  response.setHeader('Cache-Control', 'public, max-age=3600');
+async function setObjectHeaders(
+  { response, ground, path, method }: Exchange,
+  object: StoredObject,
+): Promise<void> {
+  const { validators, contentType } = ground.traits;
   if (object.age !== undefined) response.setHeader('Age', object.age);
+  if (validators === 'none' || contentType === 'none') return;
+  response.setHeader('Accept-Ranges', 'bytes');
+  response.setHeader('ETag', object.etag);
+  response.setHeader('Cache-Control', 'public, max-age=3600');
+  // Go's caches answer HEAD by themselves, with less than their GET says.
+  if (contentType === 'sniffed' && object.isCached && method === 'HEAD') return;
+  response.setHeader('Last-Modified', object.modified.toUTCString());
+  response.setHeader('Content-Type', await contentTypeOf(contentType, path, object));
 }
 
-async function setDigest(exchange: Exchange, object: StoredObject, digests: DigestSource): Promise<void> {
-  const { ground, asked, request, response, signal } = exchange;
-  const wanted = wantedDigests(request.headers['want-digest']);
+async function contentTypeOf(by: 'octets' | 'sniffed', name: string, object: StoredObject): Promise<string> {
+  if (by === 'octets') return 'application/octet-stream';
+  const head = Buffer.alloc(Math.min(512, object.size));
+  return sniffContentType(name, head.subarray(0, await object.read(head, 0)));
+}
+
+async function setDigest(
+  exchange: Exchange,
+  object: StoredObject,
+  wanted: Algorithm[],
+  digests: DigestSource,
+): Promise<void> {
+  const { ground, asked, response, signal } = exchange;
   if (wanted.length === 0 || ground.trouble.pick('digest-missing', asked) !== undefined) return;
   const slow = ground.trouble.pick('digest-slow', asked);
   if (slow !== undefined) await ground.clock.sleep(slow.ms, signal);

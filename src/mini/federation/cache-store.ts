@@ -3,6 +3,9 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import type { Clock } from '../../base/clock.ts';
+import type { Ground } from './exchange.ts';
+import type { Traits } from './like.ts';
+import { readProperties } from './listing.ts';
 import { type OriginClient, UpstreamError } from './origin-client.ts';
 
 interface Entry {
@@ -10,22 +13,25 @@ interface Entry {
   file: string;
 }
 
+/** How an object's bytes come: in one stream to its end, or each block by a request of its own. */
+export type Fill = 'stream' | 'blocks';
+
 /** What one cache keeps. As in the real ones, a name stands for the same bytes until it is evicted. */
 export class CacheStore {
   readonly #folder: string;
   readonly #origin: OriginClient;
-  readonly #clock: Clock;
+  readonly #ground: Pick<Ground, 'clock' | 'traits'>;
   readonly #entries = new Map<string, Promise<Entry>>();
 
-  constructor(folder: string, origin: OriginClient, clock: Clock) {
+  constructor(folder: string, origin: OriginClient, ground: Pick<Ground, 'clock' | 'traits'>) {
     this.#folder = folder;
     this.#origin = origin;
-    this.#clock = clock;
+    this.#ground = ground;
   }
 
-  /** The object, known from the origin if it was not yet; its bytes come when they are read. */
-  async open(objectPath: string, token: string | undefined): Promise<CachedObject> {
-    const entry = this.#entries.get(objectPath) ?? this.#learn(objectPath, token);
+  /** The object, known from the origin if it was not yet; its bytes come when they are read, by `fill` if it is new. */
+  async open(objectPath: string, token: string | undefined, fill: Fill): Promise<CachedObject> {
+    const entry = this.#entries.get(objectPath) ?? this.#learn(objectPath, token, fill);
     this.#entries.set(objectPath, entry);
     try {
       return (await entry).object;
@@ -42,11 +48,11 @@ export class CacheStore {
 
   /** How the object's bytes are fetched with this client's token. */
   fetcher(objectPath: string, object: CachedObject, token: string | undefined): FetchFrom {
-    return async (position) => {
-      const range = position === 0 ? {} : { Range: `bytes=${position}-` };
-      const statuses = [position === 0 ? 200 : 206];
-      const answer = await this.#origin.expect(statuses, 'GET', objectPath, token, range);
-      if ((answer.headers.etag ?? '') === object.facts.etag) return answer;
+    return async (start, end) => {
+      const isWhole = start === 0 && end === undefined;
+      const range = isWhole ? {} : { Range: `bytes=${start}-${end === undefined ? '' : end - 1}` };
+      const answer = await this.#origin.expect([isWhole ? 200 : 206], 'GET', objectPath, token, range);
+      if (object.accepts(answer)) return answer;
       answer.destroy();
       await this.evict(objectPath);
       throw new UpstreamError(502, 'upstream_connection_error', `${objectPath} changed at the origin`);
@@ -68,15 +74,12 @@ export class CacheStore {
     await Promise.all([...this.#entries.keys()].map((objectPath) => this.evict(objectPath)));
   }
 
-  async #learn(objectPath: string, token: string | undefined): Promise<Entry> {
-    const { headers } = await this.#origin.expect([200], 'HEAD', objectPath, token, {});
-    const facts = {
-      size: Number(headers['content-length'] ?? 0),
-      etag: headers.etag ?? '',
-      modified: new Date(headers['last-modified'] ?? 0),
-    };
+  async #learn(objectPath: string, token: string | undefined, fill: Fill): Promise<Entry> {
+    const { clock, traits } = this.#ground;
+    const facts = await learn(this.#origin, objectPath, token, traits);
     const file = path.join(this.#folder, randomUUID());
-    return { object: new CachedObject(facts, await open(file, 'wx+', 0o600), this.#clock.now()), file };
+    const handle = await open(file, 'wx+', 0o600);
+    return { object: new CachedObject(facts, handle, { clock, traits, fill }), file };
   }
 }
 
@@ -87,8 +90,29 @@ interface ObjectFacts {
   modified: Date;
 }
 
-/** Asks the origin for the object's bytes from this position on. */
-type FetchFrom = (position: number) => Promise<IncomingMessage>;
+/** An object's facts; throws EISDIR where it is a folder and the origin does not refuse it. */
+async function learn(
+  origin: OriginClient,
+  objectPath: string,
+  token: string | undefined,
+  { learnBy }: Traits,
+): Promise<ObjectFacts> {
+  if (learnBy === 'PROPFIND') {
+    const { isFolder, ...facts } = readProperties(await origin.properties(objectPath, token, '0'));
+    if (isFolder) throw Object.assign(new Error(`${objectPath} is a folder`), { code: 'EISDIR' });
+    return { ...facts, etag: '' };
+  }
+  // Without the wish for none, a Go origin computes a digest for every HEAD.
+  const { headers } = await origin.expect([200], 'HEAD', objectPath, token, { 'Want-Digest': 'none' });
+  return {
+    size: Number(headers['content-length'] ?? 0),
+    etag: headers.etag ?? '',
+    modified: new Date(headers['last-modified'] ?? 0),
+  };
+}
+
+/** Asks the origin for the object's bytes from `start` on, to `end` or to its own. */
+type FetchFrom = (start: number, end?: number) => Promise<IncomingMessage>;
 
 interface Filler {
   /** The block it is working on. */
@@ -97,50 +121,82 @@ interface Filler {
   progress: Promise<void>;
 }
 
-const blockSize = 1024 * 1024;
+const streamBlock = 1024 * 1024;
 /** A reader waits for a filler that is so many blocks behind, rather than asking the origin again. */
 const patience = 16;
 
 /** One object of a cache: blocks in a sparse file, fetched from the origin when somebody needs them. */
 export class CachedObject {
   readonly facts: ObjectFacts;
+  readonly fill: Fill;
+  /** When this cache heard of it. */
   readonly since: number;
+  /** When its last byte came. */
+  completed: number | undefined;
+  readonly #clock: Clock;
+  readonly #traits: Traits;
   readonly #file: FileHandle;
+  readonly #blockSize: number;
   readonly #have: Uint8Array;
   readonly #fillers = new Set<Filler>();
+  #digest: Promise<string> | undefined;
 
-  constructor(facts: ObjectFacts, file: FileHandle, since: number) {
+  constructor(
+    facts: ObjectFacts,
+    file: FileHandle,
+    { clock, traits, fill }: { clock: Clock; traits: Traits; fill: Fill },
+  ) {
     this.facts = facts;
-    this.since = since;
+    this.fill = fill;
+    this.since = clock.now();
+    this.#clock = clock;
+    this.#traits = traits;
     this.#file = file;
-    this.#have = new Uint8Array(Math.ceil(facts.size / blockSize));
+    this.#blockSize = fill === 'blocks' ? traits.blockBytes : streamBlock;
+    this.#have = new Uint8Array(Math.ceil(facts.size / this.#blockSize));
+    this.#noteProgress();
   }
 
   /** Whether the byte at this position is here already. */
   has(position: number): boolean {
-    return position >= this.facts.size || this.#have[Math.floor(position / blockSize)] === 1;
+    return position >= this.facts.size || this.#have[Math.floor(position / this.#blockSize)] === 1;
   }
 
-  get complete(): boolean {
-    return !this.#have.includes(0);
+  /**
+   * Whether this answer of the origin is about the version that was learnt of. The first stream from a server whose GET
+   * has an ETag of its own gives the object that one, so that caches may differ in it.
+   */
+  accepts({ headers }: IncomingMessage): boolean {
+    const etag = headers.etag ?? '';
+    if (this.#traits.validators === 'get-differs') {
+      if (this.fill === 'stream' && !this.#have.includes(1)) this.facts.etag = etag;
+      return headers['last-modified'] === this.facts.modified.toUTCString();
+    }
+    return etag === this.facts.etag;
   }
 
   /** Reads what is there from `position`, after waiting for (and if need be starting) its fill. */
   async read(buffer: Buffer, position: number, fetchFrom: FetchFrom): Promise<number> {
     await this.ensure(position, fetchFrom);
-    let end = Math.floor(position / blockSize) * blockSize + blockSize;
-    while (end < position + buffer.length && end < this.facts.size && this.has(end)) end += blockSize;
+    let end = (Math.floor(position / this.#blockSize) + 1) * this.#blockSize;
+    while (end < position + buffer.length && end < this.facts.size && this.has(end)) end += this.#blockSize;
     const length = Math.min(buffer.length, end - position, this.facts.size - position);
     return (await this.#file.read(buffer, 0, length, position)).bytesRead;
   }
 
-  /** Resolves when the byte at this position is here; the fill goes on to the end of the object whoever leaves. */
+  /** Resolves when the byte at this position is here; a stream goes on to the end of the object whoever leaves. */
   async ensure(position: number, fetchFrom: FetchFrom): Promise<void> {
-    const block = Math.floor(position / blockSize);
+    const block = Math.floor(position / this.#blockSize);
+    const ahead = this.fill === 'blocks' ? 0 : patience;
     while (!this.has(position)) {
-      const filler = [...this.#fillers].find((each) => each.block <= block && block <= each.block + patience);
+      const filler = [...this.#fillers].find((each) => each.block <= block && block <= each.block + ahead);
       await (filler ?? this.#startFiller(block, fetchFrom)).progress;
     }
+  }
+
+  /** The digest that the cache's scan has left; `compute` makes it at the first call. */
+  digest(compute: () => Promise<string>): Promise<string> {
+    return (this.#digest ??= compute());
   }
 
   async close(): Promise<void> {
@@ -160,12 +216,13 @@ export class CachedObject {
     const stored = (): boolean => {
       this.#have[filler.block] = 1;
       filler.block += 1;
+      this.#noteProgress();
       const done = resolve;
       expect();
       done(undefined);
       return filler.block < this.#have.length && !this.#isTaken(filler);
     };
-    void this.#fill(block * blockSize, fetchFrom, stored).then(
+    void this.#fetch(block, fetchFrom, stored).then(
       () => {
         this.#fillers.delete(filler);
         resolve(undefined);
@@ -183,9 +240,16 @@ export class CachedObject {
     return [...this.#fillers].some((other) => other !== filler && other.block === filler.block);
   }
 
-  /** Writes what the origin sends; `stored` is told of each whole block and says whether to go on. */
-  async #fill(start: number, fetchFrom: FetchFrom, stored: () => boolean): Promise<void> {
-    const answer = await fetchFrom(start);
+  #noteProgress(): void {
+    if (!this.#have.includes(0)) this.completed ??= this.#clock.now();
+  }
+
+  /** Writes what the origin sends; `stored` hears of each whole block and says whether to go on. */
+  async #fetch(block: number, fetchFrom: FetchFrom, stored: () => boolean): Promise<void> {
+    const blockSize = this.#blockSize;
+    const start = block * blockSize;
+    const end = this.fill === 'blocks' ? Math.min(start + blockSize, this.facts.size) : undefined;
+    const answer = await fetchFrom(start, end);
     const buffer = Buffer.allocUnsafe(blockSize);
     let [position, used] = [start, 0];
     for await (const chunk of answer as AsyncIterable<Buffer>) {
@@ -197,10 +261,11 @@ export class CachedObject {
         await this.#file.write(buffer, 0, used, position);
         position += used;
         used = 0;
-        // Leaving the loop closes the connection to the origin.
-        if (!stored()) return;
+        // Leaving the loop closes the connection to the origin; one that has sent its block is kept.
+        if (!stored() && end === undefined) return;
       }
     }
-    throw new Error(`origin ended the object at byte ${position + used} of ${this.facts.size}`);
+    if (position < (end ?? this.facts.size))
+      throw new Error(`origin ended the object at byte ${position + used} of ${this.facts.size}`);
   }
 }

@@ -1,11 +1,21 @@
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { answerObject, answerTrouble } from './answer-object.ts';
 import type { CachedObject, CacheStore } from './cache-store.ts';
-import { answerError, type Exchange, type Ground, openExchange } from './exchange.ts';
-import { denial, findNamespace } from './namespace.ts';
-import { type OriginClient, UpstreamError } from './origin-client.ts';
+import type { Algorithm } from './digests.ts';
+import {
+  answerError,
+  answerFolder,
+  answerListed,
+  answerText,
+  type Exchange,
+  type Ground,
+  openExchange,
+} from './exchange.ts';
+import { readProperties } from './listing.ts';
+import { checkAccess, type OriginClient, UpstreamError } from './origin-client.ts';
 import { answerPrestage, prestagePath } from './prestage.ts';
 import { parseByteRange } from './send-body.ts';
-import type { StoredObject } from './stored-object.ts';
+import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 
 interface CacheParts {
@@ -23,70 +33,119 @@ export function makeCache(
   const server: WebServer = new WebServer(name, tls, async (request, response) => {
     const exchange = openExchange(ground, server, request, response);
     if (exchange === undefined || (await answerTrouble(exchange))) return;
-    if (exchange.method === 'OPTIONS') {
+    if (exchange.method === 'OPTIONS' && ground.traits.optionsAtCache) {
       response.writeHead(200, { Allow: 'OPTIONS, GET, HEAD, PROPFIND', DAV: '1', 'Content-Length': 0 }).end();
       return;
     }
     try {
-      if (exchange.path === prestagePath) await answerPrestage(exchange, parts);
+      if (ground.traits.prestage && exchange.path === prestagePath) await answerPrestage(exchange, parts);
       else await answer(exchange, parts);
     } catch (error) {
-      if (!(error instanceof UpstreamError) || response.headersSent) throw error;
-      answerError(exchange, error.status, error.code, error.message);
+      if (response.headersSent) throw error;
+      if ((error as NodeJS.ErrnoException).code === 'EISDIR')
+        await answerCachedFolder(exchange, parts.origin);
+      else if (error instanceof UpstreamError) answerError(exchange, error.status, error.code, error.message);
+      else throw error;
     }
   });
   return server;
 }
 
 async function answer(exchange: Exchange, parts: CacheParts): Promise<void> {
-  const { ground, method, path, token } = exchange;
-  const namespace = findNamespace(ground.namespaces, path);
-  if (namespace === undefined) throw new UpstreamError(404, 'not_found', `nothing is published at ${path}`);
-  const reason = denial(namespace, path, 'read', token);
-  if (reason !== undefined) throw new UpstreamError(403, 'authorization_denied', reason);
-  if (method === 'PROPFIND') await answerProperties(exchange, parts.origin);
+  const { method, path } = exchange;
+  checkAccess(exchange, path);
+  if (method === 'PROPFIND') await answerProperties(exchange, parts);
   else if (method === 'GET' || method === 'HEAD') await answerCached(exchange, parts);
   else answerError(exchange, 405, 'method_not_allowed', `${method} is not supported by a cache`);
 }
 
 async function answerCached(exchange: Exchange, { store, origin }: CacheParts): Promise<void> {
-  const { request, path, token } = exchange;
-  const { headers } = request;
-  const cachedOnly =
-    /only-if-cached/i.test(headers['cache-control'] ?? '') || headers['x-pelican-nodownload'] === 'true';
+  const { request, path, token, method, ground, response } = exchange;
+  const { traits } = ground;
   const known = await store.peek(path);
-  if (cachedOnly && known?.complete !== true)
+  const isOnlyCached = traits.onlyIfCached !== 'ignored' && asksOnlyCached(request);
+  const hasIt = traits.onlyIfCached === 'known' ? known !== undefined : known?.completed !== undefined;
+  if (isOnlyCached && !hasIt)
     throw new UpstreamError(504, 'upstream_timeout', `${path} is not in this cache`);
-  const waiting = openForReading(exchange, store);
-  const object = await inTime(exchange, waiting);
-  const digests = async (algorithms: string[]): Promise<string | undefined> => {
-    const wanted = { 'Want-Digest': algorithms.join(',') };
-    const { headers: told } = await origin.expect([200], 'HEAD', path, token, wanted);
-    return [told['digest'] ?? []].flat()[0];
-  };
-  const fetchFrom = store.fetcher(path, object.cached, token);
+  if (method === 'HEAD' && traits.headComputes && (known === undefined || isOnlyCached)) {
+    const headers = known === undefined ? await headOfMiss(exchange, origin) : {};
+    response
+      .writeHead(200, { 'Content-Length': known?.facts.size, 'Accept-Ranges': 'bytes', ...headers })
+      .end();
+    return;
+  }
+  const { cached, age } = await inTime(exchange, openForReading(exchange, store));
+  const fetchFrom = store.fetcher(path, cached, token);
   const stored: StoredObject = {
-    ...object.cached.facts,
-    age: ageOf(exchange, object.cached, object.hit),
-    read: (buffer, position) => object.cached.read(buffer, position, fetchFrom),
+    ...cached.facts,
+    age,
+    isCached: true,
+    read: (buffer, position) => cached.read(buffer, position, fetchFrom),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-  await answerObject(exchange, stored, digests);
+  const wanted = digestsAtCache(exchange, cached);
+  await answerObject(exchange, stored, wanted, (algorithms) =>
+    traits.digest === 'scanned'
+      ? cached.digest(() => digestOf(stored, algorithms))
+      : digestsOfOrigin(exchange, origin, algorithms),
+  );
 }
 
-/** The object with the first byte asked for in place, and whether that byte was here before the request. */
+const asksOnlyCached = ({ headers }: IncomingMessage): boolean =>
+  /only-if-cached/i.test(headers['cache-control'] ?? '') || headers['x-pelican-nodownload'] === 'true';
+
+/** Go's cache has the digest that its scan left, on every answer, if the object came in one stream; others relay. */
+function digestsAtCache({ ground, method, request }: Exchange, cached: CachedObject): Algorithm[] {
+  const { digest, scanAfterMs } = ground.traits;
+  if (digest === 'scanned') {
+    const isScanned = cached.completed !== undefined && ground.clock.now() - cached.completed >= scanAfterMs;
+    return isScanned && cached.fill === 'stream' ? ['sha-256'] : [];
+  }
+  const header = request.headers['want-digest'];
+  if (digest === 'asked') return wantedDigests(header);
+  return header === undefined || method !== 'HEAD' ? [] : [wantedDigests(header)[0] ?? 'crc32c'];
+}
+
+async function digestsOfOrigin(
+  { path, token }: Exchange,
+  origin: OriginClient,
+  algorithms: string[],
+): Promise<string | undefined> {
+  const wanted = { 'Want-Digest': algorithms.join(',') };
+  const { headers } = await origin.expect([200], 'HEAD', path, token, wanted);
+  return [headers['digest'] ?? []].flat()[0];
+}
+
+/** A Go cache has the origin compute every digest it knows before it answers, or gives up waiting for them. */
+async function headOfMiss(exchange: Exchange, origin: OriginClient): Promise<OutgoingHttpHeaders> {
+  const { path, token, ground, signal } = exchange;
+  const { headers } = await origin.expect([200], 'HEAD', path, token, { 'Want-Digest': 'none' });
+  const size = Number(headers['content-length'] ?? 0);
+  if (size >= ground.traits.bigBytes) {
+    await ground.clock.sleep(ground.traits.headWaitMs, signal);
+    throw new UpstreamError(504, 'upstream_timeout', 'upstream response timeout');
+  }
+  const digest = await digestsOfOrigin(exchange, origin, ['crc32c', 'md5', 'sha']);
+  return {
+    'Content-Length': size,
+    'Cache-Control': 'no-cache, must-revalidate',
+    ...(digest !== undefined && { Digest: digest }),
+  };
+}
+
+/** The object with the first byte asked for in place, and the Age that its answer has. */
 async function openForReading(
   exchange: Exchange,
   store: CacheStore,
-): Promise<{ cached: CachedObject; hit: boolean }> {
-  const { path, token, method, request } = exchange;
-  const cached = await store.open(path, token);
+): Promise<{ cached: CachedObject; age: number | undefined }> {
+  const { path, token, method, request, ground } = exchange;
+  const isRange = request.headers.range !== undefined;
+  const cached = await store.open(path, token, isRange ? ground.traits.rangeOfMiss : 'stream');
   const range = parseByteRange(request.headers.range, cached.facts.size);
-  if (range === 'beyond') return { cached, hit: true };
-  const start = range?.start ?? 0;
-  const hit = cached.has(start);
+  const start = range === 'beyond' ? cached.facts.size : (range?.start ?? 0);
+  const age = ageOf(exchange, cached, cached.has(start));
   if (method === 'GET') await cached.ensure(start, store.fetcher(path, cached, token)).catch(asUpstreamError);
-  return { cached, hit };
+  return { cached, age };
 }
 
 function asUpstreamError(error: unknown): never {
@@ -123,20 +182,48 @@ function goDurationMs(text: string): number | undefined {
   return parts.reduce((sum, [, digits, unit]) => sum + Number(digits) * (units[unit ?? ''] ?? 0), 0);
 }
 
-/** Whole seconds, begun ones included: a hit must not read as the miss that 0 means. */
-function ageOf({ ground }: Exchange, cached: CachedObject, hit: boolean): number {
-  return hit ? Math.max(1, Math.ceil((ground.clock.now() - cached.since) / 1000)) : 0;
+/** Whole seconds; in plain mode and at XRootD begun ones included: a hit must not read as the miss that 0 means. */
+function ageOf(
+  { ground, request, method }: Exchange,
+  cached: CachedObject,
+  hit: boolean,
+): number | undefined {
+  const { clock, traits } = ground;
+  const seconds = (since: number): number => (clock.now() - since) / 1000;
+  const age = Math.max(1, Math.ceil(seconds(cached.since)));
+  if (traits.age === 'all') return hit ? age : 0;
+  if (cached.completed === undefined) return undefined;
+  if (traits.age === 'complete') return Math.floor(seconds(cached.completed));
+  return method === 'GET' && request.headers.range === undefined ? age : undefined;
 }
 
-/** Properties of an object come from the origin; caches do not list folders. */
-async function answerProperties(exchange: Exchange, origin: OriginClient): Promise<void> {
-  const { path, token, response } = exchange;
-  const upstream = await origin.expect([207], 'PROPFIND', path, token, { Depth: '0' });
-  const parts: Buffer[] = [];
-  for await (const part of upstream as AsyncIterable<Buffer>) parts.push(part);
-  const text = Buffer.concat(parts);
-  if (text.includes('<D:collection/>')) throw new UpstreamError(409, 'is_directory', `${path} is a folder`);
-  response
-    .writeHead(207, { 'Content-Type': 'application/xml; charset=utf-8', 'Content-Length': text.length })
-    .end(text);
+/** Properties come from the origin; those of an object that XRootD has fetched, with the time at which it did. */
+async function answerProperties(exchange: Exchange, { origin, store }: CacheParts): Promise<void> {
+  const { path, token, ground, request } = exchange;
+  const known = ground.traits.folderAtCache === 'mixed' ? await store.peek(path) : undefined;
+  if (known !== undefined) {
+    const modified = new Date(known.since);
+    answerListed(exchange, [
+      { objectPath: path, isFolder: false, size: known.facts.size, modified, etag: undefined },
+    ]);
+    return;
+  }
+  const isProxied = mayAnswerFolder(exchange);
+  const depth = isProxied ? String(request.headers['depth'] ?? '1') : '0';
+  const text = await origin.properties(path, token, depth);
+  if (!isProxied && readProperties(text).isFolder)
+    throw new UpstreamError(409, 'conflict', `${path} is a collection`);
+  answerText(exchange, 207, text, { 'Content-Type': 'application/xml; charset=utf-8' });
+}
+
+/** GET of a folder at a cache that has learnt from the origin that it is one. */
+async function answerCachedFolder(exchange: Exchange, origin: OriginClient): Promise<void> {
+  const { path, token } = exchange;
+  if (mayAnswerFolder(exchange)) await answerFolder(exchange, () => origin.page(path, token));
+  else answerError(exchange, 409, 'conflict', `Unable to open ${path}; it is a directory`);
+}
+
+function mayAnswerFolder({ ground, server }: Exchange): boolean {
+  const { folderAtCache } = ground.traits;
+  return folderAtCache === 'proxied' || (folderAtCache === 'mixed' && /[13579]$/.test(server.name));
 }

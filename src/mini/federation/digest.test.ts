@@ -9,6 +9,7 @@ function objectOf(bytes: Buffer): StoredObject {
     etag: '"x"',
     modified: new Date(0),
     age: undefined,
+    isCached: false,
     read: (buffer, position) => Promise.resolve(bytes.copy(buffer, 0, position)),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };

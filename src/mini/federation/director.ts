@@ -32,7 +32,7 @@ export function makeDirector(
       response.writeHead(200, {
         'Access-Control-Allow-Origin': '*',
         'Access-Control-Allow-Headers': 'Authorization, Range',
-        'Access-Control-Allow-Methods': 'GET, HEAD, PUT, DELETE, PROPFIND, OPTIONS',
+        'Access-Control-Allow-Methods': 'GET, HEAD, PUT, DELETE, COPY, PROPFIND, OPTIONS',
         'Content-Length': 0,
       });
       response.end();
@@ -73,7 +73,7 @@ function redirect(
   servers: ServerUrls[],
 ): void {
   const { response, query, ground } = exchange;
-  const http = directory.http && namespace.public && exchange.method !== 'PUT' && exchange.method !== 'DELETE';
+  const http = directory.http && namespace.public && ['GET', 'HEAD', 'PROPFIND'].includes(exchange.method);
   const urls = servers
     .slice(0, mostServers)
     .map((each) => (http ? each.httpUrl : each.url) + encodePath(objectPath));
@@ -110,7 +110,7 @@ function namespaceHeader(namespace: Namespace, { origin }: Directory): string {
 }
 
 function supports(namespace: Namespace, method: string): boolean {
-  if (method === 'PUT' || method === 'DELETE') return namespace.writable;
+  if (['PUT', 'DELETE', 'COPY'].includes(method)) return namespace.writable;
   if (method === 'PROPFIND') return namespace.listings;
   return method === 'GET' || method === 'HEAD';
 }

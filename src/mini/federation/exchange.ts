@@ -1,12 +1,14 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
+import type { Traits } from './like.ts';
+import { multistatus, type Resource } from './listing.ts';
 import { bearerToken, decodePath, type Namespace } from './namespace.ts';
 import type { TroubleRequest } from './trouble-rule.ts';
 import type { Trouble } from './trouble.ts';
 import type { WebServer } from './web-server.ts';
 
-/** The version the servers give themselves; clients take a director without it for a proxy in front of one. */
-const serverHeader = 'pelican/7.27.0';
+/** What a director must call itself: clients take one that does not for a proxy in front of it. */
+const directorHeader = 'pelican/7.27.0';
 
 /** What all servers of one federation share. */
 export interface Ground {
@@ -14,6 +16,8 @@ export interface Ground {
   trouble: Trouble;
   counters: Counters;
   namespaces: Namespace[];
+  /** Whose servers it behaves like, in detail. */
+  traits: Traits;
   /** Aborts when the federation stops. */
   signal: AbortSignal;
 }
@@ -46,7 +50,7 @@ export function openExchange(
   const objectPath = decodePath(url.pathname);
   const gone = new AbortController();
   response.once('close', () => gone.abort(new Error('the client went away')));
-  response.setHeader('Server', serverHeader);
+  response.setHeader('Server', server.name === 'director' ? directorHeader : ground.traits.server);
   ground.counters.request(server.name, objectPath ?? url.pathname, response);
   if (objectPath === undefined) {
     answerJson(response, 400, { error: 'bad_request', detail: 'the path cannot be understood' });
@@ -82,10 +86,34 @@ export function answerJson(
   response.end(response.req.method === 'HEAD' ? undefined : text);
 }
 
-/** An object server's error, as Pelican's servers write it. */
+/** An object server's error, as such servers write it. */
 export function answerError(exchange: Exchange, status: number, code: string, detail: string): void {
   const challenge = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {};
-  answerJson(exchange.response, status, { error: code, detail }, challenge);
+  if (exchange.ground.traits.errors === 'json')
+    answerJson(exchange.response, status, { error: code, detail }, challenge);
+  else answerText(exchange, status, `${detail}\n`, challenge);
+}
+
+/** GET or HEAD of a folder: refused, or answered by a page of what is in it; its HEAD has the size of the folder itself. */
+export async function answerFolder(exchange: Exchange, page: () => Promise<string>): Promise<void> {
+  if (exchange.ground.traits.folder === 'refused')
+    answerError(exchange, 405, 'Method Not Allowed', `${exchange.path} is a collection`);
+  else if (exchange.method === 'HEAD') exchange.response.writeHead(200, { 'Content-Length': 4096 }).end();
+  else answerText(exchange, 200, await page(), {});
+}
+
+export function answerListed(exchange: Exchange, resources: Resource[]): void {
+  answerText(exchange, 207, multistatus(resources), { 'Content-Type': 'application/xml; charset=utf-8' });
+}
+
+export function answerText(
+  { response, method }: Exchange,
+  status: number,
+  text: string,
+  headers: OutgoingHttpHeaders,
+): void {
+  response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(text) });
+  response.end(method === 'HEAD' ? undefined : text);
 }
 
 interface Tally {

@@ -6,11 +6,12 @@ import { CacheStore } from './cache-store.ts';
 import { makeCache } from './cache.ts';
 import { makeDirector, type ServerUrls } from './director.ts';
 import { Counters, type Ground } from './exchange.ts';
+import type { DeviceFlow } from './device-flow.ts';
 import { Issuer, type TokenOptions } from './issuer.ts';
-import type { Like } from './like.ts';
-import { type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
+import { type Like, type Traits, traitsOf } from './like.ts';
+import { issuerPath, type Namespace, type NamespaceOptions, normalisePrefix } from './namespace.ts';
 import { OriginClient } from './origin-client.ts';
-import { issuerPath, makeOrigin } from './origin.ts';
+import { makeOrigin } from './origin.ts';
 import { Trouble } from './trouble.ts';
 import { loopback, type WebServer } from './web-server.ts';
 import { type CertificateAuthority, makeCertificateAuthority } from './x509.ts';
@@ -25,6 +26,8 @@ export interface FederationOptions {
   http?: boolean;
   /** Behave as these servers do, with all their peculiarities. */
   like?: Like | undefined;
+  /** Traits that differ from those of the mode, as for a test that need not wait. */
+  traits?: Partial<Traits>;
   /** Folder for the CA and the caches' content; a temporary one, removed at the end, if not said. */
   folder?: string;
   clock?: Clock;
@@ -53,6 +56,10 @@ export interface MiniFederation extends Addresses, AsyncDisposable {
   caFile: string;
   /** A token for a namespace (the first that has an issuer, if not said): may read all, and write where one can. */
   issueToken(options?: TokenOptions & { namespace?: string }): string;
+  /** Logins at a namespace's issuer (the first that has one, if not said). */
+  logins(namespace?: string): DeviceFlow;
+  /** Approves or denies a login that waits with this code, at whichever issuer; throws where none does. */
+  decideLogin(userCode: string, verdict: 'approved' | 'denied'): void;
   /** Makes a cache forget an object, or all caches all objects. */
   evict(cache?: string, objectPath?: string): Promise<void>;
   trouble: Trouble;
@@ -72,6 +79,7 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
     clock,
     namespaces,
     counters: new Counters(),
+    traits: traitsOf(options.like, options.traits),
     signal: halt.signal,
     trouble: new Trouble(
       clock,
@@ -94,6 +102,11 @@ export async function startFederation(options: FederationOptions): Promise<MiniF
     ...addressesOf(servers),
     caFile,
     issueToken: ({ namespace, ...token } = {}) => issueToken(namespaces, namespace, token),
+    logins: (namespace) => issuing(namespaces, namespace).issuer.device,
+    decideLogin(userCode, verdict) {
+      if (!namespaces.some(({ issuer }) => issuer?.device.decide(userCode, verdict)))
+        throw new Error(`no login waits with the code ${userCode}`);
+    },
     evict: (cache, objectPath) => servers.evict(cache, objectPath),
     trouble: ground.trouble,
     counters: ground.counters,
@@ -142,14 +155,17 @@ async function readNamespaces(options: NamespaceOptions[]): Promise<Namespace[]>
 }
 
 function issueToken(namespaces: Namespace[], asked: string | undefined, options: TokenOptions): string {
+  const { issuer, writable } = issuing(namespaces, asked);
+  const scope = writable ? 'storage.read:/ storage.create:/ storage.modify:/' : 'storage.read:/';
+  return issuer.issue({ scope, ...options });
+}
+
+function issuing(namespaces: Namespace[], asked: string | undefined): Namespace & { issuer: Issuer } {
   const prefix = asked === undefined ? undefined : normalisePrefix(asked);
-  const found = namespaces.find(
-    (each) => each.issuer !== undefined && (prefix === undefined || each.prefix === prefix),
-  );
-  if (found?.issuer === undefined)
-    throw new Error(`no tokens are issued for ${prefix ?? 'any namespace here'}`);
-  const scope = found.writable ? 'storage.read:/ storage.create:/ storage.modify:/' : 'storage.read:/';
-  return found.issuer.issue({ scope, ...options });
+  for (const each of namespaces)
+    if (each.issuer !== undefined && (prefix === undefined || each.prefix === prefix))
+      return { ...each, issuer: each.issuer };
+  throw new Error(`no tokens are issued for ${prefix ?? 'any namespace here'}`);
 }
 
 function addressOf({ name, url, httpUrl }: WebServer): ServerAddress {
@@ -239,7 +255,7 @@ async function makeStoringCache(
   const content = path.join(folder, name);
   await mkdir(content, { recursive: true });
   const client = new OriginClient(origin.httpUrl, ground.signal);
-  const store = new CacheStore(content, client, ground.clock);
+  const store = new CacheStore(content, client, ground);
   started.defer(async () => {
     client.close();
     await store.clear();

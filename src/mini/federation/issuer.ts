@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomUUID, sign, verify } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
+import { DeviceFlow } from './device-flow.ts';
 
 /** What a token shall say; everything has a sensible value. */
 export interface TokenOptions {
@@ -21,6 +22,7 @@ export interface Claims {
 /** Issues and checks the tokens (WLCG profile, ES256) of one namespace. */
 export class Issuer {
   readonly url: string;
+  readonly device: DeviceFlow;
   readonly #clock: Clock;
   readonly #keys = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   readonly #keyId = randomUUID();
@@ -29,6 +31,7 @@ export class Issuer {
   constructor(url: string, clock: Clock) {
     this.url = url;
     this.#clock = clock;
+    this.device = new DeviceFlow((options) => this.issue(options), clock);
   }
 
   issue(options: TokenOptions = {}): string {
@@ -86,7 +89,12 @@ export class Issuer {
     return {
       issuer: this.url,
       jwks_uri: `${this.url}/.well-known/issuer.jwks`,
-      scopes_supported: ['wlcg', 'storage.read:/', 'storage.create:/', 'storage.modify:/'],
+      registration_endpoint: `${this.url}/oidc-cm`,
+      device_authorization_endpoint: `${this.url}/device_authorization`,
+      token_endpoint: `${this.url}/token`,
+      grant_types_supported: ['refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+      token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+      scopes_supported: ['offline_access', 'wlcg', 'storage.read:/', 'storage.create:/', 'storage.modify:/'],
       token_endpoint_auth_signing_alg_values_supported: ['ES256'],
     };
   }

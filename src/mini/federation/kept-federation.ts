@@ -177,6 +177,9 @@ async function answer(federation: MiniFederation, request: IncomingMessage, key:
       return { trouble: trouble.list() };
     case 'POST /token':
       return { token: federation.issueToken(body) };
+    case 'POST /login':
+      federation.decideLogin(String(body['code']), body['deny'] === true ? 'denied' : 'approved');
+      return {};
     default:
       throw new Refusal(404, 'there is nothing to ask here');
   }

@@ -20,6 +20,11 @@ export interface Namespace extends Required<NamespaceOptions> {
   issuer: Issuer | undefined;
 }
 
+/** Path of a namespace's issuer at the origin. */
+export function issuerPath(prefix: string): string {
+  return `/api/v1.0/issuer/ns${prefix}`;
+}
+
 /** The namespace that holds this object path: the one with the longest prefix. */
 export function findNamespace(namespaces: Namespace[], objectPath: string): Namespace | undefined {
   return namespaces

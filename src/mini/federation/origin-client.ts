@@ -1,5 +1,6 @@
 import http, { type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { encodePath } from './namespace.ts';
+import type { Exchange } from './exchange.ts';
+import { denial, encodePath, findNamespace } from './namespace.ts';
 
 /** The origin (or the way to it) did not give what a cache asked for. */
 export class UpstreamError extends Error {
@@ -12,6 +13,15 @@ export class UpstreamError extends Error {
     this.status = status;
     this.code = code;
   }
+}
+
+/** Throws what a cache answers to a client that may not read this. */
+export function checkAccess({ ground, token }: Exchange, objectPath: string): void {
+  const namespace = findNamespace(ground.namespaces, objectPath);
+  if (namespace === undefined)
+    throw new UpstreamError(404, 'not_found', `nothing is published at ${objectPath}`);
+  const reason = denial(namespace, objectPath, 'read', token);
+  if (reason !== undefined) throw new UpstreamError(403, 'authorization_denied', reason);
 }
 
 /** How a cache asks the origin. */
@@ -58,12 +68,28 @@ export class OriginClient {
     const detail = `origin answered ${status} for ${question[1]}`;
     if (status === 404) throw new UpstreamError(404, 'not_found', detail);
     if (status === 401 || status === 403) throw new UpstreamError(403, 'authorization_denied', detail);
-    if (status === 405) throw new UpstreamError(409, 'is_directory', detail);
+    if (status === 405) throw new UpstreamError(405, 'Method Not Allowed', detail);
     if (status === 429) throw new UpstreamError(429, 'origin_unresponsive', detail);
     throw new UpstreamError(status === 504 ? 504 : 502, 'upstream_connection_error', detail);
+  }
+
+  /** What the origin's PROPFIND says, as it says it. */
+  async properties(objectPath: string, token: string | undefined, depth: string): Promise<string> {
+    const answer = await this.expect([207], 'PROPFIND', objectPath, token, { Depth: depth });
+    return await textOf(answer);
+  }
+
+  async page(objectPath: string, token: string | undefined): Promise<string> {
+    return await textOf(await this.expect([200], 'GET', objectPath, token, {}));
   }
 
   close(): void {
     this.#agent.destroy();
   }
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of answer as AsyncIterable<Buffer>) parts.push(part);
+  return Buffer.concat(parts).toString();
 }

@@ -1,27 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { type BigIntStats, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { answerIssuer } from './answer-issuer.ts';
 import { answerObject, answerTrouble } from './answer-object.ts';
-import { answerError, answerJson, type Exchange, type Ground, openExchange } from './exchange.ts';
-import { denial, encodePath, fileOf, findNamespace, type Namespace } from './namespace.ts';
-import { digestOf, type StoredObject } from './stored-object.ts';
+import type { Algorithm } from './digests.ts';
+import {
+  answerError,
+  answerFolder,
+  answerListed,
+  type Exchange,
+  type Ground,
+  openExchange,
+} from './exchange.ts';
+import { assertInside, listingPage, listResources, type Resource, uploadName } from './listing.ts';
+import { denial, fileOf, findNamespace, type Namespace } from './namespace.ts';
+import { digestOf, type StoredObject, wantedDigests } from './stored-object.ts';
 import { WebServer } from './web-server.ts';
 
 const verbs = 'OPTIONS, GET, HEAD, PUT, DELETE, PROPFIND';
-
-/** Path of a namespace's issuer at the origin. */
-export function issuerPath(prefix: string): string {
-  return `/api/v1.0/issuer/ns${prefix}`;
-}
 
 /** The server that holds the objects: files of the published folders. */
 export function makeOrigin(ground: Ground, tls: { cert: string; key: string }): WebServer {
   const digests = new DigestCache();
   const server: WebServer = new WebServer('origin', tls, async (request, response) => {
     const exchange = openExchange(ground, server, request, response);
-    if (exchange === undefined || answerIssuer(exchange)) return;
+    if (exchange === undefined || (await answerIssuer(exchange))) return;
     if (await answerTrouble(exchange)) return;
     if (exchange.method === 'OPTIONS') {
       response.writeHead(200, { Allow: verbs, DAV: '1', 'Content-Length': 0 }).end();
@@ -41,68 +46,80 @@ async function answerFile(exchange: Exchange, namespace: Namespace, digests: Dig
     await receiveUpload(exchange, namespace);
     return;
   }
-  if (method === 'DELETE') {
-    await remove(exchange, namespace).catch((error: unknown) => answerFileError(exchange, error));
+  if (method === 'DELETE' && (!namespace.writable || objectPath === namespace.prefix)) {
+    answerError(exchange, 405, 'method_not_allowed', `${objectPath} cannot be deleted`);
     return;
   }
-  const reason = denial(namespace, objectPath, 'read', token);
+  const reason = denial(namespace, objectPath, method === 'DELETE' ? 'modify' : 'read', token);
   if (reason !== undefined) {
     answerError(exchange, 401, 'authorization_denied', reason);
     return;
   }
   try {
-    if (method === 'PROPFIND') await answerListing(exchange, namespace);
+    if (method === 'PROPFIND') await answerProperties(exchange, namespace);
+    else if (method === 'DELETE') await remove(exchange, namespace);
     else if (method === 'GET' || method === 'HEAD') {
-      await using object = await openFile(namespace, objectPath);
-      await answerObject(exchange, object, (algorithms, open) => digests.of(objectPath, open, algorithms));
+      await using object = await openFile(exchange, namespace);
+      const wanted = digestsAtOrigin(exchange);
+      await answerObject(exchange, object, wanted, async (named, open) => {
+        const value = await digests.of(objectPath, open, named);
+        return exchange.ground.traits.digest === 'head' ? withBase64Crc(value) : value;
+      });
     } else answerError(exchange, 405, 'method_not_allowed', `${method} is not supported`);
   } catch (error) {
-    answerFileError(exchange, error);
+    await answerFileError(exchange, namespace, error);
   }
 }
 
-function answerFileError(exchange: Exchange, error: unknown): void {
+/** Which digests the origin puts into its answer, by what it was asked for. */
+function digestsAtOrigin({ ground, method, request }: Exchange): Algorithm[] {
+  const header = request.headers['want-digest'];
+  const wanted = wantedDigests(header);
+  if (ground.traits.digest === 'asked') return wanted;
+  if (method !== 'HEAD') return [];
+  if (ground.traits.digest === 'scanned') return header === undefined ? ['crc32c'] : wanted;
+  return header === undefined ? [] : [wanted[0] ?? 'crc32c'];
+}
+
+/** XRootD writes a crc32c in base64, as RFC 3230 has it for digests, not in hex. */
+function withBase64Crc(value: string): string {
+  return value.replace(/crc32c=([\da-f]{8})/, (_, hex: string) => {
+    return `crc32c=${Buffer.from(hex, 'hex').toString('base64')}`;
+  });
+}
+
+async function answerFileError(exchange: Exchange, namespace: Namespace, error: unknown): Promise<void> {
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (exchange.response.headersSent) throw error;
-  if (code === 'EISDIR') answerError(exchange, 405, 'is_directory', `${exchange.path} is a folder`);
+  if (code === 'EISDIR') await answerFolder(exchange, () => pageOf(exchange, namespace));
   else if (['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP'].includes(code))
     answerError(exchange, 404, 'not_found', `${exchange.path} does not exist`);
   else if (code === 'EACCES') answerError(exchange, 403, 'authorization_denied', 'the file cannot be read');
   else throw error;
 }
 
-async function answerListing(exchange: Exchange, namespace: Namespace): Promise<void> {
-  const depth = exchange.request.headers['depth'] ?? '1';
-  if (depth !== '0' && depth !== '1') {
-    answerError(exchange, 403, 'propfind_finite_depth', 'the depth of a listing is 0 or 1');
-    return;
-  }
-  if (depth === '1' && !namespace.listings) {
-    answerError(exchange, 405, 'method_not_allowed', `${namespace.prefix} cannot be listed`);
-    return;
-  }
-  const text = multistatus(await listResources(namespace, exchange.path, depth === '0' ? 0 : 1));
-  exchange.response
-    .writeHead(207, {
-      'Content-Type': 'application/xml; charset=utf-8',
-      'Content-Length': Buffer.byteLength(text),
-    })
-    .end(text);
+async function pageOf(exchange: Exchange, namespace: Namespace): Promise<string> {
+  return listingPage(await listResources(namespace, exchange.path, 1, describer(exchange)));
 }
 
-/** Issuer metadata and keys, for those who want to check a token by themselves. */
-function answerIssuer(exchange: Exchange): boolean {
-  for (const { prefix, issuer } of exchange.ground.namespaces) {
-    const base = `${issuerPath(prefix)}/.well-known`;
-    if (issuer === undefined || !exchange.path.startsWith(`${base}/`)) continue;
-    const page = exchange.path.slice(base.length + 1);
-    if (page === 'issuer.jwks') answerJson(exchange.response, 200, issuer.jwks);
-    else if (page === 'openid-configuration' || page === 'oauth-authorization-server')
-      answerJson(exchange.response, 200, issuer.metadata);
-    else continue;
-    return true;
-  }
-  return false;
+async function answerProperties(exchange: Exchange, namespace: Namespace): Promise<void> {
+  const { infinity } = exchange.ground.traits;
+  const asked = exchange.request.headers['depth'] ?? '1';
+  const depths: Record<string, number> = { '0': 0, '1': 1, infinity: infinity === 'itself' ? 0 : Infinity };
+  const depth = depths[String(asked)];
+  if (depth === undefined || (depth === Infinity && infinity === 'refused'))
+    answerError(exchange, 403, 'propfind_finite_depth', 'the depth of a listing is 0 or 1');
+  else if (depth > 0 && !namespace.listings)
+    answerError(exchange, 405, 'method_not_allowed', `${namespace.prefix} cannot be listed`);
+  else answerListed(exchange, await listResources(namespace, exchange.path, depth, describer(exchange)));
+}
+
+/** Answers DELETE as Pelican's origin does: what is in a folder goes with it. */
+async function remove({ path: objectPath, response }: Exchange, namespace: Namespace): Promise<void> {
+  const file = fileOf(namespace, objectPath);
+  await assertInside(namespace, file);
+  await rm(file, { recursive: true });
+  response.writeHead(204).end();
 }
 
 /** Digests by object version, so that a big file is read once per algorithm. */
@@ -164,90 +181,13 @@ async function receiveUpload(exchange: Exchange, namespace: Namespace): Promise<
   }
   const { size } = await stat(file);
   exchange.ground.counters.bytes(exchange.server.name, objectPath, size);
-  response.writeHead(201, { ETag: etagOf(await stat(file, { bigint: true })), 'Content-Length': 0 }).end();
-}
-
-/** Answers DELETE as Pelican's origin does: what is in a folder goes with it. */
-async function remove(exchange: Exchange, namespace: Namespace): Promise<void> {
-  const { path: objectPath, token } = exchange;
-  const reason = denial(namespace, objectPath, 'modify', token);
-  const file = fileOf(namespace, objectPath);
-  if (!namespace.writable || file === namespace.folder)
-    answerError(exchange, 405, 'method_not_allowed', `${objectPath} cannot be deleted`);
-  else if (reason !== undefined) answerError(exchange, 401, 'authorization_denied', reason);
-  else {
-    await assertInside(namespace, file);
-    await rm(file, { recursive: true });
-    exchange.response.writeHead(204).end();
-  }
-}
-
-/** Something WebDAV lists. */
-interface Resource {
-  objectPath: string;
-  isFolder: boolean;
-  size: number;
-  modified: Date;
-  etag: string;
-}
-
-/** The object or folder itself and, at depth 1, what the folder holds. */
-async function listResources(namespace: Namespace, objectPath: string, depth: 0 | 1): Promise<Resource[]> {
-  const file = fileOf(namespace, objectPath);
-  await assertInside(namespace, file);
-  const own = await describe(file, objectPath);
-  if (depth === 0 || !own.isFolder) return [own];
-  const names = (await readdir(file)).filter((name) => !isUpload(name)).sort();
-  const children = names.map(async (name) => {
-    try {
-      await assertInside(namespace, path.join(file, name));
-      return [await describe(path.join(file, name), `${objectPath}/${name}`)];
-    } catch {
-      return [];
-    }
-  });
-  return [own, ...(await Promise.all(children)).flat()];
-}
-
-/** Body of a 207 answer. */
-function multistatus(resources: Resource[]): string {
-  const responses = resources.map(responseXml).join('');
-  return `<?xml version="1.0" encoding="UTF-8"?><D:multistatus xmlns:D="DAV:">${responses}</D:multistatus>`;
-}
-
-/** Name of an upload that is under way, beside the file it will become. */
-function uploadName(mark: string): string {
-  return `.${mark}.upload`;
-}
-
-function isUpload(name: string): boolean {
-  return name.startsWith('.') && name.endsWith('.upload');
-}
-
-async function describe(file: string, objectPath: string): Promise<Resource> {
-  const info = await stat(file, { bigint: true });
-  const isFolder = info.isDirectory();
-  return { objectPath, isFolder, size: Number(info.size), modified: info.mtime, etag: etagOf(info) };
-}
-
-function responseXml({ objectPath, isFolder, size, modified, etag }: Resource): string {
-  const href = escape(encodePath(objectPath) + (isFolder ? '/' : ''));
-  const name = `<D:displayname>${escape(path.posix.basename(objectPath))}</D:displayname>`;
-  const kind = `<D:resourcetype>${isFolder ? '<D:collection/>' : ''}</D:resourcetype>`;
-  const date = `<D:getlastmodified>${modified.toUTCString()}</D:getlastmodified>`;
-  const data = `<D:getcontentlength>${size}</D:getcontentlength><D:getetag>${escape(etag)}</D:getetag>`;
-  const properties = `<D:prop>${name}${kind}${date}${isFolder ? '' : data}</D:prop>`;
-  const status = '<D:status>HTTP/1.1 200 OK</D:status>';
-  return `<D:response><D:href>${href}</D:href><D:propstat>${properties}${status}</D:propstat></D:response>`;
-}
-
-function escape(text: string): string {
-  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-  return text.replaceAll(/[&<>"]/g, (character) => entities[character] ?? character);
+  const etag = etagOf(exchange, await stat(file, { bigint: true }), 'PUT');
+  response.writeHead(201, { ...(etag !== undefined && { ETag: etag }), 'Content-Length': 0 }).end();
 }
 
 /** Opens a published file; throws ENOENT for what is not there or lies outside the folder, EISDIR for a folder. */
-async function openFile(namespace: Namespace, objectPath: string): Promise<StoredObject> {
+async function openFile(exchange: Exchange, namespace: Namespace): Promise<StoredObject> {
+  const { path: objectPath, method } = exchange;
   const file = fileOf(namespace, objectPath);
   await assertInside(namespace, file);
   const handle = await open(file, 'r');
@@ -256,9 +196,10 @@ async function openFile(namespace: Namespace, objectPath: string): Promise<Store
     if (info.isDirectory()) throw Object.assign(new Error(`${objectPath} is a folder`), { code: 'EISDIR' });
     return {
       size: Number(info.size),
-      etag: etagOf(info),
+      etag: etagOf(exchange, info, method) ?? '',
       modified: info.mtime,
       age: undefined,
+      isCached: false,
       read: async (buffer, position) => (await handle.read(buffer, 0, buffer.length, position)).bytesRead,
       [Symbol.asyncDispose]: () => handle.close(),
     };
@@ -268,13 +209,18 @@ async function openFile(namespace: Namespace, objectPath: string): Promise<Store
   }
 }
 
-function etagOf(info: BigIntStats): string {
-  return `"${info.ino.toString(16)}-${info.mtimeNs.toString(16)}-${info.size.toString(16)}"`;
+function describer(exchange: Exchange): (file: string, objectPath: string) => Promise<Resource> {
+  return async (file, objectPath) => {
+    const info = await stat(file, { bigint: true });
+    const etag = etagOf(exchange, info, 'PROPFIND');
+    return { objectPath, isFolder: info.isDirectory(), size: Number(info.size), modified: info.mtime, etag };
+  };
 }
 
-/** Links may lead anywhere on the machine; what is published stays within its folder. */
-async function assertInside(namespace: Namespace, file: string): Promise<void> {
-  const [root, real] = await Promise.all([realpath(namespace.folder), realpath(file)]);
-  if (real === root || real.startsWith(root.endsWith(path.sep) ? root : root + path.sep)) return;
-  throw Object.assign(new Error(`${file} leads out of the published folder`), { code: 'ENOENT' });
+/** In Go's servers GET and PUT have an ETag of their own making, all other methods that of their WebDAV library. */
+function etagOf({ ground }: Exchange, info: BigIntStats, method: string): string | undefined {
+  const [modified, size] = [info.mtimeNs.toString(16), info.size.toString(16)];
+  if (ground.traits.validators === 'none') return undefined;
+  const isOther = ground.traits.validators === 'get-differs' && method !== 'GET' && method !== 'PUT';
+  return isOther ? `"${modified}${size}"` : `"${info.ino.toString(16)}-${modified}-${size}"`;
 }

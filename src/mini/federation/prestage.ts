@@ -4,7 +4,7 @@ import { decodePath, denial, findNamespace } from './namespace.ts';
 
 export const prestagePath = '/pelican/api/v1.0/prestage';
 
-const lineEveryBytes = 4 << 20;
+const lineEveryBytes = 1 << 20;
 
 /** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
 export async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
@@ -24,11 +24,15 @@ export async function answerPrestage(exchange: Exchange, { store }: { store: Cac
   response.writeHead(200, { 'Content-Type': 'text/plain' });
   response.write('status: queued\n');
   try {
-    const cached = await store.open(path, token);
+    const cached = await store.open(path, token, 'stream');
     const fetchFrom = store.fetcher(path, cached, token);
-    for (let offset = 0; !cached.complete && offset < cached.facts.size; offset += lineEveryBytes) {
+    for (
+      let offset = 0;
+      cached.completed === undefined && offset < cached.facts.size;
+      offset += lineEveryBytes
+    ) {
       signal.throwIfAborted();
-      await cached.ensure(Math.min(offset + lineEveryBytes, cached.facts.size) - 1, fetchFrom);
+      await cached.ensure(offset, fetchFrom);
       response.write(`status: active,offset=${offset}\n`);
     }
     response.end('success: ok\n');

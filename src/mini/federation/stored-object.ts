@@ -6,8 +6,10 @@ export interface StoredObject extends AsyncDisposable {
   size: number;
   etag: string;
   modified: Date;
-  /** Seconds it has been in this cache; 0 on a miss, undefined at an origin. */
+  /** Seconds it has been in this cache, where the answer says so; in plain mode 0 on a miss. */
   age: number | undefined;
+  /** Whether this server is a cache. */
+  isCached: boolean;
   /** Reads at most a buffer full from `position`; 0 only at the end. Waits where bytes are still on their way. */
   read(buffer: Buffer, position: number): Promise<number>;
 }
@@ -41,12 +43,13 @@ export function resizedObject(object: StoredObject, by: number): StoredObject {
 }
 
 function facade(object: StoredObject): StoredObject {
-  const { size, etag, modified, age } = object;
+  const { size, etag, modified, age, isCached } = object;
   return {
     size,
     etag,
     modified,
     age,
+    isCached,
     read: (buffer, position) => object.read(buffer, position),
     [Symbol.asyncDispose]: () => object[Symbol.asyncDispose](),
   };

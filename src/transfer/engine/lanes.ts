@@ -55,6 +55,7 @@ export class Lanes {
     source.busy = true;
     const close = (error?: Error) => {
       source.busy = false;
+      source.turn.seconds += (this.#clock.monotonic() - lane.startedAt) / 1000;
       this.#open.delete(lane);
       closed(error === stopped ? undefined : error);
     };

@@ -1,6 +1,8 @@
+import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
+import type { Fetched, Turn } from '../fetch.ts';
 import type { Policy } from '../policy.ts';
 import type { Setback } from './setback.ts';
 
@@ -18,6 +20,7 @@ export interface Source {
   disagrees: boolean;
   noRanges: boolean;
   bytes: number;
+  turn: Turn;
   readonly meter: RateMeter;
   /** From the last question to its answer, or a guess. */
   answerSeconds: number;
@@ -57,11 +60,43 @@ export class Roster {
         disagrees: false,
         noRanges: false,
         bytes: 0,
+        turn: { bytes: 0, seconds: 0 },
         meter: new RateMeter(now),
         answerSeconds: usualAnswerSeconds,
         busy: false,
       });
     }
+  }
+
+  /** Who sent what, and who was not asked. */
+  get record(): Pick<Fetched, 'servers' | 'turns' | 'leftOut'> {
+    const servers = this.sources
+      .filter(({ bytes }) => bytes > 0)
+      .map(({ server: { host, preferredBy }, bytes }) => ({
+        server: host,
+        bytes,
+        ...defined({ preferredBy }),
+      }));
+    const turns = this.sources.filter(({ turn }) => turn.bytes > 0);
+    const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
+    return {
+      servers,
+      turns: turns.map(({ server, turn }) => ({ server: server.host, ...turn })),
+      leftOut: [...new Map(leftOut.map((one) => [one.server, one])).values()],
+    };
+  }
+
+  /** What a server did until it failed; from now on it has another turn. */
+  endTurn(host: string): { turn?: Turn } {
+    const source = this.sources.find(({ server }) => server.host === host);
+    const turn = source?.turn;
+    if (source !== undefined) source.turn = { bytes: 0, seconds: 0 };
+    return defined({ turn });
+  }
+
+  /** Somebody wants nobody asked but the caches they prefer: not the origin, either. */
+  get isExclusive(): boolean {
+    return exclusiveTo(this.sources) !== undefined;
   }
 
   /** Laps over all servers without progress. */
@@ -242,7 +277,17 @@ export function mostInformativeFault(url: string, sources: readonly Source[], pr
   return new Fault(first.kind, `${url}: ${progress}: ${all}`, {
     about: url,
     cause: first,
-    fix: first.fix,
+    fix: first.fix ?? exclusiveFix(sources),
     retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),
   });
+}
+
+const exclusiveTo = (sources: readonly Source[]): string | undefined =>
+  sources.find(({ located }) => located.onlyBy !== undefined)?.located.onlyBy;
+
+function exclusiveFix(sources: readonly Source[]): string | undefined {
+  const by = exclusiveTo(sources);
+  return by === undefined
+    ? undefined
+    : `only the caches of ${by} were asked: end the list with "+" to let the others follow`;
 }

@@ -22,6 +22,7 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
   try {
     answer = await askPiece(context, lane);
     const { connection, head, url } = answer;
+    source.turn.version ??= head.headers.get('server');
     const words = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
     const { mustConfirm: confirm, clock, shownUrl } = context;
     const { tokenSent } = answer;

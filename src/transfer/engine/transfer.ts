@@ -45,6 +45,7 @@ export class Transfer implements PieceContext {
   readonly policy: Policy;
   readonly sink: Sink;
   readonly origin: OriginWord;
+  readonly shownUrl: string;
   segments: Segments;
   readonly #options: TransferOptions;
   readonly #roster: Roster;
@@ -69,6 +70,7 @@ export class Transfer implements PieceContext {
 
   constructor(options: TransferOptions) {
     this.#options = options;
+    this.shownUrl = options.shownUrl;
     this.clock = options.clock;
     this.policy = options.policy;
     this.sink = options.sink;
@@ -92,10 +94,6 @@ export class Transfer implements PieceContext {
     this.origin = new OriginWord({ ...asking, hasHashes }, (known) => this.#heard(known));
   }
 
-  get shownUrl(): string {
-    return this.#options.shownUrl;
-  }
-
   /** What every answer must agree with. */
   get known(): Identity {
     return this.#identity;
@@ -110,10 +108,9 @@ export class Transfer implements PieceContext {
     return { size: this.#options.size, etag: undefined, modified: undefined };
   }
 
-  /** Bytes per server that sent any. */
-  get servers(): { server: string; bytes: number }[] {
-    const used = this.#roster.sources.filter(({ bytes }) => bytes > 0);
-    return used.map(({ server, bytes }) => ({ server: server.host, bytes }));
+  /** Who sent what, and who was not asked. */
+  get record(): Roster['record'] {
+    return this.#roster.record;
   }
 
   /** Runs until every byte is in the sink; rejects with the most informative Fault, or the signal's reason. */
@@ -151,7 +148,7 @@ export class Transfer implements PieceContext {
     const rejections = (this.#rejections.get(range.start) ?? 0) + 1;
     this.#rejections.set(range.start, rejections);
     const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
-    const fault = new Fault('data-corrupt', what, { about: this.#options.shownUrl });
+    const fault = new Fault('data-corrupt', what, { about: this.shownUrl });
     if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
     // Every server was asked for it, and again: what was published is not what the manifest describes.
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
@@ -160,8 +157,8 @@ export class Transfer implements PieceContext {
   /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
   async startAgain(fault: Fault): Promise<void> {
     const { suspects, onEvent } = this.#options;
-    for (const { server } of this.servers) {
-      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault });
+    for (const { server } of this.record.servers) {
+      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
       suspects.add(server);
     }
     if (!(await this.#tryRestart())) throw fault;
@@ -170,6 +167,7 @@ export class Transfer implements PieceContext {
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
     lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
+    lane.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
     this.#age = answer.age;
@@ -196,6 +194,8 @@ export class Transfer implements PieceContext {
   delivered(lane: Lane, bytes: number): void {
     const now = lane.movedAt;
     lane.source.bytes += bytes;
+    lane.source.turn.bytes += bytes;
+    lane.source.turn.firstByteSeconds ??= (now - lane.startedAt) / 1000;
     lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
@@ -271,7 +271,8 @@ export class Transfer implements PieceContext {
       return;
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
-    this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
+    const server = source.server.host;
+    this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
       this.#fatal ??= this.#mostInformative();
@@ -282,7 +283,7 @@ export class Transfer implements PieceContext {
   /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
   #tokenExpired({ server }: Source, fault: Fault): void {
     const now = this.clock.monotonic();
-    const waits = this.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
+    const waits = this.record.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
     if (!waits) this.#fatal ??= fault;
     else if (!this.#waitsForToken) this.#options.onEvent({ kind: 'setback', server: server.host, fault });
     this.#waitsForToken = waits;
@@ -290,7 +291,7 @@ export class Transfer implements PieceContext {
   }
 
   async #restart(): Promise<void> {
-    const { shownUrl: url } = this.#options;
+    const url = this.shownUrl;
     if (!(await this.#tryRestart()))
       throw new Fault('object-changed', `${url} changed while it was being fetched`, { about: url });
   }
@@ -331,7 +332,10 @@ export class Transfer implements PieceContext {
 
   async #locateAgain(direct: boolean): Promise<void> {
     try {
-      this.#roster.add(await this.#locate({ fresh: true, direct }), this.clock.monotonic());
+      this.#roster.add(
+        await this.#locate({ fresh: true, direct: direct && !this.#roster.isExclusive }),
+        this.clock.monotonic(),
+      );
     } catch (error) {
       this.#options.signal.throwIfAborted();
       this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
@@ -363,7 +367,7 @@ export class Transfer implements PieceContext {
     const { size: total } = this.#identity;
     const bytes =
       total === undefined
-        ? this.servers.reduce((sum, each) => sum + each.bytes, 0)
+        ? this.record.servers.reduce((sum, each) => sum + each.bytes, 0)
         : total - this.segments.missingBytes;
     const server = this.#lanes.servers.join(', ');
     this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
@@ -378,14 +382,14 @@ export class Transfer implements PieceContext {
     if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
       throw new Fault(
         'transfer-stalled',
-        `${this.#options.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
+        `${this.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
       );
     if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000)
       throw this.#mostInformative();
   }
 
   #mostInformative(): Fault {
-    return mostInformativeFault(this.#options.shownUrl, this.#roster.sources, this.#state());
+    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state());
   }
 
   #state(): string {

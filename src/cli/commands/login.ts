@@ -1,0 +1,96 @@
+import type { Command } from 'commander';
+import { textTable } from '../../base/text-table.ts';
+import { Fault } from '../../fault/fault.ts';
+import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
+import { formatDuration } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+import { logInAt, loginsOf, permissionWords } from '../object/login.ts';
+import { counted } from '../text/words.ts';
+
+interface Options {
+  write?: true;
+  list?: true;
+  forget?: string;
+  json?: true;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('[url]', 'a namespace, or a folder of it: osdf:///PATH or pelican://HOST/PATH')
+    .option('--write', 'ask for a token that may also upload and replace')
+    .option('--list', 'show the logins that are kept')
+    .option('--forget <url|all>', 'remove a login, or all, and what belongs to it')
+    .option('--json', 'as lines of JSON')
+    .addHelpText('after', help)
+    .action((url: string | undefined, options: Options) => login(cli, url, options));
+}
+
+async function login(cli: Cli, url: string | undefined, options: Options): Promise<void> {
+  const wishes = [url, options.list, options.forget].filter((one) => one !== undefined);
+  if (wishes.length !== 1)
+    throw new Fault('usage', wishes.length === 0 ? 'nothing to log in to is named' : 'too much at once', {
+      fix: 'one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
+    });
+  if (options.forget !== undefined) await forget(cli, options.forget, options);
+  else if (url === undefined) await list(cli, options);
+  else {
+    const made = await logInAt(cli, url, { write: options.write === true, json: options.json === true });
+    if (options.json) cli.out(`${JSON.stringify(shown(made))}\n`);
+    else cli.err(`logged in; may ${permissionWords(made)}; ${untilWords(made, cli.clock.now())}\n`);
+  }
+}
+
+async function list(cli: Cli, { json }: Options): Promise<void> {
+  const logins = await new LoginStore(cli).list();
+  if (json) cli.out(logins.map((one) => `${JSON.stringify(shown(one))}\n`).join(''));
+  else if (logins.length === 0) cli.err('no logins are kept; updraft login osdf:///PATH makes one\n');
+  else {
+    const columns = ['namespace', 'may', 'token', 'issuer'].map((title) => ({ title }));
+    const rows = logins.map((one) => [
+      one.url,
+      permissionWords(one),
+      untilWords(one, cli.clock.now()),
+      one.issuer,
+    ]);
+    cli.out(`${textTable(columns, rows).join('\n')}\n`);
+  }
+}
+
+async function forget(cli: Cli, which: string, { json }: Options): Promise<void> {
+  const store = new LoginStore(cli);
+  const all = which === 'all' ? await store.list() : await loginsOf(cli, which);
+  if (which === 'all') await store.forgetAll();
+  else if (all.length === 0)
+    throw new Fault('usage', `no login for ${which} is kept`, { fix: 'updraft login --list shows them' });
+  else for (const one of all) await store.forget(one);
+  if (json)
+    cli.out(all.map((one) => `${JSON.stringify({ forgotten: one.url, issuer: one.issuer })}\n`).join(''));
+  else cli.err(`${counted(all.length, 'login')} forgotten\n`);
+}
+
+/** All that is known of a login but what must stay secret. */
+function shown({ url, namespace, federation, issuer, scopes, expires, refreshToken }: KeptLogin): object {
+  const until = expires === undefined ? undefined : new Date(expires).toISOString();
+  return { url, namespace, federation, issuer, scopes, expires: until, renews: refreshToken !== undefined };
+}
+
+function untilWords({ expires, refreshToken }: KeptLogin, now: number): string {
+  if (expires === undefined) return 'no end named';
+  const left = (expires - now) / 1000;
+  const renews = refreshToken === undefined ? '' : ', renewed when used';
+  return left > 0 ? `for ${formatDuration(left)}${renews}` : `ended${renews}`;
+}
+
+const help = `
+Shows a page and a code; open the page in any browser, on any machine, and approve it there. The token is kept in your
+state folder, readable by you alone, renewed while you use it, and sent only to the servers of its federation.
+It may do as little as possible: read what is at and below the URL, and with --write upload there. docs/login.md says
+how logins and jobs go together.
+
+Examples:
+  $ updraft login osdf:///chtc/staging/me
+  $ updraft login --write osdf:///inbox/me
+  $ updraft login --list
+  $ updraft login --forget all
+
+Exit codes: 0 logged in; 2 wrong usage; 92 the issuer does not answer; 93 not approved in time; 94 denied.`;

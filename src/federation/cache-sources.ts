@@ -1,0 +1,106 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Env } from '../base/env.ts';
+import { Fault } from '../fault/fault.ts';
+import { avoidedList, noChoice, pelicanList } from './cache-choice.ts';
+import type { CacheChoice } from './located.ts';
+
+interface CacheWorld {
+  env: Env;
+  cwd: string;
+  uid: number;
+}
+
+interface SourceList {
+  by: string;
+  entries: string[];
+}
+
+/**
+ * What is said of the caches of all objects where this runs. Of Pelican's places the first one that says anything counts,
+ * in Pelican's own order; ours goes before them, and lets the director's caches follow.
+ */
+export function readCacheChoice(world: CacheWorld): CacheChoice {
+  const { env } = world;
+  const avoided = avoidedList(inText(env['UPDRAFT_AVOID_CACHES'] ?? ''), 'UPDRAFT_AVOID_CACHES');
+  const ours = inText(env['UPDRAFT_CACHES'] ?? '').filter((entry) => entry !== '+');
+  if (ours.length > 0) return { ...pelicanList([...ours, '+'], 'UPDRAFT_CACHES'), avoided };
+  const said = inJobAd(world) ?? inVariables(env) ?? inFiles(world);
+  return { ...(said === undefined ? noChoice : pelicanList(said.entries, said.by)), avoided };
+}
+
+/** Pelican takes the old names first, and of those the one without a prefix. */
+const variables = [
+  'NEAREST_CACHE',
+  'OSDF_NEAREST_CACHE',
+  'STASH_NEAREST_CACHE',
+  'PELICAN_NEAREST_CACHE',
+  'PELICAN_CLIENT_PREFERREDCACHES',
+];
+
+function inVariables(env: Env): SourceList | undefined {
+  for (const by of variables) {
+    const entries = inText(env[by] ?? '');
+    if (entries.length > 0) return { by, entries };
+  }
+  return undefined;
+}
+
+/** Entries between commas or blanks, with or without quotes. */
+const inText = (text: string): string[] => text.split(/[\s,"']+/).filter((entry) => entry !== '');
+
+const attribute = 'PelicanCfg_Client_PreferredCaches';
+
+/** A text or a list of texts; HTCondor writes each attribute of a job on one line. */
+function inJobAd({ env, cwd }: CacheWorld): SourceList | undefined {
+  const text = readText(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
+  const value = new RegExp(`^\\s*${attribute}\\s*=\\s*(.*?)\\s*$`, 'im').exec(text)?.[1];
+  if (value === undefined || /^undefined$/i.test(value)) return undefined;
+  const by = `${attribute} of the job`;
+  if (!/^(?:"[^"]*"|\{\s*(?:"[^"]*"\s*,?\s*)*\})$/.test(value))
+    throw new Fault('url-invalid', `${by} is ${value.slice(0, 100)}, which is no list of texts`, {
+      about: attribute,
+      fix: `write +${attribute} = "https://HOST:PORT, +"`,
+    });
+  const entries = inText(value.replace(/^\{|\}$/g, ''));
+  return entries.length === 0 ? undefined : { by, entries };
+}
+
+/** Of Pelican's configuration files only the first that exists counts, as with Pelican. */
+function inFiles({ env, uid }: CacheWorld): SourceList | undefined {
+  const home = uid === 0 ? undefined : env['HOME'];
+  const folders = [...(home === undefined ? [] : [path.join(home, '.config', 'pelican')]), '/etc/pelican'];
+  const files = folders.map((folder) => path.join(folder, 'pelican.yaml'));
+  const file = files.find((each) => readText(each) !== '');
+  return file === undefined ? undefined : inYaml(readText(file), file);
+}
+
+const key = /^\s*[\w.]+:(?:\s|$)/;
+
+/** `Client: PreferredCaches:`, in either form of a list. What else the file says is not for us to judge. */
+function inYaml(text: string, file: string): SourceList | undefined {
+  const lines = text.split('\n').map((line) => line.replace(/(^|\s)#.*$/, ''));
+  const isBelow = (line: string): boolean => /^\s*(?:-|$)|^\s/.test(line);
+  const client = lines.findIndex((line) => /^Client:\s*$/i.test(line));
+  const end = lines.findIndex((line, index) => index > client && !isBelow(line));
+  const inside = client < 0 ? [] : lines.slice(0, end < 0 ? undefined : end);
+  const at = inside.findIndex((line, index) => index > client && /^\s+PreferredCaches:/i.test(line));
+  if (at < 0) return undefined;
+  const more = inside.slice(at + 1);
+  const next = more.findIndex((line) => key.test(line));
+  const value = [inside[at]?.replace(/^[^:]*:/, ''), ...more.slice(0, next < 0 ? undefined : next)]
+    .join('\n')
+    .trim();
+  const list = /^\[([^[\]]*)\]$/.exec(value)?.[1] ?? value.replaceAll(/^\s*-\s+/gm, '');
+  const entries = inText(list);
+  return entries.length === 0 ? undefined : { by: `${file}:${at + 1}`, entries };
+}
+
+/** What a file holds; nothing where there is none to read. */
+export function readText(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,108 @@
+import { Fault } from '../../fault/fault.ts';
+import type { Clock } from '../../base/clock.ts';
+import {
+  type Granted,
+  grantedIn,
+  deviceGrant,
+  type IssuerMetadata,
+  type OAuthClient,
+  OAuthRefusal,
+  postForm,
+  seconds,
+  text,
+  unusable,
+  type Wire,
+} from './oauth.ts';
+
+/** What a person is shown: where to go, and the code to compare or type in there. */
+export interface Invitation {
+  /** Page, with the code in it where the issuer offers that. */
+  url: string;
+  userCode: string;
+  /** Milliseconds since the epoch. */
+  expires: number;
+}
+
+export interface Asking extends Invitation {
+  deviceCode: string;
+  intervalSeconds: number;
+}
+
+const usualInterval = 5;
+const usualLife = 600;
+/** By how much an issuer that says `slow_down` wants us to wait longer (RFC 8628). */
+const slowerBy = 5;
+/** An issuer that is silent while a person decides is asked again. */
+const silentTries = 5;
+
+/** Asks for a code (RFC 8628). */
+export async function askForCode(
+  wire: Wire,
+  { issuer, device }: IssuerMetadata,
+  client: OAuthClient,
+  { scope, now }: { scope: string; now: number },
+): Promise<Asking> {
+  if (device === undefined) throw unusable(issuer, 'it offers no login by device code');
+  const said = await postForm(wire, issuer, device, client, { scope });
+  const [deviceCode, userCode] = [text(said['device_code']), text(said['user_code'])];
+  const url = text(said['verification_uri_complete']) ?? text(said['verification_uri']);
+  if (deviceCode === undefined || userCode === undefined || !/^https?:/.test(url ?? ''))
+    throw unusable(issuer, 'its answer names no code and page');
+  return {
+    deviceCode,
+    userCode,
+    url: url ?? '',
+    expires: now + (seconds(said['expires_in']) ?? usualLife) * 1000,
+    intervalSeconds: seconds(said['interval']) ?? usualInterval,
+  };
+}
+
+/** Polls until the person has decided; throws a Fault that says how it ended otherwise. */
+export async function awaitApproval(
+  wire: Wire,
+  { issuer, token }: IssuerMetadata,
+  client: OAuthClient,
+  { asking, clock }: { asking: Asking; clock: Clock },
+): Promise<Granted> {
+  let [wait, triesLeft] = [asking.intervalSeconds, silentTries];
+  const fields = { grant_type: deviceGrant, device_code: asking.deviceCode };
+  for (;;) {
+    await clock.sleep(wait * 1000, wire.signal);
+    if (clock.now() >= asking.expires) throw expired(issuer);
+    try {
+      return grantedIn(issuer, await postForm(wire, issuer, token, client, fields));
+    } catch (error) {
+      if (error instanceof Fault && error.kind === 'servers-unreachable' && triesLeft-- > 0) wait *= 2;
+      else wait = waitAfter(error, issuer, wait);
+    }
+  }
+}
+
+/** How long to wait for the next poll, where the answer means that there is one. */
+function waitAfter(error: unknown, issuer: string, wait: number): number {
+  if (!(error instanceof OAuthRefusal)) throw error;
+  switch (error.code) {
+    case 'authorization_pending':
+    // OA4MP's word for the same.
+    case 'consent_required':
+      return wait;
+    case 'slow_down':
+      return wait + slowerBy;
+    case 'expired_token':
+      throw expired(issuer);
+    case 'access_denied':
+      throw new Fault('token-refused', `the login at ${issuer} was denied`, {
+        about: issuer,
+        fix: 'log in again and approve it, as a user who may use this namespace',
+      });
+    default:
+      throw unusable(issuer, error.message, 'token-refused');
+  }
+}
+
+function expired(issuer: string): Fault {
+  return new Fault('token-missing', `nobody approved the login at ${issuer} in time`, {
+    about: issuer,
+    fix: 'run the same command again and open its page while the code is good',
+  });
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
+import { asFault } from '../../fault/fault.ts';
+import { covers, isOfUse, type KeptTokens } from '../token.ts';
+import type { KeptLogin, LoginStore } from './login-store.ts';
+import { grantedIn, OAuthRefusal, postForm, type Wire } from './oauth.ts';
+import { withGrant } from './with-grant.ts';
+
+/** A token is renewed when this is left of it, or a quarter of its life where that is less. */
+const marginMs = 120_000;
+/** An issuer that gave no new token is left alone for so long. */
+const restMs = 20_000;
+
+interface KeptWorld {
+  store: LoginStore;
+  wire: Wire;
+  clock: Clock;
+}
+
+/** The tokens of the user's logins, renewed when they come to their end. */
+export function createKeptTokens(world: KeptWorld): KeptTokens {
+  const { store, clock } = world;
+  const failures = new Map<string, { until: number; why: string }>();
+  let renewing = new Map<string, Promise<KeptLogin>>();
+  const renewOnce = (login: KeptLogin): Promise<KeptLogin> => {
+    const key = store.tokenFile(login);
+    const under =
+      renewing.get(key) ?? renew(world, login, marginOf(login)).finally(() => renewing.delete(key));
+    renewing = renewing.set(key, under);
+    return under;
+  };
+  return {
+    async find(use) {
+      const logins = await store.list();
+      const login = logins.find((one) => isOfUse(one, use) && one.scopes.some((scope) => covers(scope, use)));
+      if (login === undefined) return undefined;
+      const key = store.tokenFile(login);
+      const failure = failures.get(key);
+      const isResting = failure !== undefined && failure.until > clock.monotonic();
+      if (!isNearEnd(login, clock.now(), marginOf(login)) || login.refreshToken === undefined)
+        return { login };
+      if (isResting) return { login, why: failure.why };
+      try {
+        return { login: await renewOnce(login) };
+      } catch (error) {
+        const why = error instanceof OAuthRefusal ? error.message : asFault(error).message;
+        failures.set(key, { until: clock.monotonic() + restMs, why });
+        return { login, why };
+      }
+    },
+  };
+}
+
+function marginOf({ obtained, expires = Infinity }: KeptLogin): number {
+  return Math.min(marginMs, (expires - obtained) / 4);
+}
+
+const isNearEnd = ({ expires = Infinity }: KeptLogin, now: number, marginMs: number): boolean =>
+  expires - now < marginMs;
+
+/**
+ * Renews a login of which less than `marginMs` is left. Of several processes that find it so one asks the issuer,
+ * whose refresh tokens may be good for one use only; the others find its answer.
+ */
+export async function renew(
+  { store, wire, clock }: KeptWorld,
+  login: KeptLogin,
+  marginMs: number,
+): Promise<KeptLogin> {
+  return await store.inTurn(login, { clock, signal: wire.signal }, async () => {
+    const now = await store.find(login);
+    // Forgotten, or renewed, since we looked.
+    if (now?.refreshToken === undefined || !isNearEnd(now, clock.now(), marginMs)) return now ?? login;
+    try {
+      const fields = { grant_type: 'refresh_token', refresh_token: now.refreshToken };
+      const said = await postForm(wire, now.issuer, now.tokenEndpoint, now.client, fields);
+      const renewed = withGrant(now, grantedIn(now.issuer, said), clock.now());
+      await store.write(renewed);
+      return renewed;
+    } catch (error) {
+      if (!(error instanceof OAuthRefusal && over.includes(error.code))) throw error;
+      await store.write(defined({ ...now, refreshToken: undefined }));
+      throw error;
+    }
+  });
+}
+
+/** What an issuer says when a login has come to its end: asking again is of no use. */
+const over = ['invalid_grant', 'invalid_client', 'unauthorized_client'];

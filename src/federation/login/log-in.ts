@@ -1,0 +1,133 @@
+import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
+import type { Env } from '../../base/env.ts';
+import { Fault } from '../../fault/fault.ts';
+import { isUnder, unescapePath } from '../escape-path.ts';
+import type { Issuance, Locator } from '../located.ts';
+import { parseObjectUrl } from '../object-url.ts';
+import { readClaims, sameIssuer } from '../token.ts';
+import { askForCode, type Asking, awaitApproval, type Invitation } from './device-flow.ts';
+import type { KeptLogin, LoginStore } from './login-store.ts';
+import {
+  type IssuerMetadata,
+  type OAuthClient,
+  OAuthRefusal,
+  readMetadata,
+  registerClient,
+  unusable,
+  type Wire,
+} from './oauth.ts';
+import { withGrant } from './with-grant.ts';
+
+interface LoginWorld {
+  /** One that knows of no logins: finding out who issues tokens takes none. */
+  locator: Locator;
+  store: LoginStore;
+  wire: Wire;
+  clock: Clock;
+  env: Env;
+}
+
+export interface LoginWish {
+  write: boolean;
+  /** Shows the person where to go, with which code, and what is asked for. */
+  invite(invitation: Invitation, asked: Issuance & { scopes: string[] }): void;
+}
+
+/** Logs in for what is at and below a URL, and keeps the login. */
+export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Promise<KeptLogin> {
+  const { locator, store, wire, clock } = world;
+  const { signal } = wire;
+  const verb = wish.write ? 'PUT' : 'GET';
+  const { issuance } = await locator.locate(url, { verb, ...(signal === undefined ? {} : { signal }) });
+  if (issuance === undefined) throw nobodyIssues(url);
+  const scopes = scopesFor(pathOf(url, world.env), issuance, wish.write);
+  const before = await store.find(issuance).catch(() => undefined);
+  const all = joined(scopes, before?.scopes ?? []);
+  const metadata = await readMetadata(wire, issuance.issuer);
+  const { client, asking } = await invited(world, issuance, metadata, `wlcg offline_access ${all.join(' ')}`);
+  wish.invite(asking, { ...issuance, scopes: all });
+  const granted = await awaitApproval(wire, metadata, client, { asking, clock });
+  const claimed = readClaims(granted.accessToken);
+  if (claimed !== undefined && !sameIssuer(issuance.issuer, claimed.issuer))
+    throw unusable(
+      issuance.issuer,
+      `its token is from ${claimed.issuer ?? 'nobody it names'}`,
+      'token-refused',
+    );
+  const { federation, issuer, namespace, basePath, url: shown } = issuance;
+  const place = { federation, issuer, namespace, url: shown, ...defined({ basePath }) };
+  const base = { ...place, client, tokenEndpoint: metadata.token, scopes: all };
+  const login = withGrant(base, granted, clock.now());
+  await store.inTurn(login, { clock }, () => store.write(login));
+  return login;
+}
+
+/** Asks for a code as the client we are registered as; registers where we are not, or no more. */
+async function invited(
+  { store, wire, clock }: LoginWorld,
+  issuance: Issuance,
+  metadata: IssuerMetadata,
+  scope: string,
+): Promise<{ client: OAuthClient; asking: Asking }> {
+  const now = clock.now();
+  const known = await store.findClient(issuance);
+  if (known !== undefined)
+    try {
+      return { client: known, asking: await askForCode(wire, metadata, known, { scope, now }) };
+    } catch (error) {
+      if (!(error instanceof OAuthRefusal && isUnknownClient(error))) throw inWords(error, metadata);
+    }
+  try {
+    const client = await registerClient(wire, metadata);
+    const asking = await askForCode(wire, metadata, client, { scope, now });
+    await store.writeClient(issuance, client);
+    return { client, asking };
+  } catch (error) {
+    throw inWords(error, metadata);
+  }
+}
+
+/** Pelican's issuers say the first, OA4MP the second. */
+const isUnknownClient = ({ code }: OAuthRefusal): boolean =>
+  code === 'invalid_client' || code === 'unauthorized_client';
+
+const inWords = (error: unknown, { issuer }: IssuerMetadata): unknown =>
+  error instanceof OAuthRefusal ? unusable(issuer, error.message, 'token-refused') : error;
+
+function pathOf(url: string, env: Env): string {
+  const parsed = parseObjectUrl(url, env);
+  return parsed.kind === 'federated' ? unescapePath(parsed.path) : '/';
+}
+
+/** No more than what is at and below a path, as far as the issuer makes such differences. */
+export function scopesFor(
+  path: string,
+  { namespace, basePath = namespace, maxScopeDepth = 0 }: Issuance,
+  write: boolean,
+): string[] {
+  const base = basePath.replace(/\/+$/, '');
+  const parts = isUnder(path, base) ? path.slice(base.length).split('/').filter(Boolean) : [];
+  const below = `/${(maxScopeDepth > 0 ? parts.slice(0, maxScopeDepth) : parts).join('/')}`;
+  return ['storage.read', ...(write ? ['storage.create', 'storage.modify'] : [])].map(
+    (one) => `${one}:${below}`,
+  );
+}
+
+/** Both, less what another of them covers: a login for one folder leaves that of another as it was. */
+function joined(scopes: string[], others: string[]): string[] {
+  const all = [...new Set([...scopes, ...others])];
+  return all.filter((scope) => !all.some((other) => other !== scope && covered(scope, other)));
+}
+
+function covered(scope: string, by: string): boolean {
+  const [[what, path = '/'], [whatBy, pathBy = '/']] = [scope.split(/:(.*)/s, 2), by.split(/:(.*)/s, 2)];
+  return what === whatBy && isUnder(path, pathBy.replace(/\/+$/, ''));
+}
+
+function nobodyIssues(url: string): Fault {
+  return new Fault('usage', `${url} is where nobody hands out tokens by a login`, {
+    about: url,
+    fix: 'objects that anybody may read need none; else ask the owner of the namespace how to get a token',
+  });
+}

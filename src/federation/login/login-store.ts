@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
+import type { Env } from '../../base/env.ts';
+import { isGone } from '../../base/error-reason.ts';
+import { acquireLease } from '../../base/lease.ts';
+import { identifySelf } from '../../base/process-identity.ts';
+import { listOf, maybe, shape, text, field, Wrong } from '../../base/shape.ts';
+import { stateFolder } from '../../base/user-folders.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { OAuthClient } from './oauth.ts';
+
+/** What a login is for; there is one of each. */
+export interface LoginPlace {
+  /** Where its federation was discovered: its tokens go nowhere else. */
+  federation: string;
+  issuer: string;
+  namespace: string;
+}
+
+/** A login as it is kept. */
+export interface KeptLogin extends LoginPlace {
+  /** The namespace, as the user would write it. */
+  url: string;
+  client: OAuthClient;
+  tokenEndpoint: string;
+  /** What the token is good for, as in `storage.read:/sub`. */
+  scopes: string[];
+  /** What the paths of scopes are below, where that is not the namespace. */
+  basePath?: string;
+  accessToken: string;
+  /** Absent where the issuer gives none out, or takes the last one no more. */
+  refreshToken?: string;
+  /** Milliseconds since the epoch. */
+  obtained: number;
+  expires?: number;
+}
+
+const number = field<number>('a number', (value) => typeof value === 'number');
+const clientShape = shape<OAuthClient>({ id: text, secret: maybe(text) });
+const loginShape = shape<KeptLogin>({
+  federation: text,
+  issuer: text,
+  namespace: text,
+  url: text,
+  client: clientShape,
+  tokenEndpoint: text,
+  scopes: listOf(text),
+  basePath: maybe(text),
+  accessToken: text,
+  refreshToken: maybe(text),
+  obtained: number,
+  expires: maybe(number),
+});
+
+/** How long another process may have a login to itself: renewing takes one request. */
+const leaseMs = 60_000;
+const waitMs = 50;
+const [loginEnd, tokenEnd, clientEnd, leaseEnd] = ['.json', '.token', '.client', '.lease'];
+
+/**
+ * Logins of one user, in the state folder: a folder and files that nobody else can read. The token itself is also in
+ * a file of its own, for jobs: what can renew it stays here.
+ */
+export class LoginStore {
+  readonly #folder: string;
+  readonly #uid: number;
+  #listed: { version: string; logins: KeptLogin[] } | undefined;
+
+  constructor({ env, uid }: { env: Env; uid: number }) {
+    this.#folder = path.join(stateFolder(env), 'logins');
+    this.#uid = uid;
+  }
+
+  /** All logins; read again only when one was renewed, made or forgotten: each is replaced by a rename. */
+  async list(): Promise<KeptLogin[]> {
+    const info = await stat(this.#folder, { bigint: true }).catch(() => undefined);
+    if (info === undefined) return [];
+    const version = [info.ino, info.mtimeNs].join(' ');
+    if (this.#listed?.version === version) return this.#listed.logins;
+    const names = (await readdir(this.#folder)).filter((name) => name.endsWith(loginEnd)).sort();
+    const read = await Promise.all(names.map((name) => this.#read(name, loginShape)));
+    const logins = read.filter((login) => login !== undefined);
+    this.#listed = { version, logins };
+    return logins;
+  }
+
+  async find(place: LoginPlace): Promise<KeptLogin | undefined> {
+    return await this.#read(idOf(place) + loginEnd, loginShape);
+  }
+
+  /** The file that holds a login's token alone. */
+  tokenFile(place: LoginPlace): string {
+    return path.join(this.#folder, idOf(place) + tokenEnd);
+  }
+
+  async write(login: KeptLogin): Promise<void> {
+    await this.#write(idOf(login) + loginEnd, `${JSON.stringify(login, undefined, 2)}\n`);
+    await this.#write(idOf(login) + tokenEnd, `${login.accessToken}\n`);
+  }
+
+  /** As whom we are registered at the issuer. */
+  async findClient(place: LoginPlace): Promise<OAuthClient | undefined> {
+    return await this.#read(idOf(place) + clientEnd, clientShape);
+  }
+
+  async writeClient(place: LoginPlace, client: OAuthClient): Promise<void> {
+    await this.#write(idOf(place) + clientEnd, `${JSON.stringify(client)}\n`);
+  }
+
+  /** Removes all there is of a login. */
+  async forget(place: LoginPlace): Promise<void> {
+    for (const end of [loginEnd, tokenEnd, clientEnd, leaseEnd])
+      for (const name of [idOf(place) + end, idOf(place) + end + draftEnd])
+        await rm(path.join(this.#folder, name), { recursive: true, force: true });
+  }
+
+  async forgetAll(): Promise<void> {
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  /** Runs `action` while no other process of this user renews or replaces the login. */
+  async inTurn<T>(
+    place: LoginPlace,
+    { clock, signal }: { clock: Clock; signal?: AbortSignal | undefined },
+    action: () => Promise<T>,
+  ): Promise<T> {
+    const self = identifySelf();
+    if (self === undefined) return await action();
+    await this.#makeFolder();
+    const folder = path.join(this.#folder, idOf(place) + leaseEnd);
+    const start = clock.monotonic();
+    let lease = await acquireLease(folder, self);
+    while (lease === undefined) {
+      // A process of another machine that died with it cannot be told from one that lives.
+      if (clock.monotonic() - start > leaseMs) await rm(folder, { recursive: true, force: true });
+      else await clock.sleep(waitMs, signal);
+      lease = await acquireLease(folder, self);
+    }
+    try {
+      return await action();
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async #read<T>(name: string, fields: (value: unknown) => T | Wrong): Promise<T | undefined> {
+    const file = path.join(this.#folder, name);
+    try {
+      const info = await lstat(file);
+      if (!info.isFile() || info.uid !== this.#uid || (info.mode & 0o077) !== 0)
+        throw notOurs(file, 'others may read it, or it is another user’s');
+      const read = fields(JSON.parse(await readFile(file, 'utf8')) as unknown);
+      if (read instanceof Wrong) throw notOurs(file, read.describe('the file'));
+      return read;
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      if (error instanceof SyntaxError) throw notOurs(file, 'it is not JSON');
+      throw error;
+    }
+  }
+
+  async #write(name: string, content: string): Promise<void> {
+    await this.#makeFolder();
+    const file = path.join(this.#folder, name);
+    const draft = file + draftEnd;
+    try {
+      const handle = await open(draft, 'w', 0o600);
+      try {
+        await handle.writeFile(content);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(draft, file);
+    } finally {
+      await rm(draft, { force: true });
+    }
+  }
+
+  async #makeFolder(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const info = await lstat(this.#folder);
+    if (!info.isDirectory() || info.uid !== this.#uid) throw notOurs(this.#folder, 'it is not your folder');
+    if ((info.mode & 0o077) !== 0) await chmod(this.#folder, 0o700);
+  }
+}
+
+const draftEnd = '.draft';
+
+function idOf({ federation, issuer, namespace }: LoginPlace): string {
+  const key = [federation, issuer, namespace].join('\n');
+  const name = namespace
+    .replaceAll(/[^\w-]+/g, '-')
+    .replace(/^-/, '')
+    .slice(0, 40);
+  return `${name}-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`;
+}
+
+function notOurs(file: string, why: string): Fault {
+  return new Fault('file-invalid', `${file} is not used as a login: ${why}`, {
+    about: file,
+    fix: `remove it and log in again`,
+  });
+}

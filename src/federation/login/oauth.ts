@@ -1,0 +1,196 @@
+import { createRedact } from '../../base/redact.ts';
+import { defined } from '../../base/defined.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { FaultKind } from '../../fault/kinds.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
+import type { ControlAnswer, ControlRequest, Request } from '../../http/request.ts';
+import { isTrustworthy, type PlainHttpRule } from '../discovery.ts';
+import { sameIssuer } from '../token.ts';
+
+/** How an issuer is spoken to. */
+export interface Wire {
+  request: Request;
+  plainHttp: PlainHttpRule;
+  userAgent: string;
+  signal?: AbortSignal | undefined;
+}
+
+/** Where an issuer does what, as its metadata say. */
+export interface IssuerMetadata {
+  issuer: string;
+  token: string;
+  device?: string;
+  registration?: string;
+}
+
+/** What we are to an issuer: registered once, used again. */
+export interface OAuthClient {
+  id: string;
+  secret?: string;
+}
+
+export interface Granted {
+  accessToken: string;
+  refreshToken?: string;
+  /** Seconds. */
+  life?: number;
+  /** Space-separated, where the issuer says it. */
+  scope?: string;
+}
+
+/** A refusal in an issuer's own terms, such as `slow_down`. */
+export class OAuthRefusal extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code';
+
+/** Reads an issuer's metadata: as OpenID Connect has them, which Pelican's do, or as RFC 8414. */
+export async function readMetadata(wire: Wire, issuer: string): Promise<IssuerMetadata> {
+  if (!isUsable(issuer, wire)) throw unusable(issuer, 'its address is not an https URL');
+  const base = issuer.replace(/\/+$/, '');
+  const { origin, pathname } = new URL(base);
+  const places = [
+    `${base}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${pathname === '/' ? '' : pathname}`,
+    `${base}/.well-known/oauth-authorization-server`,
+  ];
+  let status = 0;
+  for (const url of places) {
+    const answer = await send(wire, issuer, { method: 'GET', url, redirects: 3 });
+    if (answer.status === 200) return metadataIn(wire, issuer, parse(answer.body) ?? {});
+    status = answer.status;
+  }
+  throw unusable(issuer, `it answers ${status} where its metadata were expected`);
+}
+
+function metadataIn(wire: Wire, issuer: string, said: Record<string, unknown>): IssuerMetadata {
+  const endpoint = (name: string): string | undefined => {
+    const url = text(said[name]);
+    if (url !== undefined && !isUsable(url, wire)) throw unusable(issuer, `its ${name} is not an https URL`);
+    return url;
+  };
+  if (!sameIssuer(issuer, text(said['issuer'])))
+    throw unusable(issuer, `its metadata are those of ${text(said['issuer']) ?? 'nobody they name'}`);
+  const token = endpoint('token_endpoint');
+  if (token === undefined) throw unusable(issuer, 'its metadata name no token_endpoint');
+  const [device, registration] = [endpoint('device_authorization_endpoint'), endpoint('registration_endpoint')];
+  return { issuer, token, ...defined({ device, registration }) };
+}
+
+/** Registers us as a client that logs in by device code (RFC 7591). */
+export async function registerClient(wire: Wire, { issuer, registration }: IssuerMetadata): Promise<OAuthClient> {
+  if (registration === undefined) throw unusable(issuer, 'it registers no clients by itself');
+  const wish = {
+    client_name: 'Updraft',
+    token_endpoint_auth_method: 'client_secret_basic',
+    grant_types: ['refresh_token', deviceGrant],
+    response_types: ['code'],
+    scope: 'offline_access wlcg storage.read:/ storage.create:/ storage.modify:/',
+  };
+  const said = await post(wire, issuer, registration, {
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(wish),
+  });
+  const [id, secret] = [text(said['client_id']), text(said['client_secret'])];
+  if (id === undefined) throw unusable(issuer, 'it registered us without a client_id');
+  return { id, ...defined({ secret }) };
+}
+
+/** Sends a form as a client; throws OAuthRefusal for what the issuer refuses by name. */
+export async function postForm(
+  wire: Wire,
+  issuer: string,
+  url: string,
+  client: OAuthClient,
+  fields: Record<string, string>,
+): Promise<Record<string, unknown>> {
+  const form = new URLSearchParams({ client_id: client.id, ...fields });
+  const basic = [client.id, client.secret ?? ''].map(encodeURIComponent).join(':');
+  const headers = {
+    'Content-Type': 'application/x-www-form-urlencoded',
+    ...(client.secret === undefined
+      ? {}
+      : { Authorization: `Basic ${Buffer.from(basic).toString('base64')}` }),
+  };
+  const secrets = [client.secret ?? '', fields['refresh_token'] ?? '', fields['device_code'] ?? ''];
+  return await post(wire, issuer, url, { headers, body: form.toString() }, secrets);
+}
+
+/** Reads what a token endpoint hands out. */
+export function grantedIn(issuer: string, said: Record<string, unknown>): Granted {
+  const [accessToken, refreshToken, scope] = ['access_token', 'refresh_token', 'scope'].map((name) =>
+    text(said[name]),
+  );
+  if (accessToken === undefined || !/^[\x21-\x7e]+$/.test(accessToken))
+    throw unusable(issuer, 'its answer holds no access_token');
+  return { accessToken, ...defined({ refreshToken, scope, life: seconds(said['expires_in']) }) };
+}
+
+async function post(
+  wire: Wire,
+  issuer: string,
+  url: string,
+  { headers, body }: { headers: Record<string, string>; body: string },
+  secrets: string[] = [],
+): Promise<Record<string, unknown>> {
+  const answer = await send(wire, issuer, { method: 'POST', url, headers, body });
+  const said = parse(answer.body);
+  if (answer.status >= 200 && answer.status < 300 && said !== undefined) return said;
+  const code = text(said?.['error']);
+  const words = createRedact(secrets)(text(said?.['error_description']) ?? code ?? 'no explanation');
+  const message = `${new URL(url).host} answers ${answer.status}: ${words.slice(0, 300)}`;
+  if (code !== undefined && answer.status < 500) throw new OAuthRefusal(code, message);
+  throw unreachable(issuer, message);
+}
+
+async function send(wire: Wire, issuer: string, request: ControlRequest): Promise<ControlAnswer> {
+  const headers = { 'User-Agent': wire.userAgent, Accept: 'application/json', ...request.headers };
+  try {
+    return await wire.request({ ...request, headers, signal: wire.signal });
+  } catch (error) {
+    if (error instanceof NoAnswer) throw unreachable(issuer, error.message, error);
+    throw error;
+  }
+}
+
+const isUsable = (url: string, { plainHttp }: Wire): boolean =>
+  URL.parse(url) !== null && isTrustworthy(url, plainHttp);
+
+export function seconds(value: unknown): number | undefined {
+  const number = typeof value === 'string' ? Number(value) : value;
+  return typeof number === 'number' && number > 0 && number < 1e10 ? number : undefined;
+}
+
+export const text = (value: unknown): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+function parse(body: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An issuer with which nobody can log in from here. */
+export function unusable(issuer: string, why: string, kind: FaultKind = 'token-missing'): Fault {
+  return new Fault(kind, `no login at ${issuer}: ${why}`, {
+    about: issuer,
+    fix: 'get a token in the way its owner describes, put it in a file and name that with --token-file',
+  });
+}
+
+function unreachable(issuer: string, why: string, cause?: unknown): Fault {
+  return new Fault('servers-unreachable', `the token issuer ${issuer} cannot be used now: ${why}`, {
+    about: issuer,
+    fix: 'wait and run it again; if it lasts, ask whoever runs the origin',
+    cause,
+  });
+}

@@ -1,0 +1,26 @@
+import { defined } from '../../base/defined.ts';
+import { readClaims } from '../token.ts';
+import type { KeptLogin } from './login-store.ts';
+import type { Granted } from './oauth.ts';
+
+type Ungranted = Omit<KeptLogin, 'accessToken' | 'refreshToken' | 'obtained' | 'expires'> &
+  Partial<KeptLogin>;
+
+/** A login with what its issuer just granted; scopes and a refresh token that are not named again stay. */
+export function withGrant(
+  login: Ungranted,
+  { accessToken, refreshToken = login.refreshToken, life, scope }: Granted,
+  now: number,
+): KeptLogin {
+  const claims = readClaims(accessToken);
+  const said = storageScopes(scope?.split(/\s+/)) ?? storageScopes(claims?.scopes) ?? login.scopes;
+  // The life that the issuer names is right whatever this machine's clock says.
+  const expires = life === undefined ? claims?.expires : now + life * 1000;
+  return defined({ ...login, scopes: said, accessToken, obtained: now, refreshToken, expires });
+}
+
+/** Only what is about objects, and nothing where none is. */
+function storageScopes(scopes: readonly string[] | undefined): string[] | undefined {
+  const kept = scopes?.filter((scope) => /^(?:storage\.\w+|read|write)(?::|$)/.test(scope)) ?? [];
+  return kept.length === 0 ? undefined : kept;
+}
