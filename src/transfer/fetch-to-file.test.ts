@@ -466,7 +466,6 @@ test('a stopped fetch leaves what it has, and the next one goes on from there', 
   assert.equal(second.servers[0]!.bytes, mebibyte);
   const resumed = s.servers[0]!.seen.filter(({ method }) => method === 'GET')[1]!;
   assert.equal(firstByte(resumed.range), 2 * mebibyte);
-  assert.equal(resumed.headers['if-range'], '"v1"');
   assert.deepEqual(readdirSync(path.dirname(s.target)), ['data.bin']);
 });
 

@@ -94,7 +94,7 @@ class FileFetch {
           (facts) => {
             if (facts?.digest !== undefined && sha256 === undefined)
               this.#sink.hashBy(facts.digest.algorithm);
-            if (facts?.size !== undefined) void this.#transfer.sized(facts.size);
+            if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
             return facts;
           },
         );

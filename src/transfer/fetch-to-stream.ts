@@ -60,7 +60,7 @@ class StreamFetch {
           return;
         this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined);
         void this.#facts.then((facts) => {
-          if (facts?.size !== undefined) void this.transfer.sized(facts.size);
+          if (facts?.size !== undefined) this.transfer.sized(facts.size, source.server.host);
         });
         if (sha256 === undefined) await this.#chooseDigest();
       },

@@ -2,9 +2,9 @@ import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
-import type { Fetched, Turn } from '../fetch.ts';
 import type { Policy } from '../policy.ts';
 import type { Setback } from './setback.ts';
+import type { FetchRecord, Turn } from './turn.ts';
 
 /** A server of the object and what we know about it. */
 export interface Source {
@@ -74,7 +74,7 @@ export class Roster {
   }
 
   /** Who sent what, and who was not asked. */
-  get record(): Pick<Fetched, 'servers' | 'turns' | 'leftOut'> {
+  get record(): FetchRecord {
     const servers = this.sources
       .filter(({ bytes }) => bytes > 0)
       .map(({ server: { host, preferredBy }, bytes }) => ({
