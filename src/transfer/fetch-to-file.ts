@@ -5,7 +5,7 @@ import { ConnectionPool } from '../http/connections.ts';
 import { Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
 import { FileSink } from './sinks/file-sink.ts';
 import { onDisk, PartFile } from './sinks/part-file.ts';
 import { earlierPart, JournalKeeper, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
@@ -59,6 +59,7 @@ class FileFetch {
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #askLate: (() => Promise<ObjectFacts | undefined>) | undefined;
   readonly #keeper: JournalKeeper;
   /** What the bytes were held against. */
   digest: Fetched['digest'];
@@ -88,16 +89,15 @@ class FileFetch {
         if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source, pool) => {
-        if (manifest !== undefined || (sha256 !== undefined && this.#transfer.known.size !== undefined))
-          return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined).then(
-          (facts) => {
-            if (facts?.digest !== undefined && sha256 === undefined)
-              this.#sink.hashBy(facts.digest.algorithm);
-            if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
-            return facts;
-          },
-        );
+        if (manifest !== undefined || sha256 !== undefined) return;
+        const waitMs = policy.digestSeconds * 1000;
+        const ask = () => askObject(source, pool, waitMs, signal);
+        this.#facts = ask().then((facts) => {
+          this.#sink.hashBy(facts?.digest?.algorithm ?? likely);
+          return facts;
+        });
+        // A cache learns the digest of what it was still fetching once it has all of it.
+        this.#askLate = source.server.kind === 'cache' ? ask : undefined;
       },
     });
   }
@@ -115,9 +115,10 @@ class FileFetch {
     await this.#transfer.run();
     let proof = await this.#prove();
     while (proof instanceof Fault) {
-      await this.#transfer.startAgain(proof);
+      await this.#transfer.repair(proof);
       proof = await this.#prove();
     }
+    this.#transfer.acquit();
     this.#file.publish(this.size);
     this.#keeper.remove();
     return proof;
@@ -136,7 +137,9 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const facts = sha256 === undefined ? await this.#facts : undefined;
+    const early = sha256 === undefined ? await this.#facts : undefined;
+    const facts =
+      early !== undefined && early.digest === undefined ? ((await this.#askLate?.()) ?? early) : early;
     if (facts?.size !== undefined && facts.size !== this.size)
       return new Fault('data-corrupt', `${about}: ${this.size} bytes came, should be ${facts.size}`, {
         about,

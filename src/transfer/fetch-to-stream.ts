@@ -2,7 +2,7 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
 import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
 
@@ -31,9 +31,6 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
 
 /** How long the first byte waits to learn which digest the server has: hashing must begin with that byte. */
 const digestGraceMs = 1_000;
-/** What Pelican servers have most often, computed while a slow server has not said what it has. */
-const likely: Algorithm = 'crc32c';
-
 class StreamFetch {
   readonly transfer: Transfer;
   /** What the bytes were held against. */
@@ -56,13 +53,9 @@ class StreamFetch {
       proven: manifest !== undefined,
       earlier: undefined,
       onFound: async (source, pool) => {
-        if (manifest !== undefined || (sha256 !== undefined && this.transfer.known.size !== undefined))
-          return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined);
-        void this.#facts.then((facts) => {
-          if (facts?.size !== undefined) this.transfer.sized(facts.size, source.server.host);
-        });
-        if (sha256 === undefined) await this.#chooseDigest();
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
+        await this.#chooseDigest();
       },
     });
   }

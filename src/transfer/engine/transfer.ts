@@ -6,11 +6,14 @@ import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
+import { Assignment } from './assignment.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
+import { Doubts } from './doubts.ts';
 import { Nap } from './nap.ts';
 import { OriginWord } from './origin-word.ts';
 import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
+import { askObject } from '../proof/digest.ts';
 import { readPiece, runPiece } from './run-piece.ts';
 import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
@@ -56,15 +59,16 @@ export class Transfer implements PieceContext {
   #identity: Identity;
   #found = false;
   #resumes: boolean;
-  /** The first server has the whole object: asking others too makes nobody fetch it once more. */
-  #hot = false;
-  #width = 1;
+  readonly #assignment: Assignment;
   #restarts = 0;
   #progressAt: number;
   #sinceProgress = 0;
   #shownAt = -Infinity;
   /** How often the range that begins here came damaged. */
   readonly #rejections = new Map<number, number>();
+  /** Set while the bytes, all of them here, are proven wrong. */
+  #doubts: Doubts | undefined;
+  readonly #accused = new Set<string>();
   #changed = false;
   #waitsForToken = false;
   #fatal: Error | undefined;
@@ -80,6 +84,7 @@ export class Transfer implements PieceContext {
     this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
     this.#resumes = options.earlier !== undefined;
     this.#lanes = new Lanes(this.clock);
+    this.#assignment = new Assignment(this, this.#roster, this.#lanes);
     this.#nap = new Nap(this.clock, options.signal);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
@@ -123,7 +128,7 @@ export class Transfer implements PieceContext {
       }
       if (this.#roster.allSuspect) await this.#locateAgain(true);
       while (!this.segments.complete || !this.#found) {
-        this.#assign();
+        for (const work of this.#assignment.next()) this.#start(work);
         await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
         if (this.#changed) await this.#restart();
         this.#throwIfOver();
@@ -154,15 +159,44 @@ export class Transfer implements PieceContext {
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
   }
 
-  /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
-  async startAgain(fault: Fault): Promise<void> {
+  /**
+   * All bytes together are proven wrong: what some server sent is fetched again from others, until something differs.
+   * Throws the Fault when all of it was, and from the first byte, too.
+   */
+  async repair(fault: Fault): Promise<void> {
+    this.#doubts ??= this.#doubt(fault);
+    const wasReplaced = this.sink.rewrite?.();
+    for (let next = this.#doubts.next(); wasReplaced !== undefined; next = this.#doubts.next()) {
+      if (next === undefined) break;
+      for (const range of next.ranges) this.segments.putBack(range, next.server);
+      await this.run();
+      if (!wasReplaced()) continue;
+      next.differs();
+      return;
+    }
+    // Others sent the same: what the bytes are held against is wrong.
+    const isHopeless = this.#doubts.guilty.length === 0 && wasReplaced !== undefined;
+    this.#doubts = undefined;
+    if (isHopeless || !(await this.#tryRestart())) throw fault;
+    await this.run();
+  }
+
+  /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
+  acquit(): void {
+    const guilty = this.#doubts?.guilty ?? [];
+    if (guilty.length === 0) return;
+    for (const server of this.#accused) if (!guilty.includes(server)) this.#options.suspects.delete(server);
+  }
+
+  #doubt(fault: Fault): Doubts {
     const { suspects, onEvent } = this.#options;
     for (const { server } of this.record.servers) {
-      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
+      if (suspects.has(server)) continue;
+      onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
       suspects.add(server);
+      this.#accused.add(server);
     }
-    if (!(await this.#tryRestart())) throw fault;
-    await this.run();
+    return new Doubts(this.segments);
   }
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
@@ -170,20 +204,28 @@ export class Transfer implements PieceContext {
     lane.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
-    this.#hot = lane.source.server.kind !== 'cache' || (answer.age ?? 0) > 0;
+    this.#assignment.found(lane.source, answer.age);
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
     this.#complete(this.origin.known);
     if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
+    else if (this.#identity.size === undefined) void this.#askSize(lane.source);
     await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
   }
 
-  /** A server says the size while the first answer, which did not, is arriving. */
-  sized(size: number, server: string): void {
-    if (this.#identity.size === undefined && !this.segments.complete)
-      this.#heard({ size, isCollection: false, server });
+  /** An answer that ends with a status does not begin with a size. */
+  async #askSize(source: Source): Promise<void> {
+    const facts = await askObject(
+      source,
+      this.pool,
+      this.policy.headSeconds * 1000,
+      this.#options.signal,
+      false,
+    );
+    if (facts?.size === undefined || this.segments.complete) return;
+    this.#heard({ size: facts.size, isCollection: false, server: source.server.host });
   }
 
   #heard(known: Known): void {
@@ -208,7 +250,7 @@ export class Transfer implements PieceContext {
     lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
-    if (this.#width === 1 && this.#roster.sources.length > 1) this.#considerWidening(lane);
+    this.#considerWidening(lane);
     if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
@@ -217,51 +259,14 @@ export class Transfer implements PieceContext {
   }
 
   #considerWidening(lane: Lane): void {
-    if (!this.#hot) return;
-    const rate = this.#meter.rate(this.clock.monotonic());
-    const sent = lane.piece.position - lane.piece.start;
-    if (mayWiden({ sent, missing: this.segments.missingBytes, rate })) this.#widen();
+    if (this.#assignment.consider(lane, this.#meter.rate(this.clock.monotonic()))) this.#nap.wake();
   }
 
-  #widen(): void {
-    const width = Math.min(this.policy.maxServers, this.#roster.sources.length);
-    // Without a size, a second server would be asked for bytes that may lie behind the end.
-    if (this.#width > 1 || width === 1 || this.#identity.size === undefined) return;
-    this.#width = width;
-    this.segments.share(Math.min(this.sink.largestPiece, pieceBytes(0)), this.sink.grain);
-    this.#nap.wake();
-  }
-
-  /** Gives every free server a piece, as long as fewer than `width` are at work. */
-  #assign(): void {
-    for (const source of this.#roster.candidates(this.clock.monotonic())) {
-      if (this.#lanes.size >= this.#width) return;
-      if (source.cold && this.#lanes.size > 0 && this.#hot) continue;
-      const piece = this.#pieceFor(source);
-      if (piece !== undefined) this.#start(source, piece);
-    }
-  }
-
-  #pieceFor(source: Source): Piece | undefined {
-    const { grain, before, largestPiece } = this.sink;
-    const server = source.server.host;
-    // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
-    if (this.#width === 1) return this.segments.claim({ server, limit: Infinity, before: Infinity, grain });
-    const rate = source.meter.rate(this.clock.monotonic());
-    const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
-    const thief = { rate, answerSeconds: source.answerSeconds };
-    const piece =
-      this.segments.claim(want) ??
-      this.segments.steal(want, thief, (each) => this.#lanes.rateOf(each, source));
-    this.#lanes.endEmpty();
-    return piece;
-  }
-
-  #start(source: Source, piece: Piece): void {
+  #start(work: Pick<Lane, 'source' | 'piece' | 'helps'>): void {
+    const { source, piece } = work;
     const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
     const run = (lane: Lane) => read(this, lane);
-    const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
-    this.#lanes.start({ source, piece, helps }, run, (error) => {
+    this.#lanes.start(work, run, (error) => {
       this.segments.release(piece);
       if (error !== undefined) this.#laneFailed(source, error);
       this.#nap.wake();
@@ -315,8 +320,8 @@ export class Transfer implements PieceContext {
     if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
-    this.#found = this.#hot = false;
-    this.#width = 1;
+    this.#found = false;
+    this.#assignment.restart();
     this.#resumes = false;
     this.#identity = this.#required;
     this.origin.forget();
@@ -372,9 +377,8 @@ export class Transfer implements PieceContext {
       const bestOther = this.#lanes.bestBeside(lane);
       return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
     });
-    if (!slow) return;
-    this.#hot = false;
-    this.#widen();
+    if (slow && this.#assignment.helpSlow()) this.#nap.wake();
+    if (slow && size === Infinity) void this.origin.answer();
   }
 
   #showProgress(): void {

@@ -10,6 +10,9 @@ import type { Hasher } from './hasher.ts';
 
 export type Algorithm = (typeof algorithms)[number];
 
+/** What Pelican servers have most often, computed while a server has not said what it has. */
+export const likely: Algorithm = 'crc32c';
+
 export function hasher(algorithm: Algorithm): Hasher {
   if (algorithm === 'crc32c') return crc32cHasher();
   if (algorithm === 'crc32') return crc32Hasher();
