@@ -1,8 +1,9 @@
 import { systemClock, type Clock } from '../base/clock.ts';
 import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
-import type { LeftOut, Locator } from '../federation/located.ts';
+import type { Locator } from '../federation/located.ts';
 import type { KeptConnections } from '../http/connections.ts';
+import type { FetchRecord, Turn } from './engine/turn.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 import type { Manifest } from './proof/manifest.ts';
 
@@ -12,26 +13,6 @@ export type Verified = 'manifest' | 'digest' | 'size' | 'none';
 export type FetchEvent =
   | { kind: 'progress'; bytes: number; total: number | undefined; rate: number; server: string }
   | { kind: 'setback'; server: string; fault: Fault; turn?: Turn };
-
-/** What one server did from its first question, or its last failure, until it failed or the fetch was over. */
-export interface Turn {
-  bytes: number;
-  /** While it was at work. */
-  seconds: number;
-  firstByteSeconds?: number | undefined;
-  /** Seconds that the object had been in the cache; 0 means that the cache was fetching it. */
-  age?: number | undefined;
-  /** What the server calls itself. */
-  version?: string | undefined;
-}
-
-/** A server's part in a fetch that succeeded. */
-export interface Served {
-  server: string;
-  bytes: number;
-  /** Who asked for it to be tried first. */
-  preferredBy?: string;
-}
 
 export interface FetchOptions {
   locator: Locator;
@@ -57,15 +38,10 @@ export interface FetchOptions {
   onDigest?: () => void;
 }
 
-export interface Fetched {
+export interface Fetched extends FetchRecord {
   bytes: number;
   seconds: number;
   verified: Verified;
-  servers: Served[];
-  /** The last turn of each of them. */
-  turns?: (Turn & { server: string })[];
-  /** Servers that were not asked, and who wanted it so. */
-  leftOut?: LeftOut[];
   /** The digest that the bytes were held against; `server` is empty where the user knew it. */
   digest?: { algorithm: string; hex: string; server: string };
 }

@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
 import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
+import type { Like } from '../../src/mini/federation/like.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { needProgram } from './debian-packages.ts';
@@ -25,24 +26,30 @@ export interface Source {
   /** Lets one that has carried so many fall silent, once. */
   stallOnce(bytes: number): unknown;
   offers: { listing: boolean; digests: boolean };
+  /** How many requests the origin has had, where it counts them. */
+  originRequests?(): number;
 }
 
 type Start = (t: TestContext) => Promise<Source | undefined>;
 
-const miniFederation: Start = async (t) => {
-  const folder = await temporaryFolder(t);
-  const federation = await startFederation({ namespaces: [{ prefix: '/demo', folder, public: true }] });
-  t.after(() => federation.stop());
-  return {
-    folder,
-    url: 'osdf:///demo',
-    offers: { listing: true, digests: true },
-    env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
-    serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
-    cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
-    stallOnce: (bytes) => federation.trouble.add(`caches: stall after ${bytes} first 1`),
+const miniFederation =
+  (like?: Like): Start =>
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    const namespaces = [{ prefix: '/demo', folder, public: true }];
+    const federation = await startFederation({ namespaces, like });
+    t.after(() => federation.stop());
+    return {
+      folder,
+      url: 'osdf:///demo',
+      offers: { listing: true, digests: true },
+      env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
+      serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
+      originRequests: () => federation.counters.server('origin').requests,
+      cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
+      stallOnce: (bytes) => federation.trouble.add(`caches: stall after ${bytes} first 1`),
+    };
   };
-};
 
 const nginx: Start = async (t) => {
   const file = needProgram(t, 'nginx', ['nginx-light']);
@@ -97,7 +104,9 @@ const xrootdOf =
 
 /** Every kind of source that users have, each as real as this machine can make it. */
 export const sources: Record<string, Start> = {
-  'the small federation': miniFederation,
+  'the small federation': miniFederation(),
+  'the small federation like Pelican’s Go servers': miniFederation('pelican-go'),
+  'the small federation like XRootD': miniFederation('xrootd'),
   'nginx over https': nginx,
   ...Object.fromEntries(
     Object.entries(xrootdVersions).map(([name, version]) => [

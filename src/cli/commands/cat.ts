@@ -10,16 +10,17 @@ import {
   type ProofOptions,
   readProof,
 } from '../object/access.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { packOf } from '../object/get-items.ts';
 import { setbackTeller, verifiedWords } from '../object/transfer-words.ts';
 
-interface Options extends ProofOptions {
+interface Options extends ProofOptions, CacheOptions {
   tokenFile?: string;
   quiet?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  command
+  cacheOptions(command)
     .argument('<url...>', 'objects, written to stdout one after the other')
     .option('--manifest <file|url>', 'prove every chunk by this manifest before it is written')
     .option('--staged', 'prove every chunk by the manifest beside each object, as `updraft stage` left it')
@@ -40,7 +41,7 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
         fix: 'fetch it with `updraft get`, or leave pack= out of the URL',
       });
   }
-  const locator = openFederation(cli);
+  const locator = openFederation(cli, options);
   const say = (line: string): void => (options.quiet ? undefined : cli.err(`${line}\n`));
   for (const url of urls) {
     const access = accessTo(cli, locator, options);

@@ -7,6 +7,7 @@ import { KeptConnections } from '../../http/connections.ts';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
 import { fetchItem } from '../object/fetch-item.ts';
 import { itemsOfWords, listItems, packOf } from '../object/get-items.ts';
@@ -22,7 +23,7 @@ import { endWith, tellResult } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 
-interface Options extends ProofOptions {
+interface Options extends ProofOptions, CacheOptions {
   recursive?: true;
   parallel: number;
   unpack?: UnpackerOptions['mode'] | true;
@@ -35,7 +36,7 @@ interface Options extends ProofOptions {
 
 export function configure(command: Command, cli: Cli): void {
   const swallowed: string[] = [];
-  command
+  cacheOptions(command)
     // `--unpack URL` takes the word for a mode first, so that there may seem to be none.
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
@@ -60,7 +61,7 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (words.length === 0)
     throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
   const wanted = itemsOfWords(words);
-  const federation = openFederation(cli);
+  const federation = openFederation(cli, options);
   await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
     verb: 'GET',
     tokenFile: options.tokenFile,
@@ -141,6 +142,7 @@ Examples:
   $ updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/
   $ updraft get --recursive osdf:///demo/images images
   $ updraft get 'osdf:///demo/set.tar.gz?pack=auto' data     as --unpack: what the archive holds, into data
+  $ updraft get --cache cache.campus.edu:8443 --avoid-cache bad.example.org osdf:///demo/train.tar
   $ updraft get --unpack=nested osdf:///demo/ILSVRC2012_img_train.tar --into train
 
 Exit codes: 0 all is there; 2 wrong usage, or a file that holds something else; 5 stopped by the user; else those of

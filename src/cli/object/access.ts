@@ -16,6 +16,7 @@ import type { FetchOptions } from '../../transfer/fetch.ts';
 import { policyFrom } from '../../transfer/policy.ts';
 import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
+import { withCacheOptions, type CacheOptions } from './cache-options.ts';
 
 /** The last part of an object's path, as a file name; never one that could leave its folder. */
 export function objectName(text: string, env: Env): string {
@@ -59,14 +60,15 @@ export const accessTo = (
 });
 
 /** The way to them, with the tokens of the user's logins. */
-export function openFederation(cli: Cli): FederationLocator {
+export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
   const { clock, signal } = cli;
   const store = new LoginStore(cli);
-  return createLocator({
+  const locator = createLocator({
     ...cli,
     refusedMs,
     kept: (wire) => createKeptTokens({ store, clock, wire: { ...wire, signal } }),
   });
+  return withCacheOptions(locator, options);
 }
 
 /** What the origin says of an object; undefined where it cannot be asked. */

@@ -61,12 +61,11 @@ export async function fetchItem(
   return result;
 }
 
-/** What a person can do about an object that is nowhere, or is none. */
+/** What a person can do about an object that is nowhere. */
 function withFix(url: string, fault: Fault): Fault {
   const { kind, message } = fault;
-  const fix = message.includes('(Method Not Allowed')
-    ? `it is a folder: updraft get --recursive ${shellQuote(url)}`
-    : kind === 'object-missing' && url.includes('/')
+  const fix =
+    kind === 'object-missing' && url.includes('/')
       ? `check the spelling: updraft ls ${shellQuote(url.slice(0, url.lastIndexOf('/')))}`
       : undefined;
   if (fix === undefined || fault.fix !== undefined) return fault;

@@ -41,7 +41,7 @@ function tellFetched(
   const earlier = moved < bytes ? `; ${formatSize(bytes - moved)} of it were there from an earlier time` : '';
   const parts = [
     isThere ? `${formatSize(bytes)}, already there` : `${amountWords(bytes, seconds, moved)}${earlier}`,
-    serverWords(servers),
+    serverWords(fetched),
     verifiedWords(verified),
     ...(unpacked === undefined ? [] : [unpackedWords(cli, target, unpacked)]),
     ...(setbacks.length === 0 ? [] : [counted(setbacks.length, 'setback')]),
@@ -74,9 +74,9 @@ function unpackedWords(
 function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
   const error = fault && faultJson(fault);
   if (fetched === undefined) return { url, target, setbacks, error };
-  const { bytes, seconds, verified, servers } = fetched;
+  const { bytes, seconds, verified, servers, leftOut } = fetched;
   const rate = seconds > 0 ? Math.round(movedBytes(fetched) / seconds) : undefined;
-  return { url, target, bytes, seconds, rate, verified, servers, setbacks, unpacked };
+  return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked };
 }
 
 export function faultJson({ kind, message, fix, info }: Fault): object {
