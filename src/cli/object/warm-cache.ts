@@ -44,12 +44,14 @@ export async function askCaches(
   cli: Cli,
   federation: FederationLocator,
   item: WarmItem,
-  count: number,
+  { caches: count, cache: named }: { caches: number; cache?: string[] },
 ): Promise<WarmPair[]> {
   const parsed = parseObjectUrl(item.url, cli.env);
   const how = { federation, signal: cli.signal, ...defined({ tokenFile: item.tokenFile }) };
   const located = await federation.locate(item.url, how);
-  const caches = located.servers.filter(({ kind }) => kind === 'cache').slice(0, count);
+  const all = located.servers.filter(({ kind }) => kind === 'cache');
+  const caches =
+    named === undefined ? all.slice(0, count) : all.filter(({ preferredBy }) => preferredBy === '--cache');
   if (parsed.kind !== 'federated' || caches.length === 0)
     throw new Fault('servers-unreachable', `${located.url} is served by no cache`, {
       about: located.url,
