@@ -29,18 +29,22 @@ export interface ObjectFacts {
   digest: ServerDigest | undefined;
 }
 
-/** Asks for size and digest. A server may compute the digest first, which takes long; no answer is no fault. */
+/** Asks for size and digest, if one is wanted. A server may compute the digest first, which takes long; no answer is no fault. */
 export async function askObject(
   source: Source,
   pool: ConnectionPool,
   waitMs: number,
   signal: AbortSignal,
+  digest = true,
 ): Promise<ObjectFacts | undefined> {
   try {
     const { connection, head, url } = await ask(pool, {
       method: 'HEAD',
       url: source.server.url,
-      headers: { ...(await source.located.headers(source.server)), 'Want-Digest': wantDigest },
+      headers: {
+        ...(await source.located.headers(source.server)),
+        ...(digest && { 'Want-Digest': wantDigest }),
+      },
       headMs: waitMs,
       signal,
     });
