@@ -58,7 +58,8 @@ export async function askCaches(
   return await Promise.all(
     caches.map(async (cache) => {
       const copy = await askCopy(located, cache, how);
-      const mayStage = copy.holds !== 'whole' && canPrestage(unescapePath(parsed.path));
+      // Pelican's cache cannot complete by itself what it has a part of; read through it, it can.
+      const mayStage = !['whole', 'part'].includes(copy.holds) && canPrestage(unescapePath(parsed.path));
       return {
         ...item,
         located,
