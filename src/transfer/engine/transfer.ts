@@ -1,21 +1,22 @@
 import type { Clock } from '../../base/clock.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/fault.ts';
 import { folderFault, type Known } from '../../federation/known-object.ts';
 import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
+import { askObject } from '../proof/digest.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { Assignment } from './assignment.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
-import { Doubts } from './doubts.ts';
 import { Nap } from './nap.ts';
 import { OriginWord } from './origin-word.ts';
+import { Repair } from './repair.ts';
 import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
-import { askObject } from '../proof/digest.ts';
 import { readPiece, runPiece } from './run-piece.ts';
-import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
+import { Search } from './search.ts';
+import { Segments, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
@@ -37,8 +38,9 @@ const maximumRestarts = 2;
  *                  |            +-- other version: from byte 0, twice at most-'
  *                  |            '-- the sink failed, the user stopped: end
  *                  |
- *                  '-- all servers failed once more (a lap): ask the director again, then for the origin;
- *                      after the last lap, or too long without a byte: the most informative Fault
+ *                  '-- all servers failed once more (a lap): ask the director again, then for the origin, at once
+ *                      where all are silent; a 404 of caches counts only with the origin's word; after the last
+ *                      lap, or too long without a byte: the most informative Fault
  *
  * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
  */
@@ -60,15 +62,14 @@ export class Transfer implements PieceContext {
   #found = false;
   #resumes: boolean;
   readonly #assignment: Assignment;
+  readonly #search: Search;
   #restarts = 0;
   #progressAt: number;
   #sinceProgress = 0;
   #shownAt = -Infinity;
   /** How often the range that begins here came damaged. */
   readonly #rejections = new Map<number, number>();
-  /** Set while the bytes, all of them here, are proven wrong. */
-  #doubts: Doubts | undefined;
-  readonly #accused = new Set<string>();
+  #repair: Repair | undefined;
   #changed = false;
   #waitsForToken = false;
   #fatal: Error | undefined;
@@ -84,6 +85,7 @@ export class Transfer implements PieceContext {
     this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
     this.#resumes = options.earlier !== undefined;
     this.#lanes = new Lanes(this.clock);
+    this.#search = new Search(options, this.#roster);
     this.#assignment = new Assignment(this, this.#roster, this.#lanes);
     this.#nap = new Nap(this.clock, options.signal);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
@@ -93,7 +95,7 @@ export class Transfer implements PieceContext {
     this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
     const asking = {
       wire: this.pool,
-      locate: (how: LocateOptions) => this.#locate(how),
+      locate: (how: LocateOptions) => this.#search.locate(how),
       signal: options.signal,
     };
     this.origin = new OriginWord(asking, (known) => this.#heard(known));
@@ -122,11 +124,11 @@ export class Transfer implements PieceContext {
   async run(): Promise<void> {
     try {
       if (this.#roster.sources.length === 0) {
-        const located = await this.#locate({});
+        const located = await this.#search.locate({});
         this.#roster.add(located, this.#startedAt);
         this.origin.at(located);
       }
-      if (this.#roster.allSuspect) await this.#locateAgain(true);
+      if (this.#roster.allSuspect) await this.#search.again(true);
       while (!this.segments.complete || !this.#found) {
         for (const work of this.#assignment.next()) this.#start(work);
         await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
@@ -159,44 +161,21 @@ export class Transfer implements PieceContext {
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
   }
 
-  /**
-   * All bytes together are proven wrong: what some server sent is fetched again from others, until something differs.
-   * Throws the Fault when all of it was, and from the first byte, too.
-   */
+  /** All bytes together are proven wrong: some are fetched again, from others, or the Fault is thrown. */
   async repair(fault: Fault): Promise<void> {
-    this.#doubts ??= this.#doubt(fault);
-    const wasReplaced = this.sink.rewrite?.();
-    for (let next = this.#doubts.next(); wasReplaced !== undefined; next = this.#doubts.next()) {
-      if (next === undefined) break;
-      for (const range of next.ranges) this.segments.putBack(range, next.server);
-      await this.run();
-      if (!wasReplaced()) continue;
-      next.differs();
-      return;
-    }
-    // Others sent the same: what the bytes are held against is wrong.
-    const isHopeless = this.#doubts.guilty.length === 0 && wasReplaced !== undefined;
-    this.#doubts = undefined;
-    if (isHopeless || !(await this.#tryRestart())) throw fault;
-    await this.run();
+    this.#repair ??= new Repair(this, {
+      suspects: this.#options.suspects,
+      run: () => this.run(),
+      restart: () => this.#tryRestart(),
+    });
+    for (const server of this.#repair.accuse(this.record.servers))
+      this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
+    await this.#repair.run(fault);
   }
 
-  /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
+  /** The bytes are proven. */
   acquit(): void {
-    const guilty = this.#doubts?.guilty ?? [];
-    if (guilty.length === 0) return;
-    for (const server of this.#accused) if (!guilty.includes(server)) this.#options.suspects.delete(server);
-  }
-
-  #doubt(fault: Fault): Doubts {
-    const { suspects, onEvent } = this.#options;
-    for (const { server } of this.record.servers) {
-      if (suspects.has(server)) continue;
-      onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
-      suspects.add(server);
-      this.#accused.add(server);
-    }
-    return new Doubts(this.segments);
+    this.#repair?.acquit();
   }
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
@@ -254,6 +233,7 @@ export class Transfer implements PieceContext {
     if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
+    this.#search.rest();
     this.#waitsForToken = false;
     this.#roster.progressed(lane.source);
   }
@@ -338,37 +318,32 @@ export class Transfer implements PieceContext {
       // A server may be free and yet not be asked for the one range it sent damaged.
       if (this.#roster.allFree(now)) this.segments.forgive();
       if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#mostInformative();
+      this.#search.sayWait(nextAt - now);
       return this.#nap.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
     this.#roster.nextLap();
-    const direct = this.#roster.lap > 1 || nextAt === undefined;
-    await this.#locateAgain(direct);
+    if (this.#isQuiet(now)) await this.#search.forOrigin();
+    else await this.#search.again(this.#roster.lap > 1 || nextAt === undefined);
     this.segments.forgive();
-    if (this.#roster.hasLapsLeft(this.policy)) return;
-    if (this.#roster.sources.some(({ disagrees }) => disagrees) && (await this.#tryRestart())) return;
-    throw this.#mostInformative();
+    // All that say no are caches: the origin is asked whether they are right.
+    if (this.#roster.nextAt() === undefined && !(await this.origin.deniesIt())) this.#roster.revive();
+    const others = this.#roster.sources.filter(({ disagrees }) => disagrees);
+    const isOver = !this.#roster.hasLapsLeft(this.policy);
+    const isOriginOther = others.some(({ server }) => server.kind === 'origin');
+    if (others.length > 0 && (isOver || isOriginOther) && (await this.#tryRestart())) return;
+    if (isOver) throw this.#mostInformative();
   }
 
-  async #locateAgain(direct: boolean): Promise<void> {
-    try {
-      this.#roster.add(
-        await this.#locate({ fresh: true, direct: direct && !this.#roster.isExclusive }),
-        this.clock.monotonic(),
-      );
-    } catch (error) {
-      this.#options.signal.throwIfAborted();
-      this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
-    }
-  }
-
-  #locate(how: LocateOptions) {
-    const { url, locator, tokenFile, signal } = this.#options;
-    return locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
+  /** Nobody has sent anything for so long that it is the origin's turn. */
+  #isQuiet(now: number): boolean {
+    return !this.#lanes.waitForSink && now - this.#progressAt > this.policy.originSeconds * 1000;
   }
 
   #watch(): void {
     const now = this.clock.monotonic();
     if (now - this.#shownAt >= tickMs) this.#showProgress();
+    if (this.#isQuiet(now))
+      void this.#search.forOrigin().catch((error: unknown) => this.#endWith(error as Error));
     const { budgetSeconds } = this.policy;
     const leftMs = budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now;
     const alternative = this.#lanes.size > 1 || this.#roster.candidates(now).length > 0;
@@ -409,7 +384,7 @@ export class Transfer implements PieceContext {
   }
 
   #mostInformative(): Fault {
-    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state());
+    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state(), this.origin.isMissing);
   }
 
   #state(): string {

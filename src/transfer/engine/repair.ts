@@ -1,4 +1,65 @@
+import type { Fault } from '../../fault/fault.ts';
+import type { Sink } from '../sinks/sink.ts';
 import type { Range, Segments } from './segments.ts';
+
+interface Means {
+  /** Hosts that are asked only when there is nobody else. */
+  suspects: Set<string>;
+  /** Fetches what is missing. */
+  run(): Promise<void>;
+  /** Everything is missing again: false where that cannot be. */
+  restart(): Promise<boolean>;
+}
+
+/** Finds the bytes that make the whole wrong, where nothing but the whole can be proven. */
+export class Repair {
+  readonly #transfer: { readonly segments: Segments; readonly sink: Sink };
+  readonly #means: Means;
+  readonly #accused = new Set<string>();
+  #doubts: Doubts | undefined;
+
+  constructor(transfer: { readonly segments: Segments; readonly sink: Sink }, means: Means) {
+    this.#transfer = transfer;
+    this.#means = means;
+  }
+
+  /** Suspects who took part, and says who is new among them. */
+  accuse(servers: readonly { server: string }[]): string[] {
+    const { suspects } = this.#means;
+    const added = servers.map(({ server }) => server).filter((server) => !suspects.has(server));
+    for (const server of added) {
+      suspects.add(server);
+      this.#accused.add(server);
+    }
+    return added;
+  }
+
+  /** Fetches again until some byte is another one; throws the Fault where all of it came, and from the start, too. */
+  async run(fault: Fault): Promise<void> {
+    const { sink, segments } = this.#transfer;
+    const wasReplaced = sink.rewrite?.();
+    const doubts = (this.#doubts ??= new Doubts(segments));
+    for (let next = doubts.next(); wasReplaced && next !== undefined; next = doubts.next()) {
+      for (const range of next.ranges) segments.putBack(range, next.server);
+      await this.#means.run();
+      if (!wasReplaced()) continue;
+      next.differs();
+      return;
+    }
+    // Others sent the same: what the bytes are held against is wrong.
+    const isHopeless = wasReplaced !== undefined && doubts.guilty.length === 0;
+    this.#doubts = undefined;
+    if (isHopeless || !(await this.#means.restart())) throw fault;
+    await this.#means.run();
+  }
+
+  /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
+  acquit(): void {
+    const guilty = this.#doubts?.guilty ?? [];
+    if (guilty.length === 0) return;
+    for (const server of this.#accused) if (!guilty.includes(server)) this.#means.suspects.delete(server);
+  }
+}
 
 interface Doubt {
   server: string;
@@ -16,7 +77,7 @@ const smallestShare = 1 << 20;
  * All bytes together are proven wrong, and nobody knows which: who sent what is fetched again from somebody else, a
  * little of each server first. One whose bytes differ is found out by that, and all it sent comes next.
  */
-export class Doubts {
+class Doubts {
   readonly #doubts: Doubt[];
   #share: number;
   #turn = 0;
