@@ -23,9 +23,10 @@ export class Repair {
     this.#means = means;
   }
 
-  /** Suspects who took part, and says who is new among them. */
+  /** Suspects who took part, but not who helps with the repair, and says who is new among them. */
   accuse(servers: readonly { server: string }[]): string[] {
     const { suspects } = this.#means;
+    if (this.#doubts !== undefined) return [];
     const added = servers.map(({ server }) => server).filter((server) => !suspects.has(server));
     for (const server of added) {
       suspects.add(server);

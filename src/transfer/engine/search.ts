@@ -5,7 +5,7 @@ import type { Roster } from './roster.ts';
 import type { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
-const wordyMs = 1_500;
+const wordyMs = 750;
 
 /** Finds the servers of the object: at first, when they fail, and the origin when all of them are silent. */
 export class Search {
