@@ -5,6 +5,10 @@ import type { Range, Segments } from './segments.ts';
 interface Means {
   /** Hosts that are asked only when there is nobody else. */
   suspects: Set<string>;
+  /** Who took part so far. */
+  servers(): readonly { server: string }[];
+  /** Somebody is suspected from now on. */
+  accused(server: string): void;
   /** Fetches what is missing. */
   run(): Promise<void>;
   /** Everything is missing again: false where that cannot be. */
@@ -23,33 +27,15 @@ export class Repair {
     this.#means = means;
   }
 
-  /** Suspects who took part, but not who helps with the repair, and says who is new among them. */
-  accuse(servers: readonly { server: string }[]): string[] {
-    const { suspects } = this.#means;
-    if (this.#doubts !== undefined) return [];
-    const added = servers.map(({ server }) => server).filter((server) => !suspects.has(server));
-    for (const server of added) {
-      suspects.add(server);
-      this.#accused.add(server);
-    }
-    return added;
-  }
-
   /** Fetches again until some byte is another one; throws the Fault where all of it came, and from the start, too. */
   async run(fault: Fault): Promise<void> {
-    const { sink, segments } = this.#transfer;
-    const wasReplaced = sink.rewrite?.();
-    const doubts = (this.#doubts ??= new Doubts(segments));
-    for (let next = doubts.next(); wasReplaced && next !== undefined; next = doubts.next()) {
-      for (const range of next.ranges) segments.putBack(range, next.server);
-      await this.#means.run();
-      if (!wasReplaced()) continue;
-      next.differs();
-      return;
-    }
-    // Others sent the same: what the bytes are held against is wrong.
-    const isHopeless = wasReplaced !== undefined && doubts.guilty.length === 0;
+    // Others sent the same, and there is nobody else: what the bytes are held against is wrong.
+    const isHopeless = this.#doubts === undefined && !this.#accuse();
+    const doubts = (this.#doubts ??= new Doubts(this.#transfer.segments));
+    if (!isHopeless && (await this.#replace(doubts))) return;
     this.#doubts = undefined;
+    if (!isHopeless && doubts.guilty.length === 0 && this.#transfer.sink.rewrite !== undefined)
+      return await this.run(fault);
     if (isHopeless || !(await this.#means.restart())) throw fault;
     await this.#means.run();
   }
@@ -59,6 +45,33 @@ export class Repair {
     const guilty = this.#doubts?.guilty ?? [];
     if (guilty.length === 0) return;
     for (const server of this.#accused) if (!guilty.includes(server)) this.#means.suspects.delete(server);
+  }
+
+  /** True once something that came again was different. */
+  async #replace(doubts: Doubts): Promise<boolean> {
+    const { sink, segments } = this.#transfer;
+    const wasReplaced = sink.rewrite?.();
+    if (wasReplaced === undefined) return false;
+    for (let next = doubts.next(); next !== undefined; next = doubts.next()) {
+      for (const range of next.ranges) segments.putBack(range, next.server);
+      await this.#means.run();
+      if (!wasReplaced()) continue;
+      next.differs();
+      return true;
+    }
+    return false;
+  }
+
+  /** Suspects whoever took part: true if some of them were not suspected before. */
+  #accuse(): boolean {
+    const { suspects, servers, accused } = this.#means;
+    const added = servers().filter(({ server }) => !suspects.has(server));
+    for (const { server } of added) {
+      suspects.add(server);
+      this.#accused.add(server);
+      accused(server);
+    }
+    return added.length > 0;
   }
 }
 

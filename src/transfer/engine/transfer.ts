@@ -21,6 +21,8 @@ import { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
+/** The first bytes wait no longer than this for their object's size. */
+const sizeMs = 1_000;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
 const progressBytes = 256 * 1024;
 const maximumRestarts = 2;
@@ -165,11 +167,12 @@ export class Transfer implements PieceContext {
   async repair(fault: Fault): Promise<void> {
     this.#repair ??= new Repair(this, {
       suspects: this.#options.suspects,
+      servers: () => this.record.servers,
+      accused: (server) =>
+        this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) }),
       run: () => this.run(),
       restart: () => this.#tryRestart(),
     });
-    for (const server of this.#repair.accuse(this.record.servers))
-      this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     await this.#repair.run(fault);
   }
 
@@ -188,7 +191,7 @@ export class Transfer implements PieceContext {
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
     this.#complete(this.origin.known);
     if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
-    else if (this.#identity.size === undefined) void this.#askSize(lane.source);
+    else if (this.#identity.size === undefined) await this.#askSize(lane.source);
     await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
@@ -196,15 +199,9 @@ export class Transfer implements PieceContext {
 
   /** An answer that ends with a status does not begin with a size. */
   async #askSize(source: Source): Promise<void> {
-    const facts = await askObject(
-      source,
-      this.pool,
-      this.policy.headSeconds * 1000,
-      this.#options.signal,
-      false,
-    );
-    if (facts?.size === undefined || this.segments.complete) return;
-    this.#heard({ size: facts.size, isCollection: false, server: source.server.host });
+    const facts = await askObject(source, this.pool, sizeMs, this.#options.signal, false);
+    if (facts?.size === undefined) void this.origin.answer();
+    else this.#heard({ size: facts.size, isCollection: false, server: source.server.host });
   }
 
   #heard(known: Known): void {
