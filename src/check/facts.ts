@@ -43,6 +43,8 @@ export interface ServerFact {
   /** HTTP status; undefined when there was no answer. */
   status?: number;
   bytes?: number;
+  /** What a cache has of it; one that has nothing fetches it when it is first asked for. */
+  holds?: 'whole' | 'part' | 'none' | 'unknown';
   /** By algorithm, in hex. */
   digests?: Partial<Record<string, string>>;
 }

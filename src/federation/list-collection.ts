@@ -80,7 +80,7 @@ interface Listing {
 const largestListing = 128 << 20;
 
 /** Asks the server that lists about a path: only itself, or what is in it too. */
-export async function propfind(located: Located, options: ObjectOptions, depth: '0' | '1'): Promise<Listing> {
+async function propfind(located: Located, options: ObjectOptions, depth: '1'): Promise<Listing> {
   const server = listingServer(located);
   const request = { method: 'PROPFIND' as const, server, headers: { Depth: depth }, maxBody: largestListing };
   const answer = await requestPatiently(located, request, options);

@@ -61,6 +61,7 @@ test('a cache that answers 404, or lies about the size, is named while jobs may 
   ] as const) {
     const bench = await ObjectBench.open(t);
     await bench.publish('demo/x.tar', '123456789');
+    await bench.updraft(['get', 'osdf:///demo/x.tar', bench.at('x.tar')]);
     await bench.trouble(trouble);
     const answer = await check(bench, proven);
     assert.deepEqual([answer.exit, rules(answer)], [0, ['warning servers-differ']], trouble);

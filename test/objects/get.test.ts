@@ -62,7 +62,7 @@ test('a folder that is asked for as if it were an object is told to be one', asy
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/all/a', 'a');
   const { exit, err } = await bench.updraft(['get', 'osdf:///demo/all'], { clock: fastClock(50) });
-  assert.equal(exit, 102, err);
+  assert.equal(exit, 97, err);
   assert.match(err, /fix: it is a folder: updraft get --recursive osdf:\/\/\/demo\/all/);
 });
 

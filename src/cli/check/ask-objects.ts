@@ -10,14 +10,15 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
-import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
+import { MissingAtOrigin } from '../../federation/known-object.ts';
+import { askDigests, viewServer } from '../../federation/stat-object.ts';
 import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
 import { readClaims } from '../../federation/token.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { readProof } from '../object/access.ts';
+import { knowAt, readProof } from '../object/access.ts';
 import { askArchive, fetchHead } from './ask-archive.ts';
 import { type Gathered, type Looked, reasonOf, type Unchecked } from './gathered.ts';
 
@@ -214,10 +215,10 @@ export interface ObjectAnswer {
   token?: Pick<TokenFact, 'expires' | 'problem'>;
 }
 
-/** A server that takes longer to tell a size will not serve jobs well either. */
+/** A server that takes longer to say a size will not serve jobs well either. */
 const headerMs = 8000;
-/** Most servers have a digest at hand or none; reading a large object for one is not worth the wait. */
-const digestMs = 5000;
+/** Who has to read an object for its digest is not waited for. */
+const digestMs = 1000;
 const mostCaches = 6;
 
 /** Asks the caches that the federation names for an object, and its origin, each on its own. */
@@ -231,53 +232,72 @@ async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer>
   }
   const token = located.requireToken ? await tokenOf(located) : undefined;
   if (token?.problem !== undefined) return { servers: [], token };
-  const asked = [
-    ...located.servers.slice(0, mostCaches).map((server) => ({ located, server })),
-    ...(await originsOf(url, located, how)),
-  ];
-  const [servers, isFolder] = await Promise.all([
-    Promise.all(asked.map(({ located: from, server }) => askServer(from, server, how))),
-    isCollection(url, located, how),
+  const caches = located.servers.filter(({ kind }) => kind === 'cache').slice(0, mostCaches);
+  const [origins, ...copies] = await Promise.all([
+    askOrigin(url, located, how),
+    ...caches.map((server) => askCache(located, server, how)),
   ]);
+  const kept = origins.servers.find(({ status }) => status === 200);
+  // A cache that answers will fetch what the origin has.
+  const fetched = kept && { status: 200, ...defined({ bytes: kept.bytes }) };
+  const servers = [
+    ...copies.map((copy) => (copy.holds === 'none' ? { ...copy, ...fetched } : copy)),
+    ...origins.servers,
+  ];
   // A plain server says it in its answer; in a federation the director has said it before.
   if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
     return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
-  return { servers, ...defined({ isFolder, token }) };
+  return { servers, ...defined({ isFolder: origins.isFolder, token }) };
 }
 
-/** The origin by itself, unless it is among the servers already. */
+/** The origin's own word; where it does not answer the small question, what it answers to HEAD. */
+async function askOrigin(
+  url: string,
+  located: Located,
+  how: ObjectOptions,
+): Promise<{ servers: ServerFact[]; isFolder?: boolean }> {
+  try {
+    const known = await knowAt(url, how);
+    const isFolder = known?.isCollection;
+    if (known !== undefined && known.kind !== 'cache')
+      return {
+        servers: [{ host: known.server, kind: known.kind, status: 200, ...defined({ bytes: known.size }) }],
+        ...defined({ isFolder }),
+      };
+    const asked = await originsOf(url, located, how);
+    const servers = await Promise.all(asked.map(([from, server]) => viewServer(from, server, how, headerMs)));
+    return {
+      servers: servers.map(({ server: { host, kind }, ...view }) => ({ host, kind, ...view })),
+      ...defined({ isFolder }),
+    };
+  } catch (error) {
+    how.signal?.throwIfAborted();
+    if (!(error instanceof MissingAtOrigin)) throw error;
+    return { servers: [{ host: error.server, kind: 'origin', status: 404 }] };
+  }
+}
+
 async function originsOf(
   url: string,
-  { servers }: Located,
+  located: Located,
   how: ObjectOptions,
-): Promise<{ located: Located; server: ObjectServer }[]> {
-  if (servers.some(({ kind }) => kind !== 'cache')) return [];
+): Promise<[Located, ObjectServer][]> {
+  const named = located.servers.filter(({ kind }) => kind !== 'cache');
+  if (named.length > 0) return named.map((server) => [located, server]);
   const direct = await how.federation.locate(url, { ...how, direct: true }).catch(() => undefined);
   how.signal?.throwIfAborted();
   if (direct === undefined) return [];
-  return direct.servers.slice(0, 2).map((server) => ({ located: direct, server }));
+  return direct.servers.slice(0, 2).map((server) => [direct, server]);
 }
 
-async function askServer(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
-  const { host, kind } = server;
-  const { status, bytes } = await viewServer(located, server, how, headerMs);
+/** A cache that has the whole object has its digests at hand; others would compute them, or have them computed. */
+async function askCache(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
+  const { server: _, ...view } = await viewServer(located, server, how);
   const signal = AbortSignal.any([AbortSignal.timeout(digestMs), ...(how.signal ? [how.signal] : [])]);
   const digests =
-    status === 200 ? await askDigests(located, server, { ...how, signal }).catch(() => ({})) : {};
+    view.holds === 'whole' ? await askDigests(located, server, { ...how, signal }).catch(() => ({})) : {};
   how.signal?.throwIfAborted();
-  return { host, kind, ...defined({ status, bytes }), digests };
-}
-
-async function isCollection(
-  url: string,
-  { collectionsUrl }: Located,
-  how: ObjectOptions,
-): Promise<boolean | undefined> {
-  if (collectionsUrl === undefined) return undefined;
-  return await statObject(url, how).then(
-    ({ isCollection: found }) => found,
-    () => undefined,
-  );
+  return { host: server.host, kind: server.kind, ...view, digests };
 }
 
 /** The end of the token that would be sent, or why there is none; the token itself goes nowhere. */
