@@ -32,12 +32,12 @@ export async function askCopy(
     if (asked.status === 504) return { holds: 'none', status: 504 };
     if (asked.status !== 200) return { holds: 'unknown', status: asked.status };
     const software = asked.headers['server'] ?? '';
-    const isPelican = software.startsWith('pelican/');
-    // Pelican's cache gives an Age only to the plain question, which costs nothing where it has the object.
-    const told = isPelican && ageOf(asked) === undefined ? await head() : asked;
+    const isXrootd = /^xrootd/i.test(software);
+    // Pelican's own cache gives an Age only to the plain question, which costs nothing where it has the object.
+    const told = isXrootd || ageOf(asked) !== undefined ? asked : await head();
     const [age, length] = [ageOf(told), asked.headers['content-length']];
-    // XRootD before version 6 gives no Age to a HEAD, and later ones only where all of the object is there.
-    const without = isPelican ? 'part' : software === 'XRootD' ? 'none' : 'unknown';
+    // XRootD says its version before 6; those give no Age to a HEAD. Later ones do where all of the object is there.
+    const without = isXrootd ? (software === 'XRootD' ? 'none' : 'unknown') : 'part';
     const holds = age === undefined ? without : 'whole';
     return {
       holds,

@@ -50,9 +50,9 @@ export async function statObject(url: string, options: StatOptions): Promise<Obj
   try {
     const known = await knowObject(located, know);
     if (known === undefined) return await askServers(located, options);
-    const { kind: _, ...facts } = known;
-    const digests = digest === true && !known.isCollection ? await findDigests(located, know, options) : {};
-    return { url: located.url, ...facts, digests };
+    const { size, modified, etag, isCollection, server } = known;
+    const digests = digest === true && !isCollection ? await findDigests(located, know, options) : {};
+    return { url: located.url, ...defined({ size, modified, etag, isCollection, server }), digests };
   } catch (error) {
     if (!(error instanceof MissingAtOrigin)) throw error;
     // There may be another origin, or a cache that still has it.

@@ -56,9 +56,13 @@ class StreamFetch {
       proven: manifest !== undefined,
       earlier: undefined,
       onFound: async (source, pool) => {
-        if (manifest !== undefined || sha256 !== undefined) return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
-        await this.#chooseDigest();
+        if (manifest !== undefined || (sha256 !== undefined && this.transfer.known.size !== undefined))
+          return;
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined);
+        void this.#facts.then((facts) => {
+          if (facts?.size !== undefined) this.transfer.sized(facts.size, source.server.host);
+        });
+        if (sha256 === undefined) await this.#chooseDigest();
       },
     });
   }
@@ -70,7 +74,7 @@ class StreamFetch {
     const digest =
       sha256 === undefined ? (await this.#facts)?.digest : { algorithm: 'sha-256', hex: sha256, server: '' };
     if (digest === undefined || digest.algorithm !== this.#algorithm || this.#hash === undefined)
-      return this.transfer.known.size === undefined ? 'none' : 'size';
+      return (this.transfer.known.size ?? (await this.#facts)?.size) === undefined ? 'none' : 'size';
     const found = this.#hash.hex();
     this.digest = digest;
     if (found === digest.hex) return 'digest';

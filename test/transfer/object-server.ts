@@ -181,5 +181,5 @@ export function objectBytes(size: number): Buffer {
 
 /** Where a Range header begins. */
 export function firstByte(range: string | undefined): number {
-  return Number(/^bytes=(\d+)-/.exec(range ?? '')?.[1]);
+  return Number(/^bytes=(\d+)-/.exec(range ?? '')?.[1] ?? 0);
 }

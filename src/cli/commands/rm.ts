@@ -13,6 +13,7 @@ import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
+import { offerLogins } from '../object/login.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { counted } from '../text/words.ts';
 
@@ -52,8 +53,10 @@ export function configure(command: Command, cli: Cli): void {
 
 async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   const { tokenFile, json } = options;
+  const federation = openFederation(cli);
+  await offerLogins(cli, federation, json ? [] : urls, { verb: 'DELETE', tokenFile });
   const how: ObjectOptions = {
-    federation: openFederation(cli),
+    federation,
     signal: cli.signal,
     ...defined({ tokenFile }),
   };

@@ -5,10 +5,12 @@ import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { KeptConnections } from '../../http/connections.ts';
 import type { Cli } from '../cli.ts';
-import { openFederation } from '../object/access.ts';
+import { hasScheme, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
+import { offerLogins } from '../object/login.ts';
 import { putItem, sameThere, tellPut } from '../object/put-items.ts';
 import { type Direction, type SyncItem, type Verdict, verdictOf } from '../object/sync-plan.ts';
 import { readSides, type Sides } from '../object/sync-sides.ts';
@@ -16,7 +18,7 @@ import { endWith, faultJson, shown, tellFault, tellResult } from '../object/tell
 import { wholeNumber } from '../submit/options.ts';
 import { counted } from '../text/words.ts';
 
-interface Options {
+interface Options extends CacheOptions {
   delete?: true;
   yes?: true;
   dryRun?: true;
@@ -38,7 +40,7 @@ interface SyncResult {
 }
 
 export function configure(command: Command, cli: Cli): void {
-  command
+  cacheOptions(command)
     .argument('<source>', 'a folder or file here, or a collection or object')
     .argument('<target>', 'the other: what is to be made the same')
     .option('--delete', 'also delete what the source does not have, after a question')
@@ -55,7 +57,10 @@ export function configure(command: Command, cli: Cli): void {
 
 async function sync(cli: Cli, ends: { source: string; target: string }, options: Options): Promise<void> {
   const { tokenFile } = options;
-  const federation = openFederation(cli);
+  const federation = openFederation(cli, options);
+  const isUp = hasScheme(ends.target);
+  const url = isUp ? ends.target : ends.source;
+  await offerLogins(cli, federation, options.json ? [] : [url], { verb: isUp ? 'PUT' : 'GET', tokenFile });
   const sides = await readSides(cli, ends, { federation, signal: cli.signal, ...defined({ tokenFile }) });
   const extras = options.delete ? sides.extras : [];
   if (extras.length > 0) await agreeTo(cli, ends, sides, options);

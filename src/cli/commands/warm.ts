@@ -13,13 +13,15 @@ import type { Cli } from '../cli.ts';
 import { loadOptions } from '../job-file-argument.ts';
 import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
+import { offerLogins } from '../object/login.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';
 import { wholeNumber } from '../submit/options.ts';
 import { counted } from '../text/words.ts';
 
-interface Options {
+interface Options extends CacheOptions {
   recursive?: true;
   caches: number;
   parallel: number;
@@ -33,7 +35,7 @@ interface Options {
 const usualCaches = 3;
 
 export function configure(command: Command, cli: Cli): void {
-  command
+  cacheOptions(command, 'fill this cache, and not the first that the director names')
     .argument('[url...]', 'objects of a federation; without any, the data of the job file here')
     .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
     .option(
@@ -52,12 +54,14 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function warm(cli: Cli, words: string[], options: Options): Promise<void> {
-  const federation = openFederation(cli);
+  const federation = openFederation(cli, options);
   const items = await itemsOf(cli, federation, words, options);
+  const urls = options.json ? [] : items.map(({ url }) => url);
+  await offerLogins(cli, federation, urls, { verb: 'GET', tokenFile: options.tokenFile });
   const failed: WarmResult[] = [];
   const asked = await mapLimited(items, 8, async (item) => {
     try {
-      return await askCaches(cli, federation, await withSize(cli, federation, item), options.caches);
+      return await askCaches(cli, federation, await withSize(cli, federation, item), options);
     } catch (error) {
       cli.signal.throwIfAborted();
       failed.push({ url: item.url, cache: '', outcome: 'failed', fault: asFault(error) });
@@ -176,6 +180,7 @@ Examples:
   $ updraft warm                              the data of the job file in this folder
   $ updraft warm --recursive osdf:///demo/shards --caches 2
   $ updraft warm --dry-run osdf:///demo/train.tar
+  $ updraft warm --cache osdf-uw-cache.svc.osg-htc.org osdf:///demo/train.tar
 
 Exit codes: 0 every cache has it; 2 wrong usage; 5 stopped by the user; 92 no cache or server; 93 to 95 token; 96 no
 such object; 97 it is a folder; 99 stalled; 101 damaged; 102 a cache has another version.`;

@@ -10,9 +10,9 @@ export interface CacheOptions {
 }
 
 /** The options of commands that fetch objects of a federation. */
-export const cacheOptions = (command: Command): Command =>
+export const cacheOptions = (command: Command, does = 'try this cache first, then the others'): Command =>
   command
-    .option('--cache <host>', 'try this cache first, then the others; may be given again', cacheName)
+    .option('--cache <host>', `${does}; may be given again`, cacheName)
     .option('--avoid-cache <host>', 'do not ask this cache; may be given again', cacheName);
 
 function cacheName(text: string, before: string[] = []): string[] {

@@ -75,7 +75,7 @@ export async function offerLogins(
   cli: Cli,
   federation: FederationLocator,
   urls: readonly string[],
-  { verb, tokenFile }: { verb: 'GET' | 'PUT'; tokenFile?: string | undefined },
+  { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
 ): Promise<void> {
   if (cli.ask === undefined || tokenFile !== undefined) return;
   const asked = new Set<string>();
@@ -86,7 +86,7 @@ export async function offerLogins(
     cli.err(`${problem.message}\n`);
     const said = await cli.ask('Log in now? [Y/n] ');
     if (!/^(y(es)?)?$/i.test(said.trim())) continue;
-    const login = await logInAt(cli, folderOf(url), { write: verb === 'PUT' });
+    const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
     cli.err(`logged in; may ${permissionWords(login)}\n`);
   }
 }
@@ -97,7 +97,7 @@ async function tokenProblem(
   { signal }: Cli,
   federation: FederationLocator,
   url: string,
-  verb: 'GET' | 'PUT',
+  verb: 'GET' | 'PUT' | 'DELETE',
 ): Promise<TokenProblem> {
   const located = await federation.locate(url, { verb, signal }).catch(() => undefined);
   const [server] = located?.servers ?? [];
@@ -108,7 +108,10 @@ async function tokenProblem(
     if (verb === 'GET' || 'Authorization' in headers) return {};
     return {
       issuance,
-      problem: new Fault('token-missing', `uploads to ${issuance.namespace} ask for a token`),
+      problem: new Fault(
+        'token-missing',
+        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} ask for a token`,
+      ),
     };
   } catch (error) {
     const isOfToken = error instanceof Fault && /^token-(missing|expired)$/.test(error.kind);

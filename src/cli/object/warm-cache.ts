@@ -44,12 +44,14 @@ export async function askCaches(
   cli: Cli,
   federation: FederationLocator,
   item: WarmItem,
-  count: number,
+  { caches: count, cache: named }: { caches: number; cache?: string[] },
 ): Promise<WarmPair[]> {
   const parsed = parseObjectUrl(item.url, cli.env);
   const how = { federation, signal: cli.signal, ...defined({ tokenFile: item.tokenFile }) };
   const located = await federation.locate(item.url, how);
-  const caches = located.servers.filter(({ kind }) => kind === 'cache').slice(0, count);
+  const all = located.servers.filter(({ kind }) => kind === 'cache');
+  const caches =
+    named === undefined ? all.slice(0, count) : all.filter(({ preferredBy }) => preferredBy === '--cache');
   if (parsed.kind !== 'federated' || caches.length === 0)
     throw new Fault('servers-unreachable', `${located.url} is served by no cache`, {
       about: located.url,
@@ -58,7 +60,8 @@ export async function askCaches(
   return await Promise.all(
     caches.map(async (cache) => {
       const copy = await askCopy(located, cache, how);
-      const mayStage = copy.holds !== 'whole' && canPrestage(unescapePath(parsed.path));
+      // Pelican's cache cannot complete by itself what it has a part of; read through it, it can.
+      const mayStage = !['whole', 'part'].includes(copy.holds) && canPrestage(unescapePath(parsed.path));
       return {
         ...item,
         located,

@@ -3,8 +3,8 @@ import { knowObject, type Known, type KnowOptions } from '../../federation/known
 import { Fault } from '../../fault/fault.ts';
 
 /**
- * What the origin says of the object, whatever caches say: asked beside the first request for bytes, so that only
- * who needs it waits for it.
+ * What the origin says of the object, whatever caches say: asked once, as soon as a server's answer leaves something
+ * open. A cache that says size and version spares the origin the question.
  */
 export class OriginWord {
   /** What it has answered so far. */
@@ -13,31 +13,23 @@ export class OriginWord {
   isMissing = false;
   readonly #options: KnowOptions;
   readonly #heard: (known: Known) => void;
-  readonly #isEager: boolean;
   readonly #done = new AbortController();
   #located: Located | undefined;
   #answer: Promise<Known | undefined> | undefined;
 
-  /** Where hashes will prove the bytes, it is asked only when an answer leaves something open. */
-  constructor(
-    options: KnowOptions & { signal: AbortSignal; hasHashes: boolean },
-    heard: (known: Known) => void,
-  ) {
-    this.#isEager = !options.hasHashes;
+  constructor(options: KnowOptions & { signal: AbortSignal }, heard: (known: Known) => void) {
     this.#options = { ...options, signal: AbortSignal.any([options.signal, this.#done.signal]) };
     this.#heard = heard;
   }
 
-  /** Bytes from the origin itself, or from a plain server, come with its word: no need to hurry. */
-  ask(located: Located): void {
+  /** The object has been found. */
+  at(located: Located): void {
     this.#located = located;
-    this.askAgain();
   }
 
   /** There may be another version of the object by now. */
-  askAgain(): void {
+  forget(): void {
     this.#answer = this.known = undefined;
-    if (this.#isEager && this.#located?.servers[0]?.kind === 'cache') void this.answer();
   }
 
   /** What it says; undefined where it cannot be asked, or has no such object. */

@@ -19,6 +19,8 @@ export interface Source {
   /** It has another version than the one being fetched. */
   disagrees: boolean;
   noRanges: boolean;
+  /** A cache that had no copy of the object when it was asked for one. */
+  cold: boolean;
   bytes: number;
   turn: Turn;
   readonly meter: RateMeter;
@@ -33,6 +35,8 @@ const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 /** Between two looks for a new token. */
 const renewalRestMs = 1_000;
 const usualAnswerSeconds = 0.1;
+/** One with a copy may fail this often before one without is asked to fetch it. */
+const coldRank = 2;
 
 /** The servers of one object, in the order to try them. */
 export class Roster {
@@ -59,6 +63,7 @@ export class Roster {
         dead: false,
         disagrees: false,
         noRanges: false,
+        cold: false,
         bytes: 0,
         turn: { bytes: 0, seconds: 0 },
         meter: new RateMeter(now),
@@ -70,19 +75,17 @@ export class Roster {
 
   /** Who sent what, and who was not asked. */
   get record(): FetchRecord {
-    const servers = this.sources
-      .filter(({ bytes }) => bytes > 0)
-      .map(({ server: { host, preferredBy }, bytes }) => ({
-        server: host,
-        bytes,
-        ...defined({ preferredBy }),
-      }));
-    const turns = this.sources.filter(({ turn }) => turn.bytes > 0);
+    const named = ({ server: { host, preferredBy } }: Source, bytes: number) => ({
+      server: host,
+      bytes,
+      ...defined({ preferredBy }),
+    });
+    const working = this.sources.filter(({ turn }) => turn.bytes > 0);
     const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
     return {
-      servers,
-      turns: turns.map(({ server, turn }) => ({ server: server.host, ...turn })),
-      leftOut: [...new Map(leftOut.map((one) => [one.server, one])).values()],
+      servers: this.sources.filter(({ bytes }) => bytes > 0).map((source) => named(source, source.bytes)),
+      turns: working.map((source) => ({ ...source.turn, ...named(source, source.turn.bytes) })),
+      ...(leftOut.length > 0 && { leftOut: [...new Map(leftOut.map((one) => [one.server, one])).values()] }),
     };
   }
 
@@ -108,7 +111,8 @@ export class Roster {
   candidates(now: number): Source[] {
     const stays = this.#staysWith;
     if (stays !== undefined) return !stays.dead && !stays.disagrees && ready(stays, now) ? [stays] : [];
-    const rank = (source: Source) => (source.noRanges ? 1000 : 0) + source.breaker.failures;
+    const rank = ({ noRanges, cold, breaker }: Source) =>
+      (noRanges ? 1000 : 0) + (cold ? coldRank : 0) + breaker.failures;
     return this.#usable.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
   }
 
@@ -150,6 +154,10 @@ export class Roster {
   }
 
   failed(source: Source, setback: Setback, now: number): void {
+    if (setback.trouble === 'cold') {
+      source.cold = true;
+      return;
+    }
     source.last = setback;
     source.tries++;
     // One that has delivered before may do so again: objects are evicted and come back.

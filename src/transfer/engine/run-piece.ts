@@ -25,6 +25,7 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
     source.turn.version ??= head.headers.get('server');
     const words = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
     const { mustConfirm: confirm, clock, shownUrl } = context;
+    if (lane.helps && isColdAnswer(head)) throw withoutCopy(source);
     const { tokenSent } = answer;
     const asked = { ...askedOf(lane), url: shownUrl, confirm, tokenSent, words, now: clock.now() };
     const origin = leavesOpen(head, asked, context.known)
@@ -63,13 +64,13 @@ function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined
 
 async function askRange(
   { pool, policy }: PieceContext,
-  { piece, source, controller }: Lane,
+  { piece, source, controller, helps }: Lane,
   last: string,
 ): Promise<Answer & { tokenSent: boolean }> {
-  const headers: Record<string, string> = {
-    ...(await source.located.headers(source.server)),
-    Range: `bytes=${piece.position}-${last}`,
-  };
+  const headers: Record<string, string> = { ...(await source.located.headers(source.server)) };
+  // A cache that does not have the object fetches it in one go only if nobody asks for a part of it.
+  if (piece.position > 0 || last !== '') headers['Range'] = `bytes=${piece.position}-${last}`;
+  if (helps) headers['Cache-Control'] = 'only-if-cached';
   if (source.server.kind !== 'plain') {
     headers['X-Transfer-Status'] = 'true';
     headers['TE'] = 'trailers';
@@ -85,6 +86,13 @@ async function askRange(
   };
   const tokenSent = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
   return { ...(await ask(pool, request)), tokenSent };
+}
+
+/** Go caches answer 504 where they may not fetch what they do not have, XRootD 500. */
+const isColdAnswer = ({ status }: ResponseHead): boolean => status === 504 || status === 500;
+
+function withoutCopy({ server: { host } }: Source): Setback {
+  return new Setback('cold', new Fault('object-missing', `${host} has no copy of it yet`));
 }
 
 function askedOf({ piece, source }: Lane) {

@@ -21,8 +21,6 @@ export interface TransferOptions {
   sink: Sink;
   /** What the user or a manifest says the size is. */
   size: number | undefined;
-  /** Of the whole object, where the user knows it. */
-  sha256: string | undefined;
   /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
   proven: boolean;
   earlier: EarlierPart | undefined;

@@ -5,7 +5,7 @@ import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
+import { completed, hasValidator, leavesUnknown, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
@@ -56,7 +56,8 @@ export class Transfer implements PieceContext {
   #identity: Identity;
   #found = false;
   #resumes: boolean;
-  #age: number | undefined;
+  /** The first server has the whole object: asking others too makes nobody fetch it once more. */
+  #hot = false;
   #width = 1;
   #restarts = 0;
   #progressAt: number;
@@ -90,8 +91,7 @@ export class Transfer implements PieceContext {
       locate: (how: LocateOptions) => this.#locate(how),
       signal: options.signal,
     };
-    const hasHashes = options.proven || options.sha256 !== undefined;
-    this.origin = new OriginWord({ ...asking, hasHashes }, (known) => this.#heard(known));
+    this.origin = new OriginWord(asking, (known) => this.#heard(known));
   }
 
   /** What every answer must agree with. */
@@ -119,7 +119,7 @@ export class Transfer implements PieceContext {
       if (this.#roster.sources.length === 0) {
         const located = await this.#locate({});
         this.#roster.add(located, this.#startedAt);
-        this.origin.ask(located);
+        this.origin.at(located);
       }
       if (this.#roster.allSuspect) await this.#locateAgain(true);
       while (!this.segments.complete || !this.#found) {
@@ -170,19 +170,28 @@ export class Transfer implements PieceContext {
     lane.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
-    this.#age = answer.age;
+    this.#hot = lane.source.server.kind !== 'cache' || (answer.age ?? 0) > 0;
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
     this.#complete(this.origin.known);
-    if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
+    if (leavesUnknown(this.#identity) && !this.#options.proven) void this.origin.answer();
     await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
   }
 
+  /** A server says the size while the first answer, which did not, is arriving. */
+  sized(size: number, server: string): void {
+    if (this.#identity.size === undefined && !this.segments.complete)
+      this.#heard({ size, isCollection: false, server, kind: 'cache' });
+  }
+
   #heard(known: Known): void {
     if (known.isCollection) this.#fatal ??= folderFault(this.shownUrl);
+    const isNew = this.#found && this.#identity.size === undefined;
     if (this.#found) this.#complete(known);
+    if (isNew)
+      beginSink(this.sink, this.#identity.size).catch((error: unknown) => this.#endWith(error as Error));
     this.#nap.wake();
   }
 
@@ -208,11 +217,10 @@ export class Transfer implements PieceContext {
   }
 
   #considerWidening(lane: Lane): void {
-    const now = this.clock.monotonic();
-    const flow = { bytes: lane.piece.position - lane.piece.start, ms: now - lane.startedAt };
-    const missing = this.segments.missingBytes;
-    if (this.#width === 1 && mayWiden({ age: this.#age, flow, missing, rate: this.#meter.rate(now) }))
-      this.#widen();
+    if (!this.#hot) return;
+    const rate = this.#meter.rate(this.clock.monotonic());
+    const sent = lane.piece.position - lane.piece.start;
+    if (mayWiden({ sent, missing: this.segments.missingBytes, rate })) this.#widen();
   }
 
   #widen(): void {
@@ -228,6 +236,7 @@ export class Transfer implements PieceContext {
   #assign(): void {
     for (const source of this.#roster.candidates(this.clock.monotonic())) {
       if (this.#lanes.size >= this.#width) return;
+      if (source.cold && this.#lanes.size > 0 && this.#hot) continue;
       const piece = this.#pieceFor(source);
       if (piece !== undefined) this.#start(source, piece);
     }
@@ -251,7 +260,8 @@ export class Transfer implements PieceContext {
   #start(source: Source, piece: Piece): void {
     const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
     const run = (lane: Lane) => read(this, lane);
-    this.#lanes.start(source, piece, run, (error) => {
+    const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
+    this.#lanes.start({ source, piece, helps }, run, (error) => {
       this.segments.release(piece);
       if (error !== undefined) this.#laneFailed(source, error);
       this.#nap.wake();
@@ -260,8 +270,11 @@ export class Transfer implements PieceContext {
 
   #laneFailed(source: Source, error: Error): void {
     if (error instanceof Setback) this.#setBack(source, error);
-    else if (error instanceof SinkFailure) this.#fatal ??= error.fault;
-    else this.#fatal ??= error;
+    else this.#endWith(error);
+  }
+
+  #endWith(error: Error): void {
+    this.#fatal ??= error instanceof SinkFailure ? error.fault : error;
   }
 
   #setBack(source: Source, setback: Setback): void {
@@ -271,6 +284,7 @@ export class Transfer implements PieceContext {
       return;
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
+    if (trouble === 'cold') return;
     const server = source.server.host;
     this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     // A cache may be wrong about what exists; the origin is not.
@@ -301,11 +315,11 @@ export class Transfer implements PieceContext {
     if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
-    this.#found = false;
+    this.#found = this.#hot = false;
     this.#width = 1;
     this.#resumes = false;
     this.#identity = this.#required;
-    this.origin.askAgain();
+    this.origin.forget();
     this.segments = new Segments(Infinity);
     this.#roster.restart();
     return true;
@@ -358,7 +372,9 @@ export class Transfer implements PieceContext {
       const bestOther = this.#lanes.bestBeside(lane);
       return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
     });
-    if (slow) this.#widen();
+    if (!slow) return;
+    this.#hot = false;
+    this.#widen();
   }
 
   #showProgress(): void {

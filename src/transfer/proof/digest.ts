@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { algorithms, parseDigestHeader, wantDigest, type Digests } from '../../federation/digest-header.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
 import { ask } from '../../http/exchange.ts';
@@ -12,18 +11,9 @@ export type Algorithm = (typeof algorithms)[number];
 
 export function hasher(algorithm: Algorithm): Hasher {
   if (algorithm === 'crc32c') return crc32cHasher();
-  if (algorithm === 'crc32') return crc32Hasher();
   if (algorithm === 'adler32') return adler32Hasher();
   const hash = createHash(algorithm === 'sha-256' ? 'sha256' : algorithm === 'sha' ? 'sha1' : 'md5');
   return { update: (chunk) => void hash.update(chunk), hex: () => hash.digest('hex') };
-}
-
-function crc32Hasher(): Hasher {
-  let value = 0;
-  return {
-    update: (chunk) => void (value = crc32(chunk, value)),
-    hex: () => value.toString(16).padStart(8, '0'),
-  };
 }
 
 /** What a server says the digest of the whole object is. */
@@ -39,18 +29,22 @@ export interface ObjectFacts {
   digest: ServerDigest | undefined;
 }
 
-/** Asks for size and digest. A server may compute the digest first, which takes long; no answer is no fault. */
+/** Asks for size and digest, if one is wanted. A server may compute the digest first, which takes long; no answer is no fault. */
 export async function askObject(
   source: Source,
   pool: ConnectionPool,
   waitMs: number,
   signal: AbortSignal,
+  digest = true,
 ): Promise<ObjectFacts | undefined> {
   try {
     const { connection, head, url } = await ask(pool, {
       method: 'HEAD',
       url: source.server.url,
-      headers: { ...(await source.located.headers(source.server)), 'Want-Digest': wantDigest },
+      headers: {
+        ...(await source.located.headers(source.server)),
+        ...(digest && { 'Want-Digest': wantDigest }),
+      },
       headMs: waitMs,
       signal,
     });
@@ -72,7 +66,6 @@ const nameOf: Record<Algorithm, keyof Digests> = {
   'sha-256': 'sha256',
   sha: 'sha1',
   crc32c: 'crc32c',
-  crc32: 'crc32',
   md5: 'md5',
   adler32: 'adler32',
 };
