@@ -75,19 +75,17 @@ export class Roster {
 
   /** Who sent what, and who was not asked. */
   get record(): FetchRecord {
-    const servers = this.sources
-      .filter(({ bytes }) => bytes > 0)
-      .map(({ server: { host, preferredBy }, bytes }) => ({
-        server: host,
-        bytes,
-        ...defined({ preferredBy }),
-      }));
-    const turns = this.sources.filter(({ turn }) => turn.bytes > 0);
+    const named = ({ server: { host, preferredBy } }: Source, bytes: number) => ({
+      server: host,
+      bytes,
+      ...defined({ preferredBy }),
+    });
+    const working = this.sources.filter(({ turn }) => turn.bytes > 0);
     const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
     return {
-      servers,
-      turns: turns.map(({ server, turn }) => ({ server: server.host, ...turn })),
-      leftOut: [...new Map(leftOut.map((one) => [one.server, one])).values()],
+      servers: this.sources.filter(({ bytes }) => bytes > 0).map((source) => named(source, source.bytes)),
+      turns: working.map((source) => ({ ...source.turn, ...named(source, source.turn.bytes) })),
+      ...(leftOut.length > 0 && { leftOut: [...new Map(leftOut.map((one) => [one.server, one])).values()] }),
     };
   }
 

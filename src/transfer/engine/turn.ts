@@ -24,7 +24,7 @@ interface Served {
 export interface FetchRecord {
   servers: Served[];
   /** The last turn of each of them. */
-  turns?: (Turn & { server: string })[];
+  turns?: (Turn & Served)[];
   /** Servers that were not asked, and who wanted it so. */
   leftOut?: LeftOut[];
 }
