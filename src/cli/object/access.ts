@@ -11,10 +11,9 @@ import { LoginStore } from '../../federation/login/login-store.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import { policyFrom } from '../../transfer/policy.ts';
-import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
+import type { Manifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
 import { withCacheOptions, type CacheOptions } from './cache-options.ts';
 
@@ -121,7 +120,9 @@ function beside(url: string): string {
 }
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
+  const { parseManifest } = await import('../../transfer/proof/manifest.ts');
   if (hasScheme(place)) {
+    const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
     return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');

@@ -8,8 +8,7 @@ import type { KeptConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
-import { unpackFetched } from '../../unpack/unpack-fetched.ts';
+import type { Unpacked, UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
@@ -127,6 +126,9 @@ async function toFolder(
 ): Promise<Pick<GetResult, 'fetched' | 'unpacked'>> {
   const into = path.dirname(target);
   await makeFolder(into);
+  // Not loaded for a plain file.
+  const { openUnpacker } = await import('../../unpack/open-unpacker.ts');
+  const { unpackFetched } = await import('../../unpack/unpack-fetched.ts');
   const unpacker = openUnpacker({ name: url, mode, into });
   try {
     return await unpackFetched(unpacker, access, (write, onDigest) =>
