@@ -27,6 +27,9 @@ export function preferCaches<L extends Locator>(
   return { ...locator, locate: (url, options) => locator.locate(url, { ...options, cacheChoice: choice }) };
 }
 
+/** Who asked, where it is a job file. */
+export const byJobFile = { caches: 'the job file', avoidCaches: 'the job file' };
+
 /** A list as Pelican has it: `+` at its end lets the director's servers follow. */
 export function pelicanList(entries: readonly string[], by: string): CacheChoice {
   const plus = entries.indexOf('+');

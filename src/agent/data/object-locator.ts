@@ -1,4 +1,4 @@
-import { preferCaches } from '../../federation/cache-choice.ts';
+import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import type { Locator } from '../../federation/located.ts';
 import { isSameHome } from '../../federation/object-url.ts';
 import { cachesOf, type CacheWishes } from '../../job/caches.ts';
@@ -7,8 +7,6 @@ import type { Order } from '../../job/job.ts';
 interface WishedObject extends CacheWishes {
   url?: string;
 }
-
-const by = { caches: 'the job file', avoidCaches: 'the job file' };
 
 /**
  * The locator for one object of a job: what the job file says of caches goes before what this machine says. A manifest
@@ -23,5 +21,5 @@ export function locatorFor<L extends Locator>(
   if (order === undefined) return locator;
   const { avoidCaches = [] } = source;
   const own = url === source.url || isSameHome(url ?? '', source.url ?? '') ? source : { avoidCaches };
-  return preferCaches(locator, cachesOf(order, own), by);
+  return preferCaches(locator, cachesOf(order, own), byJobFile);
 }
