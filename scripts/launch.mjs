@@ -3,9 +3,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { constants } from 'node:os';
+import * as nodeModule from 'node:module';
+import { constants, homedir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const lockFile = path.join(root, 'package-lock.json');
@@ -39,12 +40,26 @@ export async function launch(name, args) {
     return fail(
       `there is no Node 24 for ${process.platform}-${process.arch}; install Node 24 or newer yourself`,
     );
+  if (name === 'cli') return await runCli(node, args);
   for (const [program, ...fixed] of steps.slice(0, -1)) {
     const code = await run(node, [programFile(program), ...fixed]);
     if (code !== 0) return code;
   }
   const [program, ...fixed] = steps.at(-1);
   return await run(node, [programFile(program), ...fixed, ...args]);
+}
+
+/** In this process, where its Node will do: another one costs as much as the start of a command. */
+async function runCli(node, args) {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const isSuited = node === process.execPath || (major === 24 && minor >= 12);
+  if (!isSuited) return await run(node, [path.join(root, 'bin', 'updraft.mjs'), ...args]);
+  // As main.ts does, but before main.ts itself, whose types would have to be stripped: that alone takes half of a start.
+  const given = process.env.XDG_CACHE_HOME ?? '';
+  const base = path.isAbsolute(given) ? given : path.join(homedir(), '.cache');
+  nodeModule.enableCompileCache(path.join(base, 'updraft', 'node'));
+  await import(pathToFileURL(programFile(entries.cli[0][0])).href);
+  return process.exitCode ?? 0;
 }
 
 function fail(message) {

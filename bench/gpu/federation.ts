@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { algorithms } from '../../src/transfer/proof/digest.ts';
+import { wantDigest } from '../../src/federation/digest-header.ts';
 import type { Dataset } from './datasets.ts';
 
 interface Served {
@@ -51,7 +51,7 @@ export async function serve(
 /** The first byte makes the cache fetch all the others; what the digest is must be known beforehand, too. */
 async function fill(url: string): Promise<void> {
   await (await fetch(url, { headers: { Range: 'bytes=0-0' } })).arrayBuffer();
-  await fetch(url, { method: 'HEAD', headers: { 'Want-Digest': algorithms.join(',') } });
+  await fetch(url, { method: 'HEAD', headers: { 'Want-Digest': wantDigest } });
   const onlyIfCached = { method: 'HEAD', headers: { 'Cache-Control': 'only-if-cached' } };
   while (!(await fetch(url, onlyIfCached)).ok) await new Promise((resolve) => setTimeout(resolve, 500));
 }

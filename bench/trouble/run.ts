@@ -2,19 +2,31 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import { likes } from '../../src/mini/federation/like.ts';
 import { manifestOf } from '../manifest-of.ts';
 import { markdownTable } from '../markdown-table.ts';
 import { measure } from '../measure.ts';
 import { scratchFolder, sha256OfFile, writeRandomFile } from '../scratch.ts';
 import { clients, type Errand } from './clients.ts';
-import { course, type Obstacle } from './course.ts';
+import { type Obstacle, troubleCourse } from './course.ts';
 
-/** `node bench/trouble/run.ts [--limit 60] [--only Updraft …]`: each client over the same course; prints a Markdown table. */
+/**
+ * `node bench/trouble/run.ts [--limit 60] [--only Updraft …] [--like pelican-go | xrootd] [--cold]`: each client over
+ * the same course; prints a Markdown table. With `--cold` no cache holds the object when a client starts.
+ */
 const { values } = parseArgs({
-  options: { limit: { type: 'string', default: '60' }, only: { type: 'string', multiple: true } },
+  options: {
+    limit: { type: 'string', default: '60' },
+    only: { type: 'string', multiple: true },
+    like: { type: 'string' },
+    cold: { type: 'boolean', default: false },
+  },
 });
+const like = likes.find((each) => each === values.like);
+if (values.like !== undefined && like === undefined) throw new Error(`--like ${likes.join(' or ')}`);
 const limitSeconds = Number(values.limit);
 const mebibytes = 64;
+const course = troubleCourse(mebibytes << 20);
 const folder = scratchFolder('disk');
 for (const name of ['open', 'closed']) mkdirSync(path.join(folder, name));
 const [open, closed] = [path.join(folder, 'open', 'object.bin'), path.join(folder, 'closed', 'object.bin')];
@@ -29,9 +41,9 @@ await using federation = await startFederation({
     { prefix: '/closed', folder: path.dirname(closed), public: false },
   ],
   caches: 3,
+  like,
 });
 renewToken(federation);
-await fillCaches(federation);
 const rows: string[][] = [];
 let names: string[] = [];
 const succeeded = new Map<string, number>();
@@ -49,7 +61,8 @@ for (const obstacle of course) {
   rows.push(row);
 }
 rows.push(['**succeeded**', ...names.map((name) => `**${succeeded.get(name) ?? 0} of ${course.length}**`)]);
-const title = `### ${mebibytes} MiB, three caches of 50 MB/s each, at most ${limitSeconds} s`;
+const servers = `three ${values.cold ? 'empty ' : ''}caches${like === undefined ? '' : ` like ${like}`}`;
+const title = `### ${mebibytes} MiB, ${servers} of 50 MB/s each, at most ${limitSeconds} s`;
 console.log(`\n${title}\n\n${markdownTable(['', ...names], rows)}`);
 process.exitCode = succeeded.get('Updraft') === course.length ? 0 : 1;
 
@@ -73,6 +86,7 @@ async function attempt(
   env?: NodeJS.ProcessEnv,
 ): Promise<{ good: boolean; text: string }> {
   for (const rest of ['', '.part', '.part.json', '.aria2']) rmSync(target + rest, { force: true });
+  await (values.cold ? federation.evict() : fillCaches(federation));
   await federation.trouble.add('caches: limit 50MB/s');
   for (const rule of rules) await federation.trouble.add(rule);
   renewToken(federation);
@@ -96,7 +110,7 @@ function renewToken(of: MiniFederation): void {
   writeFileSync(`${token.headerFile}.wget`, `header = Authorization: Bearer ${fresh}\n`);
 }
 
-/** Every cache holds the objects before the first start. */
+/** Every cache holds the objects before a client starts. */
 async function fillCaches(of: MiniFederation): Promise<void> {
   const headers = { Authorization: `Bearer ${of.issueToken({ namespace: '/closed' })}` };
   for (const { httpUrl } of of.caches)

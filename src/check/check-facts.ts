@@ -4,7 +4,7 @@ import { cudaRules, imageRules, softwareRules } from './rules/software.ts';
 import { diskRules } from './rules/disk.ts';
 import { downloadRules, type DownloadFacts } from './rules/downloads.ts';
 import { limitRules } from './rules/limits.ts';
-import { objectRules, tokenRules } from './rules/objects.ts';
+import { objectRules, tokenRules, warmRules } from './rules/objects.ts';
 import { resultRules, scriptFindings } from './rules/results.ts';
 import { secretRules } from './rules/secrets.ts';
 import { slotRules } from './rules/slots.ts';
@@ -14,7 +14,7 @@ type AllFacts = Facts & DownloadFacts;
 
 /** Every rule about a job file, family by family. */
 const families: readonly (readonly [title: string, rules: readonly Rule<AllFacts>[]])[] = [
-  ['data', objectRules],
+  ['data', [...objectRules, ...warmRules]],
   ['tokens and secrets', [...tokenRules, ...secretRules]],
   ['pool', [...limitRules, ...slotRules]],
   ['disk', diskRules],

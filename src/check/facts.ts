@@ -40,9 +40,11 @@ export interface ObjectFact {
 export interface ServerFact {
   host: string;
   kind: 'cache' | 'origin' | 'plain';
-  /** HTTP status; undefined when there was no answer. */
+  /** HTTP status; undefined when there was no answer. 504 of a cache that was asked for its copy: it has none. */
   status?: number;
   bytes?: number;
+  /** What a cache has of the object. */
+  copy?: 'whole' | 'part' | 'none' | 'unknown';
   /** By algorithm, in hex. */
   digests?: Partial<Record<string, string>>;
 }

@@ -29,7 +29,7 @@ async function chosen(caches: string[], avoidCaches: string[] = []): Promise<Cac
 }
 
 const hosts = (servers: readonly ObjectServer[]): string[] => servers.map(({ host }) => host);
-const from = (env: Record<string, string>, cwd = '/nonexistent') => readCacheChoice({ env, cwd, uid: 1 });
+const from = (env: Record<string, string>, cwd = '/nonexistent') => readCacheChoice({ env, cwd });
 
 test('preferred caches come first, at the URL the director has for them, and the others follow', async () => {
   const choice = await chosen(['two:9443', 'https://near.example:8443']);

@@ -8,7 +8,6 @@ import type { CacheChoice } from './located.ts';
 interface CacheWorld {
   env: Env;
   cwd: string;
-  uid: number;
 }
 
 interface SourceList {
@@ -67,8 +66,8 @@ function inJobAd({ env, cwd }: CacheWorld): SourceList | undefined {
 }
 
 /** Of Pelican's configuration files only the first that exists counts, as with Pelican. */
-function inFiles({ env, uid }: CacheWorld): SourceList | undefined {
-  const home = uid === 0 ? undefined : env['HOME'];
+function inFiles({ env }: CacheWorld): SourceList | undefined {
+  const home = env['HOME'];
   const folders = [...(home === undefined ? [] : [path.join(home, '.config', 'pelican')]), '/etc/pelican'];
   const files = folders.map((folder) => path.join(folder, 'pelican.yaml'));
   const file = files.find((each) => readText(each) !== '');

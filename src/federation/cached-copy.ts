@@ -18,7 +18,7 @@ const headerMs = 5_000;
 
 /**
  * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking for size and
- * digests, which takes it minutes for a big object. A cache too old to know that is taken at its `Age`.
+ * digests, which takes it minutes for a big object. XRootD does neither for a HEAD, and shows by `Age` what it has.
  */
 export async function askCopy(
   located: Located,
@@ -31,11 +31,14 @@ export async function askCopy(
     const asked = await head({ 'Cache-Control': 'only-if-cached' });
     if (asked.status === 504) return { holds: 'none', status: 504 };
     if (asked.status !== 200) return { holds: 'unknown', status: asked.status };
-    const isPelican = asked.headers['server']?.startsWith('pelican/') === true;
-    // Pelican's cache gives an Age only to the plain question, which costs nothing where it has the object.
-    const told = isPelican && ageOf(asked) === undefined ? await head() : asked;
+    const software = asked.headers['server'] ?? '';
+    const isXrootd = /^xrootd/i.test(software);
+    // Pelican's own cache gives an Age only to the plain question, which costs nothing where it has the object.
+    const told = isXrootd || ageOf(asked) !== undefined ? asked : await head();
     const [age, length] = [ageOf(told), asked.headers['content-length']];
-    const holds = age !== undefined && age > 0 ? 'whole' : isPelican ? 'part' : 'unknown';
+    // XRootD says its version before 6; those give no Age to a HEAD. Later ones do where all of the object is there.
+    const without = isXrootd ? (software === 'XRootD' ? 'none' : 'unknown') : 'part';
+    const holds = age === undefined ? without : 'whole';
     return {
       holds,
       status: 200,

@@ -28,6 +28,7 @@ test('a value that cannot be what its label says is dropped', () => {
     'md5=77b8112',
     'sha-256=x',
     'unknown=1',
+    'crc32=363a3020',
     'crc32c',
     '=',
     '',

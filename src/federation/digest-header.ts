@@ -1,10 +1,9 @@
 /** Digests of a whole object, in lower-case hex. */
-export type Digests = Partial<Record<'md5' | 'crc32c' | 'crc32' | 'sha1' | 'sha256' | 'adler32', string>>;
+export type Digests = Partial<Record<'md5' | 'crc32c' | 'sha1' | 'sha256' | 'adler32', string>>;
 
 const bytesOf: Record<keyof Digests, number> = {
   md5: 16,
   crc32c: 4,
-  crc32: 4,
   sha1: 20,
   sha256: 32,
   adler32: 4,
@@ -12,15 +11,23 @@ const bytesOf: Record<keyof Digests, number> = {
 const names: Record<string, keyof Digests> = {
   md5: 'md5',
   crc32c: 'crc32c',
-  crc32: 'crc32',
   sha: 'sha1',
   'sha-1': 'sha1',
   'sha-256': 'sha256',
   adler32: 'adler32',
 };
 
-/** For `Want-Digest`: what can be checked, the cheapest to trust first. */
-export const wantDigest = 'crc32c, md5, sha-256;q=0.8, sha;q=0.6, crc32;q=0.5';
+/**
+ * Digests that Pelican and XRootD servers have, the one to check first: the cheapest to compute that finds every
+ * damage by accident. A server's digest proves nothing against the server itself, so no stronger one is worth more.
+ * Not `crc32`: that of XRootD 5 is cksum's, that of XRootD 6 and of Pelican zlib's.
+ */
+export const algorithms = ['crc32c', 'sha-256', 'sha', 'md5', 'adler32'] as const;
+
+/** For `Want-Digest`. Pelican's origin computes each one that has no weight, so only the first has none. */
+export const wantDigest = algorithms
+  .map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`))
+  .join(', ');
 
 /**
  * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in

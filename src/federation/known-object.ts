@@ -1,4 +1,5 @@
 import { defined } from '../base/defined.ts';
+import { shellQuote } from '../base/shell-quote.ts';
 import { Fault } from '../fault/fault.ts';
 import { withDeadline, type ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
@@ -88,7 +89,9 @@ function read(answer: ControlAnswer, { url }: Located, { host, kind }: ObjectSer
   const found = status === 207 ? describedBy(answer) : undefined;
   if (found === undefined) return undefined;
   const { size, modified, isCollection, etag } = found;
-  return { ...defined({ size, modified, isCollection, etag }), server: host };
+  // XRootD's caches say when they last wrote to their copy.
+  const version = kind === 'cache' ? {} : { modified, etag };
+  return { ...defined({ size, isCollection, ...version }), server: host };
 }
 
 function missingAt(url: string, host: string): Fault {
@@ -102,6 +105,6 @@ function missingAt(url: string, host: string): Fault {
 export function folderFault(url: string): Fault {
   return new Fault('url-invalid', `${url} is a folder, not an object`, {
     about: url,
-    fix: 'fetch all that is in it with --recursive (in a submit description, with ?recursive at the end of the URL)',
+    fix: `updraft get --recursive ${shellQuote(url)} fetches all that is in it; a job's input names it with ?recursive`,
   });
 }

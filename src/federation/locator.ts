@@ -59,7 +59,7 @@ export function createLocator({
     discovery: createDiscovery({ request, clock, plainHttp, userAgent: identity.userAgent, refusedMs }),
     director: createDirector({ request, clock, headers }),
     tokens: createTokens({ env, cwd, uid, clock, kept: kept?.({ request, plainHttp, ...identity }) }),
-    cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd, uid })),
+    cacheChoice: () => (cacheChoice ??= readCacheChoice({ env, cwd })),
   };
   return {
     ca,

@@ -92,14 +92,17 @@ async function follow(
   };
   const late = (): NoAnswer => new NoAnswer('timeout', host, `fetches nothing within ${stallMs / 1000} s`);
   const body = connection.body(take);
-  try {
-    for (let isOver = false; !isOver;) {
-      const before = moves;
-      const over = body.then(() => (isOver = true));
-      await withDeadline({ clock, signal, ms: stallMs, late }, () => over).catch((error: unknown) => {
-        if (!(error instanceof NoAnswer) || moves === before) throw error;
-      });
+  const ended = async (): Promise<void> => {
+    const before = moves;
+    try {
+      await withDeadline({ clock, signal, ms: stallMs, late }, () => body);
+    } catch (error) {
+      if (!(error instanceof NoAnswer) || moves === before) throw error;
+      await ended();
     }
+  };
+  try {
+    await ended();
   } catch (error) {
     throw noAnswer(host, error);
   } finally {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { crc32 } from 'node:zlib';
 import { Fault } from '../fault/fault.ts';
 import type { ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
@@ -106,13 +105,12 @@ async function verify(
   server: ObjectServer,
   sent: Digests,
 ): Promise<Put['verified']> {
-  const theirs = await askDigests(located, server, options, 'md5, crc32;q=0.5');
-  for (const name of ['md5', 'crc32'] as const) {
-    if (theirs[name] === undefined) continue;
-    if (theirs[name] === sent[name]) return 'digest';
+  const { md5 } = await askDigests(located, server, options, 'md5');
+  if (md5 !== undefined) {
+    if (md5 === sent.md5) return 'digest';
     throw new Fault(
       'data-corrupt',
-      `${located.url}: ${server.host} has ${name} ${theirs[name]}, the file has ${sent[name] ?? ''}`,
+      `${located.url}: ${server.host} has md5 ${md5}, the file has ${sent.md5 ?? ''}`,
       {
         about: located.url,
         fix: 'upload it again with overwrite',
@@ -163,20 +161,19 @@ export async function sendFile(request: FileToSend): Promise<SentFile> {
   let digests: Digests = {};
   async function* body(): AsyncIterable<Buffer> {
     const md5 = createHash('md5');
-    let [crc, sent] = [0, 0];
+    let sent = 0;
     // What is appended to the file meanwhile is not part of what was promised.
     const options = { end: size - 1, highWaterMark: 1 << 20 };
     const chunks = size === 0 ? [] : (createReadStream(file, options) as AsyncIterable<Buffer>);
     for await (const chunk of chunks) {
       md5.update(chunk);
-      crc = crc32(chunk, crc);
       yield chunk;
       sent += chunk.length;
       onProgress?.(sent, size);
     }
     if (sent < size)
       throw new Fault('file-invalid', `${file} became shorter while it was being sent`, { about: file });
-    digests = { md5: md5.digest('hex'), crc32: crc.toString(16).padStart(8, '0') };
+    digests = { md5: md5.digest('hex') };
   }
   const answer = await upload(wire, { url, headers, size, body, stallMs, redirects, signal });
   return { answer, digests };

@@ -35,6 +35,13 @@ test('without any of the variables the runtime keeps its own authorities', () =>
   assert.equal(readTrust({ SSL_CERT_FILE: '' }), undefined);
 });
 
+test('an authority that comes twice, with other line breaks, is read once', async (t) => {
+  const file = path.join(await folder(t), 'twice.pem');
+  await writeFile(file, `${authority}\n${authority.replaceAll('\n', '\r\n')}\n`);
+  const once = readTrust({ SSL_CERT_FILE: testAuthority });
+  assert.equal(readTrust({ SSL_CERT_FILE: file })?.length, once?.length);
+});
+
 test('each variable adds its authorities to the built-in ones', async (t) => {
   const dir = await folder(t);
   await copyFile(testAuthority, path.join(dir, '1a2b3c4d.0'));

@@ -13,13 +13,14 @@ const certificate = /-----BEGIN (?:TRUSTED )?CERTIFICATE-----[^-]+-----END (?:TR
  * leaves the runtime its own choice.
  */
 export function readTrust(env: Env): string[] | undefined {
-  const extra = new Set<string>();
-  for (const variable of variables) {
+  const extra = variables.flatMap((variable) => {
     const place = env[variable];
-    if (place === undefined || place === '') continue;
-    for (const pem of certificatesAt(variable, place)) extra.add(pem);
-  }
-  return extra.size === 0 ? undefined : [...new Set([...tls.getCACertificates('default'), ...extra])];
+    return place === undefined || place === '' ? [] : certificatesAt(variable, place);
+  });
+  if (extra.length === 0) return undefined;
+  // The same authority comes with other line breaks from each place, and each time it is read costs.
+  const all = [...tls.getCACertificates('default'), ...extra];
+  return [...new Map(all.map((pem) => [pem.replace(/\s/g, ''), pem])).values()];
 }
 
 const contexts = new WeakMap<string[], tls.SecureContext>();

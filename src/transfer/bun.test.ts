@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { bunFor, type Arch } from '../../scripts/bun.ts';
 
 const suites = [
+  'transfer/proof/checksums.test.ts',
   'transfer/fetch-to-file.test.ts',
   'transfer/fetch-to-stream.test.ts',
   'http/request.test.ts',

@@ -1,10 +1,11 @@
 import fs from 'node:fs';
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type ServerDigest } from './proof/digest.ts';
+import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
 import { FileSink } from './sinks/file-sink.ts';
 import { onDisk, PartFile } from './sinks/part-file.ts';
 import { earlierPart, JournalKeeper, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
@@ -32,7 +33,8 @@ export async function fetchToFile(
   try {
     const verified = await fetch.run();
     const seconds = (settings.clock.monotonic() - started) / 1000;
-    return { bytes: fetch.size, seconds, verified, servers: fetch.servers };
+    const { size: bytes, record, digest } = fetch;
+    return { bytes, seconds, verified, ...record, ...defined({ digest }) };
   } catch (error) {
     fetch.suspend();
     throw asStopped(settings, error);
@@ -56,8 +58,10 @@ class FileFetch {
   readonly #file: PartFile;
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
-  #digest: Promise<ServerDigest | undefined> = Promise.resolve(undefined);
+  #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
   readonly #keeper: JournalKeeper;
+  /** What the bytes were held against. */
+  digest: Fetched['digest'];
 
   constructor(
     url: string,
@@ -84,11 +88,16 @@ class FileFetch {
         if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source, pool) => {
-        if (manifest !== undefined || sha256 !== undefined) return;
-        this.#digest = askObject(source, pool, policy.digestSeconds * 1000, signal).then((facts) => {
-          if (facts?.digest !== undefined) this.#sink.hashBy(facts.digest.algorithm);
-          return facts?.digest;
-        });
+        if (manifest !== undefined || (sha256 !== undefined && this.#transfer.known.size !== undefined))
+          return;
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined).then(
+          (facts) => {
+            if (facts?.digest !== undefined && sha256 === undefined)
+              this.#sink.hashBy(facts.digest.algorithm);
+            if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
+            return facts;
+          },
+        );
       },
     });
   }
@@ -97,8 +106,8 @@ class FileFetch {
     return this.#transfer.segments.size;
   }
 
-  get servers(): Fetched['servers'] {
-    return this.#transfer.servers;
+  get record(): Transfer['record'] {
+    return this.#transfer.record;
   }
 
   /** Fetches, proves, and gives the file its name. */
@@ -127,11 +136,18 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
+    const facts = sha256 === undefined ? await this.#facts : undefined;
+    if (facts?.size !== undefined && facts.size !== this.size)
+      return new Fault('data-corrupt', `${about}: ${this.size} bytes came, should be ${facts.size}`, {
+        about,
+      });
     const digest =
-      sha256 === undefined ? await this.#digest : { algorithm: 'sha-256' as const, hex: sha256, server: '' };
-    if (digest === undefined) return this.#transfer.known.size === undefined ? 'none' : 'size';
+      sha256 === undefined ? facts?.digest : { algorithm: 'sha-256' as const, hex: sha256, server: '' };
+    if (digest === undefined)
+      return (this.#transfer.known.size ?? facts?.size) === undefined ? 'none' : 'size';
     const { algorithm, hex, server } = digest;
     const found = await this.#sink.digest(algorithm, this.size, signal);
+    this.digest = digest;
     if (found === hex) return 'digest';
     const what = server === '' ? 'SHA-256' : `${algorithm} (${server})`;
     return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${hex}`, { about });

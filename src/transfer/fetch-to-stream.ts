@@ -1,7 +1,9 @@
+import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type Hasher, type ObjectFacts } from './proof/digest.ts';
+import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
 
 /**
@@ -16,10 +18,11 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
   try {
     const verified = await fetch.run();
     const seconds = (settings.clock.monotonic() - started) / 1000;
-    return { bytes: fetch.transfer.segments.size, seconds, verified, servers: fetch.transfer.servers };
+    const { digest, transfer } = fetch;
+    return { bytes: transfer.segments.size, seconds, verified, ...transfer.record, ...defined({ digest }) };
   } catch (error) {
     // Whoever reads the stream may have found it damaged.
-    for (const { server } of fetch.transfer.servers) settings.suspects.add(server);
+    for (const { server } of fetch.transfer.record.servers) settings.suspects.add(server);
     throw asStopped(settings, error);
   } finally {
     fetch.transfer.close();
@@ -33,6 +36,8 @@ const likely: Algorithm = 'crc32c';
 
 class StreamFetch {
   readonly transfer: Transfer;
+  /** What the bytes were held against. */
+  digest: Fetched['digest'];
   readonly #settings: Settings;
   readonly #write: Write;
   #hash: Hasher | undefined;
@@ -51,9 +56,13 @@ class StreamFetch {
       proven: manifest !== undefined,
       earlier: undefined,
       onFound: async (source, pool) => {
-        if (manifest !== undefined || sha256 !== undefined) return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
-        await this.#chooseDigest();
+        if (manifest !== undefined || (sha256 !== undefined && this.transfer.known.size !== undefined))
+          return;
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined);
+        void this.#facts.then((facts) => {
+          if (facts?.size !== undefined) this.transfer.sized(facts.size, source.server.host);
+        });
+        if (sha256 === undefined) await this.#chooseDigest();
       },
     });
   }
@@ -62,10 +71,12 @@ class StreamFetch {
     await this.transfer.run();
     const { manifest, sha256 } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const digest = sha256 === undefined ? (await this.#facts)?.digest : { algorithm: 'sha-256', hex: sha256 };
+    const digest =
+      sha256 === undefined ? (await this.#facts)?.digest : { algorithm: 'sha-256', hex: sha256, server: '' };
     if (digest === undefined || digest.algorithm !== this.#algorithm || this.#hash === undefined)
-      return this.transfer.known.size === undefined ? 'none' : 'size';
+      return (this.transfer.known.size ?? (await this.#facts)?.size) === undefined ? 'none' : 'size';
     const found = this.#hash.hex();
+    this.digest = digest;
     if (found === digest.hex) return 'digest';
     throw new Fault(
       'data-corrupt',

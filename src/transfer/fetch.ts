@@ -3,6 +3,7 @@ import { withoutSecrets } from '../base/printable.ts';
 import { Fault } from '../fault/fault.ts';
 import type { Locator } from '../federation/located.ts';
 import type { KeptConnections } from '../http/connections.ts';
+import type { FetchRecord, Turn } from './engine/turn.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 import type { Manifest } from './proof/manifest.ts';
 
@@ -11,7 +12,7 @@ export type Verified = 'manifest' | 'digest' | 'size' | 'none';
 
 export type FetchEvent =
   | { kind: 'progress'; bytes: number; total: number | undefined; rate: number; server: string }
-  | { kind: 'setback'; server: string; fault: Fault };
+  | { kind: 'setback'; server: string; fault: Fault; turn?: Turn };
 
 export interface FetchOptions {
   locator: Locator;
@@ -37,11 +38,12 @@ export interface FetchOptions {
   onDigest?: () => void;
 }
 
-export interface Fetched {
+export interface Fetched extends FetchRecord {
   bytes: number;
   seconds: number;
   verified: Verified;
-  servers: { server: string; bytes: number }[];
+  /** The digest that the bytes were held against; `server` is empty where the user knew it. */
+  digest?: { algorithm: string; hex: string; server: string };
 }
 
 /** A fetch's options with every default filled in. */

@@ -38,7 +38,28 @@ test('an object that caches and origin have alike is told with its size, and not
   await bench.publish('demo/x.tar', '123456789');
   const answer = await check(bench, proven);
   assert.deepEqual([answer.exit, answer.ok, rules(answer)], [0, true, []]);
-  assert.deepEqual(answer.looked, [{ what: 'data.d', said: '9 B at 2 caches and the origin' }]);
+  assert.deepEqual(answer.looked, [{ what: 'data.d', said: '9 B at the origin; none of 2 caches has it' }]);
+  await bench.updraft(['warm', '--caches', '1', 'osdf:///demo/x.tar']);
+  const [warm] = (await check(bench, proven)).looked;
+  assert.match(warm?.said ?? '', /^9 B at the origin; 1 of 2 caches has it \(127\.0\.0\.1:\d+\)$/);
+});
+
+test('many jobs and cold caches are worth a note, which costs no cache a byte', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', 11_000_000);
+  const many = `${demo()}expect = { bytes = 11000000 }\n[run]\njobs = 20\n`;
+  const cold = await check(bench, many);
+  assert.deepEqual([cold.exit, rules(cold)], [0, ['note caches-cold']]);
+  assert.match(
+    cold.findings[0]?.message ?? '',
+    /20 jobs will ask for 11 MB each, and none of 2 caches asked/,
+  );
+  assert.match(cold.findings[0]?.fix ?? '', /updraft warm/);
+  for (const server of ['origin', 'cache-1', 'cache-2'])
+    assert.equal(bench.federation.counters.server(server).bytes, 0, server);
+  const warmed = await bench.updraft(['warm', '-n', '1', 'job']);
+  assert.match(warmed.out, /: filled, 11 MB in /, warmed.err);
+  assert.deepEqual(rules(await check(bench, many)), []);
 });
 
 test('a wrong path is an error with exit code 3, before anything is queued', async (t) => {
@@ -61,6 +82,7 @@ test('a cache that answers 404, or lies about the size, is named while jobs may 
   ] as const) {
     const bench = await ObjectBench.open(t);
     await bench.publish('demo/x.tar', '123456789');
+    await bench.updraft(['warm', 'osdf:///demo/x.tar']);
     await bench.trouble(trouble);
     const answer = await check(bench, proven);
     assert.deepEqual([answer.exit, rules(answer)], [0, ['warning servers-differ']], trouble);
@@ -192,7 +214,7 @@ test('for people the report has places, fixes and what was looked at; a run goes
     out,
     /^x: 1 job on the pool "local"; 1 note\n\nworth knowing\n {2}job\/updraft\.toml:6 {2}unproven\n/,
   );
-  assert.match(out, /\nlooked at\n {2}data\.d {2}9 B at 2 caches and the origin\n$/);
+  assert.match(out, /\nlooked at\n {2}data\.d {2}9 B at the origin; none of 2 caches has it\n$/);
   assert.match(err, /next:\n {2}updraft plan job/);
 });
 

@@ -267,3 +267,34 @@ test('killed without warning, the same command goes on with what is on the disk'
   assert.deepEqual(await readFile(bench.at('into/x')), bytes);
   assert.deepEqual(await readdir(bench.at('into')), ['x']);
 });
+
+test('pack= in a URL means --unpack at the prompt as in the plugin; uploads with it are refused', async (t) => {
+  const bench = await ObjectBench.open(t);
+  const env = await bench.tokenEnv({ namespace: '/inbox' });
+  await bench.publish('demo/set.tar.gz', makeTarGz({ 'x/a.txt': 'a', 'x/b.txt': 'b' }));
+  await bench.publish('demo/plain', 'no archive');
+  const url = 'osdf:///demo/set.tar.gz?pack=auto';
+  const got = await bench.updraft(['get', url, 'data']);
+  assert.equal(got.exit, 0, got.err);
+  assert.match(got.out, /2 files \(2 B\) unpacked into data/);
+  assert.deepEqual((await readdir(bench.at('data/x'))).sort(), ['a.txt', 'b.txt']);
+  // One is unpacked, the other kept as it is, both into the folder.
+  const both = await bench.updraft(['get', url, 'osdf:///demo/plain', 'both/']);
+  assert.equal(both.exit, 0, both.err);
+  assert.deepEqual((await readdir(bench.at('both'))).sort(), ['plain', 'x']);
+  await writeFile(bench.at('a'), 'a');
+  const expected: [string[], number, RegExp][] = [
+    [['get', '--unpack=zip', url], 2, /pack=auto in the URL and --unpack=zip contradict each other/],
+    [['get', '-r', url], 2, /pack=auto in the URL and --recursive contradict each other/],
+    [['get', 'osdf:///demo/set.tar.gz?pack=rar'], 97, /write pack= with one of auto/],
+    [['get', 'osdf:///demo/plain?pack=auto'], 102, /and no archive/],
+    [['cat', url], 2, /cat writes objects as they are/],
+    [['put', 'a', 'osdf:///inbox/a?pack=tar'], 97, /files are uploaded as they are\n.*updraft stage/],
+  ];
+  for (const [words, exit, message] of expected) {
+    const said = await bench.updraft(words, { env, clock: fastClock(50) });
+    assert.match(said.err, message, words.join(' '));
+    assert.equal(said.exit, exit, `${words.join(' ')}: ${said.err}`);
+  }
+  assert.deepEqual(await readdir(bench.published('inbox')), []);
+});

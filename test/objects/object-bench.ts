@@ -10,6 +10,7 @@ import { configureOf } from '../../src/cli/commands.ts';
 import { showFault } from '../../src/cli/show-fault.ts';
 import { asFault } from '../../src/fault/fault.ts';
 import { startFederation, type MiniFederation } from '../../src/mini/federation/federation.ts';
+import type { Like } from '../../src/mini/federation/like.ts';
 import { runCommand } from '../cli/run-command.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
@@ -42,7 +43,10 @@ export class ObjectBench {
     };
   }
 
-  static async open(t: TestContext, { caches = 2 } = {}): Promise<ObjectBench> {
+  static async open(
+    t: TestContext,
+    { caches = 2, like }: { caches?: number; like?: Like } = {},
+  ): Promise<ObjectBench> {
     const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-objects-'));
     t.after(() => rm(folder, { recursive: true, force: true }));
     const published = path.join(folder, 'published');
@@ -52,6 +56,7 @@ export class ObjectBench {
     await mkdir(cwd);
     const federation = await startFederation({
       caches,
+      like,
       namespaces: [
         { prefix: '/demo', folder: path.join(published, 'demo'), public: true },
         { prefix: '/private', folder: path.join(published, 'private'), public: false },

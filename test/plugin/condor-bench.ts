@@ -23,6 +23,8 @@ import { temporaryFolder } from '../temporary-folder.ts';
 const run = promisify(execFile);
 
 interface FinishedJob {
+  /** Cluster and process. */
+  id: string;
   ended: 'completed' | 'held' | 'aborted';
   /** The job's event log. */
   log: string;
@@ -107,11 +109,18 @@ export class CondorBench {
     const ended = await untilEnded(folder);
     const log = readFileSync(path.join(folder, 'log'), 'utf8');
     return {
+      id,
       ended,
       log,
       ad: ended === 'held' ? await this.#heldAd(id, folder) : {},
       out: path.join(folder, 'out'),
     };
+  }
+
+  /** What the pool's history keeps of the transfers of a job: what operators read. */
+  async transfers(t: TestContext, { id }: FinishedJob): Promise<unknown[]> {
+    const words = ['-transfer-history', '-json', id];
+    return JSON.parse(await this.#tool('condor_history', words, await temporaryFolder(t))) as unknown[];
   }
 
   async #heldAd(id: string, folder: string): Promise<Record<string, unknown>> {

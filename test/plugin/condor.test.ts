@@ -88,7 +88,13 @@ test('results go to output_destination, folders and all', async (t) => {
   assert.equal(readFileSync(path.join(folder, 'inbox/job-1/runs/log.txt'), 'utf8'), 'loss\n');
 });
 
-test('a collection and what an archive holds arrive as folders', async (t) => {
+interface TransferAd {
+  TransferUrl: string;
+  TransferFileName: string;
+  DeveloperData: Record<string, unknown>;
+}
+
+test("a collection and what an archive holds arrive as folders, and the pool's history has how", async (t) => {
   if (skipped(t)) return;
   const { federation, folder, objects } = await demoFederation(t);
   writeFileSync(path.join(folder, 'demo/set.tar.gz'), makeTarGz({ 'set/a.txt': 'alpha' }));
@@ -99,4 +105,18 @@ test('a collection and what an archive holds arrive as folders', async (t) => {
   });
   assert.equal(job.ended, 'completed', job.log);
   assert.equal(readFileSync(job.out, 'utf8'), `${objects.small.toString()}alpha`);
+  const [told] = (await bench.transfers(t, job)) as { InputPluginResultList: TransferAd[] }[];
+  const kept = told?.InputPluginResultList.map(({ TransferUrl, TransferFileName, DeveloperData }) => {
+    const { Attempts, CacheHit0, Endpoint0, ServerVersion0, TimeToFirstByte0, TransferTime0 } = DeveloperData;
+    assert.deepEqual(Object.keys(DeveloperData['ServerChecksums'] as object), ['crc32c']);
+    assert.deepEqual(
+      [typeof TimeToFirstByte0, typeof TransferTime0, typeof Endpoint0],
+      ['number', 'number', 'string'],
+    );
+    return [TransferUrl, TransferFileName, Attempts, CacheHit0, ServerVersion0];
+  });
+  assert.deepEqual(kept, [
+    ['osdf:///demo/sub?recursive', 'small.txt', 1, false, 'pelican/7.27.0'],
+    ['osdf:///demo/set.tar.gz?pack=auto', 'set.tar.gz', 1, false, 'pelican/7.27.0'],
+  ]);
 });

@@ -113,6 +113,66 @@ test('a collection becomes a folder with ?recursive, and what an archive holds a
   assert.equal(attributeOf(adOf(ads, all), 'TransferFileBytes'), objects.small.length);
 });
 
+test('the results say of each attempt and each object what operators read', async (t) => {
+  const { federation, folder: origin } = await demoFederation(t);
+  writeFileSync(path.join(origin, 'demo/sub/other.txt'), 'other');
+  writeFileSync(path.join(origin, 'demo/one.txt'), 'one');
+  const folder = await temporaryFolder(t);
+  const [all, one] = ['osdf:///demo/sub?recursive', 'osdf:///demo/one.txt'];
+  const requests = [all, one].map((url) => ({ url, file: path.join(folder, path.basename(url)) }));
+  await callPlugin({ folder, federation, requests });
+  const { exit, ads, stderr } = await callPlugin({ folder, federation, requests });
+  assert.equal(exit, 0, stderr);
+  assert.deepEqual(ads.map((ad) => [textAt(ad, 'TransferUrl'), textAt(ad, 'TransferFileName')]).sort(), [
+    [one, 'one.txt'],
+    [all, 'other.txt'],
+    [all, 'small.txt'],
+  ]);
+  for (const ad of ads) {
+    const data = attributeOf(ad, 'DeveloperData') as Ad;
+    const at = (name: string) => attributeOf(data, name);
+    assert.deepEqual(
+      ['Attempts', 'TransferFileBytes0', 'CacheHit0'].map(at),
+      [1, attributeOf(ad, 'TransferFileBytes'), true],
+      JSON.stringify(data),
+    );
+    assert.match(textAt(data, 'Endpoint0'), /^127\.0\.0\.1:\d+$/);
+    assert.ok(textAt(data, 'ServerVersion0') !== '');
+    for (const name of ['TimeToFirstByte0', 'TransferTime0', 'DataAge0', 'TransferEndTime0'])
+      assert.equal(typeof at(name), 'number', name);
+    const [client, server] = [at('ClientChecksums') as Ad, at('ServerChecksums') as Ad];
+    assert.deepEqual(client, server);
+    assert.equal(Object.keys(client).length, 1);
+  }
+});
+
+test('the plugin takes a preferred cache first and says who preferred it, from the job ad or a variable', async (t) => {
+  const { federation } = await demoFederation(t);
+  const folder = await temporaryFolder(t);
+  const requests = [{ url: small, file: path.join(folder, 'small.txt') }];
+  const served = async (env: Record<string, string>) => {
+    const { exit, ads, stderr } = await callPlugin({ folder, federation, requests, env });
+    assert.equal(exit, 0, stderr);
+    const data = attributeOf(ads[0]!, 'DeveloperData') as Ad;
+    return ['Endpoint0', 'PreferredBy0', 'NotAsked'].map((name) => attributeOf(data, name));
+  };
+  const [first] = (await served({})) as [string];
+  const [second] = (await served({ UPDRAFT_AVOID_CACHES: first })) as [string];
+  assert.notEqual(second, first);
+  assert.deepEqual(await served({ OSDF_NEAREST_CACHE: `${second},+` }), [
+    second,
+    'OSDF_NEAREST_CACHE',
+    undefined,
+  ]);
+  const ad = path.join(folder, 'job.ad');
+  writeFileSync(ad, `PelicanCfg_Client_PreferredCaches = "https://${second} +"\n`);
+  assert.deepEqual(await served({ _CONDOR_JOB_AD: ad, UPDRAFT_AVOID_CACHES: first }), [
+    second,
+    'PelicanCfg_Client_PreferredCaches of the job',
+    [`${first} (avoided: UPDRAFT_AVOID_CACHES)`],
+  ]);
+});
+
 test('two objects that would become one file are refused, the first is brought', async (t) => {
   const { federation } = await demoFederation(t);
   const folder = await temporaryFolder(t);

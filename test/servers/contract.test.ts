@@ -18,6 +18,7 @@ import { sources, type Source } from './sources.ts';
 const bytes = randomBytes(24 << 20);
 const sha256 = createHash('sha256').update(bytes).digest('hex');
 const mib = 1 << 20;
+const page = '<!DOCTYPE html>\n<html><body>a page that is data</body></html>\n';
 
 interface Bench {
   source: Source;
@@ -115,6 +116,46 @@ const promises: Record<string, Promised> = {
     assert.deepEqual(await readFile(target), bytes);
   },
 
+  async 'a later call goes on without a hash too, by what is known of the object'({
+    source,
+    locator,
+    folder,
+  }) {
+    const target = path.join(folder, 'again.bin');
+    const stop = new AbortController();
+    await source.cutOnce(8 * mib);
+    const onEvent = (event: { kind: string }): void => {
+      if (event.kind === 'setback') stop.abort();
+    };
+    const first = fetchToFile(`${source.url}/again.bin`, target, { locator, signal: stop.signal, onEvent });
+    await assert.rejects(first, { kind: 'interrupted' });
+    const second = await fetchToFile(`${source.url}/again.bin`, target, { locator });
+    assert.ok(sum(second.servers) < bytes.length - 4 * mib, `${sum(second.servers)} bytes came again`);
+    assert.deepEqual(await readFile(target), bytes);
+  },
+
+  async 'a folder is refused, and never saved as an object'({ source, locator, folder }) {
+    const target = path.join(folder, 'folder');
+    const fetched = fetchToFile(`${source.url}/folder`, target, { locator });
+    await assert.rejects(fetched, (fault: Fault) => /folder/.test(fault.message));
+    assert.ok(!existsSync(target));
+  },
+
+  async 'an object that is a web page arrives, where its size can be known'({ source, locator, folder }) {
+    if (!source.offers.listing) return;
+    const target = path.join(folder, 'page.html');
+    await fetchToFile(`${source.url}/page.html`, target, { locator });
+    assert.equal(await readFile(target, 'utf8'), page);
+  },
+
+  async 'an object that no cache has costs the origin a handful of requests'({ source, locator, folder }) {
+    if (source.originRequests === undefined) return;
+    const before = source.originRequests();
+    await fetchToFile(`${source.url}/cold.bin`, path.join(folder, 'cold.bin'), { locator });
+    const asked = source.originRequests() - before;
+    assert.ok(asked <= 6, `${asked} requests at the origin`);
+  },
+
   async 'bytes that are not what their hash says never get their name'({ source, locator, folder }) {
     const target = path.join(folder, 'wrong.bin');
     const wrong = createHash('sha256').update('something else').digest('hex');
@@ -186,10 +227,11 @@ for (const [name, start] of Object.entries(sources))
   });
 
 async function publish(folder: string): Promise<void> {
-  for (const name of ['whole.bin', 'cut.bin', 'silent.bin', 'stopped.bin'])
-    await writeFile(path.join(folder, name), bytes);
+  for (const name of ['whole', 'cut', 'silent', 'stopped', 'again', 'cold'])
+    await writeFile(path.join(folder, `${name}.bin`), bytes);
   await writeFile(path.join(folder, 'small.bin'), randomBytes(1000));
   await writeFile(path.join(folder, 'empty.bin'), '');
+  await writeFile(path.join(folder, 'page.html'), page);
   await writeFile(path.join(folder, 'two words, ä;b.txt'), 'odd');
   await mkdir(path.join(folder, 'folder', 'sub'), { recursive: true });
   await writeFile(path.join(folder, 'folder', 'one.txt'), 'one');

@@ -4,11 +4,12 @@ import type { TestContext } from 'node:test';
 import type { Env } from '../../src/base/env.ts';
 import { makeCertificateAuthority } from '../../src/mini/federation/x509.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
+import type { Like } from '../../src/mini/federation/like.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { needProgram } from './debian-packages.ts';
 import { startNginx } from './nginx.ts';
-import { startCache, startOrigin } from './xrootd.ts';
+import { startSite, type Version, xrootdVersions } from './xrootd.ts';
 
 /** Somewhere objects can be had from, for as long as a test runs. */
 export interface Source {
@@ -25,24 +26,30 @@ export interface Source {
   /** Lets one that has carried so many fall silent, once. */
   stallOnce(bytes: number): unknown;
   offers: { listing: boolean; digests: boolean };
+  /** How many requests the origin has had, where it counts them. */
+  originRequests?(): number;
 }
 
 type Start = (t: TestContext) => Promise<Source | undefined>;
 
-const miniFederation: Start = async (t) => {
-  const folder = await temporaryFolder(t);
-  const federation = await startFederation({ namespaces: [{ prefix: '/demo', folder, public: true }] });
-  t.after(() => federation.stop());
-  return {
-    folder,
-    url: 'osdf:///demo',
-    offers: { listing: true, digests: true },
-    env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
-    serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
-    cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
-    stallOnce: (bytes) => federation.trouble.add(`caches: stall after ${bytes} first 1`),
+const miniFederation =
+  (like?: Like): Start =>
+  async (t) => {
+    const folder = await temporaryFolder(t);
+    const namespaces = [{ prefix: '/demo', folder, public: true }];
+    const federation = await startFederation({ namespaces, like });
+    t.after(() => federation.stop());
+    return {
+      folder,
+      url: 'osdf:///demo',
+      offers: { listing: true, digests: true },
+      env: { UPDRAFT_OSDF_HOST: federation.discoveryHost, SSL_CERT_FILE: federation.caFile },
+      serverUrl: `${federation.caches[0]?.httpUrl ?? ''}/demo`,
+      originRequests: () => federation.counters.server('origin').requests,
+      cutOnce: (bytes) => federation.trouble.add(`caches: reset after ${bytes} first 1`),
+      stallOnce: (bytes) => federation.trouble.add(`caches: stall after ${bytes} first 1`),
+    };
   };
-};
 
 const nginx: Start = async (t) => {
   const file = needProgram(t, 'nginx', ['nginx-light']);
@@ -68,40 +75,43 @@ const nginx: Start = async (t) => {
   };
 };
 
-const xrootd: Start = async (t) => {
-  const file = needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
-  if (file === undefined) return undefined;
-  const own = await temporaryFolder(t);
-  const published = path.join(own, 'published');
-  const folder = path.join(published, 'demo');
-  await mkdir(folder, { recursive: true });
-  const origin = await startOrigin(file, { folder: path.join(own, 'origin'), root: published });
-  t.after(() => origin.stop());
-  const cacheFolders = { folder: path.join(own, 'cache'), root: path.join(own, 'cached') };
-  const cache = await startCache(file, cacheFolders, origin.address);
-  t.after(() => cache.stop());
-  const proxy = await cuttingProxy(t, cache.httpUrl);
-  const federation = await startFederation({
-    namespaces: [{ prefix: '/demo', folder, public: true }],
-    servers: { origin: origin.httpUrl, caches: [proxy.url] },
-    caches: 0,
-  });
-  t.after(() => federation.stop());
-  const { discoveryHost, caFile } = federation;
-  return {
-    folder,
-    url: 'osdf:///demo',
-    offers: { listing: true, digests: true },
-    env: { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: caFile },
-    serverUrl: `${cache.httpUrl}/demo`,
-    cutOnce: (bytes) => proxy.cutOnce(bytes),
-    stallOnce: (bytes) => proxy.stallOnce(bytes),
+const xrootdOf =
+  (version: Version): Start =>
+  async (t) => {
+    const xrootd = await version(t);
+    if (xrootd === undefined) return undefined;
+    const site = await startSite(t, xrootd);
+    const proxy = await cuttingProxy(t, site.cache.url);
+    const federation = await startFederation({
+      namespaces: [{ prefix: '/demo', folder: site.folder, public: true }],
+      servers: { origin: site.origin.url, caches: [proxy.url] },
+      caches: 0,
+    });
+    t.after(() => federation.stop());
+    return {
+      folder: site.folder,
+      url: 'osdf:///demo',
+      offers: { listing: true, digests: true },
+      env: {
+        UPDRAFT_OSDF_HOST: federation.discoveryHost,
+        SSL_CERT_FILE: await site.trust(federation.caFile),
+      },
+      serverUrl: `${site.cache.httpUrl}/demo`,
+      cutOnce: (bytes) => proxy.cutOnce(bytes),
+      stallOnce: (bytes) => proxy.stallOnce(bytes),
+    };
   };
-};
 
 /** Every kind of source that users have, each as real as this machine can make it. */
 export const sources: Record<string, Start> = {
-  'the small federation': miniFederation,
+  'the small federation': miniFederation(),
+  'the small federation like Pelican’s Go servers': miniFederation('pelican-go'),
+  'the small federation like XRootD': miniFederation('xrootd'),
   'nginx over https': nginx,
-  'XRootD, an origin and a caching proxy, behind our director': xrootd,
+  ...Object.fromEntries(
+    Object.entries(xrootdVersions).map(([name, version]) => [
+      `${name}: an origin and a caching proxy over TLS, behind our director`,
+      xrootdOf(version),
+    ]),
+  ),
 };

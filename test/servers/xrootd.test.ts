@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -12,53 +12,56 @@ import { startFederation } from '../../src/mini/federation/federation.ts';
 import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
-import { needProgram } from './debian-packages.ts';
-import { startCache, startOrigin } from './xrootd.ts';
+import { startOrigin, startSite, type XrootdServer, type XrootdSite, xrootdVersions } from './xrootd.ts';
 
 const bytes = randomBytes(3 << 20);
 
-interface Site {
-  own: string;
-  origin: string;
-  cache: string;
+interface Site extends XrootdSite {
   /** An XRootD that holds nothing. */
-  empty: string;
+  empty: XrootdServer;
 }
 
-test('several servers, XRootD among them', async (t) => {
-  const file = needProgram(t, 'xrootd', ['xrootd-server', 'xrootd-plugins']);
-  if (file === undefined) return;
-  const site = await startSite(t, file);
-  for (const [promise, keep] of Object.entries(promises)) await t.test(promise, (each) => keep(each, site));
-});
+for (const [name, version] of Object.entries(xrootdVersions))
+  test(`several servers, among them ${name}`, async (t) => {
+    const xrootd = await version(t);
+    if (xrootd === undefined) return;
+    const site = await startSite(t, xrootd);
+    for (const object of ['open.bin', 'closed.bin']) await writeFile(path.join(site.folder, object), bytes);
+    const { own, authority } = site;
+    const nothing = { folder: path.join(own, 'empty'), root: path.join(own, 'nothing') };
+    const empty = await startOrigin({ xrootd, authority, ...nothing });
+    t.after(() => empty.stop());
+    for (const [promise, keep] of Object.entries(promises))
+      await t.test(promise, (each) => keep(each, { ...site, empty }));
+  });
 
 const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = {
   async 'an object that one cache denies is had from the next'(t, site) {
-    const { fetched, setbacks } = fetchFrom(t, site, [site.empty, site.cache]);
+    const { fetched, setbacks } = fetchFrom(t, site, [site.empty.url, site.cache.url]);
     assert.equal((await fetched).verified, 'digest');
     assert.deepEqual(setbacks, ['object-missing']);
   },
 
   async 'an object that a cache and the origin deny is missing'(t, site) {
-    const { fetched } = fetchFrom(t, site, [site.empty], 'none.bin');
+    const { fetched } = fetchFrom(t, site, [site.empty.url], 'none.bin');
     await assert.rejects(fetched, { kind: 'object-missing', message: /none\.bin.*404/ });
   },
 
   async 'a server that redirects to itself for ever is left for the next'(t, site) {
     const loop = await redirecting(t, (own) => own);
-    const { fetched, setbacks } = fetchFrom(t, site, [loop.url, site.cache]);
+    const { fetched, setbacks } = fetchFrom(t, site, [loop.url, site.cache.url]);
     await fetched;
     assert.deepEqual(setbacks, ['transfer-failed']);
     assert.ok(loop.heard.length < 10, `asked ${loop.heard.length} times`);
   },
 
   async 'the token goes to the servers that the director names, and not along with a redirect'(t, site) {
-    const proxy = await cuttingProxy(t, site.cache);
+    const proxy = await cuttingProxy(t, site.cache.httpUrl);
     const straight = fetchFrom(t, site, [proxy.url], 'closed.bin', 'secret-token');
     assert.equal((await straight.fetched).bytes, bytes.length);
     assert.match(proxy.heard(), /^Authorization: Bearer secret-token\r$/m);
 
-    const beyond = await cuttingProxy(t, site.cache);
+    const beyond = await cuttingProxy(t, site.cache.httpUrl);
     const named = await redirecting(t, () => beyond.url);
     const around = fetchFrom(t, site, [named.url], 'closed.bin', 'secret-token');
     assert.equal((await around.fetched).bytes, bytes.length);
@@ -67,36 +70,21 @@ const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = 
   },
 };
 
-async function startSite(t: TestContext, file: string): Promise<Site> {
-  const own = await temporaryFolder(t);
-  const published = path.join(own, 'published');
-  await mkdir(path.join(published, 'demo'), { recursive: true });
-  for (const name of ['open.bin', 'closed.bin']) await writeFile(path.join(published, 'demo', name), bytes);
-  const at = (name: string, root: string) => ({ folder: path.join(own, name), root: path.join(own, root) });
-  const origin = await startOrigin(file, at('origin', 'published'));
-  t.after(() => origin.stop());
-  const cache = await startCache(file, at('cache', 'cached'), origin.address);
-  t.after(() => cache.stop());
-  const empty = await startOrigin(file, at('empty', 'nothing'));
-  t.after(() => empty.stop());
-  return { own, origin: origin.httpUrl, cache: cache.httpUrl, empty: empty.httpUrl };
-}
-
 /** Fetches an object of which the director says that these have it; with a token, of a namespace that wants one. */
 function fetchFrom(t: TestContext, site: Site, caches: string[], name = 'open.bin', token?: string) {
   const setbacks: FaultKind[] = [];
   const fetched = (async () => {
     const folder = await temporaryFolder(t);
     await using federation = await startFederation({
-      namespaces: [{ prefix: '/demo', folder: site.own, public: token === undefined }],
-      servers: { origin: site.origin, caches },
+      namespaces: [{ prefix: '/demo', folder: site.folder, public: token === undefined }],
+      servers: { origin: token === undefined ? site.origin.url : site.origin.httpUrl, caches },
       caches: 0,
     });
     const { discoveryUrl, director, caFile } = federation;
-    // XRootD speaks plain http here, over which only one's own machine may be given a token.
+    // What is said is read on the way, so over plain http, which only one's own machine may give a token.
     const protection = token === undefined ? {} : { UPDRAFT_FEDERATION_HTTP: '1' };
     const { host } = new URL(token === undefined ? discoveryUrl : director.httpUrl);
-    const env = { UPDRAFT_OSDF_HOST: host, SSL_CERT_FILE: caFile, ...protection };
+    const env = { UPDRAFT_OSDF_HOST: host, SSL_CERT_FILE: await site.trust(caFile), ...protection };
     const own = { cwd: folder, uid: 4_000_000_005, clock: systemClock, version: '0' };
     const target = path.join(folder, name);
     if (token !== undefined) await writeFile(path.join(folder, 'token'), token);

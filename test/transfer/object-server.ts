@@ -38,6 +38,8 @@ export interface ServerOptions {
   /** What this server does instead of answering well. */
   get?: (exchange: Exchange) => void;
   head?: (request: http.IncomingMessage, response: http.ServerResponse) => void;
+  /** What it says of the object where it is an origin; others do not list. */
+  propfind?: { size?: number; modified: string; isCollection?: boolean } | { status: number };
 }
 
 export interface RunningServer {
@@ -52,6 +54,11 @@ export async function serveObject(t: TestContext, options: ServerOptions): Promi
   const listener = (request: http.IncomingMessage, response: http.ServerResponse): void => {
     response.on('error', () => undefined);
     const { method = '', headers, socket } = request;
+    // It comes beside the others, at any time: who counts requests must not count it.
+    if (method === 'PROPFIND') {
+      answerProperties(options, response);
+      return;
+    }
     seen.push({ method, range: headers.range, headers, port: socket.remotePort });
     if (request.method === 'HEAD') {
       if (options.head !== undefined) {
@@ -78,6 +85,24 @@ export async function serveObject(t: TestContext, options: ServerOptions): Promi
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const url = `${secure === undefined ? 'http' : 'https'}://${host}${options.path ?? '/ns/data.bin'}`;
   return { server: { url, host, kind: options.kind ?? 'cache' }, seen };
+}
+
+function answerProperties(
+  { propfind = { status: 405 }, path }: ServerOptions,
+  response: http.ServerResponse,
+): void {
+  if ('status' in propfind) {
+    response.writeHead(propfind.status, { 'Content-Length': '0' }).end();
+    return;
+  }
+  const { size, modified, isCollection } = propfind;
+  const length = size === undefined ? '' : `<D:getcontentlength>${size}</D:getcontentlength>`;
+  const type = isCollection === true ? '<D:resourcetype><D:collection/></D:resourcetype>' : '';
+  response.writeHead(207).end(
+    `<D:multistatus xmlns:D="DAV:"><D:response><D:href>${path ?? '/ns/data.bin'}</D:href><D:propstat><D:prop>
+    <D:getlastmodified>${modified}</D:getlastmodified>${length}${type}
+    </D:prop></D:propstat></D:response></D:multistatus>`,
+  );
 }
 
 function makeExchange(
@@ -124,7 +149,7 @@ type Headers = Record<string, string> | (() => Record<string, string>);
 /** A locator that names these servers, and what it was asked. */
 export function locatorOf(
   servers: RunningServer[],
-  more: { ca?: string[]; direct?: RunningServer[]; headers?: Headers } = {},
+  more: { ca?: string[]; direct?: RunningServer[]; lister?: RunningServer; headers?: Headers } = {},
 ): Locator & { asked: LocateOptions[] } {
   const asked: LocateOptions[] = [];
   return {
@@ -137,6 +162,7 @@ export function locatorOf(
         url,
         servers: named.map(({ server }) => server),
         requireToken: more.headers !== undefined,
+        ...(more.lister !== undefined && { collectionsUrl: more.lister.server.url }),
         headers: () =>
           Promise.try(() => (typeof more.headers === 'function' ? more.headers() : (more.headers ?? {}))),
       });
@@ -155,5 +181,5 @@ export function objectBytes(size: number): Buffer {
 
 /** Where a Range header begins. */
 export function firstByte(range: string | undefined): number {
-  return Number(/^bytes=(\d+)-/.exec(range ?? '')?.[1]);
+  return Number(/^bytes=(\d+)-/.exec(range ?? '')?.[1] ?? 0);
 }

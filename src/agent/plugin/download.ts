@@ -1,7 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl, type FederatedUrl } from '../../federation/object-url.ts';
@@ -18,16 +20,20 @@ import type { World } from '../attempt.ts';
 import { recordEvents } from '../data/fetch-notes.ts';
 import { readManifest } from '../data/stage-data.ts';
 import type { Note } from '../notes/notes.ts';
-import type { Done, Endpoint, TransferRequest } from './requests.ts';
+import { errorCodeOf } from './report.ts';
+import type { Done, Endpoint, Outcome, TransferRequest } from './requests.ts';
 
 /** Small objects cost more in waiting than in bytes. */
 const atOnce = 4;
+
+/** What a transfer leaves for its results besides how it ended. */
+type TransferLog = Required<Pick<Outcome, 'endpoints' | 'parts'>>;
 
 /** Brings one object, or with `?recursive` all of a collection, or with `?pack=` what an archive holds. */
 export async function download(
   { url, file }: TransferRequest,
   world: TransferWorld,
-  endpoints: Endpoint[],
+  { endpoints, parts }: TransferLog,
 ): Promise<Done> {
   const target = path.resolve(world.cwd, file);
   const { order, note, clock } = world;
@@ -35,15 +41,17 @@ export async function download(
   const parsed = parseObjectUrl(source?.url ?? url, world.env);
   const started = clock.monotonic();
   const tokenFile = source?.tokenFile ?? imageToken(file, order);
-  const options = await fetchOptions(parsed.text, { ...source, ...defined({ tokenFile }) }, world, endpoints);
+  const options = await fetchOptions(parsed.text, { ...source, ...defined({ tokenFile }) }, world);
+  const watched = watchedBy(endpoints, options, clock);
   const fetched =
     parsed.kind === 'federated' && parsed.recursive
-      ? await downloadCollection(url, withoutQuery(target, url), options, world)
+      ? await downloadCollection(url, withoutQuery(target, url), options, world, parts)
       : parsed.kind === 'federated' && parsed.pack !== undefined
-        ? await downloadPacked(url, parsed.pack, path.dirname(target), options)
-        : await fetchToFile(url, target, { ...options, overwrite: true });
+        ? await downloadPacked(url, parsed.pack, path.dirname(target), watched)
+        : await fetchToFile(url, target, { ...watched, overwrite: true });
   const seconds = (clock.monotonic() - started) / 1000;
-  note({ kind: 'fetched', object: parsed.text, ...fetched, seconds });
+  const { bytes, verified, servers, leftOut } = fetched;
+  note({ kind: 'fetched', object: parsed.text, bytes, seconds, verified, servers, ...defined({ leftOut }) });
   return fetched;
 }
 
@@ -63,48 +71,87 @@ async function fetchOptions(
   object: string,
   source: Partial<OrderedData>,
   { locator, clock, signal, policy, connections, order, note }: TransferWorld,
-  endpoints: Endpoint[],
 ): Promise<FetchOptions> {
   const { tokenFile, sha256, expect, manifest: proof } = source;
   const access = { locator, clock, signal, policy, connections, ...defined({ tokenFile }) };
   const asked = { url: source.url ?? '', ...defined({ manifest: proof }) };
   const manifest = await readManifest(asked, order?.filesFrom ?? '', access);
-  const record = recordEvents(object, note, clock);
   return {
     ...access,
     ...defined({ manifest, sha256, bytes: expect?.bytes }),
-    onEvent: (event) => {
-      record(event);
-      if (event.kind === 'setback')
-        endpoints.push({ server: event.server, fault: event.fault, endedAt: clock.now() });
+    onEvent: recordEvents(object, note, clock),
+  };
+}
+
+function watchedBy(endpoints: Endpoint[], options: FetchOptions, clock: Clock): FetchOptions {
+  return {
+    ...options,
+    onEvent(event) {
+      options.onEvent?.(event);
+      if (event.kind !== 'setback') return;
+      const { server, fault, turn } = event;
+      endpoints.push({ server, ...turn, fault, endedAt: clock.now() });
     },
   };
 }
 
-/** Several objects at once, into a folder; all of them count as one transfer. */
+/** Those who delivered, as the last endpoints of a transfer. */
+export const deliverers = ({ turns = [] }: Done, clock: Clock): Endpoint[] =>
+  turns.map((turn) => ({ ...turn, endedAt: clock.now() }));
+
+/** Several objects at once, into a folder. Each has its own end; one that fails does not stop the others. */
 async function downloadCollection(
   url: string,
   folder: string,
   options: FetchOptions,
-  { locator, signal }: TransferWorld,
+  { locator, signal, clock }: TransferWorld,
+  parts: Outcome[],
 ): Promise<Done> {
-  const total: Done = { bytes: 0, verified: 'digest', servers: [] };
   await mkdir(folder, { recursive: true });
   const entries = await Array.fromAsync(walkCollection(url, { federation: locator, signal }));
-  await mapLimited(entries, atOnce, async (entry) => {
-    const target = path.join(folder, entry.name);
-    await mkdir(path.dirname(target), { recursive: true });
-    const fetched = await fetchToFile(entry.url, target, { ...options, overwrite: true });
-    const { bytes, verified, servers } = fetched;
-    total.bytes += bytes;
-    for (const { server, bytes: sent } of servers) {
-      const known = total.servers.find((one) => one.server === server);
-      if (known === undefined) total.servers.push({ server, bytes: sent });
-      else known.bytes += sent;
-    }
-    if (verified !== 'digest') total.verified = verified;
+  const all = await mapLimited(entries, atOnce, async (entry): Promise<Outcome> => {
+    const file = path.join(folder, entry.name);
+    const [startedAt, endpoints]: [number, Endpoint[]] = [clock.now(), []];
+    const fetching = async (): Promise<Done> => {
+      signal.throwIfAborted();
+      await mkdir(path.dirname(file), { recursive: true });
+      return await fetchToFile(entry.url, file, {
+        ...watchedBy(endpoints, options, clock),
+        overwrite: true,
+      });
+    };
+    const result = await fetching().catch(asFault);
+    if (!(result instanceof Fault)) endpoints.push(...deliverers(result, clock));
+    return { request: { url, file }, result, startedAt, endedAt: clock.now(), endpoints };
   });
-  return total;
+  parts.push(...all);
+  const faults = all.flatMap(({ result }) => (result instanceof Fault ? [result] : []));
+  const worst = faults.find((fault) => !errorCodeOf(fault).retryable) ?? faults[0];
+  if (worst !== undefined) throw worst;
+  const none: Done = { bytes: 0, verified: 'digest', servers: [] };
+  return all.reduce((total, { result }) => (result instanceof Fault ? total : sumOf(total, result)), none);
+}
+
+/** All of a collection as one transfer. */
+function sumOf(total: Done, { bytes, verified, servers, turns = [], leftOut = total.leftOut }: Done): Done {
+  return {
+    bytes: total.bytes + bytes,
+    verified: verified === 'digest' ? total.verified : verified,
+    servers: byServer([...total.servers, ...servers]),
+    turns: byServer([...(total.turns ?? []), ...turns]),
+    ...defined({ leftOut }),
+  };
+}
+
+function byServer<Part extends { server: string; bytes: number; seconds?: number }>(parts: Part[]): Part[] {
+  const sums = new Map<string, Part>();
+  for (const part of parts) {
+    const known = sums.get(part.server);
+    const seconds = (known?.seconds ?? 0) + (part.seconds ?? 0);
+    const sum = { bytes: (known?.bytes ?? 0) + part.bytes, ...('seconds' in part && { seconds }) };
+    sums.set(part.server, { ...(known ?? part), ...sum });
+  }
+  return [...sums.values()];
 }
 
 /** What an archive holds appears beside where the archive itself would have been. */

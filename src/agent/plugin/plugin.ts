@@ -11,7 +11,7 @@ import { statObject } from '../../federation/stat-object.ts';
 import { KeptConnections } from '../../http/connections.ts';
 import { policyFrom } from '../../transfer/policy.ts';
 import type { World } from '../attempt.ts';
-import { download, type TransferWorld } from './download.ts';
+import { deliverers, download, type TransferWorld } from './download.ts';
 import { pluginEnv, readPlace } from './plugin-env.ts';
 import { readWords, type TransferWords } from './plugin-words.ts';
 import { errorCodeOf, OutFile, writeReport, type ResultContext } from './report.ts';
@@ -114,17 +114,19 @@ async function transferOne(
   world: TransferWorld,
 ): Promise<Outcome> {
   const { clock, signal } = world;
-  const [startedAt, endpoints]: [number, Endpoint[]] = [clock.now(), []];
+  const [startedAt, endpoints, parts]: [number, Endpoint[], Outcome[]] = [clock.now(), [], []];
   let result: Done | Fault;
   try {
     signal.throwIfAborted();
     if (request.file === '') throw new Fault('order-invalid', `${request.url} comes without a LocalFileName`);
-    result = await (direction === 'download' ? download(request, world, endpoints) : upload(request, world));
-    for (const { server, bytes } of result.servers) endpoints.push({ server, bytes, endedAt: clock.now() });
+    result = await (direction === 'download'
+      ? download(request, world, { endpoints, parts })
+      : upload(request, world));
+    endpoints.push(...deliverers(result, clock));
   } catch (thrown) {
     result = asFault(signal.aborted ? signal.reason : thrown);
   }
-  return { request, result, startedAt, endedAt: clock.now(), endpoints };
+  return { request, result, startedAt, endedAt: clock.now(), endpoints, parts };
 }
 
 /** Two objects that would become one file: whichever came last, the job would not have what it asked for. */
@@ -172,13 +174,15 @@ function describePlugin(version: string): string {
 
 /** Sends one file. An object that is there already is left alone, and is a success if it is the very file. */
 async function upload({ url, file }: TransferRequest, world: TransferWorld): Promise<Done> {
-  const { env, cwd, signal, locator: federation } = world;
+  const { env, cwd, signal, clock, locator: federation } = world;
+  const started = clock.monotonic();
   const source = path.resolve(cwd, file);
   refuseQuery(url, world);
   try {
     const overwrite = env['UPDRAFT_OVERWRITE'] === '1';
     const { bytes, verified, server } = await putObject(source, url, { federation, signal, overwrite });
-    return { bytes, verified, servers: [{ server, bytes }] };
+    const seconds = (clock.monotonic() - started) / 1000;
+    return { bytes, verified, servers: [{ server, bytes }], turns: [{ server, bytes, seconds }] };
   } catch (error) {
     if (!(error instanceof Fault) || error.kind !== 'usage') throw error;
     const same = await alreadySent(source, url, world);

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import { attributeOf, type Ad, type AdValue } from '../../classad/ad.ts';
 import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Outcome } from './requests.ts';
+import type { Done, Outcome } from './requests.ts';
 import { OutFile, writeReport } from './report.ts';
 
 const context = { direction: 'download', version: '1.2.3', place: { host: 'h', site: 'S' } } as const;
@@ -71,6 +71,79 @@ test('a success says how much, when and how well proven', async (t) => {
   assert.deepEqual([at(ad, 'TransferStartTime'), at(ad, 'TransferEndTime')], [1, 3]);
   assert.equal(at(ad, 'ConnectionTimeSeconds'), 2.5);
   assert.equal(at(ad, 'DeveloperData', 'Verified'), 'digest');
+});
+
+test('each attempt is described as operators know it, in types that the starter keeps', async (t) => {
+  const far = new Fault('transfer-stalled', 'far: sent 10 bytes, then nothing');
+  const turn = { bytes: 7, seconds: 1.5, firstByteSeconds: 0.25, age: 3600, version: 'pelican/7.28.0' };
+  const both: Outcome = {
+    ...good,
+    result: {
+      ...(good.result as Done),
+      digest: { algorithm: 'sha-256', hex: 'ab12', server: 'near:8443' },
+      leftOut: [{ server: 'bad:8443', by: 'UPDRAFT_AVOID_CACHES', why: 'avoided' }],
+    },
+    endpoints: [
+      { server: 'far:8443', bytes: 0, seconds: 20, fault: far, endedAt: 2000 },
+      { server: 'near:8443', preferredBy: 'NEAREST_CACHE', ...turn, endedAt: 3500 },
+    ],
+  };
+  const { ads, file } = await report(t, [both]);
+  const data = (name: string): AdValue => at(ads[0], 'DeveloperData', name);
+  const names = [
+    'Endpoint',
+    'PreferredBy',
+    'ServerVersion',
+    'TransferFileBytes',
+    'TimeToFirstByte',
+    'TransferTime',
+  ];
+  const more = ['TransferEndTime', 'DataAge', 'CacheHit', 'TransferError', 'IsRetryable'];
+  const attempt = (number: number) => [...names, ...more].map((name) => data(`${name}${number}`));
+  assert.equal(data('Attempts'), 2);
+  assert.deepEqual(attempt(0), [
+    ...['far:8443', undefined, undefined, 0, undefined, 20, 2, undefined, undefined],
+    ...[far.message, true],
+  ]);
+  assert.deepEqual(attempt(1), [
+    ...['near:8443', 'NEAREST_CACHE', 'pelican/7.28.0', 7, 0.25, 1.5, 3, 3600, true],
+    ...[undefined, undefined],
+  ]);
+  assert.equal(at(ads[0], 'DeveloperData', 'ClientChecksums', 'sha256'), 'ab12');
+  assert.equal(at(ads[0], 'DeveloperData', 'ServerChecksums', 'sha256'), 'ab12');
+  assert.deepEqual(data('NotAsked'), ['bad:8443 (avoided: UPDRAFT_AVOID_CACHES)']);
+  // Times are reals even where they are whole.
+  assert.match(readFileSync(file, 'utf8'), /TransferTime0 = 20\.0+; .*DataAge1 = 3600\.0+; CacheHit1 = true/);
+});
+
+test('a failure before any server was asked counts as an attempt, and a long list keeps its numbers', async (t) => {
+  const early = (await report(t, [missing])).ads[0];
+  assert.equal(at(early, 'DeveloperData', 'Attempts'), 1);
+  assert.equal(at(early, 'DeveloperData', 'TransferError1'), 'is not there');
+  assert.equal(at(early, 'DeveloperData', 'IsRetryable1'), false);
+  const endpoints = Array.from({ length: 20 }, (_, i) => ({ server: `c${i}`, endedAt: 1000 }));
+  const long = (await report(t, [{ ...stalled, endpoints }])).ads[0];
+  const told = ['Attempts', 'Endpoint11', 'Endpoint12', 'Endpoint19'];
+  assert.deepEqual(
+    told.map((name) => at(long, 'DeveloperData', name)),
+    [20, undefined, 'c12', 'c19'],
+  );
+});
+
+test('each object of a collection has an ad, but not of a very large one', async (t) => {
+  const part = (name: string): Outcome => ({ ...good, request: { url: good.request.url, file: name } });
+  const small = await report(t, [{ ...good, parts: [part('a/x'), part('a/y')] }]);
+  assert.deepEqual(
+    small.ads.map((ad) => at(ad, 'TransferFileName')),
+    ['x', 'y'],
+  );
+  const parts = Array.from({ length: 1001 }, () => part('x'));
+  assert.equal((await report(t, [{ ...good, parts }])).ads.length, 1);
+  const failed = { ...missing, parts: [...parts, missing] };
+  assert.deepEqual(
+    (await report(t, [failed])).ads.map((ad) => at(ad, 'TransferSuccess')),
+    [false],
+  );
 });
 
 test('the room that HTCondor set aside is kept, and nothing of what was there before is left', async (t) => {

@@ -6,7 +6,7 @@ import { sayGivenUp } from '../../codes/given-up.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Place } from './plugin-env.ts';
-import type { Endpoint, Outcome } from './requests.ts';
+import type { Done, Endpoint, Outcome } from './requests.ts';
 
 /** HTCondor quotes the first failure as the reason of a hold, so what no other try can mend comes first. */
 function ranked(outcomes: readonly Outcome[]): Outcome[] {
@@ -15,13 +15,25 @@ function ranked(outcomes: readonly Outcome[]): Outcome[] {
   return outcomes.toSorted((one, other) => rank(one) - rank(other));
 }
 
+/** An ad for each would fill the history of the pool. */
+const objectsTold = 1000;
+
+/** The objects of a collection, as Pelican's client reports them; of very many the failures and the sum of the rest. */
+function perObject(outcome: Outcome): Outcome[] {
+  const { parts = [], result } = outcome;
+  if (parts.length === 0) return [outcome];
+  if (parts.length <= objectsTold) return parts;
+  const failed = parts.filter((part) => part.result instanceof Fault).slice(0, objectsTold);
+  return result instanceof Fault ? failed : [outcome];
+}
+
 /**
  * Writes one ad per outcome: in full, or, where the disk has no room, as briefly as it takes to fit into what is
  * there. Throws a Fault if not even that works.
  */
 export function writeReport(file: OutFile, outcomes: readonly Outcome[], context: ResultContext): void {
   const text = (ad: (outcome: Outcome) => Ad): string =>
-    ranked(outcomes)
+    ranked(outcomes.flatMap(perObject))
       .map((outcome) => `${showAd(ad(outcome))}\n`)
       .join('');
   const { room } = file;
@@ -96,24 +108,58 @@ function errorText(
   return `${said}${longest < maxError ? '' : givenUp} (${where.join(', ')})`;
 }
 
+/** Per attempt as Pelican's client has it, numbered from 0; a failure before the first one has the number 1. */
 function developerData(result: Outcome['result'], endpoints: Endpoint[], { version }: ResultContext): Ad {
-  const verified = result instanceof Fault ? undefined : result.verified;
+  const [fault, done] = result instanceof Fault ? [result, undefined] : [undefined, result];
+  const isEarly = fault !== undefined && endpoints.length === 0;
   const data: Ad = {
     PelicanClientVersion: `updraft-${version}`,
-    Attempts: endpoints.length,
-    Verified: verified,
+    Attempts: isEarly ? 1 : endpoints.length,
+    Verified: done?.verified,
+    NotAsked: done?.leftOut?.map(({ server, by, why }) => `${server} (${why}: ${by})`),
+    ...checksums(done),
+    ...(isEarly ? failureOf(fault, 1) : {}),
   };
-  for (const [index, { server, bytes, fault, endedAt }] of endpoints.slice(-endpointsTold).entries()) {
-    const own = {
-      Endpoint: server,
-      TransferEndTime: Math.floor(endedAt / 1000),
-      TransferFileBytes: bytes,
-      TransferError: fault === undefined ? undefined : shortened(printable(fault.message), 300),
-      IsRetryable: fault === undefined ? undefined : errorCodeOf(fault).retryable,
-    };
-    for (const [name, value] of Object.entries(own)) data[`${name}${index}`] = value;
-  }
+  const first = Math.max(0, endpoints.length - endpointsTold);
+  for (const [index, endpoint] of endpoints.slice(first).entries())
+    Object.assign(data, attemptOf(endpoint, first + index));
   return data;
+}
+
+function attemptOf(endpoint: Endpoint, number: number): Ad {
+  const { server, preferredBy, bytes, seconds, firstByteSeconds, age, version, fault, endedAt } = endpoint;
+  const time = (value: number | undefined) => (value === undefined ? undefined : real(value));
+  return {
+    ...numbered(number, {
+      Endpoint: server,
+      PreferredBy: preferredBy,
+      ServerVersion: version === undefined ? undefined : shortened(printable(version), 100),
+      TransferFileBytes: bytes,
+      TimeToFirstByte: time(firstByteSeconds),
+      TransferTime: time(seconds),
+      TransferEndTime: Math.floor(endedAt / 1000),
+      DataAge: time(age),
+      CacheHit: age === undefined ? undefined : age > 0,
+    }),
+    ...(fault === undefined ? {} : failureOf(fault, number)),
+  };
+}
+
+const failureOf = (fault: Fault, number: number): Ad =>
+  numbered(number, {
+    TransferError: shortened(printable(fault.message), 300),
+    IsRetryable: errorCodeOf(fault).retryable,
+  });
+
+const numbered = (number: number, ad: Ad): Ad =>
+  Object.fromEntries(Object.entries(ad).map(([name, value]) => [`${name}${number}`, value]));
+
+/** What was computed here and what the server said, which agree where the transfer is a success. */
+function checksums(done: Done | undefined): Ad {
+  if (done?.digest === undefined) return {};
+  const { algorithm, hex, server } = done.digest;
+  const digest = { [algorithm.replaceAll('-', '')]: hex };
+  return { ClientChecksums: digest, ServerChecksums: server === '' ? undefined : digest };
 }
 
 function errorData(fault: Fault, endpoints: Endpoint[], { version }: ResultContext): Ad {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { attributeOf } from '../../classad/ad.ts';
 import { parseAds } from '../../classad/parse.ts';
 import { Fault } from '../../fault/fault.ts';
+import type { Turn } from '../../transfer/engine/turn.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 
 /** One file that HTCondor asks to be brought or sent. */
@@ -27,9 +28,9 @@ export async function readRequests(infile: string): Promise<TransferRequest[]> {
 }
 
 /** One server's part in a transfer: what it sent, or how it failed. */
-export interface Endpoint {
+export interface Endpoint extends Partial<Turn> {
   server: string;
-  bytes?: number;
+  preferredBy?: string;
   fault?: Fault;
   /** Milliseconds since the epoch. */
   endedAt: number;
@@ -46,4 +47,6 @@ export interface Outcome {
   startedAt: number;
   endedAt: number;
   endpoints: Endpoint[];
+  /** Of a collection: how each of its objects ended. */
+  parts?: Outcome[];
 }

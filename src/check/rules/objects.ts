@@ -73,7 +73,7 @@ export const objectRules: Rule<ObjectFacts>[] = [
     level: 'note',
     about: 'Only one server answers for an object: when it fails, every job does.',
     check: each(({ label, servers, url }) => {
-      const [only, ...others] = servers.filter(hasIt);
+      const [only, ...others] = servers.filter((server) => hasIt(server) || server.copy === 'none');
       if (only === undefined || others.length > 0 || /^(https?|file):/i.test(url)) return undefined;
       if (servers.length > 1 && servers.some(({ status }) => status === 404)) return undefined;
       return {
@@ -194,6 +194,33 @@ function differenceTo(good: ServerFact, server: ServerFact): string | undefined 
   return other === undefined ? undefined : `has another content of the same size (${other} differs)`;
 }
 
+/** So many that the first of them would wait for each other's cold caches, and so much that it matters. */
+const manyJobs = 20;
+const muchBytes = 10_000_000;
+
+/** Rules about caches that many jobs are about to ask. */
+export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
+  {
+    name: 'caches-cold',
+    level: 'note',
+    about: 'Many jobs will ask for an object, and no cache that was asked has it yet.',
+    check: ({ objects, plan }) => {
+      const jobs = plan.jobs.length;
+      return objects.flatMap(({ label, place, servers }) => {
+        const bytes = servers.find(({ bytes: size }) => size !== undefined)?.bytes ?? 0;
+        const caches = servers.filter(({ copy }) => copy === 'none' || copy === 'part' || copy === 'whole');
+        const isCold = caches.length > 0 && caches.every(({ copy }) => copy !== 'whole');
+        if (!isCold || jobs < manyJobs || bytes < muchBytes) return [];
+        return {
+          message: `${label}: ${jobs} jobs will ask for ${formatSize(bytes)} each, and none of ${caches.length === 1 ? 'the 1 cache' : `${caches.length} caches`} asked has it`,
+          fix: 'fill them first with `updraft warm`; for sites far from here name their caches with --cache',
+          place,
+        };
+      });
+    },
+  },
+];
+
 type TokenFacts = Pick<Facts, 'tokens' | 'now' | 'plan'>;
 
 /** Taken for waiting in the queue and being tried again; nobody knows it before. */
@@ -229,7 +256,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
         if (left >= needed || left <= 0) return [];
         return {
           message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; ${takes} ${formatDuration(needed)}`,
-          fix: 'get a token that lives longer, or renew its file while jobs wait: each attempt is sent what it holds then',
+          fix: 'get a token that lives longer, or renew its file while jobs wait (`updraft login --renew` for one of a login): each attempt is sent what it holds then',
           place,
         };
       });

@@ -6,19 +6,16 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
-import type { Located, ObjectServer } from '../../federation/located.ts';
+import { asFault } from '../../fault/fault.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import type { ObjectOptions } from '../../federation/object-request.ts';
-import { askDigests, statObject, viewServer } from '../../federation/stat-object.ts';
 import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
-import { readClaims } from '../../federation/token.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
 import { askArchive, fetchHead } from './ask-archive.ts';
+import { askServers, lookedText, type ObjectAnswer, withoutToken } from './ask-servers.ts';
 import { type Gathered, type Looked, reasonOf, type Unchecked } from './gathered.ts';
 
 /** What is asked about: a data set of a job file, or an input of a submit description. */
@@ -124,13 +121,15 @@ async function askOne(
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
     if (/^file:/i.test(url)) return await lookAtFile(asked, signal);
-    const { servers, token, isFolder } = withSent(await askObject(url, how), asked, cli.env);
+    const { servers, token, isFolder } = withSent(await askServers(url, how), asked, cli.env);
     const told = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return told;
     const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
     const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
     const access = { locator: federation, clock: cli.clock, signal, ...defined({ tokenFile }) };
-    const archive = isThere ? await askArchive(asked, (size) => fetchHead(url, size, access)) : {};
+    const archive = isThere
+      ? await askArchive(asked, (size) => fetchHead(headUrl(url, servers), size, access))
+      : {};
     const object: ObjectFact = {
       label,
       url,
@@ -150,6 +149,13 @@ async function askOne(
   }
 }
 
+/** A few bytes of an object leave a cache that does not have it with a part, which it is slow to complete. */
+function headUrl(url: string, servers: readonly ServerFact[]): string {
+  const isCold =
+    servers.some(({ copy }) => copy !== undefined) && servers.every(({ copy }) => copy !== 'whole');
+  return isCold && !/[?&]directread\b/.test(url) ? `${url}${url.includes('?') ? '&' : '?'}directread` : url;
+}
+
 /** A job fetches with what it has: a token of this prompt that is not sent along does not count. */
 function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject, env: Env): ObjectAnswer {
   const { token } = answer;
@@ -157,12 +163,6 @@ function withSent(answer: ObjectAnswer, { url, tokenFile, isAlone }: AskedObject
   if (token === undefined || token.problem !== undefined || isAlone !== true || isGiven) return answer;
   return withoutToken('it asks for a token, and the one of this prompt does not go with the job');
 }
-
-const withoutToken = (message: string): ObjectAnswer => {
-  const fix =
-    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
-  return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
-};
 
 async function lookAtFile(asked: AskedObject, signal: AbortSignal): Promise<Answer> {
   const { label, url, place, declared, isProven } = asked;
@@ -191,112 +191,5 @@ async function askManifest(
   } catch (error) {
     signal.throwIfAborted();
     return { problem: asFault(error).message };
-  }
-}
-
-function lookedText({ servers }: ObjectFact): string {
-  const having = servers.filter(({ status }) => status === 200);
-  const caches = having.filter(({ kind }) => kind === 'cache').length;
-  const origin = having.some(({ kind }) => kind === 'origin');
-  const silent = servers.filter(({ status }) => status === undefined).length;
-  const [first] = having;
-  if (first === undefined)
-    return `asked ${servers.length === 1 ? 'its server' : `${servers.length} servers`}`;
-  const size = first.bytes === undefined ? 'there' : formatSize(first.bytes);
-  const places =
-    first.kind === 'plain'
-      ? first.host
-      : [
-          ...(caches > 0 ? [`${caches} cache${caches === 1 ? '' : 's'}`] : []),
-          ...(origin ? ['the origin'] : []),
-        ].join(' and ');
-  return `${size} at ${places}${silent === 0 ? '' : `; ${silent} silent`}`;
-}
-
-/** What the servers say of an object. */
-export interface ObjectAnswer {
-  servers: ServerFact[];
-  isFolder?: boolean;
-  token?: Pick<TokenFact, 'expires' | 'problem'>;
-}
-
-/** A server that takes longer to tell a size will not serve jobs well either. */
-const headerMs = 8000;
-/** Most servers have a digest at hand or none; reading a large object for one is not worth the wait. */
-const digestMs = 5000;
-const mostCaches = 6;
-
-/** Asks the caches that the federation names for an object, and its origin, each on its own. */
-async function askObject(url: string, how: ObjectOptions): Promise<ObjectAnswer> {
-  let located: Located;
-  try {
-    located = await how.federation.locate(url, how);
-  } catch (error) {
-    if (!(error instanceof Fault) || error.kind !== 'object-missing') throw error;
-    return { servers: [{ host: 'the federation', kind: 'plain', status: 404 }] };
-  }
-  const token = located.requireToken ? await tokenOf(located) : undefined;
-  if (token?.problem !== undefined) return { servers: [], token };
-  const asked = [
-    ...located.servers.slice(0, mostCaches).map((server) => ({ located, server })),
-    ...(await originsOf(url, located, how)),
-  ];
-  const [servers, isFolder] = await Promise.all([
-    Promise.all(asked.map(({ located: from, server }) => askServer(from, server, how))),
-    isCollection(url, located, how),
-  ]);
-  // A plain server says it in its answer; in a federation the director has said it before.
-  if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
-    return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
-  return { servers, ...defined({ isFolder, token }) };
-}
-
-/** The origin by itself, unless it is among the servers already. */
-async function originsOf(
-  url: string,
-  { servers }: Located,
-  how: ObjectOptions,
-): Promise<{ located: Located; server: ObjectServer }[]> {
-  if (servers.some(({ kind }) => kind !== 'cache')) return [];
-  const direct = await how.federation.locate(url, { ...how, direct: true }).catch(() => undefined);
-  how.signal?.throwIfAborted();
-  if (direct === undefined) return [];
-  return direct.servers.slice(0, 2).map((server) => ({ located: direct, server }));
-}
-
-async function askServer(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
-  const { host, kind } = server;
-  const { status, bytes } = await viewServer(located, server, how, headerMs);
-  const signal = AbortSignal.any([AbortSignal.timeout(digestMs), ...(how.signal ? [how.signal] : [])]);
-  const digests =
-    status === 200 ? await askDigests(located, server, { ...how, signal }).catch(() => ({})) : {};
-  how.signal?.throwIfAborted();
-  return { host, kind, ...defined({ status, bytes }), digests };
-}
-
-async function isCollection(
-  url: string,
-  { collectionsUrl }: Located,
-  how: ObjectOptions,
-): Promise<boolean | undefined> {
-  if (collectionsUrl === undefined) return undefined;
-  return await statObject(url, how).then(
-    ({ isCollection: found }) => found,
-    () => undefined,
-  );
-}
-
-/** The end of the token that would be sent, or why there is none; the token itself goes nowhere. */
-async function tokenOf(located: Located): Promise<Pick<TokenFact, 'expires' | 'problem'>> {
-  const [server] = located.servers;
-  if (server === undefined) return {};
-  try {
-    const { Authorization: header = '' } = await located.headers(server);
-    const expires = readClaims(header.replace(/^Bearer /, ''))?.expires;
-    return expires === undefined ? {} : { expires };
-  } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    const { kind, message, fix = '' } = error;
-    return { problem: { kind: kind === 'token-expired' ? 'expired' : 'missing', message, fix } };
   }
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Fault } from '../../fault/fault.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Cli } from '../cli.ts';
 import {
@@ -9,15 +10,17 @@ import {
   type ProofOptions,
   readProof,
 } from '../object/access.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
+import { packOf } from '../object/get-items.ts';
 import { setbackTeller, verifiedWords } from '../object/transfer-words.ts';
 
-interface Options extends ProofOptions {
+interface Options extends ProofOptions, CacheOptions {
   tokenFile?: string;
   quiet?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  command
+  cacheOptions(command)
     .argument('<url...>', 'objects, written to stdout one after the other')
     .option('--manifest <file|url>', 'prove every chunk by this manifest before it is written')
     .option('--staged', 'prove every chunk by the manifest beside each object, as `updraft stage` left it')
@@ -30,8 +33,15 @@ export function configure(command: Command, cli: Cli): void {
 async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
   checkProof(options, urls.length);
   // A name that cannot be one is told before anything is written.
-  for (const url of urls) objectName(url, cli.env);
-  const locator = openFederation(cli);
+  for (const url of urls) {
+    objectName(url, cli.env);
+    if (packOf(url, cli.env) !== undefined)
+      throw new Fault('usage', `${url} asks to be unpacked, and cat writes objects as they are`, {
+        about: url,
+        fix: 'fetch it with `updraft get`, or leave pack= out of the URL',
+      });
+  }
+  const locator = openFederation(cli, options);
   const say = (line: string): void => (options.quiet ? undefined : cli.err(`${line}\n`));
   for (const url of urls) {
     const access = accessTo(cli, locator, options);

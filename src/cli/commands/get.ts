@@ -7,9 +7,10 @@ import { KeptConnections } from '../../http/connections.ts';
 import { unpackModes } from '../../job/choices.ts';
 import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
-import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
-import { listItems, itemsOfWords } from '../object/get-items.ts';
+import { fetchItem } from '../object/fetch-item.ts';
+import { itemsOfWords, listItems, packOf } from '../object/get-items.ts';
 import {
   checkProof,
   hasScheme,
@@ -22,7 +23,7 @@ import { endWith, tellResult } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';
 
-interface Options extends ProofOptions {
+interface Options extends ProofOptions, CacheOptions {
   recursive?: true;
   parallel: number;
   unpack?: UnpackerOptions['mode'] | true;
@@ -35,7 +36,7 @@ interface Options extends ProofOptions {
 
 export function configure(command: Command, cli: Cli): void {
   const swallowed: string[] = [];
-  command
+  cacheOptions(command)
     // `--unpack URL` takes the word for a mode first, so that there may seem to be none.
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
@@ -60,13 +61,16 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (words.length === 0)
     throw new Fault('usage', 'no URL is given', { fix: 'write what to fetch: updraft get osdf:///PATH' });
   const wanted = itemsOfWords(words);
-  const federation = openFederation(cli);
+  const federation = openFederation(cli, options);
   await offerLogins(cli, federation, options.json ? [] : wanted.urls, {
     verb: 'GET',
     tokenFile: options.tokenFile,
   });
   const { recursive = false, json, into, tokenFile } = options;
-  const unpack = options.unpack === true ? 'auto' : options.unpack;
+  const asked = options.unpack === true ? 'auto' : options.unpack;
+  const packs = new Set(wanted.urls.map((url) => packOf(url, cli.env)));
+  refuseContradiction(packs, asked, recursive);
+  const unpack = asked ?? [...packs].find((pack) => pack !== undefined);
   const folder = into ?? (unpack === undefined ? undefined : (wanted.target ?? '.'));
   const target = unpack === undefined ? wanted.target : undefined;
   const how = { recursive, federation, ...defined({ into: folder, tokenFile }) };
@@ -77,9 +81,10 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   using connections = new KeptConnections(cli.clock);
-  const fetching: FetchItemOptions = { ...options, unpack, federation, connections };
+  const fetching = { ...options, federation, connections };
   const results = await mapLimited(items, options.parallel, async (item) => {
-    const result = await fetchItem(cli, board, item, fetching);
+    const one = asked ?? packOf(item.url, cli.env);
+    const result = await fetchItem(cli, board, item, { ...fetching, unpack: one });
     tellResult(cli, board, result, options);
     return result;
   });
@@ -89,6 +94,23 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
     nextCommands(cli, [
       [`updraft stat ${shellQuote(words[0] ?? '')}`, 'who has the object, and its digests'],
     ]);
+}
+
+/** `?pack=` is Pelican's word for --unpack; both may be said as long as they mean the same. */
+function refuseContradiction(
+  packs: ReadonlySet<string | undefined>,
+  asked: string | undefined,
+  recursive: boolean,
+): void {
+  const pack = [...packs].find((one) => one !== undefined && one !== asked);
+  if (pack === undefined || (asked === undefined && !recursive)) return;
+  throw new Fault(
+    'usage',
+    `pack=${pack} in the URL and ${recursive ? '--recursive' : `--unpack=${asked ?? ''}`} contradict each other`,
+    {
+      fix: 'keep one of the two',
+    },
+  );
 }
 
 const againWords = (unpacked: boolean): string =>
@@ -119,6 +141,8 @@ Examples:
   $ updraft get osdf:///demo/train.tar
   $ updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/
   $ updraft get --recursive osdf:///demo/images images
+  $ updraft get 'osdf:///demo/set.tar.gz?pack=auto' data     as --unpack: what the archive holds, into data
+  $ updraft get --cache cache.campus.edu:8443 --avoid-cache bad.example.org osdf:///demo/train.tar
   $ updraft get --unpack=nested osdf:///demo/ILSVRC2012_img_train.tar --into train
 
 Exit codes: 0 all is there; 2 wrong usage, or a file that holds something else; 5 stopped by the user; else those of

@@ -1,20 +1,21 @@
 import type { Command } from 'commander';
 import { defined } from '../../base/defined.ts';
-import type { Located } from '../../federation/located.ts';
+import type { LeftOut, Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
+import { cacheOptions, leftOutWords, preferredWords, type CacheOptions } from '../object/cache-options.ts';
 import { openFederation } from '../object/access.ts';
 
-interface Options {
+interface Options extends CacheOptions {
   digest?: true;
   tokenFile?: string;
   json?: true;
 }
 
 export function configure(command: Command, cli: Cli): void {
-  command
+  cacheOptions(command)
     .argument('<url>', 'an object or a folder')
     .option('--digest', 'ask for its digests too: a server may have to read all of it')
     .option('--token-file <file>', 'file with the token, instead of the usual places')
@@ -23,8 +24,8 @@ export function configure(command: Command, cli: Cli): void {
     .action((url: string, options: Options) => stat(cli, url, options));
 }
 
-async function stat(cli: Cli, url: string, { digest, tokenFile, json }: Options): Promise<void> {
-  const federation = openFederation(cli);
+async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches }: Options): Promise<void> {
+  const federation = openFederation(cli, caches);
   const how: ObjectOptions = {
     federation,
     signal: cli.signal,
@@ -35,14 +36,24 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json }: Options)
   const servers = info.isCollection
     ? []
     : await Promise.all(located.servers.map((server) => viewServer(located, server, how)));
-  const { namespace, requireToken } = located;
+  const { namespace, requireToken, leftOut } = located;
   if (json) {
     const modified = info.modified === undefined ? undefined : new Date(info.modified).toISOString();
-    const told = servers.map(({ server: { host, kind }, ...view }) => ({ server: host, kind, ...view }));
-    cli.out(`${JSON.stringify({ ...info, modified, namespace, requireToken, servers: told })}\n`);
+    const told = servers.map(({ server: { host, kind, preferredBy }, ...view }) => ({
+      server: host,
+      kind,
+      ...view,
+      preferredBy,
+    }));
+    cli.out(`${JSON.stringify({ ...info, modified, namespace, requireToken, servers: told, leftOut })}\n`);
     return;
   }
-  const lines = [...objectLines(info), ...namespaceLines(located), ...servers.map(serverLine)];
+  const lines = [
+    ...objectLines(info),
+    ...namespaceLines(located),
+    ...servers.map(serverLine),
+    ...(leftOut ?? []).map(leftOutLine),
+  ];
   cli.out(lines.map(([name, value]) => `${name.padEnd(10)} ${value}\n`).join(''));
 }
 
@@ -65,15 +76,17 @@ function namespaceLines({ namespace, requireToken }: Located): Line[] {
   return namespace === undefined ? [token] : [['namespace', namespace], token];
 }
 
-function serverLine({ server: { host, kind }, status, bytes, age }: ServerView): Line {
+function serverLine({ server: { host, kind, preferredBy }, status, bytes, age }: ServerView): Line {
   if (host === 'localhost') return [kind, 'this machine'];
   const has = bytes === undefined ? 'has it' : `has ${formatSize(bytes)}`;
   const cached =
     age === undefined ? '' : age === 0 ? ', not cached yet' : `, cached for ${formatDuration(age)}`;
   const words =
     status === undefined ? 'no answer' : status === 200 ? `${has}${cached}` : `answers with status ${status}`;
-  return [kind, `${host}  ${words}`];
+  return [kind, `${host}  ${words}${preferredBy === undefined ? '' : `; ${preferredWords(preferredBy)}`}`];
 }
+
+const leftOutLine = (one: LeftOut): Line => ['not asked', `${one.server}  ${leftOutWords(one)}`];
 
 const example = `
 Examples:

@@ -1,7 +1,7 @@
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Env } from '../../base/env.ts';
 import { stateFolder as userState } from '../../base/user-folders.ts';
-import { runningPool } from '../../mini/pool/pool.ts';
 import type { Cli } from '../cli.ts';
 
 /** Where a part of the mini world keeps what other commands need to find it. */
@@ -18,6 +18,9 @@ export const miniPoolHome = (env: Env): string => path.join(userState(env), 'min
  * pool that was started is there for every later command, in whatever shell.
  */
 export async function withMiniPool(env: Env): Promise<Env> {
-  const state = await runningPool(miniPoolHome(env));
+  const home = miniPoolHome(env);
+  if (!existsSync(home)) return env;
+  const { runningPool } = await import('../../mini/pool/pool.ts');
+  const state = await runningPool(home);
   return state === undefined ? env : { ...env, PATH: [env['PATH'] ?? '', state.bin].join(':') };
 }

@@ -4,15 +4,18 @@ import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
+import { type Known, knowObject } from '../../federation/known-object.ts';
+import type { Located, LocateOptions } from '../../federation/located.ts';
 import { createKeptTokens } from '../../federation/login/kept-tokens.ts';
 import { LoginStore } from '../../federation/login/login-store.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import { policyFrom } from '../../transfer/policy.ts';
-import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
+import type { Manifest } from '../../transfer/proof/manifest.ts';
 import type { Cli } from '../cli.ts';
+import { withCacheOptions, type CacheOptions } from './cache-options.ts';
 
 /** The last part of an object's path, as a file name; never one that could leave its folder. */
 export function objectName(text: string, env: Env): string {
@@ -56,13 +59,25 @@ export const accessTo = (
 });
 
 /** The way to them, with the tokens of the user's logins. */
-export function openFederation(cli: Cli): FederationLocator {
+export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
   const { clock, signal } = cli;
   const store = new LoginStore(cli);
-  return createLocator({
+  const locator = createLocator({
     ...cli,
     refusedMs,
     kept: (wire) => createKeptTokens({ store, clock, wire: { ...wire, signal } }),
+  });
+  return withCacheOptions(locator, options);
+}
+
+/** What the origin says of an object; undefined where it cannot be asked. */
+export async function knowAt(url: string, how: ObjectOptions): Promise<Known | undefined> {
+  const locate = (options: LocateOptions): Promise<Located> =>
+    how.federation.locate(url, { ...how, ...options });
+  return await knowObject(await locate({}), {
+    wire: how.federation.wire,
+    locate,
+    ...defined({ signal: how.signal }),
   });
 }
 
@@ -105,7 +120,9 @@ function beside(url: string): string {
 }
 
 async function readManifest(cli: Cli, place: string, access: FetchOptions): Promise<Manifest> {
+  const { parseManifest } = await import('../../transfer/proof/manifest.ts');
   if (hasScheme(place)) {
+    const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
     const parts: Buffer[] = [];
     await fetchToStream(place, (chunk) => void parts.push(Buffer.from(chunk)), access);
     return parseManifest(Buffer.concat(parts).toString('utf8'), place, 'fetched');

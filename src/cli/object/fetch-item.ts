@@ -8,8 +8,7 @@ import type { KeptConnections } from '../../http/connections.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import { openUnpacker, type Unpacked, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
-import { unpackFetched } from '../../unpack/unpack-fetched.ts';
+import type { Unpacked, UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { accessTo, type ProofOptions, readProof } from './access.ts';
 import type { TransferBoard } from './board.ts';
@@ -22,7 +21,7 @@ export interface FetchItemOptions extends ProofOptions {
   tokenFile?: string;
   overwrite?: true;
   /** Unpack as it arrives, instead of keeping the archive. */
-  unpack: UnpackerOptions['mode'] | undefined;
+  unpack?: UnpackerOptions['mode'] | undefined;
 }
 
 interface ToldSetback {
@@ -61,12 +60,11 @@ export async function fetchItem(
   return result;
 }
 
-/** What a person can do about an object that is nowhere, or is none. */
+/** What a person can do about an object that is nowhere. */
 function withFix(url: string, fault: Fault): Fault {
   const { kind, message } = fault;
-  const fix = message.includes('(Method Not Allowed')
-    ? `it is a folder: updraft get --recursive ${shellQuote(url)}`
-    : kind === 'object-missing' && url.includes('/')
+  const fix =
+    kind === 'object-missing' && url.includes('/')
       ? `check the spelling: updraft ls ${shellQuote(url.slice(0, url.lastIndexOf('/')))}`
       : undefined;
   if (fix === undefined || fault.fix !== undefined) return fault;
@@ -77,15 +75,17 @@ async function fetchOptions(
   cli: Cli,
   board: TransferBoard,
   work: Work,
-  { url, setbacks }: GetResult,
+  { url, listed, setbacks }: GetResult,
   options: FetchItemOptions,
 ): Promise<FetchOptions> {
   const { connections } = options;
   const access = { ...accessTo(cli, options.federation, options), ...defined({ connections }) };
   const proof = await readProof(cli, url, options, access);
+  const bytes = listed?.size;
   const tell = setbackTeller(url, work.name, (line) => board.news(line));
   return {
     ...access,
+    ...defined({ bytes }),
     ...proof,
     onEvent: (event) => {
       if (event.kind === 'progress') {
@@ -126,6 +126,9 @@ async function toFolder(
 ): Promise<Pick<GetResult, 'fetched' | 'unpacked'>> {
   const into = path.dirname(target);
   await makeFolder(into);
+  // Not loaded for a plain file.
+  const { openUnpacker } = await import('../../unpack/open-unpacker.ts');
+  const { unpackFetched } = await import('../../unpack/unpack-fetched.ts');
   const unpacker = openUnpacker({ name: url, mode, into });
   try {
     return await unpackFetched(unpacker, access, (write, onDigest) =>

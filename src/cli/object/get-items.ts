@@ -1,9 +1,10 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
+import type { Env } from '../../base/env.ts';
 import { Fault } from '../../fault/fault.ts';
-import { walkCollection } from '../../federation/list-collection.ts';
+import { type CollectionEntry, walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
-import { parseObjectUrl } from '../../federation/object-url.ts';
+import { type PackKind, parseObjectUrl } from '../../federation/object-url.ts';
 import type { Cli } from '../cli.ts';
 import { hasScheme, objectName } from './access.ts';
 
@@ -11,6 +12,8 @@ import { hasScheme, objectName } from './access.ts';
 export interface GetItem {
   url: string;
   target: string;
+  /** What the listing says of it, where it was found in one. */
+  listed?: Pick<CollectionEntry, 'size' | 'modified'>;
 }
 
 export interface Wanted {
@@ -53,7 +56,7 @@ export async function listItems(
         ? path.resolve(cli.cwd, target)
         : path.join(folder ?? cli.cwd, objectName(url, cli.env));
       for await (const entry of walkCollection(url, { ...access, signal: cli.signal }))
-        items.push({ url: entry.url, target: path.join(root, entry.name) });
+        items.push({ url: entry.url, target: path.join(root, entry.name), listed: entry });
     } else
       items.push({
         url,
@@ -88,15 +91,22 @@ async function targetFolder(
 
 /** What is asked for twice is fetched once. */
 function withoutClashes(items: readonly GetItem[]): GetItem[] {
-  const seen = new Map<string, string>();
-  for (const { url, target } of items) {
+  const seen = new Map<string, GetItem>();
+  for (const item of items) {
+    const { url, target } = item;
     const other = seen.get(target);
-    if (other !== undefined && other !== url)
-      throw new Fault('usage', `${other} and ${url} would both become ${target}`, {
+    if (other !== undefined && other.url !== url)
+      throw new Fault('usage', `${other.url} and ${url} would both become ${target}`, {
         about: target,
         fix: 'fetch them into different folders',
       });
-    seen.set(target, url);
+    seen.set(target, item);
   }
-  return [...seen].map(([target, url]) => ({ url, target }));
+  return [...seen.values()];
+}
+
+/** How a URL itself asks for its archive to be unpacked: `?pack=auto`. */
+export function packOf(url: string, env: Env): PackKind | undefined {
+  const parsed = hasScheme(url) ? parseObjectUrl(url, env) : undefined;
+  return parsed?.kind === 'federated' ? parsed.pack : undefined;
 }

@@ -78,7 +78,7 @@ export async function offerLogins(
   cli: Cli,
   federation: FederationLocator,
   urls: readonly string[],
-  { verb, tokenFile }: { verb: 'GET' | 'PUT'; tokenFile?: string | undefined },
+  { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
 ): Promise<boolean> {
   if (cli.ask === undefined || tokenFile !== undefined) return false;
   let isMade = false;
@@ -90,7 +90,7 @@ export async function offerLogins(
     cli.err(`${problem.message}\n`);
     const said = await cli.ask('Log in now? [Y/n] ');
     if (!/^(y(es)?)?$/i.test(said.trim())) continue;
-    const login = await logInAt(cli, folderOf(url), { write: verb === 'PUT' });
+    const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
     cli.err(`logged in; may ${permissionWords(login)}\n`);
     isMade = true;
   }
@@ -103,7 +103,7 @@ async function tokenProblem(
   { signal }: Cli,
   federation: FederationLocator,
   url: string,
-  verb: 'GET' | 'PUT',
+  verb: 'GET' | 'PUT' | 'DELETE',
 ): Promise<TokenProblem> {
   const located = await federation.locate(url, { verb, signal }).catch(() => undefined);
   const [server] = located?.servers ?? [];
@@ -114,7 +114,10 @@ async function tokenProblem(
     if (verb === 'GET' || 'Authorization' in headers) return {};
     return {
       issuance,
-      problem: new Fault('token-missing', `uploads to ${issuance.namespace} ask for a token`),
+      problem: new Fault(
+        'token-missing',
+        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} ask for a token`,
+      ),
     };
   } catch (error) {
     const isOfToken = error instanceof Fault && /^token-(missing|expired)$/.test(error.kind);

@@ -1,20 +1,14 @@
-import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { findProgram } from '../../base/find-program.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
-import type { Plan } from '../../job/plan.ts';
-import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
-import { keptImage } from '../../pool/image-command.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../show-fault.ts';
 import { counted } from '../text/words.ts';
-import { openFederation } from './access.ts';
-import { TransferBoard, boardMode } from './board.ts';
-import { fetchItem, type GetResult } from './fetch-item.ts';
+import type { TransferBoard } from './board.ts';
+import type { GetResult } from './fetch-item.ts';
 import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';
 
 /** The result of one object: a line, or an object of JSON. */
@@ -41,7 +35,7 @@ function tellFetched(
   const earlier = moved < bytes ? `; ${formatSize(bytes - moved)} of it were there from an earlier time` : '';
   const parts = [
     isThere ? `${formatSize(bytes)}, already there` : `${amountWords(bytes, seconds, moved)}${earlier}`,
-    serverWords(servers),
+    serverWords(fetched),
     verifiedWords(verified),
     ...(unpacked === undefined ? [] : [unpackedWords(cli, target, unpacked)]),
     ...(setbacks.length === 0 ? [] : [counted(setbacks.length, 'setback')]),
@@ -74,9 +68,9 @@ function unpackedWords(
 function resultJson({ url, target, fetched, unpacked, setbacks, fault }: GetResult): object {
   const error = fault && faultJson(fault);
   if (fetched === undefined) return { url, target, setbacks, error };
-  const { bytes, seconds, verified, servers } = fetched;
+  const { bytes, seconds, verified, servers, leftOut } = fetched;
   const rate = seconds > 0 ? Math.round(movedBytes(fetched) / seconds) : undefined;
-  return { url, target, bytes, seconds, rate, verified, servers, setbacks, unpacked };
+  return { url, target, bytes, seconds, rate, verified, servers, leftOut, setbacks, unpacked };
 }
 
 export function faultJson({ kind, message, fix, info }: Fault): object {
@@ -120,27 +114,4 @@ function mayHelp({ kind, info }: Fault): boolean {
 export function shown(cli: Cli, file: string): string {
   const relative = path.relative(cli.cwd, file);
   return printable(relative.startsWith('..') ? file : relative);
-}
-
-/** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
-export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
-  const { image } = spec.environment;
-  const target = image === undefined ? undefined : keptImage(image, cli.env);
-  if (image === undefined || target === undefined || existsSync(target)) return;
-  // A machine that could not start it is told so by its pool.
-  const { runsHere } = poolTraits[spec.run.pool];
-  if (runsHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
-  cli.err(`fetching the image ${image}, once for this machine\n`);
-  // What a command that submits prints to stdout is about its run.
-  const talking: Cli = { ...cli, out: (text) => cli.err(text) };
-  const board = new TransferBoard(talking, boardMode(talking, {}), 1);
-  const options = {
-    federation: openFederation(cli),
-    unpack: undefined,
-    ...(tokenFile !== undefined && { tokenFile }),
-  };
-  const result = await fetchItem(talking, board, { url: image, target }, options);
-  if (result.fault === undefined) tellResult(talking, board, result, {});
-  board.close();
-  if (result.fault !== undefined) throw result.fault;
 }

@@ -3,6 +3,7 @@ import { clip, pad } from '../../base/text-table.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import { showMillis } from '../../report/show.ts';
 import type { Fetched, FetchEvent, Verified } from '../../transfer/fetch.ts';
+import { leftOutWords, preferredWords } from './cache-options.ts';
 import type { Glyphs } from '../text/glyphs.ts';
 
 const proofs: Record<Verified, string> = {
@@ -22,10 +23,16 @@ export function amountWords(bytes: number, seconds: number, moved = bytes): stri
   return `${formatSize(bytes)} in ${showMillis(seconds * 1000)}${speed}`;
 }
 
-/** `from a and b`, the one that gave most first. */
-export function serverWords(servers: Fetched['servers']): string {
-  const hosts = servers.toSorted((a, b) => b.bytes - a.bytes).map(({ server }) => server);
-  return hosts.length === 0 ? '' : `from ${hosts.join(' and ')}`;
+/** `from a and b`, the one that gave most first; then who was not asked. */
+export function serverWords({ servers, leftOut = [] }: Pick<Fetched, 'servers' | 'leftOut'>): string {
+  const hosts = servers
+    .toSorted((a, b) => b.bytes - a.bytes)
+    .map(({ server, preferredBy: by }) => `${server}${by === undefined ? '' : ` (${preferredWords(by)})`}`);
+  const others = leftOut.map((one) => `${one.server} (${leftOutWords(one)})`);
+  return [
+    ...(hosts.length === 0 ? [] : [`from ${hosts.join(' and ')}`]),
+    ...(others.length === 0 ? [] : [`not asked: ${others.join(', ')}`]),
+  ].join('; ');
 }
 
 type SetbackEvent = Extract<FetchEvent, { kind: 'setback' }>;

@@ -14,7 +14,7 @@ import { checkBeforeSubmit } from '../check/check-plan.ts';
 import type { Cli } from '../cli.ts';
 import { runTool } from '../environment/workspace.ts';
 import { type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
-import { fetchImage } from '../object/tell-results.ts';
+import { fetchImage } from '../object/fetch-image.ts';
 import { nextCommands } from '../text/words.ts';
 import { fallbackWords } from './plan-text.ts';
 

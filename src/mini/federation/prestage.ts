@@ -4,7 +4,8 @@ import { decodePath, denial, findNamespace } from './namespace.ts';
 
 export const prestagePath = '/pelican/api/v1.0/prestage';
 
-const lineEveryBytes = 4 << 20;
+const lineEveryBytes = 1 << 20;
+const pieceBytes = 256 * 1024;
 
 /** Fills the cache with one object and sends a line now and then about how far it is, as Pelican's caches do. */
 export async function answerPrestage(exchange: Exchange, { store }: { store: CacheStore }): Promise<void> {
@@ -26,14 +27,13 @@ export async function answerPrestage(exchange: Exchange, { store }: { store: Cac
   try {
     const cached = await store.open(path, token, 'stream');
     const fetchFrom = store.fetcher(path, cached, token);
-    for (
-      let offset = 0;
-      cached.completed === undefined && offset < cached.facts.size;
-      offset += lineEveryBytes
-    ) {
+    const buffer = Buffer.allocUnsafe(pieceBytes);
+    for (let offset = 0, said = 0; offset < cached.facts.size;) {
       signal.throwIfAborted();
-      await cached.ensure(Math.min(offset + lineEveryBytes, cached.facts.size) - 1, fetchFrom);
+      offset += await cached.read(buffer, offset, fetchFrom);
+      if (offset < said + lineEveryBytes) continue;
       response.write(`status: active,offset=${offset}\n`);
+      said = offset;
     }
     response.end('success: ok\n');
   } catch (error) {

@@ -14,6 +14,9 @@ const suites = [
 /** The other scheduler that Updraft speaks to: 18 MB, so that its tests need no folder of their own. */
 const slurm = ['slurmctld', 'slurmd', 'slurm-client'];
 
+/** What OSDF's caches and origins are, in their newest version, for the same reason: 25 MB. */
+const xrootd = ['xrootd-server', 'xrootd-plugins'];
+
 /** What jobs find on every worker of the pool. */
 const forJobs = [
   'python3',
@@ -38,7 +41,7 @@ interface Build {
 /** A Debian root folder with HTCondor and what jobs need: made once, then found again. */
 export async function rootFolder(build: Build): Promise<string> {
   const recipe = createHash('sha256')
-    .update(JSON.stringify([suites, slurm, forJobs, poolUser]))
+    .update(JSON.stringify([suites, slurm, xrootd, forJobs, poolUser]))
     .digest('hex')
     .slice(0, 12);
   const folder = path.join(build.cacheFolder, `pool-root-${recipe}`);
@@ -51,7 +54,7 @@ export async function rootFolder(build: Build): Promise<string> {
     const attempt = `${folder}.${suite.name}.part`;
     await removeTree(attempt);
     try {
-      const packages = [...suite.packages, ...slurm, ...forJobs];
+      const packages = [...suite.packages, ...slurm, ...xrootd, ...forJobs];
       const { signal } = build;
       failure = await unpackDebian({ suite: suite.name, packages, mirror, folder: attempt, signal });
       if (failure === undefined) {

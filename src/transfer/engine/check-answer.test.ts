@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultKind } from '../../fault/kinds.ts';
 import { parseHead } from '../../http/response.ts';
-import { checkAnswer, type Asked, type Identity } from './check-answer.ts';
+import { checkAnswer, leavesOpen, type Asked, type Identity } from './check-answer.ts';
 import { Setback, type Trouble } from './setback.ts';
 
 const asked: Asked = {
+  url: 'osdf:///ns/data.tar',
+  isFederated: true,
   host: 'cache:8443',
   name: 'data.tar',
   offset: 0,
@@ -16,7 +18,7 @@ const asked: Asked = {
   words: '',
   now: 0,
 };
-const unknown: Identity = { size: undefined, etag: undefined, lastModified: undefined };
+const unknown: Identity = { size: undefined, etag: undefined, modified: undefined };
 
 function check(lines: string[], more: Partial<Asked> = {}, known: Partial<Identity> = {}) {
   return checkAnswer(parseHead(lines.join('\r\n')), { ...asked, ...more }, { ...unknown, ...known });
@@ -49,6 +51,55 @@ test('a page instead of the object is refused, unless a page was asked for', () 
   assert.equal(check(page, { name: 'index.html' }).size, 10);
 });
 
+const object = { isCollection: false, server: 'origin:8443' };
+
+test('an object that is a page arrives when the origin knows it by its size', () => {
+  const page = [...whole, 'Content-Type: text/html; charset=utf-8'];
+  assert.equal(check(page, { origin: { ...object, size: 10 } }).size, 10);
+  assert.equal(check(['HTTP/1.1 200 OK', ...page.slice(2)], { origin: { ...object, size: 10 } }).from, 0);
+  const refusal = refused('wrong', 'data-wrong', /an HTML page/);
+  for (const origin of [{ ...object, size: 11 }, object])
+    assert.throws(() => check(page, { origin }), refusal);
+});
+
+test('a folder is refused by name, whether its server refuses, lists it, or the origin knows', () => {
+  const isFolder = { kind: 'url-invalid', message: /data\.tar is a folder/, fix: /--recursive/ };
+  const origin = { isCollection: true, server: 'origin:8443' };
+  for (const line of ['405 Method Not Allowed', '409 Conflict', '200 OK'])
+    assert.throws(() => check([`HTTP/1.1 ${line}`], { origin }), isFolder);
+  assert.throws(() => check(['HTTP/1.1 405 Method Not Allowed']), isFolder);
+  const refusal = refused('wrong', 'data-wrong', /405/);
+  assert.throws(() => check(['HTTP/1.1 405 No'], { origin: object }), refusal);
+  assert.throws(() => check(['HTTP/1.1 405 No'], { isFederated: false }), refusal);
+});
+
+test('an empty object may be answered with 416 and nothing else, when the origin says that it is empty', () => {
+  const bare = ['HTTP/1.1 416 Requested range not satisfiable'];
+  const { size, to } = check(bare, { origin: { ...object, size: 0 } });
+  assert.deepEqual([size, to], [0, 0]);
+  const refusal = refused('changed', 'object-changed', /no such range/);
+  for (const origin of [{ ...object, size: 5 }, undefined])
+    assert.throws(() => check(bare, { origin }), refusal);
+});
+
+test('the origin is waited for only where the answer itself leaves something open', () => {
+  const open = (lines: string[], more: Partial<Asked> = {}, known: Partial<Identity> = {}) =>
+    leavesOpen(parseHead(lines.join('\r\n')), { ...asked, ...more }, { ...unknown, ...known });
+  const date = 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT';
+  const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
+  const part = ['HTTP/1.1 206 Partial Content', 'Content-Range: bytes 0-9/10'];
+  for (const status of [405, 409, 416]) assert.ok(open([`HTTP/1.1 ${status} No`]));
+  assert.ok(open(whole), 'as XRootD lists a folder');
+  assert.ok(open([...whole, date, 'Content-Type: text/html']));
+  assert.ok(open(part, { confirm: true }, { modified }));
+  assert.ok(open([...part, 'ETag: "a"'], {}, { etag: '"b"' }));
+  for (const status of [404, 503]) assert.ok(!open([`HTTP/1.1 ${status} No`]));
+  assert.ok(!open(part));
+  assert.ok(!open([...whole, date]));
+  assert.ok(!open([...part, date], { confirm: true }, { modified }));
+  assert.ok(!open([...part, date, 'ETag: "a"'], {}, { etag: '"b"', modified }));
+});
+
 test('an answer must begin at the byte that was asked for', () => {
   const part = ['HTTP/1.1 206 Partial Content', 'Content-Range: bytes 4-9/10'];
   assert.deepEqual(
@@ -68,4 +119,20 @@ test('another size or ETag is another version', () => {
   assert.throws(() => check(whole, {}, { size: 11 }), changed);
   assert.throws(() => check([...whole, 'ETag: "b"'], {}, { etag: '"a"' }), changed);
   assert.equal(check([...whole, 'ETag: W/"b"'], {}, { etag: '"a"' }).etag, undefined);
+});
+
+test('one time of change outweighs two ETags; where a server gives none, the origin answers for it', () => {
+  const tagged = [...whole, 'ETag: "b"'];
+  const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
+  const known = { size: 10, etag: '"a"', modified };
+  const changed = refused('changed', 'object-changed', /another version|does not show/);
+  assert.equal(check([...tagged, 'Last-Modified: Mon, 06 May 2024 07:08:09 GMT'], {}, known).etag, '"b"');
+  assert.throws(() => check([...tagged, 'Last-Modified: Mon, 06 May 2024 07:08:10 GMT'], {}, known), changed);
+  assert.throws(() => check(tagged, {}, known), changed);
+  const same = { ...object, size: 10, modified };
+  assert.equal(check(tagged, { origin: same }, known).etag, '"b"');
+  for (const confirm of [true, false])
+    assert.equal(check(whole, { confirm, origin: same }, { size: 10, modified }).size, 10);
+  for (const origin of [{ ...same, modified: modified + 1000 }, { ...same, size: 11 }, undefined])
+    assert.throws(() => check(whole, { confirm: true, origin }, { size: 10, modified }), changed);
 });

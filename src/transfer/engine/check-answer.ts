@@ -1,5 +1,6 @@
 import { Fault } from '../../fault/fault.ts';
 import { retryAfterMs } from '../../federation/back-off.ts';
+import { folderFault, type Known } from '../../federation/known-object.ts';
 import type { ResponseHead } from '../../http/response.ts';
 import { Setback } from './setback.ts';
 
@@ -8,12 +9,27 @@ export interface Identity {
   size: number | undefined;
   /** A strong ETag, as the first server gave it. */
   etag: string | undefined;
-  lastModified: string | undefined;
+  /** When it was last changed, in milliseconds since the epoch: as the first server says, or the origin. */
+  modified: number | undefined;
+}
+
+export function hasValidator({ etag, modified }: Identity): boolean {
+  return etag !== undefined || modified !== undefined;
+}
+
+/** With what the origin says where the servers leave it open; those that say another size have another version. */
+export function completed(known: Identity, { size, modified }: Known): Identity {
+  if (size === undefined || (known.size ?? size) !== size) return known;
+  return { ...known, size, modified: known.modified ?? modified };
 }
 
 export interface Asked {
+  /** The object's URL, as it may be shown. */
+  url: string;
   /** `host:port`, for messages. */
   host: string;
+  /** A server of a federation, or one that only its URL names. */
+  isFederated: boolean;
   /** Last part of the object's path. */
   name: string;
   offset: number;
@@ -28,6 +44,8 @@ export interface Asked {
   words: string;
   /** Milliseconds since the epoch. */
   now: number;
+  /** What the object's origin says of it, where that was asked and answered. */
+  origin?: Known | undefined;
 }
 
 /** An answer whose body may be used. */
@@ -45,7 +63,7 @@ export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): 
   if (head.status === 416) return checkEmpty(head, asked, known);
   if (isRefusal(head)) throw refusal(head, asked);
   const accepted = head.status === 206 ? partial(head, asked) : whole(head);
-  checkContent(head, asked);
+  checkContent(head, asked, accepted);
   checkIdentity(accepted, asked, known);
   if (head.status === 200 && asked.offset > 0 && !asked.maySkip)
     throw setback(
@@ -56,6 +74,23 @@ export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): 
     );
   return accepted;
 }
+
+/**
+ * Whether only the origin can say what this answer means: a folder (XRootD lists it with 200 and no type), an empty
+ * object, an object that is a page, another version.
+ */
+export function leavesOpen(head: ResponseHead, asked: Asked, known: Identity): boolean {
+  const { status, headers } = head;
+  if (isFolderStatus(status) || status === 416) return true;
+  if (isRefusal(head)) return false;
+  const { etag, modified } = identityOf(head, undefined);
+  const isBare = etag === undefined && modified === undefined;
+  if (isPage(headers, asked) || (status === 200 && isBare && !headers.has('content-type'))) return true;
+  return (asked.confirm || isOther(etag, known.etag)) && !isSame({ etag, modified }, known);
+}
+
+/** How servers answer who wants a folder's bytes: Pelican's and XRootD's. */
+const isFolderStatus = (status: number): boolean => status === 405 || status === 409;
 
 /** An answer whose body is about why there is none of the object's. */
 export const isRefusal = ({ status }: ResponseHead): boolean =>
@@ -86,10 +121,11 @@ function whole(head: ResponseHead): Accepted {
 function identityOf(head: ResponseHead, size: number | undefined): Identity & { age: number | undefined } {
   const etag = head.headers.get('etag');
   const age = Number(head.headers.get('age') ?? Number.NaN);
+  const modified = Date.parse(head.headers.get('last-modified') ?? '');
   return {
     size,
     etag: etag?.startsWith('"') === true ? etag : undefined,
-    lastModified: head.headers.get('last-modified'),
+    modified: Number.isNaN(modified) ? undefined : modified,
     age: Number.isFinite(age) ? age : undefined,
   };
 }
@@ -97,7 +133,10 @@ function identityOf(head: ResponseHead, size: number | undefined): Identity & { 
 /** 416 is how many servers answer when asked for the first byte of an empty object. */
 function checkEmpty(head: ResponseHead, asked: Asked, known: Identity): Accepted {
   const total = /^bytes \*\/(\d{1,16})$/.exec(head.headers.get('content-range') ?? '')?.[1];
-  if (asked.offset === 0 && (total === '0' || (total === undefined && known.size === 0))) {
+  if (
+    asked.offset === 0 &&
+    (total === '0' || (total === undefined && (asked.origin?.size ?? known.size) === 0))
+  ) {
     const accepted = { from: 0, to: 0, ...identityOf(head, 0) };
     checkIdentity(accepted, asked, known);
     return accepted;
@@ -106,41 +145,67 @@ function checkEmpty(head: ResponseHead, asked: Asked, known: Identity): Accepted
   throw setback('changed', 'object-changed', asked, `was asked for byte ${asked.offset} and ${has}`);
 }
 
-function checkContent(head: ResponseHead, asked: Asked): void {
-  const type = head.headers.get('content-type')?.toLowerCase() ?? '';
-  if (type.startsWith('text/html') && !/\.x?html?$/i.test(asked.name))
-    throw wrong(asked, `sends an HTML page instead of ${asked.name}`);
-  const encoding = head.headers.get('content-encoding');
+function checkContent({ headers }: ResponseHead, asked: Asked, { size }: Accepted): void {
+  const { origin, name } = asked;
+  if (origin?.isCollection === true) throw folderFault(asked.url);
+  // Pelican's servers guess the type from the first bytes: an object may be a page, if it is as long as it should be.
+  const isKnown = origin?.size !== undefined && (size ?? origin.size) === origin.size;
+  if (isPage(headers, asked) && !isKnown) throw wrong(asked, `sends an HTML page instead of ${name}`);
+  const encoding = headers.get('content-encoding');
   if (encoding !== undefined && encoding !== 'identity')
     throw wrong(
       asked,
-      `sends ${asked.name} encoded as ${JSON.stringify(encoding.slice(0, 40))}, which changes its bytes`,
+      `sends ${name} encoded as ${JSON.stringify(encoding.slice(0, 40))}, which changes its bytes`,
     );
+}
+
+function isPage(headers: ResponseHead['headers'], { name }: Asked): boolean {
+  const type = headers.get('content-type')?.toLowerCase() ?? '';
+  return type.startsWith('text/html') && !/\.x?html?$/i.test(name);
 }
 
 function checkIdentity(accepted: Accepted, asked: Asked, known: Identity): void {
   if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
     throw setback('changed', 'object-changed', asked, `has ${accepted.size} bytes, expected ${known.size}`);
-  const sameTime = known.lastModified !== undefined && known.lastModified === accepted.lastModified;
-  const sameTag = known.etag !== undefined && known.etag === accepted.etag;
-  if (asked.confirm && !sameTag && !sameTime)
+  if (isSame(accepted, known) || isSameAtOrigin(accepted, asked, known)) return;
+  if (asked.confirm)
     throw setback(
       'changed',
       'object-changed',
       asked,
       'does not show that the object is the one of the earlier attempt',
     );
-  if (known.etag !== undefined && accepted.etag !== undefined && accepted.etag !== known.etag)
+  if (isOther(accepted.etag, known.etag))
     throw setback(
       'changed',
       'object-changed',
       asked,
-      `has another version (ETag ${accepted.etag}, was ${known.etag})`,
+      `has another version (ETag ${accepted.etag ?? ''}, was ${known.etag ?? ''})`,
     );
 }
 
-function refusal(head: ResponseHead, asked: Asked): Setback {
+type Version = Pick<Identity, 'etag' | 'modified'>;
+
+/** One time of change outweighs two ETags: Pelican's origins have one for GET and another for everything else. */
+function isSame(answer: Version, known: Version): boolean {
+  const sameTag = known.etag !== undefined && known.etag === answer.etag;
+  return sameTag || (known.modified !== undefined && known.modified === answer.modified);
+}
+
+function isOther(etag: string | undefined, known: string | undefined): boolean {
+  return etag !== undefined && known !== undefined && etag !== known;
+}
+
+/** The server says nothing of when, as XRootD never does: then it has what the origin has. */
+function isSameAtOrigin({ modified }: Version, { origin }: Asked, known: Identity): boolean {
+  const isOrigins = known.modified !== undefined && known.modified === origin?.modified;
+  return modified === undefined && isOrigins && known.size === origin.size;
+}
+
+function refusal(head: ResponseHead, asked: Asked): Setback | Fault {
   const { status } = head;
+  if (isFolderStatus(status) && (asked.origin?.isCollection ?? asked.isFederated))
+    return folderFault(asked.url);
   const reason = head.reason === '' ? '' : ` ${head.reason.slice(0, 80)}`;
   const bare = `answers ${status}${reason}`;
   // Whatever words go with it, they say once more that it is not there.

@@ -5,6 +5,7 @@ import type { Policy } from '../policy.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Accepted, Identity } from './check-answer.ts';
 import type { Lane } from './lanes.ts';
+import type { OriginWord } from './origin-word.ts';
 import type { Segments } from './segments.ts';
 
 /** What a piece needs of the transfer it belongs to. */
@@ -15,6 +16,9 @@ export interface PieceContext {
   readonly segments: Segments;
   readonly sink: Sink;
   readonly known: Identity;
+  /** The object's URL, as it may be shown. */
+  readonly shownUrl: string;
+  readonly origin: OriginWord;
   /** The next answer must show that the object is the one an earlier attempt began. */
   readonly mustConfirm: boolean;
   /** An answer was found good; runs before its first byte is used. */

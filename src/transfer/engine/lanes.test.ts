@@ -26,8 +26,7 @@ function scene() {
   const ended: (string | undefined)[] = [];
   const begin = () =>
     lanes.start(
-      first,
-      piece,
+      { source: first, piece, helps: false },
       ({ controller }) => orAborted(new Promise<void>(() => undefined), controller.signal),
       (error) => ended.push(error?.message),
     );

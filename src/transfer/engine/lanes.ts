@@ -11,6 +11,8 @@ export interface Lane {
   readonly source: Source;
   readonly controller: AbortController;
   readonly startedAt: number;
+  /** Another server delivers already: this one is asked only for what it has, and must not fetch it first. */
+  readonly helps: boolean;
   /** When its last byte reached the sink, or the sink was ready for more. */
   movedAt: number;
   /** The sink is not done with the last bytes: the server cannot be blamed for the silence. */
@@ -44,17 +46,18 @@ export class Lanes {
 
   /** Opens a lane; `closed` gets its error, but not if it was stopped from here. */
   start(
-    source: Source,
-    piece: Piece,
+    work: Pick<Lane, 'source' | 'piece' | 'helps'>,
     run: (lane: Lane) => Promise<void>,
     closed: (error?: Error) => void,
   ): void {
     const now = this.#clock.monotonic();
     const controller = new AbortController();
-    const lane = { piece, source, controller, startedAt: now, movedAt: now, waitsForSink: false };
+    const lane = { ...work, controller, startedAt: now, movedAt: now, waitsForSink: false };
+    const { source } = work;
     source.busy = true;
     const close = (error?: Error) => {
       source.busy = false;
+      source.turn.seconds += (this.#clock.monotonic() - lane.startedAt) / 1000;
       this.#open.delete(lane);
       closed(error === stopped ? undefined : error);
     };

@@ -1,8 +1,10 @@
+import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { Policy } from '../policy.ts';
 import type { Setback } from './setback.ts';
+import type { FetchRecord, Turn } from './turn.ts';
 
 /** A server of the object and what we know about it. */
 export interface Source {
@@ -17,7 +19,10 @@ export interface Source {
   /** It has another version than the one being fetched. */
   disagrees: boolean;
   noRanges: boolean;
+  /** A cache that had no copy of the object when it was asked for one. */
+  cold: boolean;
   bytes: number;
+  turn: Turn;
   readonly meter: RateMeter;
   /** From the last question to its answer, or a guess. */
   answerSeconds: number;
@@ -30,6 +35,8 @@ const fillingRestsMs = [1_000, 2_000, 4_000, 8_000, 15_000, 15_000];
 /** Between two looks for a new token. */
 const renewalRestMs = 1_000;
 const usualAnswerSeconds = 0.1;
+/** One with a copy may fail this often before one without is asked to fetch it. */
+const coldRank = 2;
 
 /** The servers of one object, in the order to try them. */
 export class Roster {
@@ -56,12 +63,43 @@ export class Roster {
         dead: false,
         disagrees: false,
         noRanges: false,
+        cold: false,
         bytes: 0,
+        turn: { bytes: 0, seconds: 0 },
         meter: new RateMeter(now),
         answerSeconds: usualAnswerSeconds,
         busy: false,
       });
     }
+  }
+
+  /** Who sent what, and who was not asked. */
+  get record(): FetchRecord {
+    const named = ({ server: { host, preferredBy } }: Source, bytes: number) => ({
+      server: host,
+      bytes,
+      ...defined({ preferredBy }),
+    });
+    const working = this.sources.filter(({ turn }) => turn.bytes > 0);
+    const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
+    return {
+      servers: this.sources.filter(({ bytes }) => bytes > 0).map((source) => named(source, source.bytes)),
+      turns: working.map((source) => ({ ...source.turn, ...named(source, source.turn.bytes) })),
+      ...(leftOut.length > 0 && { leftOut: [...new Map(leftOut.map((one) => [one.server, one])).values()] }),
+    };
+  }
+
+  /** What a server did until it failed; from now on it has another turn. */
+  endTurn(host: string): { turn?: Turn } {
+    const source = this.sources.find(({ server }) => server.host === host);
+    const turn = source?.turn;
+    if (source !== undefined) source.turn = { bytes: 0, seconds: 0 };
+    return defined({ turn });
+  }
+
+  /** Somebody wants nobody asked but the caches they prefer: not the origin, either. */
+  get isExclusive(): boolean {
+    return exclusiveTo(this.sources) !== undefined;
   }
 
   /** Laps over all servers without progress. */
@@ -73,7 +111,8 @@ export class Roster {
   candidates(now: number): Source[] {
     const stays = this.#staysWith;
     if (stays !== undefined) return !stays.dead && !stays.disagrees && ready(stays, now) ? [stays] : [];
-    const rank = (source: Source) => (source.noRanges ? 1000 : 0) + source.breaker.failures;
+    const rank = ({ noRanges, cold, breaker }: Source) =>
+      (noRanges ? 1000 : 0) + (cold ? coldRank : 0) + breaker.failures;
     return this.#usable.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
   }
 
@@ -115,6 +154,10 @@ export class Roster {
   }
 
   failed(source: Source, setback: Setback, now: number): void {
+    if (setback.trouble === 'cold') {
+      source.cold = true;
+      return;
+    }
     source.last = setback;
     source.tries++;
     // One that has delivered before may do so again: objects are evicted and come back.
@@ -242,7 +285,17 @@ export function mostInformativeFault(url: string, sources: readonly Source[], pr
   return new Fault(first.kind, `${url}: ${progress}: ${all}`, {
     about: url,
     cause: first,
-    fix: first.fix,
+    fix: first.fix ?? exclusiveFix(sources),
     retryAfterSeconds: waits.length === 0 ? undefined : Math.min(...waits),
   });
+}
+
+const exclusiveTo = (sources: readonly Source[]): string | undefined =>
+  sources.find(({ located }) => located.onlyBy !== undefined)?.located.onlyBy;
+
+function exclusiveFix(sources: readonly Source[]): string | undefined {
+  const by = exclusiveTo(sources);
+  return by === undefined
+    ? undefined
+    : `only the caches of ${by} were asked: end the list with "+" to let the others follow`;
 }

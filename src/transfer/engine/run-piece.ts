@@ -7,7 +7,7 @@ import { ask, type Answer } from '../../http/exchange.ts';
 import type { BodyEnd } from '../../http/http-connection.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import type { ResponseHead } from '../../http/response.ts';
-import { checkAnswer, isRefusal, type Accepted } from './check-answer.ts';
+import { checkAnswer, isRefusal, leavesOpen, type Accepted } from './check-answer.ts';
 import { deliver, SinkFailure, type PieceContext } from './deliver.ts';
 import type { Lane } from './lanes.ts';
 import type { Source } from './roster.ts';
@@ -22,10 +22,16 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
   try {
     answer = await askPiece(context, lane);
     const { connection, head, url } = answer;
+    source.turn.version ??= head.headers.get('server');
     const words = isRefusal(head) ? await readErrorText(connection, head, context.clock) : '';
-    const { mustConfirm: confirm, clock } = context;
-    const asked = { ...askedOf(lane), confirm, tokenSent: answer.tokenSent, words, now: clock.now() };
-    const accepted = checkAnswer(head, asked, context.known);
+    const { mustConfirm: confirm, clock, shownUrl } = context;
+    if (lane.helps && isColdAnswer(head)) throw withoutCopy(source);
+    const { tokenSent } = answer;
+    const asked = { ...askedOf(lane), url: shownUrl, confirm, tokenSent, words, now: clock.now() };
+    const origin = leavesOpen(head, asked, context.known)
+      ? await orAborted(context.origin.answer(), signal)
+      : undefined;
+    const accepted = checkAnswer(head, { ...asked, origin }, context.known);
     await context.accepted(accepted, lane);
     const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));
     const end = await orAborted(body, signal);
@@ -57,15 +63,14 @@ function sizeWithoutBytes({ status, headers }: ResponseHead): number | undefined
 }
 
 async function askRange(
-  { pool, policy, known }: PieceContext,
-  { piece, source, controller }: Lane,
+  { pool, policy }: PieceContext,
+  { piece, source, controller, helps }: Lane,
   last: string,
 ): Promise<Answer & { tokenSent: boolean }> {
-  const headers: Record<string, string> = {
-    ...(await source.located.headers(source.server)),
-    Range: `bytes=${piece.position}-${last}`,
-  };
-  if (piece.position > 0 && known.etag !== undefined) headers['If-Range'] = known.etag;
+  const headers: Record<string, string> = { ...(await source.located.headers(source.server)) };
+  // A cache that does not have the object fetches it in one go only if nobody asks for a part of it.
+  if (piece.position > 0 || last !== '') headers['Range'] = `bytes=${piece.position}-${last}`;
+  if (helps) headers['Cache-Control'] = 'only-if-cached';
   if (source.server.kind !== 'plain') {
     headers['X-Transfer-Status'] = 'true';
     headers['TE'] = 'trailers';
@@ -83,10 +88,25 @@ async function askRange(
   return { ...(await ask(pool, request)), tokenSent };
 }
 
+/** Go caches answer 504 where they may not fetch what they do not have, XRootD 500. */
+const isColdAnswer = ({ status }: ResponseHead): boolean => status === 504 || status === 500;
+
+function withoutCopy({ server: { host } }: Source): Setback {
+  return new Setback('cold', new Fault('object-missing', `${host} has no copy of it yet`));
+}
+
 function askedOf({ piece, source }: Lane) {
   const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';
-  const { tokenFix } = source.located;
-  return { host: source.server.host, name, offset: piece.position, maySkip: source.noRanges, tokenFix };
+  const { server, located, noRanges: maySkip } = source;
+  const isFederated = server.kind !== 'plain';
+  return {
+    host: server.host,
+    isFederated,
+    name,
+    offset: piece.position,
+    maySkip,
+    tokenFix: located.tokenFix,
+  };
 }
 
 function takeInto(
@@ -103,12 +123,21 @@ function takeInto(
     if (begin > 0) lane.movedAt = context.clock.monotonic();
     // What comes after the piece's end was taken over by another server: hanging up is cheaper than reading it.
     const end = () => {
-      if (piece.position >= piece.end && to !== piece.end) hangUp();
+      if (piece.position >= piece.end && (to ?? context.segments.size) !== piece.end) hangUp();
     };
-    const delivered = deliver(context, lane, data.subarray(begin));
+    const rest = data.subarray(begin);
+    if (to === undefined && piece.position + rest.length > context.segments.size)
+      throw tooLong(context, lane);
+    const delivered = deliver(context, lane, rest);
     if (delivered === undefined) end();
     else return delivered.then(end);
   };
+}
+
+/** It did not say how long its answer would be, so that only now it is seen to be another version. */
+function tooLong({ segments }: PieceContext, { source }: Lane): Setback {
+  const what = `${source.server.host} sends more than the ${segments.size} bytes of the object`;
+  return new Setback('changed', new Fault('object-changed', what));
 }
 
 function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Accepted, end: BodyEnd): void {
@@ -200,14 +229,14 @@ async function acceptFile(context: PieceContext, lane: Lane, file: FileHandle, p
       'changed',
       new Fault('object-changed', `${path} has ${stat.size} bytes, expected ${known.size}`),
     );
-  const lastModified = stat.mtime.toISOString();
-  if (mustConfirm && known.lastModified !== lastModified)
-    throw new Setback('changed', new Fault('object-changed', `${path} was written at ${lastModified}`));
+  const modified = stat.mtimeMs;
+  if (mustConfirm && known.modified !== modified)
+    throw new Setback(
+      'changed',
+      new Fault('object-changed', `${path} was written at ${stat.mtime.toISOString()}`),
+    );
   const from = lane.piece.position;
-  await context.accepted(
-    { from, to: stat.size, size: stat.size, etag: undefined, lastModified, age: 0 },
-    lane,
-  );
+  await context.accepted({ from, to: stat.size, size: stat.size, etag: undefined, modified, age: 0 }, lane);
 }
 
 async function copy(context: PieceContext, lane: Lane, file: FileHandle): Promise<void> {

@@ -4,6 +4,7 @@ import type { Fault } from '../../fault/fault.ts';
  * What a failed try says about the server:
  * - `missing`: it does not have the object; `refused`: it wants another token
  * - `expired`: nothing, it was not asked: our token is past its date
+ * - `cold`: it was asked for its copy of the object and has none yet; that is no failure
  * - `busy`: it asks us to come back later; `filling`: it is fetching the object itself, stay with it
  * - `changed`: it has another version; `wrong`: it sends something else; `corrupt`: its bytes are damaged
  * - `no-ranges`: it can only send the whole object; `broken`: anything else
@@ -12,6 +13,7 @@ export type Trouble =
   | 'missing'
   | 'refused'
   | 'expired'
+  | 'cold'
   | 'busy'
   | 'filling'
   | 'changed'

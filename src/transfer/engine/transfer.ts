@@ -1,41 +1,20 @@
 import type { Clock } from '../../base/clock.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
-import type { LocateOptions, Locator } from '../../federation/located.ts';
-import { ConnectionPool, type KeptConnections } from '../../http/connections.ts';
-import type { FetchEvent } from '../fetch.ts';
+import { folderFault, type Known } from '../../federation/known-object.ts';
+import type { LocateOptions } from '../../federation/located.ts';
+import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
-import type { EarlierPart } from '../sinks/part-journal.ts';
 import type { Sink } from '../sinks/sink.ts';
-import type { Accepted, Identity } from './check-answer.ts';
+import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
+import { OriginWord } from './origin-word.ts';
 import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
 import { readPiece, runPiece } from './run-piece.ts';
 import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
-
-export interface TransferOptions {
-  url: string;
-  /** The URL as it may be shown. */
-  shownUrl: string;
-  locator: Locator;
-  tokenFile: string | undefined;
-  clock: Clock;
-  policy: Policy;
-  signal: AbortSignal;
-  suspects: Set<string>;
-  connections: KeptConnections | undefined;
-  sink: Sink;
-  /** What the user or a manifest says the size is. */
-  size: number | undefined;
-  /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
-  proven: boolean;
-  earlier: EarlierPart | undefined;
-  onEvent: (event: FetchEvent) => void;
-  /** The first good answer, before its first byte is used. */
-  onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
-}
+import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
@@ -65,6 +44,8 @@ export class Transfer implements PieceContext {
   readonly clock: Clock;
   readonly policy: Policy;
   readonly sink: Sink;
+  readonly origin: OriginWord;
+  readonly shownUrl: string;
   segments: Segments;
   readonly #options: TransferOptions;
   readonly #roster: Roster;
@@ -75,7 +56,8 @@ export class Transfer implements PieceContext {
   #identity: Identity;
   #found = false;
   #resumes: boolean;
-  #age: number | undefined;
+  /** The first server has the whole object: asking others too makes nobody fetch it once more. */
+  #hot = false;
   #width = 1;
   #restarts = 0;
   #progressAt: number;
@@ -89,6 +71,7 @@ export class Transfer implements PieceContext {
 
   constructor(options: TransferOptions) {
     this.#options = options;
+    this.shownUrl = options.shownUrl;
     this.clock = options.clock;
     this.policy = options.policy;
     this.sink = options.sink;
@@ -103,6 +86,12 @@ export class Transfer implements PieceContext {
     const { clock, locator, connections: kept } = options;
     const connectMs = this.policy.connectSeconds * 1000;
     this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+    const asking = {
+      wire: this.pool,
+      locate: (how: LocateOptions) => this.#locate(how),
+      signal: options.signal,
+    };
+    this.origin = new OriginWord(asking, (known) => this.#heard(known));
   }
 
   /** What every answer must agree with. */
@@ -116,19 +105,22 @@ export class Transfer implements PieceContext {
 
   /** What the user or a manifest says of the object. */
   get #required(): Identity {
-    return { size: this.#options.size, etag: undefined, lastModified: undefined };
+    return { size: this.#options.size, etag: undefined, modified: undefined };
   }
 
-  /** Bytes per server that sent any. */
-  get servers(): { server: string; bytes: number }[] {
-    const used = this.#roster.sources.filter(({ bytes }) => bytes > 0);
-    return used.map(({ server, bytes }) => ({ server: server.host, bytes }));
+  /** Who sent what, and who was not asked. */
+  get record(): Roster['record'] {
+    return this.#roster.record;
   }
 
   /** Runs until every byte is in the sink; rejects with the most informative Fault, or the signal's reason. */
   async run(): Promise<void> {
     try {
-      if (this.#roster.sources.length === 0) this.#roster.add(await this.#locate({}), this.#startedAt);
+      if (this.#roster.sources.length === 0) {
+        const located = await this.#locate({});
+        this.#roster.add(located, this.#startedAt);
+        this.origin.at(located);
+      }
       if (this.#roster.allSuspect) await this.#locateAgain(true);
       while (!this.segments.complete || !this.#found) {
         this.#assign();
@@ -145,6 +137,7 @@ export class Transfer implements PieceContext {
 
   /** Ends all connections. */
   close(): void {
+    this.origin.close();
     this.pool.close();
   }
 
@@ -155,7 +148,7 @@ export class Transfer implements PieceContext {
     const rejections = (this.#rejections.get(range.start) ?? 0) + 1;
     this.#rejections.set(range.start, rejections);
     const what = `${[...servers].join(', ')}: bytes ${range.start} to ${range.end} are damaged`;
-    const fault = new Fault('data-corrupt', what, { about: this.#options.shownUrl });
+    const fault = new Fault('data-corrupt', what, { about: this.shownUrl });
     if (source !== undefined) this.#setBack(source, new Setback('corrupt', fault));
     // Every server was asked for it, and again: what was published is not what the manifest describes.
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
@@ -164,8 +157,8 @@ export class Transfer implements PieceContext {
   /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
   async startAgain(fault: Fault): Promise<void> {
     const { suspects, onEvent } = this.#options;
-    for (const { server } of this.servers) {
-      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault });
+    for (const { server } of this.record.servers) {
+      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
       suspects.add(server);
     }
     if (!(await this.#tryRestart())) throw fault;
@@ -174,21 +167,44 @@ export class Transfer implements PieceContext {
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
     lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
+    lane.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
-    this.#age = answer.age;
-    const size = this.#identity.size ?? answer.size;
+    this.#hot = lane.source.server.kind !== 'cache' || (answer.age ?? 0) > 0;
     const etag = this.#options.proven ? undefined : answer.etag;
-    this.#identity = { size, etag, lastModified: answer.lastModified };
-    if (size !== undefined) this.segments.settle(size);
-    await beginSink(this.sink, size);
+    this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
+    this.#complete(this.origin.known);
+    if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
+    await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
+  }
+
+  /** A server says the size while the first answer, which did not, is arriving. */
+  sized(size: number, server: string): void {
+    if (this.#identity.size === undefined && !this.segments.complete)
+      this.#heard({ size, isCollection: false, server });
+  }
+
+  #heard(known: Known): void {
+    if (known.isCollection) this.#fatal ??= folderFault(this.shownUrl);
+    const isNew = this.#found && this.#identity.size === undefined;
+    if (this.#found) this.#complete(known);
+    if (isNew)
+      beginSink(this.sink, this.#identity.size).catch((error: unknown) => this.#endWith(error as Error));
+    this.#nap.wake();
+  }
+
+  #complete(origin: Known | undefined): void {
+    if (origin !== undefined) this.#identity = completed(this.#identity, origin);
+    if (this.#identity.size !== undefined) this.segments.settle(this.#identity.size);
   }
 
   delivered(lane: Lane, bytes: number): void {
     const now = lane.movedAt;
     lane.source.bytes += bytes;
+    lane.source.turn.bytes += bytes;
+    lane.source.turn.firstByteSeconds ??= (now - lane.startedAt) / 1000;
     lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
@@ -201,11 +217,10 @@ export class Transfer implements PieceContext {
   }
 
   #considerWidening(lane: Lane): void {
-    const now = this.clock.monotonic();
-    const flow = { bytes: lane.piece.position - lane.piece.start, ms: now - lane.startedAt };
-    const missing = this.segments.missingBytes;
-    if (this.#width === 1 && mayWiden({ age: this.#age, flow, missing, rate: this.#meter.rate(now) }))
-      this.#widen();
+    if (!this.#hot) return;
+    const rate = this.#meter.rate(this.clock.monotonic());
+    const sent = lane.piece.position - lane.piece.start;
+    if (mayWiden({ sent, missing: this.segments.missingBytes, rate })) this.#widen();
   }
 
   #widen(): void {
@@ -221,6 +236,7 @@ export class Transfer implements PieceContext {
   #assign(): void {
     for (const source of this.#roster.candidates(this.clock.monotonic())) {
       if (this.#lanes.size >= this.#width) return;
+      if (source.cold && this.#lanes.size > 0 && this.#hot) continue;
       const piece = this.#pieceFor(source);
       if (piece !== undefined) this.#start(source, piece);
     }
@@ -244,7 +260,8 @@ export class Transfer implements PieceContext {
   #start(source: Source, piece: Piece): void {
     const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
     const run = (lane: Lane) => read(this, lane);
-    this.#lanes.start(source, piece, run, (error) => {
+    const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
+    this.#lanes.start({ source, piece, helps }, run, (error) => {
       this.segments.release(piece);
       if (error !== undefined) this.#laneFailed(source, error);
       this.#nap.wake();
@@ -253,8 +270,11 @@ export class Transfer implements PieceContext {
 
   #laneFailed(source: Source, error: Error): void {
     if (error instanceof Setback) this.#setBack(source, error);
-    else if (error instanceof SinkFailure) this.#fatal ??= error.fault;
-    else this.#fatal ??= error;
+    else this.#endWith(error);
+  }
+
+  #endWith(error: Error): void {
+    this.#fatal ??= error instanceof SinkFailure ? error.fault : error;
   }
 
   #setBack(source: Source, setback: Setback): void {
@@ -264,7 +284,9 @@ export class Transfer implements PieceContext {
       return;
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
-    this.#options.onEvent({ kind: 'setback', server: source.server.host, fault });
+    if (trouble === 'cold') return;
+    const server = source.server.host;
+    this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
       this.#fatal ??= this.#mostInformative();
@@ -275,7 +297,7 @@ export class Transfer implements PieceContext {
   /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
   #tokenExpired({ server }: Source, fault: Fault): void {
     const now = this.clock.monotonic();
-    const waits = this.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
+    const waits = this.record.servers.length > 0 && now - this.#progressAt < this.policy.renewSeconds * 1000;
     if (!waits) this.#fatal ??= fault;
     else if (!this.#waitsForToken) this.#options.onEvent({ kind: 'setback', server: server.host, fault });
     this.#waitsForToken = waits;
@@ -283,7 +305,7 @@ export class Transfer implements PieceContext {
   }
 
   async #restart(): Promise<void> {
-    const { shownUrl: url } = this.#options;
+    const url = this.shownUrl;
     if (!(await this.#tryRestart()))
       throw new Fault('object-changed', `${url} changed while it was being fetched`, { about: url });
   }
@@ -293,10 +315,11 @@ export class Transfer implements PieceContext {
     if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
-    this.#found = false;
+    this.#found = this.#hot = false;
     this.#width = 1;
     this.#resumes = false;
     this.#identity = this.#required;
+    this.origin.forget();
     this.segments = new Segments(Infinity);
     this.#roster.restart();
     return true;
@@ -323,7 +346,10 @@ export class Transfer implements PieceContext {
 
   async #locateAgain(direct: boolean): Promise<void> {
     try {
-      this.#roster.add(await this.#locate({ fresh: true, direct }), this.clock.monotonic());
+      this.#roster.add(
+        await this.#locate({ fresh: true, direct: direct && !this.#roster.isExclusive }),
+        this.clock.monotonic(),
+      );
     } catch (error) {
       this.#options.signal.throwIfAborted();
       this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
@@ -346,7 +372,9 @@ export class Transfer implements PieceContext {
       const bestOther = this.#lanes.bestBeside(lane);
       return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
     });
-    if (slow) this.#widen();
+    if (!slow) return;
+    this.#hot = false;
+    this.#widen();
   }
 
   #showProgress(): void {
@@ -355,7 +383,7 @@ export class Transfer implements PieceContext {
     const { size: total } = this.#identity;
     const bytes =
       total === undefined
-        ? this.servers.reduce((sum, each) => sum + each.bytes, 0)
+        ? this.record.servers.reduce((sum, each) => sum + each.bytes, 0)
         : total - this.segments.missingBytes;
     const server = this.#lanes.servers.join(', ');
     this.#options.onEvent({ kind: 'progress', bytes, total, rate: this.#meter.rate(now), server });
@@ -370,14 +398,14 @@ export class Transfer implements PieceContext {
     if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
       throw new Fault(
         'transfer-stalled',
-        `${this.#options.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
+        `${this.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
       );
     if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000)
       throw this.#mostInformative();
   }
 
   #mostInformative(): Fault {
-    return mostInformativeFault(this.#options.shownUrl, this.#roster.sources, this.#state());
+    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state());
   }
 
   #state(): string {
@@ -385,8 +413,4 @@ export class Transfer implements PieceContext {
     if (!this.#found || size === undefined) return 'no server delivers it';
     return `${size - this.segments.missingBytes} of ${size} bytes fetched`;
   }
-}
-
-function hasValidator({ etag, lastModified }: Identity): boolean {
-  return etag !== undefined || lastModified !== undefined;
 }

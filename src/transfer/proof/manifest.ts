@@ -1,6 +1,7 @@
 import { createCipheriv } from 'node:crypto';
 import { Fault } from '../../fault/fault.ts';
-import { hasher, type Hasher } from './digest.ts';
+import { hasher } from './digest.ts';
+import type { Hasher } from './hasher.ts';
 
 /** Proof of an object's bytes: size and SHA-256 of the whole and of each chunk. */
 export interface Manifest {

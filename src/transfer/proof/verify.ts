@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Range } from '../engine/segments.ts';
 import type { BadRange } from '../sinks/sink.ts';
-import { hasher, type Algorithm, type Hasher } from './digest.ts';
+import { hasher, type Algorithm } from './digest.ts';
+import type { Hasher } from './hasher.ts';
 import { chunkProof, chunkRange, type ChunkProof, type Manifest } from './manifest.ts';
 
 /** Reads back what was written. */

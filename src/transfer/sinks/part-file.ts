@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileUser, isOwn } from '../../base/own-file.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Hasher } from '../proof/digest.ts';
+import type { Hasher } from '../proof/hasher.ts';
 
 const readBytes = 1 << 20;
 

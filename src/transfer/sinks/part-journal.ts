@@ -67,10 +67,9 @@ function bootId(): string | undefined {
 function isJournal(value: Partial<StoredJournal>): value is StoredJournal {
   const { url, identity, done, flushed } = value;
   if (typeof url !== 'string' || typeof identity !== 'object') return false;
-  const { size, etag, lastModified } = identity;
-  return (
-    isSize(size) && isText(etag) && isText(lastModified) && areRanges(done, size) && areRanges(flushed, size)
-  );
+  const { size, etag, modified } = identity;
+  const isTime = modified === undefined || Number.isFinite(modified);
+  return isSize(size) && isText(etag) && isTime && areRanges(done, size) && areRanges(flushed, size);
 }
 
 function areRanges(value: unknown, size: number): boolean {
@@ -105,7 +104,7 @@ export async function earlierPart(
 ): Promise<EarlierPart | undefined> {
   const journal = file.isOwn ? readJournal(target) : undefined;
   const identity = journal?.identity;
-  const recognizable = identity?.etag ?? identity?.lastModified ?? manifest ?? sha256;
+  const recognizable = identity?.etag ?? identity?.modified ?? manifest ?? sha256;
   const sameSize = size === undefined || size === identity?.size;
   if (journal?.url !== shownUrl || identity === undefined || recognizable === undefined || !sameSize) {
     file.startOver();

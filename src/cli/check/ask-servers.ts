@@ -1,0 +1,157 @@
+import { defined } from '../../base/defined.ts';
+import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
+import { Fault } from '../../fault/fault.ts';
+import { askCopy } from '../../federation/cached-copy.ts';
+import { originAt } from '../../federation/list-collection.ts';
+import type { Located, ObjectServer } from '../../federation/located.ts';
+import type { ObjectOptions } from '../../federation/object-request.ts';
+import { askDigests, viewServer } from '../../federation/stat-object.ts';
+import { readClaims } from '../../federation/token.ts';
+import { formatSize } from '../../job/units.ts';
+import { knowAt } from '../object/access.ts';
+
+/** What the servers say of an object. */
+export interface ObjectAnswer {
+  servers: ServerFact[];
+  isFolder?: boolean;
+  token?: Pick<TokenFact, 'expires' | 'problem'>;
+}
+
+/** A server that takes longer to tell a size will not serve jobs well either. */
+const headerMs = 8000;
+const maxCaches = 6;
+/** A digest of more than this takes a server too long to compute for a question before the run. */
+const cheapBytes = 64 << 20;
+const digestMs = 5000;
+
+/** Asks the origin of an object what it is, and the caches that the federation names whether they have it. */
+export async function askServers(url: string, how: ObjectOptions): Promise<ObjectAnswer> {
+  let located: Located;
+  try {
+    located = await how.federation.locate(url, how);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind !== 'object-missing') throw error;
+    return { servers: [{ host: 'the federation', kind: 'plain', status: 404 }] };
+  }
+  const token = located.requireToken ? await tokenOf(located) : undefined;
+  if (token?.problem !== undefined) return { servers: [], token };
+  const caches = located.servers.filter(({ kind }) => kind === 'cache').slice(0, maxCaches);
+  const others = located.servers.filter(({ kind }) => kind !== 'cache');
+  const [asked, origin] = await Promise.all([
+    Promise.all([
+      ...others.map((server) => askPlainly(located, server, how)),
+      ...caches.map((server) => askCache(located, server, how)),
+    ]),
+    others.length === 0 ? askOrigin(url, located, how) : undefined,
+  ]);
+  const servers = origin === undefined ? asked : [...asked, ...origin.servers];
+  // A plain server says it in its answer; in a federation the director has said it before.
+  if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
+    return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
+  return { servers, ...defined({ isFolder: origin?.isFolder, token }) };
+}
+
+async function askCache(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
+  const { host, kind } = server;
+  const { holds: copy, status, bytes } = await askCopy(located, server, how);
+  const digests = copy === 'whole' ? await digestsAt(located, server, bytes, how) : {};
+  return { host, kind, copy, ...defined({ status, bytes }), digests };
+}
+
+/** By HEAD: at a server that is no cache, or where nobody else says what the object is. */
+async function askPlainly(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
+  const { host, kind } = server;
+  const { status, bytes } = await viewServer(located, server, how, headerMs);
+  const digests = status === 200 ? await digestsAt(located, server, bytes, how) : {};
+  return { host, kind, ...defined({ status, bytes }), digests };
+}
+
+async function askOrigin(
+  url: string,
+  located: Located,
+  how: ObjectOptions,
+): Promise<{ servers: ServerFact[]; isFolder?: boolean }> {
+  const { collectionsUrl } = located;
+  try {
+    const known = await knowAt(url, how);
+    if (known === undefined) return { servers: await askDirectly(url, how) };
+    const { server: host, size: bytes, isCollection: isFolder } = known;
+    const lister = collectionsUrl === undefined ? undefined : originAt(collectionsUrl);
+    const digests = lister?.host === host ? await digestsAt(located, lister, bytes, how) : {};
+    return { servers: [{ host, kind: 'origin', status: 200, ...defined({ bytes }), digests }], isFolder };
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind !== 'object-missing') throw error;
+    const host = collectionsUrl === undefined ? 'of the namespace' : new URL(collectionsUrl).host;
+    return { servers: [{ host, kind: 'origin', status: 404 }] };
+  }
+}
+
+async function askDirectly(url: string, how: ObjectOptions): Promise<ServerFact[]> {
+  const direct = await how.federation.locate(url, { ...how, direct: true }).catch(() => undefined);
+  how.signal?.throwIfAborted();
+  if (direct === undefined) return [];
+  return await Promise.all(direct.servers.slice(0, 2).map((server) => askPlainly(direct, server, how)));
+}
+
+/** Many servers have no digest at hand: one that would have to read a large object for it is not asked. */
+async function digestsAt(
+  located: Located,
+  server: ObjectServer,
+  bytes = Infinity,
+  how: ObjectOptions,
+): Promise<NonNullable<ServerFact['digests']>> {
+  if (bytes > cheapBytes) return {};
+  const signal = AbortSignal.any([AbortSignal.timeout(digestMs), ...(how.signal ? [how.signal] : [])]);
+  const digests = await askDigests(located, server, { ...how, signal }).catch(() => ({}));
+  how.signal?.throwIfAborted();
+  return digests;
+}
+
+/** Where an object is, in a line. */
+export function lookedText({ servers }: Pick<ObjectFact, 'servers'>): string {
+  const silent = servers.filter(({ status }) => status === undefined).length;
+  const also = silent === 0 ? '' : `; ${silent} silent`;
+  const first = servers.find(({ status, bytes }) => status === 200 && bytes !== undefined);
+  if (first === undefined)
+    return `asked ${servers.length === 1 ? 'its server' : `${servers.length} servers`}${also}`;
+  const size = formatSize(first.bytes ?? 0);
+  if (first.kind === 'plain') return `${size} at ${first.host}${also}`;
+  const origin = servers.some(({ kind, status }) => kind === 'origin' && status === 200);
+  const caches = servers.filter(({ kind, status }) => kind === 'cache' && status !== undefined);
+  return `${size}${origin ? ' at the origin' : ''}${cacheWords(caches)}${also}`;
+}
+
+function cacheWords(caches: readonly ServerFact[]): string {
+  if (caches.length === 0) return '';
+  const having = caches.filter(({ copy }) => copy === 'whole').map(({ host }) => host);
+  const unknown = caches.filter(({ copy }) => copy === 'unknown').length;
+  const of = `of ${caches.length} ${caches.length === 1 ? 'cache' : 'caches'}`;
+  const has =
+    having.length === 0
+      ? `none ${of} has it`
+      : `${having.length} ${of} ${having.length === 1 ? 'has' : 'have'} it (${having.join(', ')})`;
+  if (unknown === caches.length) return `; ${caches.length} caches do not say whether they have it`;
+  return `; ${has}${unknown === 0 ? '' : `, ${unknown} ${unknown === 1 ? 'does' : 'do'} not say`}`;
+}
+
+/** A job that would have no token. */
+export const withoutToken = (message: string): ObjectAnswer => {
+  const fix =
+    'name the file of the token in the job file: `token_file` of its table, `image_token_file` of an image';
+  return { servers: [], token: { problem: { kind: 'missing', message, fix } } };
+};
+
+/** The end of the token that would be sent, or why there is none; the token itself goes nowhere. */
+async function tokenOf(located: Located): Promise<Pick<TokenFact, 'expires' | 'problem'>> {
+  const [server] = located.servers;
+  if (server === undefined) return {};
+  try {
+    const { Authorization: header = '' } = await located.headers(server);
+    const expires = readClaims(header.replace(/^Bearer /, ''))?.expires;
+    return expires === undefined ? {} : { expires };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const { kind, message, fix = '' } = error;
+    return { problem: { kind: kind === 'token-expired' ? 'expired' : 'missing', message, fix } };
+  }
+}

@@ -1,0 +1,109 @@
+import readline from 'node:readline/promises';
+import { CommanderError } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { steadyClock, systemClock } from '../base/clock.ts';
+import { safeOutput } from '../base/printable.ts';
+import { asFault, Fault } from '../fault/fault.ts';
+import { kinds } from '../fault/kinds.ts';
+import type { Cli } from './cli.ts';
+import { buildProgram } from './commands.ts';
+import { withMiniPool } from './mini/state-folder.ts';
+import { showFault, systemFault } from './show-fault.ts';
+import { isUtf8, withPlainMarks } from './text/glyphs.ts';
+import { terminalOf } from './text/terminal.ts';
+
+/** The process that runs a command line, and how it is started again. */
+export interface Started {
+  process: NodeJS.Process;
+  self: string[];
+}
+
+async function world({ process, self }: Started, isJson: boolean): Promise<Cli> {
+  /** Files and pipes get what programs expect; a terminal, what it can show. */
+  const shown = (text: string, isTerminal: boolean): string =>
+    isTerminal && !isUtf8(process.env) ? withPlainMarks(text) : text;
+
+  const stop = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const)
+    process.on(name, () => stop.abort(new Fault('interrupted', 'stopped by the user')));
+  const terminal = terminalOf(process.stdin, process.stdout);
+  const cli: Cli = {
+    env: await withMiniPool(process.env),
+    cwd: process.cwd(),
+    // Whoever watches for hours does not see the clock being set.
+    clock: steadyClock(systemClock),
+    version: packageJson.version,
+    out: (text) => cli.rawOut?.(safeOutput(text, isJson)),
+    err: (text) => cli.rawErr?.(safeOutput(text, isJson)),
+    rawOut: (text) => void process.stdout.write(shown(text, process.stdout.isTTY)),
+    rawErr: (text) => void process.stderr.write(shown(text, process.stderr.isTTY)),
+    outBytes: (bytes) => outBytes(process, bytes),
+    outIsTerminal: process.stdout.isTTY,
+    errIsTerminal: process.stderr.isTTY,
+    terminal,
+    columns: terminal?.size().columns ?? (process.stderr.columns || 80),
+    rows: terminal?.size().rows ?? 24,
+    color: process.stdout.isTTY && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb',
+    signal: stop.signal,
+    ask: process.stdin.isTTY && process.stderr.isTTY ? (question) => ask(process, question) : undefined,
+    self,
+    program: () => buildProgram(cli, 'all'),
+    uid: process.getuid?.() ?? 0,
+    pid: process.pid,
+    kill: (pid, signal) => kill(process, pid, signal),
+  };
+  return cli;
+}
+
+function outBytes(process: NodeJS.Process, bytes: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function kill(process: NodeJS.Process, pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+async function ask(process: NodeJS.Process, question: string): Promise<string> {
+  const terminal = readline.createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await terminal.question(question);
+  } catch (error) {
+    // Ctrl-C and Ctrl-D at the prompt.
+    throw new Fault('interrupted', 'stopped by the user', { cause: error });
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Runs one command line; the only place that turns a failure into a message and an exit code. */
+export async function runCommandLine(started: Started): Promise<number> {
+  const { process } = started;
+  const argv = process.argv.slice(2);
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => outputFailed(process, error));
+  const cli = await world(started, argv.includes('--json'));
+  try {
+    const name = argv.find((word) => !word.startsWith('-'));
+    const root = await buildProgram(cli, name === undefined ? [] : [name]);
+    if (argv.length === 0) root.outputHelp();
+    else await root.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2;
+    const fault = systemFault(thrown) ?? asFault(thrown);
+    showFault(cli, fault, argv.includes('--json'));
+    return fault.info.exit;
+  }
+}
+
+/** A reader that went away (`updraft status | head`) is not an error of ours; a full disk is one to tell. */
+function outputFailed(process: NodeJS.Process, error: NodeJS.ErrnoException): never {
+  if (error.code === 'EPIPE') process.exit(0);
+  process.stderr.write(`updraft: stdout cannot be written to: ${error.message}\n`);
+  process.exit(error.code === 'ENOSPC' ? kinds['disk-full'].exit : 1);
+}

@@ -1,0 +1,168 @@
+import type { Command } from 'commander';
+import { defined } from '../../base/defined.ts';
+import { mapLimited } from '../../base/map-limited.ts';
+import { printable } from '../../base/printable.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { deleteObject } from '../../federation/delete-object.ts';
+import { unescapePath } from '../../federation/escape-path.ts';
+import { listCollection, walkCollection } from '../../federation/list-collection.ts';
+import type { ObjectOptions } from '../../federation/object-request.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { formatSize } from '../../job/units.ts';
+import type { Cli } from '../cli.ts';
+import { hasScheme, knowAt, openFederation } from '../object/access.ts';
+import { confirmDeletion } from '../object/confirm-deletion.ts';
+import { offerLogins } from '../object/login.ts';
+import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
+import { counted } from '../text/words.ts';
+
+interface Options {
+  recursive?: true;
+  yes?: true;
+  dryRun?: true;
+  tokenFile?: string;
+  json?: true;
+}
+
+interface Target {
+  url: string;
+  isFolder: boolean;
+  /** Every object that goes. */
+  objects: { url: string; size?: number }[];
+}
+
+interface RmResult {
+  url: string;
+  fault?: Fault;
+}
+
+const atOnce = 4;
+
+export function configure(command: Command, cli: Cli): void {
+  command
+    .argument('<url...>', 'objects of a federation')
+    .option('-r, --recursive', 'the URLs may be folders, and all in them goes')
+    .option('-y, --yes', 'do not ask before a folder is deleted')
+    .option('--dry-run', 'say what would be deleted')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'one line of JSON for each object')
+    .addHelpText('after', example)
+    .action((urls: string[], options: Options) => rm(cli, urls, options));
+}
+
+async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
+  const { tokenFile, json } = options;
+  const federation = openFederation(cli);
+  await offerLogins(cli, federation, json ? [] : urls, { verb: 'DELETE', tokenFile });
+  const how: ObjectOptions = {
+    federation,
+    signal: cli.signal,
+    ...defined({ tokenFile }),
+  };
+  // All are looked at before the first one goes: a mistake in the last must not cost the first.
+  const targets: Target[] = [];
+  for (const url of urls) targets.push(await targetOf(cli, url, how, options.recursive === true));
+  const objects = targets.flatMap((target) => target.objects);
+  if (options.dryRun) {
+    for (const { url } of objects) cli.out(json ? `${JSON.stringify({ url })}\n` : `${printable(url)}\n`);
+    cli.err(`${counted(objects.length, 'object')} would be deleted; nothing was\n`);
+    return;
+  }
+  for (const { url, objects: inside } of targets.filter(({ isFolder }) => isFolder)) {
+    const bytes = inside.reduce((sum, { size = 0 }) => sum + size, 0);
+    const what = `${counted(inside.length, 'object')} (${formatSize(bytes)}) below ${url}`;
+    await confirmDeletion(cli, { what, names: inside.map((one) => one.url), yes: options.yes === true });
+  }
+  const results = await mapLimited(objects, atOnce, async ({ url }): Promise<RmResult> => {
+    const result = await attempt(url, () => deleteObject(url, how));
+    tell(cli, result, options);
+    return result;
+  });
+  if (results.every(({ fault }) => fault === undefined))
+    for (const { url } of targets.filter(({ isFolder }) => isFolder))
+      results.push(await attempt(url, () => deleteFolder(url, how)));
+  endWith(cli, results, { json: json === true, again: 'run the same command again for what is left' });
+  if (json === undefined)
+    cli.err(
+      `${counted(objects.length, 'object')} deleted at the origin; caches may hand out their copies for a while\n`,
+    );
+}
+
+/** What a URL of the command line means, or why it must not be deleted. */
+async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: boolean): Promise<Target> {
+  const parsed = hasScheme(url) ? parseObjectUrl(url, cli.env) : undefined;
+  if (parsed?.kind !== 'federated')
+    throw new Fault('usage', `${url} is not in a federation`, { about: url, fix: 'write osdf:///PATH' });
+  const located = await how.federation.locate(url, { ...how, verb: 'DELETE' });
+  // A token that is missing is said before anybody is asked.
+  for (const server of located.servers.slice(0, 1)) await located.headers(server);
+  const { namespace = '/' } = located;
+  const path = unescapePath(parsed.path);
+  if (`${namespace}/`.startsWith(`${path}/`))
+    throw new Fault('usage', `${url} is the root of the namespace ${namespace}: it is not deleted`, {
+      about: url,
+      fix: `name what is in it: updraft ls ${shellQuote(url)}`,
+    });
+  const known = await knowAt(url, how);
+  // An origin that is asked to delete a folder deletes all that is in it.
+  if (known === undefined)
+    throw new Fault('servers-unreachable', `${url}: its origin does not say what it is: it is not deleted`, {
+      about: url,
+      fix: 'wait and run it again; a namespace that cannot be listed is for its operators to clear',
+    });
+  const { isCollection, size } = known;
+  if (!isCollection) return { url, isFolder: false, objects: [{ url, ...defined({ size }) }] };
+  if (!recursive && !parsed.recursive)
+    throw new Fault('usage', `${url} is a folder`, {
+      about: url,
+      fix: `to delete all in it: updraft rm --recursive ${shellQuote(url)}`,
+    });
+  const objects = await Array.fromAsync(walkCollection(url, how));
+  return { url, isFolder: true, objects };
+}
+
+/** An origin deletes a folder with all in it: what came since the listing must stay. */
+async function deleteFolder(url: string, how: ObjectOptions): Promise<void> {
+  for (const entry of await listCollection(url, how))
+    if (entry.isCollection) await deleteFolder(entry.url, how);
+    else
+      throw new Fault(
+        'object-changed',
+        `${url}: ${entry.name} has come since the folder was listed, and stays`,
+        {
+          about: url,
+          fix: 'look at it, then run the same command again',
+        },
+      );
+  await deleteObject(url, how);
+}
+
+async function attempt(url: string, action: () => Promise<unknown>): Promise<RmResult> {
+  try {
+    await action();
+    return { url };
+  } catch (error) {
+    return { url, fault: asFault(error) };
+  }
+}
+
+function tell(cli: Cli, { url, fault }: RmResult, { json }: Options): void {
+  if (json)
+    cli.out(`${JSON.stringify({ url, deleted: fault === undefined, error: fault && faultJson(fault) })}\n`);
+  else if (fault === undefined) cli.out(`${printable(url)}: deleted\n`);
+  else tellFault({ say: (line) => cli.err(`${line}\n`) }, url, fault);
+}
+
+const example = `
+Deletes at the origin, which asks for a token with the scope storage.modify. A folder goes only with --recursive, after
+a question (--yes in scripts); a namespace's root never. Caches may hand out their copies until they drop them: a name
+that was deleted should not be used again for other bytes.
+
+Examples:
+  $ updraft rm osdf:///inbox/me/model.pt
+  $ updraft rm --recursive --dry-run osdf:///inbox/me/old
+  $ updraft rm --recursive --yes osdf:///inbox/me/old
+
+Exit codes: 0 all is deleted; 2 wrong usage, or not agreed to; 92 no server; 93 to 95 token; 96 no such object; 97 the
+namespace allows no deletes; 98 something new is in the folder.`;

@@ -1,0 +1,219 @@
+import { utimes } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { defined } from '../../base/defined.ts';
+import { mapLimited } from '../../base/map-limited.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { KeptConnections } from '../../http/connections.ts';
+import type { Cli } from '../cli.ts';
+import { hasScheme, openFederation } from '../object/access.ts';
+import { boardMode, TransferBoard } from '../object/board.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
+import { confirmDeletion } from '../object/confirm-deletion.ts';
+import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
+import { offerLogins } from '../object/login.ts';
+import { putItem, sameThere, tellPut } from '../object/put-items.ts';
+import { type Direction, type SyncItem, type Verdict, verdictOf } from '../object/sync-plan.ts';
+import { readSides, type Sides } from '../object/sync-sides.ts';
+import { endWith, faultJson, shown, tellFault, tellResult } from '../object/tell-results.ts';
+import { wholeNumber } from '../submit/options.ts';
+import { counted } from '../text/words.ts';
+
+interface Options extends CacheOptions {
+  delete?: true;
+  yes?: true;
+  dryRun?: true;
+  checksum?: true;
+  parallel: number;
+  tokenFile?: string;
+  json?: true;
+  quiet?: true;
+}
+
+/** What became of one item. */
+interface SyncResult {
+  action: 'new' | 'update' | 'same' | 'delete';
+  url: string;
+  file?: string;
+  bytes?: number;
+  verified?: string;
+  fault?: Fault;
+}
+
+export function configure(command: Command, cli: Cli): void {
+  cacheOptions(command)
+    .argument('<source>', 'a folder or file here, or a collection or object')
+    .argument('<target>', 'the other: what is to be made the same')
+    .option('--delete', 'also delete what the source does not have, after a question')
+    .option('-y, --yes', 'do not ask before anything is deleted')
+    .option('--dry-run', 'say what would be done, and change nothing')
+    .option('-c, --checksum', 'compare digests, whatever sizes and times say')
+    .option('-p, --parallel <number>', 'files at once', wholeNumber(99), 4)
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'one line of JSON for each object')
+    .option('-q, --quiet', 'no progress')
+    .addHelpText('after', example)
+    .action((source: string, target: string, options: Options) => sync(cli, { source, target }, options));
+}
+
+async function sync(cli: Cli, ends: { source: string; target: string }, options: Options): Promise<void> {
+  const { tokenFile } = options;
+  const federation = openFederation(cli, options);
+  const isUp = hasScheme(ends.target);
+  const url = isUp ? ends.target : ends.source;
+  await offerLogins(cli, federation, options.json ? [] : [url], { verb: isUp ? 'PUT' : 'GET', tokenFile });
+  const sides = await readSides(cli, ends, { federation, signal: cli.signal, ...defined({ tokenFile }) });
+  const extras = options.delete ? sides.extras : [];
+  if (extras.length > 0) await agreeTo(cli, ends, sides, options);
+  const board = new TransferBoard(cli, boardMode(cli, options), sides.items.length);
+  using connections = new KeptConnections(cli.clock);
+  const syncing: Syncing = { cli, board, options, direction: sides.direction, federation, connections };
+  const results = await mapLimited(sides.items, options.parallel, (item) => syncItem(syncing, item));
+  // A source that could not be copied may be one that could not be read.
+  if (results.every(({ fault }) => fault === undefined))
+    for (const extra of extras) results.push(await removeExtra(syncing, extra));
+  board.close();
+  endWith(cli, results, {
+    json: options.json === true,
+    again: 'run the same command again for what is missing',
+  });
+  if (options.json === undefined) cli.err(`${summary(results, sides, options)}\n`);
+}
+
+async function agreeTo(
+  cli: Cli,
+  { source, target }: { source: string; target: string },
+  { items, extras }: Sides,
+  { yes, dryRun }: Options,
+): Promise<void> {
+  if (items.length === 0)
+    throw new Fault('usage', `${source} holds nothing, and --delete would delete all of ${target}`, {
+      about: source,
+      fix: 'check the source; to empty a collection use `updraft rm --recursive`',
+    });
+  const what = `${counted(extras.length, 'file')} in ${target} that ${extras.length === 1 ? 'is' : 'are'} not in ${source}`;
+  const names = extras.map(({ name }) => name);
+  await confirmDeletion(cli, { what, names, yes: yes === true || dryRun === true });
+}
+
+interface Syncing extends Pick<FetchItemOptions, 'federation' | 'connections'> {
+  cli: Cli;
+  board: TransferBoard;
+  options: Options;
+  direction: Direction;
+}
+
+async function syncItem(syncing: Syncing, item: SyncItem): Promise<SyncResult> {
+  const { cli, board, options, direction, federation } = syncing;
+  const { url, file } = item;
+  let verdict: Verdict = verdictOf(item, direction, options.checksum === true);
+  if (verdict === 'compare') {
+    const same = await sameThere(cli, item, federation, options.tokenFile);
+    // The same number of bytes is no proof where the times differ.
+    verdict = same?.verified === 'digest' ? 'same' : 'update';
+    if (verdict === 'same' && options.dryRun === undefined) await keepTime(syncing, item);
+  }
+  if (verdict === 'same' || options.dryRun) {
+    const result: SyncResult = { action: verdict, url, file };
+    const name = direction === 'down' ? shown(cli, file) : url;
+    if (options.json) board.print(JSON.stringify(result));
+    else if (verdict !== 'same') board.print(`${verdict} ${name}`);
+    return result;
+  }
+  return direction === 'down' ? await fetchOne(syncing, item, verdict) : await putOne(syncing, item, verdict);
+}
+
+type Change = Exclude<Verdict, 'same' | 'compare'>;
+
+async function fetchOne(syncing: Syncing, item: SyncItem, action: Change): Promise<SyncResult> {
+  const { cli, board, options, federation, connections } = syncing;
+  const { url, file, remote = {} } = item;
+  // Caches go on handing out what they had under a name whose object was replaced.
+  const from = action === 'update' ? `${url}${url.includes('?') ? '&' : '?'}directread` : url;
+  const how: FetchItemOptions = {
+    federation,
+    ...defined({ connections, tokenFile: options.tokenFile }),
+    ...(action === 'update' && { overwrite: true }),
+  };
+  const got = await fetchItem(cli, board, { url: from, target: file, listed: remote }, how);
+  if (got.fault === undefined) await keepTime(syncing, item);
+  const { bytes, verified } = got.fetched ?? {};
+  const result = { action, url, file, ...defined({ bytes, verified, fault: got.fault }) };
+  if (options.json) printJson(board, result);
+  else tellResult(cli, board, got, {});
+  return result;
+}
+
+async function putOne(syncing: Syncing, item: SyncItem, action: Change): Promise<SyncResult> {
+  const { cli, board, options, federation } = syncing;
+  const how = { overwrite: action === 'update', ...defined({ tokenFile: options.tokenFile }) };
+  const put = await putItem(cli, board, item, federation, how);
+  const { bytes, verified } = put.put ?? {};
+  const { url, file } = item;
+  const result = { action, url, file, ...defined({ bytes, verified, fault: put.fault }) };
+  if (options.json) printJson(board, result);
+  else tellPut(cli, board, put, {});
+  return result;
+}
+
+/** A file that has its object's time is known to be the same without being read. */
+async function keepTime({ cli, direction }: Syncing, { file, remote }: SyncItem): Promise<void> {
+  if (direction === 'down' && remote?.modified !== undefined)
+    await utimes(file, cli.clock.now() / 1000, remote.modified / 1000);
+}
+
+async function removeExtra(
+  { cli, board, options, direction }: Syncing,
+  { name, remove }: Sides['extras'][number],
+): Promise<SyncResult> {
+  const result: SyncResult = {
+    action: 'delete',
+    ...(direction === 'down' ? { url: '', file: name } : { url: name }),
+  };
+  const said = direction === 'down' ? shown(cli, name) : name;
+  try {
+    cli.signal.throwIfAborted();
+    if (options.dryRun === undefined) await remove();
+    if (options.json) printJson(board, result);
+    else board.print(options.dryRun ? `delete ${said}` : `${said}: deleted`);
+  } catch (error) {
+    result.fault = asFault(error);
+    if (options.json) printJson(board, result);
+    else tellFault(board, said, result.fault);
+  }
+  return result;
+}
+
+function printJson(board: TransferBoard, { fault, ...said }: SyncResult): void {
+  board.print(JSON.stringify({ ...said, error: fault && faultJson(fault) }));
+}
+
+function summary(results: readonly SyncResult[], { extras }: Sides, options: Options): string {
+  const count = (action: SyncResult['action']): number =>
+    results.filter((result) => result.action === action).length;
+  const done = `${count('new')} new, ${count('update')} updated, ${count('same')} unchanged, ${count('delete')} deleted`;
+  const left =
+    options.delete || extras.length === 0
+      ? ''
+      : `; the target has ${counted(extras.length, 'file')} more: --delete deletes ${extras.length === 1 ? 'it' : 'them'}`;
+  return `${done}${left}${options.dryRun ? '; nothing was changed' : ''}`;
+}
+
+const example = `
+One of the two is of this machine, the other of a federation; the target is made the same as the source, and its other
+files stay unless --delete is said. What is the same is left alone:
+
+  another size                       it is copied again
+  fetching, same size and same time  the same: a fetched file gets its object's time
+  uploading, same size, object newer the same: an object has the time of its upload
+  same size otherwise, or --checksum the file's digest is compared with the origin's; without one it is copied again
+
+Deleting comes last, only if all was copied, and only in the target: a list and a question first (--yes in scripts). What
+changed is fetched from the origin: caches hand out what they had under that name for a while, to jobs too.
+
+Examples:
+  $ updraft sync osdf:///demo/images images
+  $ updraft sync results osdf:///inbox/me/results --dry-run
+  $ updraft sync results osdf:///inbox/me/results --delete
+
+Exit codes: 0 both are the same; 2 wrong usage, or not agreed to; 3 a file cannot be read; else those of
+docs/exit-codes.md, of the first one that failed.`;

@@ -1,0 +1,186 @@
+import type { Command } from 'commander';
+import { defined } from '../../base/defined.ts';
+import { mapLimited } from '../../base/map-limited.ts';
+import { shellQuote } from '../../base/shell-quote.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { walkCollection } from '../../federation/list-collection.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { loadJobFile } from '../../job/load-plan.ts';
+import { formatSize } from '../../job/units.ts';
+import { objectsOf } from '../check/ask-objects.ts';
+import type { Cli } from '../cli.ts';
+import { loadOptions } from '../job-file-argument.ts';
+import { hasScheme, knowAt, openFederation } from '../object/access.ts';
+import { boardMode, TransferBoard } from '../object/board.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
+import { offerLogins } from '../object/login.ts';
+import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
+import { amountWords, verifiedWords } from '../object/transfer-words.ts';
+import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';
+import { wholeNumber } from '../submit/options.ts';
+import { counted } from '../text/words.ts';
+
+interface Options extends CacheOptions {
+  recursive?: true;
+  caches: number;
+  parallel: number;
+  dryRun?: true;
+  tokenFile?: string;
+  json?: true;
+  quiet?: true;
+}
+
+/** As many as clients of a federation try before they give up. */
+const usualCaches = 3;
+
+export function configure(command: Command, cli: Cli): void {
+  cacheOptions(command, 'fill this cache, and not the first that the director names')
+    .argument('[url...]', 'objects of a federation; without any, the data of the job file here')
+    .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
+    .option(
+      '-n, --caches <number>',
+      'how many caches, the first that the director names',
+      wholeNumber(6),
+      usualCaches,
+    )
+    .option('-p, --parallel <number>', 'caches filled at once', wholeNumber(16), 2)
+    .option('--dry-run', 'say who has what and what filling the others would cost')
+    .option('--token-file <file>', 'file with the token, instead of the usual places')
+    .option('--json', 'one line of JSON for each object and cache')
+    .option('-q, --quiet', 'no progress')
+    .addHelpText('after', example)
+    .action((words: string[], options: Options) => warm(cli, words, options));
+}
+
+async function warm(cli: Cli, words: string[], options: Options): Promise<void> {
+  const federation = openFederation(cli, options);
+  const items = await itemsOf(cli, federation, words, options);
+  const urls = options.json ? [] : items.map(({ url }) => url);
+  await offerLogins(cli, federation, urls, { verb: 'GET', tokenFile: options.tokenFile });
+  const failed: WarmResult[] = [];
+  const asked = await mapLimited(items, 8, async (item) => {
+    try {
+      return await askCaches(cli, federation, await withSize(cli, federation, item), options);
+    } catch (error) {
+      cli.signal.throwIfAborted();
+      failed.push({ url: item.url, cache: '', outcome: 'failed', fault: asFault(error) });
+      return [];
+    }
+  });
+  const pairs = asked.flat();
+  const board = new TransferBoard(cli, boardMode(cli, options), pairs.length);
+  for (const result of failed) tell(board, result, options);
+  if (pairs.length > 0) board.news(costWords(pairs));
+  const results = await mapLimited(pairs, options.parallel, async (pair) => {
+    const result = options.dryRun ? foreseen(pair) : await warmCache(cli, board, federation, pair);
+    tell(board, result, options);
+    return result;
+  });
+  board.close();
+  endWith(cli, [...failed, ...results], {
+    json: options.json === true,
+    again: 'run the same command again: caches that have it are left alone',
+  });
+}
+
+/** The objects that are meant: by name, all of folders, or the data of a job file. */
+async function itemsOf(
+  cli: Cli,
+  federation: FederationLocator,
+  words: readonly string[],
+  { recursive, tokenFile }: Options,
+): Promise<WarmItem[]> {
+  const [first = '.'] = words;
+  if (words.length < 2 && !hasScheme(first)) return await itemsOfJobFile(cli, first);
+  const stray = words.find((word) => !hasScheme(word));
+  if (stray !== undefined) throw new Fault('usage', `"${stray}" is no URL`, { about: stray });
+  const how = { federation, signal: cli.signal, ...defined({ tokenFile }) };
+  const items: WarmItem[] = [];
+  for (const url of words)
+    if (recursive === undefined) items.push({ url, ...defined({ tokenFile }) });
+    else
+      for await (const entry of walkCollection(url, how))
+        items.push({ url: entry.url, ...defined({ size: entry.size, tokenFile }) });
+  if (items.length === 0) cli.err('nothing to warm: the folder is empty\n');
+  return items;
+}
+
+async function itemsOfJobFile(cli: Cli, where: string): Promise<WarmItem[]> {
+  const { plan } = await loadJobFile(where, loadOptions(cli, {}));
+  const objects = objectsOf(plan, () => ({ file: plan.file, line: 0 }));
+  const items = objects.filter(({ url }) => parseObjectUrl(url, cli.env).kind === 'federated');
+  if (items.length === 0)
+    throw new Fault('usage', `${plan.file} names no object of a federation`, {
+      about: plan.file,
+      fix: 'name the objects: updraft warm osdf:///PATH',
+    });
+  return items.map(({ url, tokenFile }) => ({ url, ...defined({ tokenFile }) }));
+}
+
+/** The size as the origin has it, so that an older version in a cache is noticed and the cost can be said. */
+async function withSize(cli: Cli, federation: FederationLocator, item: WarmItem): Promise<WarmItem> {
+  if (item.size !== undefined) return item;
+  const { url, tokenFile } = item;
+  const known = await knowAt(url, { federation, signal: cli.signal, ...defined({ tokenFile }) });
+  if (known?.isCollection === true)
+    throw new Fault('url-invalid', `${url} is a folder, not an object`, {
+      about: url,
+      fix: `updraft warm --recursive ${shellQuote(url)}`,
+    });
+  return { ...item, ...defined({ size: known?.size }) };
+}
+
+/** What it costs, before it is paid. */
+function costWords(pairs: readonly WarmPair[]): string {
+  const needed = pairs.filter(({ copy }) => copy.holds !== 'whole');
+  const total = (some: readonly WarmPair[]): string =>
+    formatSize(some.reduce((sum, { size = 0 }) => sum + size, 0));
+  const here = needed.filter(({ isStaged }) => !isStaged);
+  const hosts = new Set(needed.map(({ cache }) => cache.host)).size;
+  if (needed.length === 0) return 'every cache has it: nothing to do';
+  const through =
+    here.length === 0
+      ? 'none of it comes to this machine'
+      : `${total(here)} of it also comes to this machine and is thrown away: ${[...new Set(here.map(({ cache }) => cache.host))].join(', ')} cannot be asked to fetch alone`;
+  // An older XRootD does not say whether it has the object.
+  const upTo = needed.some(({ copy }) => copy.holds === 'unknown') ? 'up to ' : '';
+  return `${upTo}${total(needed)} will be pulled from the origin into ${counted(hosts, 'cache')}; ${through}`;
+}
+
+function foreseen({ url, cache, copy, size }: WarmPair): WarmResult {
+  const outcome = copy.holds === 'whole' ? 'had' : 'to fill';
+  return { url, cache: cache.host, outcome, ...defined({ bytes: size ?? copy.bytes }) };
+}
+
+function tell(board: TransferBoard, result: WarmResult, { json }: Options): void {
+  const { url, cache, outcome, bytes, seconds = 0, verified, fault } = result;
+  const at = cache === '' ? url : `${url} at ${cache}`;
+  if (json) {
+    const { fault: failed, ...said } = result;
+    board.print(JSON.stringify({ ...said, error: failed && faultJson(failed) }));
+  } else if (fault !== undefined) tellFault(board, at, fault);
+  else if (outcome === 'filled')
+    board.print(`${at}: filled, ${amountWords(bytes ?? 0, seconds)}; ${verifiedWords(verified ?? 'none')}`);
+  else {
+    const size = bytes === undefined ? '' : `, ${formatSize(bytes)}`;
+    board.print(`${at}: ${outcome === 'had' ? 'had it' : 'does not have all of it'}${size}`);
+  }
+}
+
+const example = `
+Fetches objects into caches before a hundred jobs ask for them at once. The director names caches near THIS machine:
+where jobs run elsewhere, name the caches of their sites with --cache. A cache that has the object is left alone. One
+that can be asked to fetch by itself (Pelican's prestage) does so; through any other the object is read once, as a
+whole, and its bytes are compared and thrown away. What it costs is said first: each cache pulls the whole object from
+the origin. Caches drop what nobody asks for: warm them on the day of the run.
+
+Examples:
+  $ updraft warm osdf:///demo/train.tar
+  $ updraft warm                              the data of the job file in this folder
+  $ updraft warm --recursive osdf:///demo/shards --caches 2
+  $ updraft warm --dry-run osdf:///demo/train.tar
+  $ updraft warm --cache osdf-uw-cache.svc.osg-htc.org osdf:///demo/train.tar
+
+Exit codes: 0 every cache has it; 2 wrong usage; 5 stopped by the user; 92 no cache or server; 93 to 95 token; 96 no
+such object; 97 it is a folder; 99 stalled; 101 damaged; 102 a cache has another version.`;

@@ -1,0 +1,44 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { cacheNameForms, parseCacheName } from '../../base/cache-name.ts';
+import { Fault } from '../../fault/fault.ts';
+import { preferCaches } from '../../federation/cache-choice.ts';
+import type { LeftOut, Locator } from '../../federation/located.ts';
+
+export interface CacheOptions {
+  cache?: string[];
+  avoidCache?: string[];
+}
+
+/** The options of commands that fetch objects of a federation. */
+export const cacheOptions = (command: Command, does = 'try this cache first, then the others'): Command =>
+  command
+    .option('--cache <host>', `${does}; may be given again`, cacheName)
+    .option('--avoid-cache <host>', 'do not ask this cache; may be given again', cacheName);
+
+function cacheName(text: string, before: string[] = []): string[] {
+  if (parseCacheName(text) !== undefined) return [...before, text];
+  const again = /[,+]/.test(text) ? ' Give the option once for each; the others always follow.' : '';
+  throw new InvalidArgumentError(`it must be ${cacheNameForms}.${again}`);
+}
+
+/** A locator that follows the options. */
+export function withCacheOptions<L extends Locator>(
+  locator: L,
+  { cache: caches = [], avoidCache: avoidCaches = [] }: CacheOptions,
+): L {
+  const both = caches.find((cache) => avoidCaches.includes(cache));
+  if (both !== undefined)
+    throw new Fault('usage', `${both} is named by --cache and by --avoid-cache`, {
+      fix: 'leave one of them out',
+    });
+  return preferCaches(locator, { caches, avoidCaches }, { caches: '--cache', avoidCaches: '--avoid-cache' });
+}
+
+/** `preferred by --cache` */
+export const preferredWords = (by: string): string => `preferred by ${by}`;
+
+/** `avoided by --avoid-cache` */
+export const leftOutWords = ({ by, why }: LeftOut): string =>
+  why === 'avoided'
+    ? `avoided by ${by}`
+    : `preferred by ${by}, but the director does not name it, so it gets no token`;

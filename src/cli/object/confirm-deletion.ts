@@ -1,0 +1,22 @@
+import { printable } from '../../base/printable.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { Cli } from '../cli.ts';
+import { isAgreed } from '../text/words.ts';
+
+const shownNames = 10;
+
+/** Shows what would be deleted and asks; throws unless somebody agrees, or said so before. */
+export async function confirmDeletion(
+  cli: Cli,
+  { what, names, yes }: { what: string; names: readonly string[]; yes: boolean },
+): Promise<void> {
+  if (yes) return;
+  for (const name of names.slice(0, shownNames)) cli.err(`  ${printable(name)}\n`);
+  if (names.length > shownNames) cli.err(`  … and ${names.length - shownNames} more\n`);
+  const agreed = await isAgreed(cli, `delete ${printable(what)}?`);
+  if (agreed === true) return;
+  throw new Fault('usage', `${what}: nothing was deleted`, {
+    fix:
+      agreed === undefined ? 'nobody is here to agree: say --yes, or look first with --dry-run' : undefined,
+  });
+}

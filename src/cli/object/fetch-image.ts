@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs';
+import { findProgram } from '../../base/find-program.ts';
+import type { Plan } from '../../job/plan.ts';
+import { poolTraits } from '../../job/pool-traits.ts';
+import { keptImage } from '../../pool/image-command.ts';
+import type { Cli } from '../cli.ts';
+import { openFederation } from './access.ts';
+import { TransferBoard, boardMode } from './board.ts';
+import { fetchItem } from './fetch-item.ts';
+import { tellResult } from './tell-results.ts';
+
+/** Brings an image of a federation to where this machine, or a cluster that shares its files, runs jobs in it; one that is there stays. */
+export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: Plan): Promise<void> {
+  const { image } = spec.environment;
+  const target = image === undefined ? undefined : keptImage(image, cli.env);
+  if (image === undefined || target === undefined || existsSync(target)) return;
+  // A machine that could not start it is told so by its pool.
+  const { runsHere } = poolTraits[spec.run.pool];
+  if (runsHere && (await findProgram(['apptainer', 'singularity'], cli.env)) === undefined) return;
+  cli.err(`fetching the image ${image}, once for this machine\n`);
+  // What a command that submits prints to stdout is about its run.
+  const talking: Cli = { ...cli, out: (text) => cli.err(text) };
+  const board = new TransferBoard(talking, boardMode(talking, {}), 1);
+  const options = {
+    federation: openFederation(cli),
+    unpack: undefined,
+    ...(tokenFile !== undefined && { tokenFile }),
+  };
+  const result = await fetchItem(talking, board, { url: image, target }, options);
+  if (result.fault === undefined) tellResult(talking, board, result, {});
+  board.close();
+  if (result.fault !== undefined) throw result.fault;
+}

@@ -1,0 +1,34 @@
+/** What is known of one of two sides without reading it. */
+export interface Side {
+  size?: number;
+  /** Milliseconds since the epoch. */
+  modified?: number;
+}
+
+/** One file and its object; the side that is missing is undefined. */
+export interface SyncItem {
+  url: string;
+  file: string;
+  local?: Side;
+  remote?: Side;
+}
+
+export type Direction = 'down' | 'up';
+
+/** `compare`: size and times do not decide, so the digests must. */
+export type Verdict = 'new' | 'update' | 'same' | 'compare';
+
+const seconds = (ms: number): number => Math.floor(ms / 1000);
+
+/**
+ * Whether a copy must be made. Another size is another content. A file that was fetched has its object's time; an
+ * object has the time of its upload, so it is right while it is newer than the file. Servers say whole seconds.
+ */
+export function verdictOf({ local, remote }: SyncItem, direction: Direction, byDigest: boolean): Verdict {
+  const copy = direction === 'down' ? local : remote;
+  if (copy === undefined) return 'new';
+  if (local?.size !== undefined && remote?.size !== undefined && local.size !== remote.size) return 'update';
+  if (byDigest || local?.modified === undefined || remote?.modified === undefined) return 'compare';
+  const [file, object] = [seconds(local.modified), seconds(remote.modified)];
+  return (direction === 'down' ? file === object : file < object) ? 'same' : 'compare';
+}

@@ -1,0 +1,170 @@
+import { defined } from '../../base/defined.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
+import { askCopy, type CachedCopy } from '../../federation/cached-copy.ts';
+import { unescapePath } from '../../federation/escape-path.ts';
+import type { Located, Locator, ObjectServer } from '../../federation/located.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
+import { canPrestage, hasPrestage, prestage } from '../../federation/prestage.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { Verified } from '../../transfer/fetch.ts';
+import type { Cli } from '../cli.ts';
+import { accessTo } from './access.ts';
+import type { TransferBoard } from './board.ts';
+
+/** One object that caches are to have. */
+export interface WarmItem {
+  url: string;
+  size?: number;
+  tokenFile?: string;
+}
+
+/** One object at one cache: what it has of it, and how the rest would come there. */
+export interface WarmPair extends WarmItem {
+  located: Located;
+  cache: ObjectServer;
+  copy: CachedCopy;
+  /** The cache fetches it at our word; otherwise the bytes come here as well. */
+  isStaged: boolean;
+}
+
+export interface WarmResult {
+  url: string;
+  cache: string;
+  /** `to fill` where nothing was to be done yet. */
+  outcome: 'had' | 'filled' | 'failed' | 'to fill';
+  bytes?: number;
+  seconds?: number;
+  verified?: Verified;
+  fault?: Fault;
+}
+
+/** Which caches the federation names for an object, and what they have of it; nothing is fetched. */
+export async function askCaches(
+  cli: Cli,
+  federation: FederationLocator,
+  item: WarmItem,
+  { caches: count, cache: named }: { caches: number; cache?: string[] },
+): Promise<WarmPair[]> {
+  const parsed = parseObjectUrl(item.url, cli.env);
+  const how = { federation, signal: cli.signal, ...defined({ tokenFile: item.tokenFile }) };
+  const located = await federation.locate(item.url, how);
+  const all = located.servers.filter(({ kind }) => kind === 'cache');
+  const caches =
+    named === undefined ? all.slice(0, count) : all.filter(({ preferredBy }) => preferredBy === '--cache');
+  if (parsed.kind !== 'federated' || caches.length === 0)
+    throw new Fault('servers-unreachable', `${located.url} is served by no cache`, {
+      about: located.url,
+      fix: 'only objects of a federation that go through its caches can be warmed',
+    });
+  return await Promise.all(
+    caches.map(async (cache) => {
+      const copy = await askCopy(located, cache, how);
+      // Pelican's cache cannot complete by itself what it has a part of; read through it, it can.
+      const mayStage = !['whole', 'part'].includes(copy.holds) && canPrestage(unescapePath(parsed.path));
+      return {
+        ...item,
+        located,
+        cache,
+        copy,
+        isStaged: mayStage && (await hasPrestage(located, cache, how)),
+      };
+    }),
+  );
+}
+
+/** Fills one cache, unless it has the object; a failure is part of the result, so that the others go on. */
+export async function warmCache(
+  cli: Cli,
+  board: TransferBoard,
+  federation: FederationLocator,
+  pair: WarmPair,
+): Promise<WarmResult> {
+  const { url, cache, copy, size } = pair;
+  const result = { url, cache: cache.host };
+  const isWhole = copy.holds === 'whole' && (size === undefined || copy.bytes === size);
+  if (isWhole) return { ...result, outcome: 'had', ...defined({ bytes: size ?? copy.bytes }) };
+  const started = cli.clock.monotonic();
+  try {
+    cli.signal.throwIfAborted();
+    if (copy.holds === 'whole') throw otherSize(pair, copy.bytes);
+    const filled = await (pair.isStaged ? stage : pull)(cli, board, federation, pair);
+    const seconds = (cli.clock.monotonic() - started) / 1000;
+    return { ...result, outcome: 'filled', ...filled, seconds };
+  } catch (error) {
+    return { ...result, outcome: 'failed', fault: asFault(error) };
+  }
+}
+
+type Filled = Pick<WarmResult, 'bytes' | 'verified'>;
+
+const nameOf = ({ url, cache }: WarmPair): string => `${url.split('?', 1)[0] ?? ''} at ${cache.host}`;
+
+async function stage(
+  cli: Cli,
+  board: TransferBoard,
+  federation: FederationLocator,
+  pair: WarmPair,
+): Promise<Filled> {
+  const { url, located, cache, size, tokenFile } = pair;
+  const parsed = parseObjectUrl(url, cli.env);
+  const path = parsed.kind === 'federated' ? unescapePath(parsed.path) : '';
+  const how = { federation, signal: cli.signal, ...defined({ tokenFile }) };
+  await board.during(nameOf(pair), (done) =>
+    prestage(located, cache, path, how, (bytes) => done(bytes, size)),
+  );
+  const { holds, bytes } = await askCopy(located, cache, how);
+  if (bytes !== undefined && size !== undefined && bytes !== size) throw otherSize(pair, bytes);
+  if (holds === 'none')
+    throw new Fault(
+      'transfer-failed',
+      `${url}: ${cache.host} says that it fetched it, and does not have it`,
+      {
+        about: url,
+        fix: 'the cache may be too small for it, or not allowed to keep it: name another one with --cache',
+      },
+    );
+  const known = bytes ?? size;
+  return { ...defined({ bytes: known }), verified: bytes === undefined ? 'none' : 'size' };
+}
+
+/** Reads the whole object through the cache, which keeps it; the bytes are compared and thrown away. */
+async function pull(
+  cli: Cli,
+  board: TransferBoard,
+  federation: FederationLocator,
+  pair: WarmPair,
+): Promise<Filled> {
+  const { url, cache, size, tokenFile } = pair;
+  const work = board.begin(nameOf(pair));
+  const access = accessTo(cli, federation, defined({ tokenFile }));
+  try {
+    const { bytes, verified } = await fetchToStream(url, () => undefined, {
+      ...access,
+      policy: { ...access.policy, maxServers: 1 },
+      locator: onlyAt(federation, cache),
+      ...defined({ bytes: size }),
+      onEvent: (event) => {
+        if (event.kind === 'progress') board.progress(work, event);
+      },
+    });
+    return { bytes, verified };
+  } finally {
+    board.end(work);
+  }
+}
+
+/** Nobody else may help out: it is this cache that is to have the object. */
+const onlyAt = (federation: FederationLocator, server: ObjectServer): Locator => ({
+  ca: federation.ca,
+  async locate(url, options) {
+    return { ...(await federation.locate(url, { ...options, direct: false })), servers: [server] };
+  },
+});
+
+function otherSize({ url, size, cache }: WarmPair, bytes: number | undefined): Fault {
+  return new Fault('data-wrong', `${url}: ${cache.host} has ${bytes ?? 0} bytes, the origin ${size ?? 0}`, {
+    about: url,
+    fix: 'the cache keeps an older version under this name: give each version a name of its own',
+  });
+}

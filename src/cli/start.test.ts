@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+
+/** Prints every module that was loaded, when the process ends. */
+const listing = `
+  import { registerHooks } from 'node:module';
+  const seen = [];
+  registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context); } });
+  process.on('exit', () => console.log(JSON.stringify(seen)));`;
+
+async function loadedBy(...words: string[]): Promise<string[]> {
+  const preload = `data:text/javascript,${encodeURIComponent(listing)}`;
+  const main = path.join(import.meta.dirname, 'main.ts');
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', preload, main, ...words]);
+  return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as string[];
+}
+
+test('a command loads what it needs and no more, so that it starts at once', async () => {
+  const [stat, get] = await Promise.all([loadedBy('stat', '--help'), loadedBy('get', '--help')]);
+  const others = /\/(?:yaml|zod|toml-eslint-parser)\/|\/src\/(?:pool|run|unpack|why|diagnosis|environment)\//;
+  for (const loaded of [stat, get])
+    assert.deepEqual(
+      loaded.filter((url) => others.test(url)),
+      [],
+    );
+  assert.ok(stat.some((url) => url.endsWith('/commands/stat.ts')));
+  assert.ok(get.some((url) => url.endsWith('/transfer/fetch-to-file.ts')));
+  assert.deepEqual(
+    stat.filter((url) => url.includes('/src/transfer/engine/')),
+    [],
+  );
+});
+
+test('what is compiled once is kept before the first command is loaded', async () => {
+  const loaded = await loadedBy('--version');
+  const files = loaded.filter((url) => url.startsWith('file:')).map((url) => path.basename(url));
+  // Only these two are loaded, and their types stripped, without the help of what an earlier start kept.
+  assert.deepEqual(files.slice(0, 3), ['main.ts', 'user-folders.ts', 'command-line.ts']);
+});

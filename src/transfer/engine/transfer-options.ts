@@ -1,0 +1,30 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Locator } from '../../federation/located.ts';
+import type { ConnectionPool, KeptConnections } from '../../http/connections.ts';
+import type { FetchEvent } from '../fetch.ts';
+import type { Policy } from '../policy.ts';
+import type { EarlierPart } from '../sinks/part-journal.ts';
+import type { Sink } from '../sinks/sink.ts';
+import type { Source } from './roster.ts';
+
+export interface TransferOptions {
+  url: string;
+  /** The URL as it may be shown. */
+  shownUrl: string;
+  locator: Locator;
+  tokenFile: string | undefined;
+  clock: Clock;
+  policy: Policy;
+  signal: AbortSignal;
+  suspects: Set<string>;
+  connections: KeptConnections | undefined;
+  sink: Sink;
+  /** What the user or a manifest says the size is. */
+  size: number | undefined;
+  /** Chunk hashes prove the bytes, so two versions cannot be mixed unseen and ETags need not agree. */
+  proven: boolean;
+  earlier: EarlierPart | undefined;
+  onEvent: (event: FetchEvent) => void;
+  /** The first good answer, before its first byte is used. */
+  onFound: (source: Source, pool: ConnectionPool) => void | Promise<void>;
+}

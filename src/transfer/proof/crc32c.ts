@@ -1,0 +1,104 @@
+import type { Hasher } from './hasher.ts';
+import { leb, op, pageBytes, wasmLoop, type WasmLoop } from './wasm-loop.ts';
+
+/**
+ * The CRC is the remainder of the message, taken as a polynomial over GF(2), by Castagnoli's. That one divides
+ * x²⁰⁹ + x¹⁴⁴ + x⁵⁴ + x³⁹ + x¹⁴ + 1 (of six terms, the multiple of lowest degree), hence also the same
+ * polynomial of x⁶⁴ or x¹²⁸, since squaring is linear. So every word of the message but the last 209 may be taken
+ * away by adding (xor) it to five later words, and no table is needed: this runs at the speed of memory.
+ */
+const degree = 209;
+const terms = [144, 54, 39, 14];
+
+interface Folding extends WasmLoop {
+  /** Of the last `degree` words. */
+  historyBytes: number;
+  wordBytes: number;
+  step: number;
+}
+
+/** Adds to each word those that lie `degree - term` words before it. */
+export function crcFolding(wordBytes: 8 | 16): Folding | undefined {
+  const [load, store, xor] =
+    wordBytes === 16 ? [op.v128Load, op.v128Store, op.v128Xor] : [op.i64Load, op.i64Store, op.i64Xor];
+  const body: number[] = [];
+  const unrolled = 8;
+  for (let word = 0; word < unrolled; word++) {
+    const get = (term: number): number[] => [op.localGet, 0, ...load, ...leb((term + word) * wordBytes)];
+    const sum = [...get(degree), ...[...terms, 0].flatMap((term) => [...get(term), ...xor])];
+    body.push(op.localGet, 0, ...sum, ...store, ...leb((degree + word) * wordBytes));
+  }
+  const step = unrolled * wordBytes;
+  const loop = wasmLoop({ step, vectors: 0, body });
+  return loop && { ...loop, historyBytes: degree * wordBytes, wordBytes, step };
+}
+
+/** One page serves all: each digest keeps its own history. Undefined where there is no WebAssembly. */
+let shared: { folding: Folding | undefined } | undefined;
+
+export function crc32cHasher(): Hasher {
+  const { folding } = (shared ??= { folding: crcFolding(16) ?? crcFolding(8) });
+  return folding === undefined ? bytewiseHasher() : foldingHasher(folding);
+}
+
+export function foldingHasher({ page, run, historyBytes, wordBytes, step }: Folding): Hasher {
+  /** History, and after it the bytes that do not yet fill a step. */
+  const kept = new Uint8Array(historyBytes + step);
+  let keptBytes = historyBytes;
+  // The four bytes by which a register of zeros becomes one of ones, which is how a CRC starts.
+  kept.set([0x54, 0x64, 0x1f, 0x64], historyBytes - 4);
+  return {
+    update(chunk) {
+      page.set(kept.subarray(0, keptBytes));
+      let filled = keptBytes;
+      for (let at = 0; at < chunk.length;) {
+        const taken = Math.min(chunk.length - at, pageBytes - filled);
+        page.set(chunk.subarray(at, at + taken), filled);
+        at += taken;
+        filled += taken;
+        const whole = filled - historyBytes - ((filled - historyBytes) % step);
+        if (whole === 0) continue;
+        run(0, whole);
+        page.copyWithin(0, whole, filled);
+        filled -= whole;
+      }
+      kept.set(page.subarray(0, filled));
+      keptBytes = filled;
+    },
+    hex() {
+      // Words of the history are not taken away: what they gave to each other goes back, the last word's first.
+      for (let at = historyBytes - 1; at >= 0; at--)
+        for (const term of terms) {
+          const from = at - (degree - term) * wordBytes;
+          if (from >= 0) kept[at] = (kept[at] ?? 0) ^ (kept[from] ?? 0);
+        }
+      return inHex(~register(0, kept.subarray(0, keptBytes)));
+    },
+  };
+}
+
+export function bytewiseHasher(): Hasher {
+  let state = ~0;
+  return {
+    update: (chunk) => void (state = register(state, chunk)),
+    hex: () => inHex(~state),
+  };
+}
+
+const inHex = (value: number): string => (value >>> 0).toString(16).padStart(8, '0');
+
+/** Made when first needed. */
+let table: Int32Array | undefined;
+
+/** The register after `bytes`, one at a time. */
+function register(state: number, bytes: Uint8Array): number {
+  const byByte = (table ??= Int32Array.from({ length: 256 }, (_, byte) => shifted(byte)));
+  for (const byte of bytes) state = (state >>> 8) ^ (byByte[(state ^ byte) & 0xff] ?? 0);
+  return state;
+}
+
+function shifted(byte: number): number {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit++) value = (value >>> 1) ^ (value & 1 ? 0x82f63b78 : 0);
+  return value;
+}
