@@ -1,5 +1,6 @@
 import { defined } from '../../base/defined.ts';
 import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
+import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
 import { Fault } from '../../fault/fault.ts';
 import { askCopy } from '../../federation/cached-copy.ts';
 import { originAt } from '../../federation/list-collection.ts';
@@ -15,6 +16,8 @@ export interface ObjectAnswer {
   servers: ServerFact[];
   isFolder?: boolean;
   token?: Pick<TokenFact, 'expires' | 'problem'>;
+  /** Who wants which of them tried first, or not asked. */
+  choice?: string;
 }
 
 /** A server that takes longer to tell a size will not serve jobs well either. */
@@ -48,7 +51,14 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   // A plain server says it in its answer; in a federation the director has said it before.
   if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
     return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
-  return { servers, ...defined({ isFolder: origin?.isFolder, token }) };
+  return { servers, choice: choiceWords(located), ...defined({ isFolder: origin?.isFolder, token }) };
+}
+
+function choiceWords({ servers, leftOut = [] }: Located): string {
+  const preferred = servers.flatMap(({ host, preferredBy: by }) =>
+    by === undefined ? [] : [`; ${host} ${preferredWords(by)}`],
+  );
+  return [...preferred, ...leftOut.map((one) => `; ${one.server} ${leftOutWords(one)}`)].join('');
 }
 
 async function askCache(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { defined } from '../../base/defined.ts';
+import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
 import type { LeftOut, Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { cacheOptions, leftOutWords, preferredWords, type CacheOptions } from '../object/cache-options.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { openFederation } from '../object/access.ts';
 
 interface Options extends CacheOptions {
