@@ -47,7 +47,7 @@ export async function testFederation(
   });
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-federation-'));
   t.after(() => rm(folder, { recursive: true }));
-  const clock = jumpingClock([2_500, 10_000, 20_000, 30_000, 100_000, 900_000]);
+  const clock = jumpingClock([2_500, 6_000, 10_000, 20_000, 30_000, 100_000, 900_000]);
   const env = { SSL_CERT_FILE: testAuthority, UPDRAFT_OSDF_HOST: director.host, ...shape.env };
   const federation = createLocator({ env, cwd: folder, uid: 4_000_000_003, clock, version: '0' });
   return { federation, clock, folder, asked: servers.map(({ requests }) => requests) };
