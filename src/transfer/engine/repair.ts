@@ -35,9 +35,9 @@ export class Repair {
     if (!isHopeless && (await this.#replace(doubts))) return;
     this.#doubts = undefined;
     if (!isHopeless && doubts.guilty.length === 0 && this.#transfer.sink.rewrite !== undefined)
-      return await this.run(fault);
-    if (isHopeless || !(await this.#means.restart())) throw fault;
-    await this.#means.run();
+      await this.run(fault);
+    else if (isHopeless || !(await this.#means.restart())) throw fault;
+    else await this.#means.run();
   }
 
   /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
@@ -64,12 +64,12 @@ export class Repair {
 
   /** Suspects whoever took part: true if some of them were not suspected before. */
   #accuse(): boolean {
-    const { suspects, servers, accused } = this.#means;
-    const added = servers().filter(({ server }) => !suspects.has(server));
+    const { suspects } = this.#means;
+    const added = this.#means.servers().filter(({ server }) => !suspects.has(server));
     for (const { server } of added) {
       suspects.add(server);
       this.#accused.add(server);
-      accused(server);
+      this.#means.accused(server);
     }
     return added.length > 0;
   }

@@ -6,8 +6,8 @@ import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
 import { askObject } from '../proof/digest.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { Assignment } from './assignment.ts';
+import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
@@ -201,7 +201,7 @@ export class Transfer implements PieceContext {
   async #askSize(source: Source): Promise<void> {
     const facts = await askObject(source, this.pool, sizeMs, this.#options.signal, false);
     if (facts?.size === undefined) void this.origin.answer();
-    else this.#heard({ size: facts.size, isCollection: false, server: source.server.host });
+    else this.#heard({ size: facts.size, isCollection: false, server: source.server.host, kind: 'cache' });
   }
 
   #heard(known: Known): void {
