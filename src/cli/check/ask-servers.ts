@@ -3,6 +3,7 @@ import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
 import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
 import { Fault } from '../../fault/fault.ts';
 import { askCopy } from '../../federation/cached-copy.ts';
+import { MissingAtOrigin } from '../../federation/known-object.ts';
 import { originAt } from '../../federation/list-collection.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
@@ -39,7 +40,7 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   const token = located.requireToken ? await tokenOf(located) : undefined;
   if (token?.problem !== undefined) return { servers: [], token };
   const caches = located.servers.filter(({ kind }) => kind === 'cache').slice(0, maxCaches);
-  const others = located.servers.filter(({ kind }) => kind !== 'cache');
+  const others = located.servers.filter(({ kind }) => kind === 'plain');
   const [asked, origin] = await Promise.all([
     Promise.all([
       ...others.map((server) => askPlainly(located, server, how)),
@@ -84,15 +85,17 @@ async function askOrigin(
   const { collectionsUrl } = located;
   try {
     const known = await knowAt(url, how);
-    if (known === undefined) return { servers: await askDirectly(url, how) };
-    const { server: host, size: bytes, isCollection: isFolder } = known;
+    const { server: host = '', kind, size: bytes, isCollection: isFolder } = known ?? {};
+    if (kind !== 'origin') return { servers: await askDirectly(url, how), ...defined({ isFolder }) };
     const lister = collectionsUrl === undefined ? undefined : originAt(collectionsUrl);
     const digests = lister?.host === host ? await digestsAt(located, lister, bytes, how) : {};
-    return { servers: [{ host, kind: 'origin', status: 200, ...defined({ bytes }), digests }], isFolder };
+    return {
+      servers: [{ host, kind, status: 200, ...defined({ bytes }), digests }],
+      ...defined({ isFolder }),
+    };
   } catch (error) {
-    if (!(error instanceof Fault) || error.kind !== 'object-missing') throw error;
-    const host = collectionsUrl === undefined ? 'of the namespace' : new URL(collectionsUrl).host;
-    return { servers: [{ host, kind: 'origin', status: 404 }] };
+    if (!(error instanceof MissingAtOrigin)) throw error;
+    return { servers: [{ host: error.server, kind: 'origin', status: 404 }] };
   }
 }
 
