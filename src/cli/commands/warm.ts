@@ -116,9 +116,9 @@ async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: st
       about: plan.file,
       fix: 'name the objects: updraft warm osdf:///PATH',
     });
-  return items.map(({ url, tokenFile, caches = {} }) => ({
+  return items.map(({ url, tokenFile, caches }) => ({
     url,
-    federation: preferCaches(federation, caches, byJobFile),
+    federation: caches === undefined ? federation : preferCaches(federation, caches, byJobFile),
     ...defined({ tokenFile }),
   }));
 }
