@@ -32,6 +32,7 @@ async function lister(t: Parameters<typeof testFederation>[0]) {
     t,
     [
       ({ url, headers }, answer, count) => {
+        if (headers['depth'] === 'infinity') return answer.writeHead(403).end();
         assert.equal(headers['depth'], '1');
         if (count === 1) return answer.writeHead(503, { 'Retry-After': '2' }).end();
         const body = tree[url];
@@ -62,6 +63,55 @@ test('a walk gives every object below, also where the server names its own paths
       ['b,c.tar', 'osdf:///ns/d/b%2Cc.tar', 2],
       ['sub/z%', 'osdf:///ns/d/sub/z%25', 3],
     ],
+  );
+});
+
+test('a walk asks for everything at once, and believes only an answer that shows more than one level', async (t) => {
+  const d = response('/ns/d/');
+  const [flat, deep] = [response('/ns/d/a%20b', 1), response('/ns/d/sub/deep/z%25', 3)];
+  const folders = [response('/ns/d/sub/'), response('/ns/d/sub/deep/')];
+  const all = [
+    ['a b', 'osdf:///ns/d/a%20b', 1] as const,
+    ['sub/deep/z%', 'osdf:///ns/d/sub/deep/z%25', 3] as const,
+  ];
+  const one: Record<string, string> = {
+    '/ns/d': multistatus(d, folders[0] ?? '', flat),
+    '/ns/d/sub': multistatus(...folders),
+    '/ns/d/sub/deep': multistatus(folders[1] ?? '', deep),
+  };
+  for (const [said, asked] of [
+    // Pelican's origin.
+    [multistatus(deep, d, ...folders, flat), ['infinity']],
+    // XRootD, which has only the folder itself to say, and a server that knows no depth but 1.
+    [multistatus(d), ['infinity', '1', '1', '1']],
+    [one['/ns/d'] ?? '', ['infinity', '1', '1', '1']],
+    ['too much', ['infinity', '1', '1', '1']],
+  ] as const) {
+    const depths: unknown[] = [];
+    const { federation } = await testFederation(
+      t,
+      [
+        ({ url, headers }, answer) => {
+          depths.push(headers['depth']);
+          answer.writeHead(207).end(headers['depth'] === '1' ? one[url] : said);
+        },
+      ],
+      { listing: true },
+    );
+    const found = await Array.fromAsync(walkCollection('osdf:///ns/d/?recursive', { federation }));
+    assert.deepEqual(
+      found.map(({ name, url, size }) => [name, url, size]),
+      all,
+    );
+    assert.deepEqual(depths, asked);
+  }
+  const evil = multistatus(d, response('/ns/d/x/../../y', 1));
+  const { federation } = await testFederation(t, [(_, answer) => answer.writeHead(207).end(evil)], {
+    listing: true,
+  });
+  await assert.rejects(
+    Array.fromAsync(walkCollection('osdf:///ns/d', { federation })),
+    isFault('data-wrong'),
   );
 });
 
