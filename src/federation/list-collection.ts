@@ -1,6 +1,5 @@
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
-import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
@@ -22,7 +21,7 @@ export interface CollectionEntry {
 /** What is in a collection, by name; an object lists as itself. */
 export async function listCollection(url: string, options: ObjectOptions): Promise<CollectionEntry[]> {
   const located = await options.federation.locate(url, options);
-  const { self, children } = await propfind(located, options);
+  const { self, children } = await propfind(located, options, '1');
   if (self !== undefined && !self.isCollection && children.length === 0)
     return [{ ...facts(self), url, name: nameOf(self, located.url) }];
   const [base = ''] = url.split('?');
@@ -32,33 +31,44 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
     url: `${folder}/${child.path.slice(child.path.lastIndexOf('/') + 1)}`,
     name: nameOf(child, located.url),
   }));
-  return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return entries.sort(byName);
 }
 
 /** Deeper than any data set, and far from what would take for ever. */
 const maxDepth = 100;
 
-/** All objects below a collection, in one question where it is answered; collections themselves are left out. */
+/** All objects below a collection; collections themselves are left out. */
 export async function* walkCollection(url: string, options: ObjectOptions): AsyncGenerator<CollectionEntry> {
-  yield* (await listTree(url, options)) ?? walkFolders(url, options, '');
+  yield* walk(url, options, await askTree(url, options), '');
 }
 
-/** Folder by folder. */
-async function* walkFolders(
+/** What is in each folder, by its path below the one that was asked about: `` itself, `a/`, `a/b/`. */
+type Tree = Map<string, CollectionEntry[]>;
+
+/** Folders of which the tree knows nothing are listed one by one. */
+async function* walk(
   url: string,
   options: ObjectOptions,
+  tree: Tree,
   below: string,
 ): AsyncGenerator<CollectionEntry> {
-  if (below.split('/').length > maxDepth) throw tooDeep(url);
-  for (const entry of await listCollection(url, options)) {
+  if (below.split('/').length > maxDepth)
+    throw new Fault('data-wrong', `${url}: more than ${maxDepth} folders inside each other`, {
+      about: url,
+      fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
+    });
+  for (const entry of tree.get(below) ?? (await listCollection(url, options))) {
     const name = below + entry.name;
-    if (entry.isCollection) yield* walkFolders(entry.url, options, `${name}/`);
+    if (entry.isCollection) yield* walk(entry.url, options, tree, `${name}/`);
     else yield { ...entry, name };
   }
 }
 
-/** Pelican's origins list everything below at once; undefined where the server does not, or not at once. */
-async function listTree(url: string, options: ObjectOptions): Promise<CollectionEntry[] | undefined> {
+/**
+ * Asks for all below a collection at once. Pelican's origins answer that; XRootD names the folder alone, as if it were
+ * empty, and others refuse: an empty tree, and the walk asks for each folder.
+ */
+async function askTree(url: string, options: ObjectOptions): Promise<Tree> {
   const located = await options.federation.locate(url, options);
   const server = listingServer(located);
   const request = {
@@ -67,51 +77,41 @@ async function listTree(url: string, options: ObjectOptions): Promise<Collection
     headers: { Depth: 'infinity' },
     maxBody: largestListing,
   };
-  const answer = await requestObject(located, request, options).catch((error: unknown) => {
-    if (error instanceof NoAnswer) return undefined;
-    throw error;
-  });
-  const resources = answer?.status === 207 ? parseMultistatus(answer.body) : undefined;
-  if (answer === undefined || resources === undefined) return undefined;
+  const answer = await requestObject(located, request, options).catch(() => undefined);
+  options.signal?.throwIfAborted();
+  if (answer?.status !== 207) return new Map();
+  const resources = parseMultistatus(answer.body) ?? [];
   const { self, children } = split(resources, new URL(answer.url).pathname);
-  const inside = children.map((child) => ({
-    ...child,
-    below: child.path.slice((self?.path.length ?? 0) + 1),
-  }));
-  // XRootD answers with the folder alone, others with what is directly in it: as if there were no more.
-  const isAll =
-    inside.some(({ below }) => below.includes('/')) || !inside.some(({ isCollection }) => isCollection);
-  if (inside.length === 0 || !isAll) return undefined;
-  const [base = ''] = url.split('?');
-  return inside
-    .filter(({ isCollection }) => !isCollection)
-    .map((child) => {
-      const names = child.below.split('/');
-      if (names.length > maxDepth) throw tooDeep(url);
-      const name = names.map((one) => safeName(one, located.url)).join('/');
-      return { ...facts(child), url: `${base.replace(/\/+$/, '')}/${child.below}`, name };
-    })
-    .sort((one, other) => (one.name < other.name ? -1 : 1));
+  return treeOf(url, self, children);
 }
 
-function tooDeep(url: string): Fault {
-  return new Fault('data-wrong', `${url}: more than ${maxDepth} folders inside each other`, {
-    about: url,
-    fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
-  });
+function treeOf(url: string, self: Resource | undefined, children: Resource[]): Tree {
+  const tree: Tree = new Map();
+  const [base = ''] = url.split('?');
+  for (const child of children) {
+    // A server that names its own paths is asked folder by folder.
+    if (self === undefined || !child.path.startsWith(`${self.path}/`)) return new Map();
+    const below = child.path.slice(self.path.length);
+    const folders = below.split('/').slice(1, -1);
+    const key = folders.map((path) => `${nameOf({ path: `/${path}` }, url)}/`).join('');
+    const entry = { ...facts(child), url: base.replace(/\/+$/, '') + below, name: nameOf(child, url) };
+    const entries = tree.get(key);
+    if (entries === undefined) tree.set(key, [entry]);
+    else entries.push(entry);
+  }
+  for (const entries of tree.values()) entries.sort(byName);
+  return tree;
 }
+
+const byName = (one: CollectionEntry, other: CollectionEntry): number => (one.name < other.name ? -1 : 1);
 
 function facts({ isCollection, size, etag, modified }: Resource): Omit<CollectionEntry, 'url' | 'name'> {
   return defined({ isCollection, size, etag, modified });
 }
 
-function nameOf({ path }: Resource, url: string): string {
-  return safeName(path.slice(path.lastIndexOf('/') + 1), url);
-}
-
 /** Names become file names: one that could climb out of its folder is nobody's mistake. */
-function safeName(escaped: string, url: string): string {
-  const name = unescapePath(escaped);
+function nameOf({ path }: Pick<Resource, 'path'>, url: string): string {
+  const name = unescapePath(path.slice(path.lastIndexOf('/') + 1));
   if (name === '' || name === '.' || name === '..' || name.includes('\0'))
     throw new Fault('data-wrong', `${url}: its listing has the name ${JSON.stringify(name)}`, { about: url });
   return name;
@@ -129,10 +129,10 @@ interface Listing {
 /** A hundred thousand names of a folder take some fifty megabytes. */
 const largestListing = 128 << 20;
 
-/** Asks the server that lists about a path and what is in it. */
-async function propfind(located: Located, options: ObjectOptions): Promise<Listing> {
+/** Asks the server that lists about a path: only itself, or what is in it too. */
+async function propfind(located: Located, options: ObjectOptions, depth: '1'): Promise<Listing> {
   const server = listingServer(located);
-  const request = { method: 'PROPFIND' as const, server, headers: { Depth: '1' }, maxBody: largestListing };
+  const request = { method: 'PROPFIND' as const, server, headers: { Depth: depth }, maxBody: largestListing };
   const answer = await requestPatiently(located, request, options);
   if (answer.status === 405 || answer.status === 501) throw noListing(located);
   if (answer.status !== 207)

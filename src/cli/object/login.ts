@@ -1,12 +1,14 @@
 import path from 'node:path';
-import { Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
 import type { Located } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import { type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
 import { logIn } from '../../federation/login/log-in.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
+import { covers } from '../../federation/token.ts';
 import { createRequest } from '../../http/request.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
@@ -19,15 +21,9 @@ interface LoginOptions {
 
 /** Logs in for what is at and below a URL: shows page and code, waits for the person, keeps the login. */
 export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptions): Promise<KeptLogin> {
-  const { clock, signal, env } = cli;
+  const { clock, env } = cli;
   const locator = createLocator(cli);
-  const wire = {
-    request: createRequest(locator.wire),
-    plainHttp: plainHttpRule(env),
-    userAgent: `updraft/${cli.version}`,
-    signal,
-  };
-  return await logIn({ locator, store: new LoginStore(cli), wire, clock, env }, url, {
+  return await logIn({ ...keptWorld(cli, locator), locator, env }, url, {
     write,
     invite(invitation, asked) {
       const { url: page, userCode, expires } = invitation;
@@ -47,6 +43,13 @@ export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptio
       );
     },
   });
+}
+
+function keptWorld(cli: Cli, { wire }: FederationLocator): KeptWorld {
+  const { env, clock, version, signal } = cli;
+  const request = createRequest(wire);
+  const how = { request, plainHttp: plainHttpRule(env), userAgent: `updraft/${version}`, signal };
+  return { store: new LoginStore(cli), clock, wire: how };
 }
 
 type Permitted = Pick<KeptLogin, 'scopes' | 'namespace' | 'basePath'>;
@@ -69,15 +72,16 @@ export function permissionWords({ scopes, basePath, namespace }: Permitted): str
 
 /**
  * At a terminal, offers a login for each object whose token is missing or too old, before anything else is asked or
- * drawn there. Whatever else is wrong shows when the objects are used.
+ * drawn there. Whatever else is wrong shows when the objects are used. True if a login was made.
  */
 export async function offerLogins(
   cli: Cli,
   federation: FederationLocator,
   urls: readonly string[],
   { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
-): Promise<void> {
-  if (cli.ask === undefined || tokenFile !== undefined) return;
+): Promise<boolean> {
+  if (cli.ask === undefined || tokenFile !== undefined) return false;
+  let isMade = false;
   const asked = new Set<string>();
   for (const url of urls) {
     const { issuance, problem } = await tokenProblem(cli, federation, url, verb);
@@ -88,7 +92,9 @@ export async function offerLogins(
     if (!/^(y(es)?)?$/i.test(said.trim())) continue;
     const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
     cli.err(`logged in; may ${permissionWords(login)}\n`);
+    isMade = true;
   }
+  return isMade;
 }
 
 type TokenProblem = Pick<Located, 'issuance'> & { problem?: Fault };
@@ -127,12 +133,40 @@ function folderOf(url: string): string {
 
 /** The kept logins for what a URL names, by the URL alone; that of the longest namespace first. */
 export async function loginsOf(cli: Cli, url: string): Promise<KeptLogin[]> {
-  const parsed = parseObjectUrl(url, cli.env);
-  if (parsed.kind !== 'federated') return [];
-  const object = unescapePath(parsed.path);
-  const logins = (await new LoginStore(cli).list()).filter(
-    ({ federation, namespace }) =>
-      new URL(federation).host === parsed.discoveryHost && isUnder(object, namespace),
+  const logins = await new LoginStore(cli).list();
+  const home = homeOf(cli, url);
+  return logins
+    .filter(
+      ({ federation, namespace }) => home?.host === new URL(federation).host && isUnder(home.path, namespace),
+    )
+    .sort((one, other) => other.namespace.length - one.namespace.length);
+}
+
+function homeOf({ env }: Cli, url: string): { host: string; path: string } | undefined {
+  const parsed = parseObjectUrl(url, env);
+  if (parsed.kind !== 'federated') return undefined;
+  return { host: parsed.discoveryHost, path: unescapePath(parsed.path) };
+}
+
+/**
+ * The file with the token that jobs are sent for an object, where a login may read it; renewed unless it is young. A
+ * URL that names a credential has said which token it wants.
+ */
+export async function tokenFileFor(cli: Cli, url: string): Promise<string | undefined> {
+  if (!/^(osdf|stash|pelican):/i.test(url)) return undefined;
+  const path = homeOf(cli, url)?.path ?? '';
+  const login = (await loginsOf(cli, url)).find((one) =>
+    one.scopes.some((scope) => covers(scope, { ...one, verb: 'GET', path })),
   );
-  return logins.sort((one, other) => other.namespace.length - one.namespace.length);
+  if (login === undefined) return undefined;
+  await renewLogin(cli, login, ((login.expires ?? Infinity) - login.obtained) / 2).catch((error: unknown) => {
+    cli.signal.throwIfAborted();
+    cli.err(`the login for ${login.url} was not renewed: ${asFault(error).message}\n`);
+  });
+  return new LoginStore(cli).tokenFile(login);
+}
+
+/** Renews a login of which less than so much is left, where its issuer takes part. */
+export async function renewLogin(cli: Cli, login: KeptLogin, marginMs = Infinity): Promise<KeptLogin> {
+  return await renew(keptWorld(cli, createLocator(cli)), login, marginMs);
 }
