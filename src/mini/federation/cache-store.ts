@@ -100,10 +100,9 @@ async function learn(
   if (learnBy === 'PROPFIND') {
     const { isFolder, ...facts } = readProperties(await origin.properties(objectPath, token, '0'));
     if (isFolder) throw Object.assign(new Error(`${objectPath} is a folder`), { code: 'EISDIR' });
-    return { ...facts, etag: '' };
+    return facts;
   }
-  // Without the wish for none, a Go origin computes a digest for every HEAD.
-  const { headers } = await origin.expect([200], 'HEAD', objectPath, token, { 'Want-Digest': 'none' });
+  const { headers } = await origin.expect([200], 'HEAD', objectPath, token, {});
   return {
     size: Number(headers['content-length'] ?? 0),
     etag: headers.etag ?? '',
@@ -139,7 +138,7 @@ export class CachedObject {
   readonly #blockSize: number;
   readonly #have: Uint8Array;
   readonly #fillers = new Set<Filler>();
-  #digest: Promise<string> | undefined;
+  readonly #found = new Map<string, Promise<string>>();
 
   constructor(
     facts: ObjectFacts,
@@ -194,9 +193,11 @@ export class CachedObject {
     }
   }
 
-  /** The digest that the cache's scan has left; `compute` makes it at the first call. */
-  digest(compute: () => Promise<string>): Promise<string> {
-    return (this.#digest ??= compute());
+  /** What this cache has found out about the object, by name; `compute` makes it at the first call. */
+  once(name: string, compute: () => Promise<string>): Promise<string> {
+    const found = this.#found.get(name) ?? compute();
+    this.#found.set(name, found);
+    return found;
   }
 
   async close(): Promise<void> {

@@ -12,6 +12,7 @@ import {
   openExchange,
 } from './exchange.ts';
 import { readProperties } from './listing.ts';
+import { encodePath } from './namespace.ts';
 import { checkAccess, type OriginClient, UpstreamError } from './origin-client.ts';
 import { answerPrestage, prestagePath } from './prestage.ts';
 import { parseByteRange } from './send-body.ts';
@@ -21,6 +22,8 @@ import { WebServer } from './web-server.ts';
 interface CacheParts {
   store: CacheStore;
   origin: OriginClient;
+  /** Where clients find the origin. */
+  originUrl: string;
 }
 
 /** A cache: keeps what it once fetched from the origin and serves it as the origin would, with an Age. */
@@ -83,10 +86,10 @@ async function answerCached(exchange: Exchange, { store, origin }: CacheParts): 
     read: (buffer, position) => cached.read(buffer, position, fetchFrom),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
-  const wanted = digestsAtCache(exchange, cached);
+  const wanted = digestsAtCache(exchange, stored, cached);
   await answerObject(exchange, stored, wanted, (algorithms) =>
-    traits.digest === 'scanned'
-      ? cached.digest(() => digestOf(stored, algorithms))
+    traits.digest === 'complete'
+      ? keptDigests(exchange, stored, cached, origin, algorithms)
       : digestsOfOrigin(exchange, origin, algorithms),
   );
 }
@@ -94,16 +97,43 @@ async function answerCached(exchange: Exchange, { store, origin }: CacheParts): 
 const asksOnlyCached = ({ headers }: IncomingMessage): boolean =>
   /only-if-cached/i.test(headers['cache-control'] ?? '') || headers['x-pelican-nodownload'] === 'true';
 
-/** Go's cache has the digest that its scan left, on every answer, if the object came in one stream; others relay. */
-function digestsAtCache({ ground, method, request }: Exchange, cached: CachedObject): Algorithm[] {
-  const { digest, scanAfterMs } = ground.traits;
-  if (digest === 'scanned') {
-    const isScanned = cached.completed !== undefined && ground.clock.now() - cached.completed >= scanAfterMs;
-    return isScanned && cached.fill === 'stream' ? ['sha-256'] : [];
+/** What a Go cache asks the origin for, once it has an object. */
+const digestsOfFill: Algorithm[] = ['md5', 'crc32c', 'sha'];
+
+/**
+ * Which digests an answer has. Go's cache has those of the origin on every answer once an object that came in one
+ * stream is complete, and one of its own when its scan has been there; the others relay what they are asked for.
+ */
+function digestsAtCache(
+  { ground, method, request }: Exchange,
+  { age, size }: StoredObject,
+  cached: CachedObject,
+): Algorithm[] {
+  const { digest, scanAfterMs, bigBytes } = ground.traits;
+  if (digest === 'complete') {
+    if (age === undefined || cached.completed === undefined || cached.fill === 'blocks') return [];
+    const isScanned = ground.clock.now() - cached.completed >= scanAfterMs;
+    return [...(size < bigBytes ? digestsOfFill : []), ...(isScanned ? (['sha-256'] as const) : [])];
   }
   const header = request.headers['want-digest'];
   if (digest === 'asked') return wantedDigests(header);
   return header === undefined || method !== 'HEAD' ? [] : [wantedDigests(header)[0] ?? 'crc32c'];
+}
+
+async function keptDigests(
+  exchange: Exchange,
+  stored: StoredObject,
+  cached: CachedObject,
+  origin: OriginClient,
+  algorithms: Algorithm[],
+): Promise<string | undefined> {
+  const ofFill = async (): Promise<string> =>
+    (await digestsOfOrigin(exchange, origin, digestsOfFill).catch(() => undefined)) ?? '';
+  const kept = [
+    algorithms.includes('md5') ? await cached.once('of the origin', ofFill) : '',
+    algorithms.includes('sha-256') ? await cached.once('scan', () => digestOf(stored, ['sha-256'])) : '',
+  ];
+  return kept.filter((each) => each !== '').join(', ') || undefined;
 }
 
 async function digestsOfOrigin(
@@ -119,13 +149,13 @@ async function digestsOfOrigin(
 /** A Go cache has the origin compute every digest it knows before it answers, or gives up waiting for them. */
 async function headOfMiss(exchange: Exchange, origin: OriginClient): Promise<OutgoingHttpHeaders> {
   const { path, token, ground, signal } = exchange;
-  const { headers } = await origin.expect([200], 'HEAD', path, token, { 'Want-Digest': 'none' });
-  const size = Number(headers['content-length'] ?? 0);
+  const { size, isFolder } = readProperties(await origin.properties(path, token, '0'));
+  if (isFolder) throw Object.assign(new Error(`${path} is a folder`), { code: 'EISDIR' });
   if (size >= ground.traits.bigBytes) {
     await ground.clock.sleep(ground.traits.headWaitMs, signal);
     throw new UpstreamError(504, 'upstream_timeout', 'upstream response timeout');
   }
-  const digest = await digestsOfOrigin(exchange, origin, ['crc32c', 'md5', 'sha']);
+  const digest = await digestsOfOrigin(exchange, origin, digestsOfFill);
   return {
     'Content-Length': size,
     'Cache-Control': 'no-cache, must-revalidate',
@@ -143,9 +173,11 @@ async function openForReading(
   const cached = await store.open(path, token, isRange ? ground.traits.rangeOfMiss : 'stream');
   const range = parseByteRange(request.headers.range, cached.facts.size);
   const start = range === 'beyond' ? cached.facts.size : (range?.start ?? 0);
-  const age = ageOf(exchange, cached, cached.has(start));
+  const hit = cached.has(start);
+  const age = ageOf(exchange, cached, hit);
   if (method === 'GET') await cached.ensure(start, store.fetcher(path, cached, token)).catch(asUpstreamError);
-  return { cached, age };
+  const isInline = cached.facts.size <= ground.traits.inlineBytes;
+  return { cached, age: isInline ? ageOf(exchange, cached, hit) : age };
 }
 
 function asUpstreamError(error: unknown): never {
@@ -197,21 +229,26 @@ function ageOf(
   return method === 'GET' && request.headers.range === undefined ? age : undefined;
 }
 
-/** Properties come from the origin; those of an object that XRootD has fetched, with the time at which it did. */
-async function answerProperties(exchange: Exchange, { origin, store }: CacheParts): Promise<void> {
-  const { path, token, ground, request } = exchange;
-  const known = ground.traits.folderAtCache === 'mixed' ? await store.peek(path) : undefined;
-  if (known !== undefined) {
-    const modified = new Date(known.since);
-    answerListed(exchange, [
-      { objectPath: path, isFolder: false, size: known.facts.size, modified, etag: undefined },
-    ]);
+/** Properties are the origin's; Go's caches and XRootD's describe what they have by themselves, XRootD with its own time. */
+async function answerProperties(exchange: Exchange, parts: CacheParts): Promise<void> {
+  const { path, token, ground, request, response } = exchange;
+  const { folderAtCache, validators } = ground.traits;
+  const depth = String(request.headers['depth'] ?? '1');
+  const known = folderAtCache === 'refused' ? undefined : await parts.store.peek(path);
+  if (known !== undefined && depth !== '1') {
+    const { size, etag, modified } = known.facts;
+    const own =
+      validators === 'none' ? { modified: new Date(known.since), etag: undefined } : { modified, etag };
+    answerListed(exchange, [{ objectPath: path, isFolder: false, size, ...own }]);
     return;
   }
-  const isProxied = mayAnswerFolder(exchange);
-  const depth = isProxied ? String(request.headers['depth'] ?? '1') : '0';
-  const text = await origin.properties(path, token, depth);
-  if (!isProxied && readProperties(text).isFolder)
+  if (folderAtCache === 'redirected') {
+    response.writeHead(307, { Location: parts.originUrl + encodePath(path), 'Content-Length': 0 }).end();
+    return;
+  }
+  const mayList = mayAnswerFolder(exchange);
+  const text = await parts.origin.properties(path, token, mayList ? depth : '0');
+  if (!mayList && readProperties(text).isFolder)
     throw new UpstreamError(409, 'conflict', `${path} is a collection`);
   answerText(exchange, 207, text, { 'Content-Type': 'application/xml; charset=utf-8' });
 }
@@ -225,5 +262,5 @@ async function answerCachedFolder(exchange: Exchange, origin: OriginClient): Pro
 
 function mayAnswerFolder({ ground, server }: Exchange): boolean {
   const { folderAtCache } = ground.traits;
-  return folderAtCache === 'proxied' || (folderAtCache === 'mixed' && /[13579]$/.test(server.name));
+  return folderAtCache === 'redirected' || (folderAtCache === 'mixed' && /[13579]$/.test(server.name));
 }

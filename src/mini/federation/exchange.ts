@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Clock } from '../../base/clock.ts';
 import type { Traits } from './like.ts';
 import { multistatus, type Resource } from './listing.ts';
@@ -86,12 +86,16 @@ export function answerJson(
   response.end(response.req.method === 'HEAD' ? undefined : text);
 }
 
+const plainText = { 'Content-Type': 'text/plain; charset=utf-8' };
+
 /** An object server's error, as such servers write it. */
 export function answerError(exchange: Exchange, status: number, code: string, detail: string): void {
   const challenge = status === 401 ? { 'WWW-Authenticate': 'Bearer' } : {};
-  if (exchange.ground.traits.errors === 'json')
-    answerJson(exchange.response, status, { error: code, detail }, challenge);
-  else answerText(exchange, status, `${detail}\n`, challenge);
+  const { errors } = exchange.ground.traits;
+  const isText = errors === 'mixed' && exchange.server.name === 'origin';
+  if (isText) answerText(exchange, status, STATUS_CODES[status] ?? '', { ...challenge, ...plainText });
+  else if (errors === 'text') answerText(exchange, status, `${detail}\n`, challenge);
+  else answerJson(exchange.response, status, { error: code, detail }, challenge);
 }
 
 /** GET or HEAD of a folder: refused, or answered by a page of what is in it; its HEAD has the size of the folder itself. */

@@ -261,5 +261,6 @@ async function makeStoringCache(
     await store.clear();
     await rm(content, { recursive: true, force: true });
   });
-  return { server: makeCache(name, ground, { cert, key }, { store, origin: client }), store };
+  const parts = { store, origin: client, originUrl: origin.url };
+  return { server: makeCache(name, ground, { cert, key }, parts), store };
 }

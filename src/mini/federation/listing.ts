@@ -77,11 +77,12 @@ function propstat(names: string, href: string, properties: string): string {
 }
 
 /** What a multistatus says of the first of its resources. */
-export function readProperties(xml: string): { size: number; modified: Date; isFolder: boolean } {
+export function readProperties(xml: string): Omit<Resource, 'objectPath' | 'etag'> & { etag: string } {
   const value = (name: string): string | undefined => new RegExp(`:${name}>([^<]*)<`).exec(xml)?.[1];
   return {
     size: Number(value('getcontentlength') ?? 0),
     modified: new Date(value('getlastmodified') ?? 0),
+    etag: (value('getetag') ?? '').replaceAll('&quot;', '"'),
     isFolder: xml.includes('<D:collection/>'),
   };
 }

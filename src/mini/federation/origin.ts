@@ -77,7 +77,8 @@ function digestsAtOrigin({ ground, method, request }: Exchange): Algorithm[] {
   const wanted = wantedDigests(header);
   if (ground.traits.digest === 'asked') return wanted;
   if (method !== 'HEAD') return [];
-  if (ground.traits.digest === 'scanned') return header === undefined ? ['crc32c'] : wanted;
+  if (ground.traits.digest === 'complete')
+    return header === undefined ? ['crc32c'] : wanted.filter((each) => each !== 'sha-256');
   return header === undefined ? [] : [wanted[0] ?? 'crc32c'];
 }
 
