@@ -49,9 +49,10 @@ export class FileSink implements Sink {
     return true;
   }
 
-  /** From now on the whole is hashed while it arrives. */
-  hashBy(algorithm: Algorithm): void {
-    if (this.#hash?.algorithm !== algorithm) this.#hash = fileHash(algorithm);
+  /** From now on the whole is hashed while it arrives, or no more. */
+  hashBy(algorithm: Algorithm | undefined): void {
+    if (this.#hash?.algorithm !== algorithm)
+      this.#hash = algorithm === undefined ? undefined : fileHash(algorithm);
   }
 
   /** Everything before `end` has arrived: the hash comes after it, a little at a time. */
