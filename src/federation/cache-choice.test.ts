@@ -22,7 +22,7 @@ async function chosen(caches: string[], avoidCaches: string[] = []): Promise<Cac
     passed = options;
     return Promise.resolve({} as Located);
   };
-  const names = { caches, avoidCaches };
+  const names = { caches, avoidCaches, isForObject: true };
   const by = { caches: '--cache', avoidCaches: '--avoid-cache' };
   await preferCaches({ locate, ca: undefined }, names, by).locate('osdf:///ns/x');
   return passed.cacheChoice!;

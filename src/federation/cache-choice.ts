@@ -4,26 +4,31 @@ import type { CacheChoice, ChosenCache, LeftOut, Locator, ObjectServer } from '.
 
 export const noChoice: CacheChoice = { preferred: [], only: false, avoided: [] };
 
-/** What a command line or a job file says of the caches of its own objects. */
-export interface CacheNames {
+/** What a command line or a job file says of caches. */
+interface CacheNames {
   caches?: readonly string[] | undefined;
   avoidCaches?: readonly string[] | undefined;
+  /** They were named for the objects that are located: a token of these may go there. */
+  isForObject: boolean;
 }
 
 /** A locator that follows what was said of these objects; the director's caches come after the preferred ones. */
 export function preferCaches<L extends Locator>(
   locator: L,
-  { caches = [], avoidCaches = [] }: CacheNames,
+  { caches = [], avoidCaches = [], isForObject }: CacheNames,
   by: { caches: string; avoidCaches: string },
 ): L {
   if (caches.length + avoidCaches.length === 0) return locator;
   const choice: CacheChoice = {
-    preferred: caches.map((text) => named(text, by.caches, true)),
+    preferred: caches.map((text) => named(text, by.caches, isForObject)),
     only: false,
-    avoided: avoidCaches.map((text) => named(text, by.avoidCaches, true)),
+    avoided: avoidCaches.map((text) => named(text, by.avoidCaches, isForObject)),
   };
   return { ...locator, locate: (url, options) => locator.locate(url, { ...options, cacheChoice: choice }) };
 }
+
+/** Who asked, where it is a job file. */
+export const byJobFile = { caches: 'the job file', avoidCaches: 'the job file' };
 
 /** A list as Pelican has it: `+` at its end lets the director's servers follow. */
 export function pelicanList(entries: readonly string[], by: string): CacheChoice {

@@ -14,7 +14,7 @@ export interface CachedCopy {
   age?: number;
 }
 
-const headerMs = 5_000;
+const headerMs = 6_000;
 
 /**
  * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking for size and

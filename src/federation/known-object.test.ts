@@ -15,11 +15,12 @@ const anObject = described('<D:getcontentlength>5</D:getcontentlength><D:getetag
 const aFolder = described('<D:resourcetype><D:collection/></D:resourcetype>');
 const modified = Date.UTC(2024, 4, 6, 7, 8, 9);
 
-async function know(federation: Federation): Promise<Omit<Known, 'server'> | undefined> {
+async function know(federation: Federation, by: Known['kind'] = 'origin') {
   const locate = (how: LocateOptions) => federation.locate(url, how);
   const known = await knowObject(await locate({}), { wire: federation.wire, locate });
   if (known === undefined) return undefined;
-  const { server, ...facts } = known;
+  const { server, kind, ...facts } = known;
+  assert.equal(kind, by);
   assert.match(server, /^127\.0\.0\.1:\d+$/);
   return facts;
 }
@@ -45,18 +46,20 @@ test('the origin says size, time and kind in one small question, and no cache is
 });
 
 test('where listings are not allowed the director names the origin; where that is silent, a cache asks it', async (t) => {
-  const found = await testFederation(t, [(_, r) => r.writeHead(207).end(anObject)]);
+  const found = await testFederation(t, [(_, r) => r.destroy(), (_, r) => r.writeHead(207).end(anObject)], {
+    origin: true,
+  });
   assert.equal((await know(found.federation))?.size, 5);
   const silent = await testFederation(
     t,
     [(_, r) => r.writeHead(207).end(anObject), (_, r) => r.writeHead(503).end()],
     { listing: true },
   );
-  assert.equal((await know(silent.federation))?.size, 5);
+  assert.equal((await know(silent.federation, 'cache'))?.size, 5);
   const folder = await testFederation(t, [(_, r) => r.writeHead(409).end(), (_, r) => r.destroy()], {
     listing: true,
   });
-  assert.deepEqual(await know(folder.federation), { isCollection: true });
+  assert.deepEqual(await know(folder.federation, 'cache'), { isCollection: true });
 });
 
 test('missing is what the origin says, never a cache; and nobody answering is nothing known', async (t) => {

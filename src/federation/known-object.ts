@@ -16,6 +16,21 @@ export interface Known {
   etag?: string;
   /** `host:port` that answered. */
   server: string;
+  /** A cache answers for its origin where that cannot be asked. */
+  kind: ObjectServer['kind'];
+}
+
+/** The origin itself says that there is no such object. */
+export class MissingAtOrigin extends Fault {
+  readonly server: string;
+
+  constructor(url: string, server: string) {
+    super('object-missing', `${url} is not there: ${server}, its origin, says so`, {
+      about: url,
+      fix: 'check the spelling of the path; list its folder',
+    });
+    this.server = server;
+  }
 }
 
 export interface KnowOptions {
@@ -31,7 +46,7 @@ const patienceMs = 2_500;
 /**
  * Asks the origin for size, modification time and kind of an object: one small question (PROPFIND) that reads no
  * byte of it, where HEAD may have a cache compute digests. Where the origin cannot be asked, a cache passes the
- * question on. Undefined where nobody answers; throws `object-missing` where the origin says so.
+ * question on. Undefined where nobody answers; throws MissingAtOrigin where the origin says so.
  */
 export async function knowObject(located: Located, options: KnowOptions): Promise<Known | undefined> {
   const { servers } = located;
@@ -54,21 +69,30 @@ async function inTime(
   } catch (error) {
     signal.throwIfAborted();
     const isUnknown =
-      error instanceof NoAnswer || (error instanceof Fault && error.kind !== 'object-missing');
+      error instanceof NoAnswer || (error instanceof Fault && !(error instanceof MissingAtOrigin));
     if (isUnknown) return undefined;
     throw error;
   }
 }
 
 async function askOrigin(located: Located, options: KnowOptions): Promise<Known | undefined> {
+  const [from, origin] = (await originOf(located, options)) ?? [];
+  return from && origin && (await askServer(from, origin, options));
+}
+
+/** Who keeps the object, and how to ask there. */
+export async function originOf(
+  located: Located,
+  { locate, signal }: Pick<KnowOptions, 'locate' | 'signal'>,
+): Promise<[Located, ObjectServer] | undefined> {
   const { collectionsUrl, servers } = located;
   const named =
     collectionsUrl === undefined ? servers.find(({ kind }) => kind !== 'cache') : originAt(collectionsUrl);
-  if (named !== undefined) return await askServer(located, named, options);
+  if (named !== undefined) return [located, named];
   // A director sends this question to an origin even where bytes may be had from caches only.
-  const direct = await options.locate({ verb: 'PROPFIND', ...defined({ signal: options.signal }) });
+  const direct = await locate({ verb: 'PROPFIND', ...defined({ signal }) });
   const [first] = direct.servers;
-  return first && (await askServer(direct, first, options));
+  return first && [direct, first];
 }
 
 async function askServer(
@@ -84,21 +108,14 @@ async function askServer(
 function read(answer: ControlAnswer, { url }: Located, { host, kind }: ObjectServer): Known | undefined {
   const { status } = answer;
   // How a cache of XRootD says that it is a folder.
-  if (status === 409 && kind !== 'plain') return { isCollection: true, server: host };
-  if ((status === 404 || status === 410) && kind === 'origin') throw missingAt(url, host);
+  if (status === 409 && kind !== 'plain') return { isCollection: true, server: host, kind };
+  if ((status === 404 || status === 410) && kind === 'origin') throw new MissingAtOrigin(url, host);
   const found = status === 207 ? describedBy(answer) : undefined;
   if (found === undefined) return undefined;
   const { size, modified, isCollection, etag } = found;
   // XRootD's caches say when they last wrote to their copy.
   const version = kind === 'cache' ? {} : { modified, etag };
-  return { ...defined({ size, isCollection, ...version }), server: host };
-}
-
-function missingAt(url: string, host: string): Fault {
-  return new Fault('object-missing', `${url} is not there: ${host}, its origin, says so`, {
-    about: url,
-    fix: 'check the spelling of the path; list its folder',
-  });
+  return { ...defined({ size, isCollection, ...version }), server: host, kind };
 }
 
 /** A folder where an object is needed. */

@@ -27,12 +27,13 @@ const tree: Record<string, string> = {
   '/ns/html': '<html>login</html>',
 };
 
-async function lister(t: Parameters<typeof testFederation>[0]) {
+/** `whole` is what the server says when asked for all below at once. */
+async function lister(t: Parameters<typeof testFederation>[0], whole?: string) {
   return await testFederation(
     t,
     [
       ({ url, headers }, answer, count) => {
-        assert.equal(headers['depth'], '1');
+        if (headers['depth'] !== '1') return answer.writeHead(whole === undefined ? 403 : 207).end(whole);
         if (count === 1) return answer.writeHead(503, { 'Retry-After': '2' }).end();
         const body = tree[url];
         return body === undefined ? answer.writeHead(404).end() : answer.writeHead(207).end(body);
@@ -52,17 +53,36 @@ test('a collection is listed by name, and its URLs lead on', async (t) => {
   assert.deepEqual(clock.slept, [2000], 'a busy server is waited for as it asks');
 });
 
-test('a walk gives every object below, also where the server names its own paths', async (t) => {
-  const { federation } = await lister(t);
-  const found = await Array.fromAsync(walkCollection('osdf:///ns/d', { federation }));
-  assert.deepEqual(
-    found.map(({ name, url, size }) => [name, url, size]),
-    [
-      ['a b', 'osdf:///ns/d/a%20b', 1],
-      ['b,c.tar', 'osdf:///ns/d/b%2Cc.tar', 2],
-      ['sub/z%', 'osdf:///ns/d/sub/z%25', 3],
-    ],
-  );
+test('a walk gives every object below, whatever the server says when asked for all at once', async (t) => {
+  const all = [
+    response('/ns/d/'),
+    response('/ns/d/sub/z%25', 3),
+    response('/ns/d/sub/'),
+    response('/ns/d/b%2Cc.tar', 2),
+    response('/ns/d/a b', 1),
+  ];
+  const answers = {
+    'no, so each folder is asked, also where the server names its own paths': [undefined, 3],
+    all: [multistatus(...all), 1],
+    'the folder alone, as XRootD': [multistatus(all[0] ?? ''), 3],
+    'what is in it, but not below': [tree['/ns/d'], 2],
+    'paths of its own': [multistatus(response('/p/d'), response('/p/e/x', 9)), 3],
+    'something else': ['<html>login</html>', 3],
+  } as const;
+  for (const [said, [whole, requests]] of Object.entries(answers)) {
+    const { federation, asked } = await lister(t, whole);
+    const found = await Array.fromAsync(walkCollection('osdf:///ns/d/', { federation }));
+    assert.deepEqual(
+      found.map(({ name, url, size }) => [name, url, size]),
+      [
+        ['a b', 'osdf:///ns/d/a%20b', 1],
+        ['b,c.tar', 'osdf:///ns/d/b%2Cc.tar', 2],
+        ['sub/z%', 'osdf:///ns/d/sub/z%25', 3],
+      ],
+      said,
+    );
+    assert.equal(asked[0]?.length, requests, said);
+  }
 });
 
 test('a walk through folders that lead back into themselves ends', async (t) => {

@@ -3,7 +3,7 @@ import { Fault } from '../fault/fault.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import { escapePath, unescapePath } from './escape-path.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { requestPatiently, statusFault, type ObjectOptions } from './object-request.ts';
+import { requestObject, requestPatiently, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** Something in a collection. */
 export interface CollectionEntry {
@@ -31,36 +31,86 @@ export async function listCollection(url: string, options: ObjectOptions): Promi
     url: `${folder}/${child.path.slice(child.path.lastIndexOf('/') + 1)}`,
     name: nameOf(child, located.url),
   }));
-  return entries.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return entries.sort(byName);
 }
 
 /** Deeper than any data set, and far from what would take for ever. */
 const maxDepth = 100;
 
-/** All objects below a collection, folder by folder; collections themselves are left out. */
-export async function* walkCollection(
+/** All objects below a collection; collections themselves are left out. */
+export async function* walkCollection(url: string, options: ObjectOptions): AsyncGenerator<CollectionEntry> {
+  yield* walk(url, options, await askTree(url, options), '');
+}
+
+/** What is in each folder, by its path below the one that was asked about: `` itself, `a/`, `a/b/`. */
+type Tree = Map<string, CollectionEntry[]>;
+
+/** Folders of which the tree knows nothing are listed one by one. */
+async function* walk(
   url: string,
   options: ObjectOptions,
-  below = '',
+  tree: Tree,
+  below: string,
 ): AsyncGenerator<CollectionEntry> {
   if (below.split('/').length > maxDepth)
     throw new Fault('data-wrong', `${url}: more than ${maxDepth} folders inside each other`, {
       about: url,
       fix: 'a link at the origin most likely leads back to a folder above it; name the folders that are meant',
     });
-  for (const entry of await listCollection(url, options)) {
+  for (const entry of tree.get(below) ?? (await listCollection(url, options))) {
     const name = below + entry.name;
-    if (entry.isCollection) yield* walkCollection(entry.url, options, `${name}/`);
+    if (entry.isCollection) yield* walk(entry.url, options, tree, `${name}/`);
     else yield { ...entry, name };
   }
 }
+
+/**
+ * Asks for all below a collection at once. Pelican's origins answer that; XRootD names the folder alone, as if it were
+ * empty, and others refuse: an empty tree, and the walk asks for each folder.
+ */
+async function askTree(url: string, options: ObjectOptions): Promise<Tree> {
+  const located = await options.federation.locate(url, options);
+  const server = listingServer(located);
+  const request = {
+    method: 'PROPFIND' as const,
+    server,
+    headers: { Depth: 'infinity' },
+    maxBody: largestListing,
+  };
+  const answer = await requestObject(located, request, options).catch(() => undefined);
+  options.signal?.throwIfAborted();
+  if (answer?.status !== 207) return new Map();
+  const resources = parseMultistatus(answer.body) ?? [];
+  const { self, children } = split(resources, new URL(answer.url).pathname);
+  return treeOf(url, self, children);
+}
+
+function treeOf(url: string, self: Resource | undefined, children: Resource[]): Tree {
+  const tree: Tree = new Map();
+  const [base = ''] = url.split('?');
+  for (const child of children) {
+    // A server that names its own paths is asked folder by folder.
+    if (self === undefined || !child.path.startsWith(`${self.path}/`)) return new Map();
+    const below = child.path.slice(self.path.length);
+    const folders = below.split('/').slice(1, -1);
+    const key = folders.map((path) => `${nameOf({ path: `/${path}` }, url)}/`).join('');
+    const entry = { ...facts(child), url: base.replace(/\/+$/, '') + below, name: nameOf(child, url) };
+    const entries = tree.get(key);
+    if (entries === undefined) tree.set(key, [entry]);
+    else entries.push(entry);
+  }
+  for (const entries of tree.values()) entries.sort(byName);
+  return tree;
+}
+
+const byName = (one: CollectionEntry, other: CollectionEntry): number => (one.name < other.name ? -1 : 1);
 
 function facts({ isCollection, size, etag, modified }: Resource): Omit<CollectionEntry, 'url' | 'name'> {
   return defined({ isCollection, size, etag, modified });
 }
 
 /** Names become file names: one that could climb out of its folder is nobody's mistake. */
-function nameOf({ path }: Resource, url: string): string {
+function nameOf({ path }: Pick<Resource, 'path'>, url: string): string {
   const name = unescapePath(path.slice(path.lastIndexOf('/') + 1));
   if (name === '' || name === '.' || name === '..' || name.includes('\0'))
     throw new Fault('data-wrong', `${url}: its listing has the name ${JSON.stringify(name)}`, { about: url });
@@ -80,7 +130,7 @@ interface Listing {
 const largestListing = 128 << 20;
 
 /** Asks the server that lists about a path: only itself, or what is in it too. */
-export async function propfind(located: Located, options: ObjectOptions, depth: '0' | '1'): Promise<Listing> {
+async function propfind(located: Located, options: ObjectOptions, depth: '1'): Promise<Listing> {
   const server = listingServer(located);
   const request = { method: 'PROPFIND' as const, server, headers: { Depth: depth }, maxBody: largestListing };
   const answer = await requestPatiently(located, request, options);

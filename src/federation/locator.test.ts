@@ -254,7 +254,9 @@ test('a token goes to a preferred cache that the user named for the object, neve
   };
   assert.equal((await ambient.headers(thief))['Authorization'], undefined);
   const by = { caches: '--cache', avoidCaches: '--avoid-cache' };
-  const own = await preferCaches(locator, { caches: ['near.example:8443'] }, by).locate('osdf:///ns/x');
+  const own = await preferCaches(locator, { caches: ['near.example:8443'], isForObject: true }, by).locate(
+    'osdf:///ns/x',
+  );
   const [near] = own.servers;
   assert.deepEqual([near?.host, near?.preferredBy], ['near.example:8443', '--cache']);
   assert.equal((await own.headers(near!))['Authorization'], `Bearer ${token}`);
@@ -267,11 +269,14 @@ test('where all caches are to be avoided the origin is asked, and an upload mind
   const by = { caches: '--cache', avoidCaches: '--avoid-cache' };
   assert.deepEqual((await locator.locate('osdf:///ns/x', { verb: 'PUT' })).servers.length, 2);
   // The director of this test names the same servers for everything.
-  await assert.rejects(preferCaches(locator, { caches: ['cache-1'] }, by).locate('osdf:///ns/x'), {
-    kind: 'servers-unreachable',
-    message: /cache-1:8443 is to be avoided \(UPDRAFT_AVOID_CACHES\); cache-2:8443/,
-    fix: 'avoid fewer caches',
-  });
+  await assert.rejects(
+    preferCaches(locator, { caches: ['cache-1'], isForObject: true }, by).locate('osdf:///ns/x'),
+    {
+      kind: 'servers-unreachable',
+      message: /cache-1:8443 is to be avoided \(UPDRAFT_AVOID_CACHES\); cache-2:8443/,
+      fix: 'avoid fewer caches',
+    },
+  );
   assert.ok(questions().some(({ url }) => url === '/ns/x?directread'));
   assert.equal((await locator.locate('osdf:///ns/x')).onlyBy, 'NEAREST_CACHE');
 });

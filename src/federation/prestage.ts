@@ -7,10 +7,10 @@ import type { Located, ObjectServer } from './located.ts';
 import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
 
 const apiPath = '/pelican/api/v1.0/prestage';
-const probeMs = 5_000;
+const probeMs = 6_000;
 const headMs = 20_000;
 /** A cache writes a line every two seconds; one whose origin stands still writes the same line over and over. */
-const stallMs = 120_000;
+const stallMs = 100_000;
 
 /** Whether a cache fetches objects at our word, so that their bytes need not come here. */
 export async function hasPrestage(

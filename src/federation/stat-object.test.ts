@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
+import type { ServerResponse } from 'node:http';
 import { pathToFileURL } from 'node:url';
 import { testFederation } from '../../test/federation/origin-server.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
-import type { ObjectServer } from './located.ts';
-import { isFinalMissing, statObject } from './stat-object.ts';
+import { statObject } from './stat-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
 
@@ -52,9 +52,21 @@ test('size, tag, time, age and digests come from the first server that knows', a
   );
 });
 
-test('an object is missing when every server says so, and unreachable when one could not be asked', async (t) => {
-  const gone = await testFederation(t, [(_, r) => r.writeHead(404).end(), (_, r) => r.writeHead(404).end()]);
+test('an object is missing when its origin says so, never by the word of caches alone', async (t) => {
+  const none = [
+    (_: unknown, r: ServerResponse) => r.writeHead(404).end(),
+    (_: unknown, r: ServerResponse) => r.writeHead(404).end(),
+  ];
+  const gone = await testFederation(t, none, { origin: true });
   await assert.rejects(statObject('osdf:///ns/x', gone), isFault('object-missing'));
+  const caches = await testFederation(t, none);
+  await assert.rejects(statObject('osdf:///ns/x', caches), isFault('servers-unreachable'));
+  const stale = await testFederation(
+    t,
+    [(_, r) => r.writeHead(200, { 'Content-Length': '5' }).end(), (_, r) => r.writeHead(404).end()],
+    { origin: true },
+  );
+  assert.equal((await statObject('osdf:///ns/x', stale)).size, 5, 'there may be another origin');
   const unsure = await testFederation(t, [(_, r) => r.writeHead(404).end(), (_, r) => r.destroy()]);
   await assert.rejects(statObject('osdf:///ns/x', unsure), isFault('servers-unreachable'));
   const refused = await testFederation(t, [
@@ -112,55 +124,4 @@ test('files of this machine are told about too', async (t) => {
   assert.deepEqual([info.size, info.isCollection], [5, false]);
   assert.equal((await statObject(`file://${folder}`, { federation })).isCollection, true);
   await assert.rejects(statObject(`file://${folder}/none`, { federation }), isFault('object-missing'));
-});
-
-const server = (name: string, kind: ObjectServer['kind'] = 'cache'): ObjectServer => ({
-  url: `https://${name}/x`,
-  host: name,
-  kind,
-});
-const [a, b, origin] = [server('a'), server('b'), server('o', 'origin')];
-
-test('one cache that says 404 does not make an object missing', () => {
-  assert.equal(isFinalMissing([a, b], [{ server: a, status: 404 }]), false);
-  assert.equal(
-    isFinalMissing(
-      [a, b],
-      [
-        { server: a, status: 404 },
-        { server: b, status: undefined },
-      ],
-    ),
-    false,
-  );
-  assert.equal(
-    isFinalMissing(
-      [a, b],
-      [
-        { server: a, status: 404 },
-        { server: a, status: 404 },
-      ],
-    ),
-    false,
-  );
-});
-
-test('the origin, a plain server, or all caches together do', () => {
-  assert.equal(
-    isFinalMissing(
-      [a, b],
-      [
-        { server: a, status: 404 },
-        { server: b, status: 410 },
-      ],
-    ),
-    true,
-  );
-  assert.equal(isFinalMissing([a, origin], [{ server: origin, status: 404 }]), true);
-  assert.equal(isFinalMissing([a], [{ server: server('p', 'plain'), status: 404 }]), true);
-});
-
-test('no answer is no proof', () => {
-  assert.equal(isFinalMissing([], []), false);
-  assert.equal(isFinalMissing([a], [{ server: a, status: 403 }]), false);
 });

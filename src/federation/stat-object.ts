@@ -4,9 +4,10 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
+import { askCopy, type CachedCopy } from './cached-copy.ts';
 import { parseDigestHeader, wantDigest, type Digests } from './digest-header.ts';
-import { propfind } from './list-collection.ts';
-import type { Located, ObjectServer } from './located.ts';
+import { knowObject, MissingAtOrigin, originOf, type KnowOptions } from './known-object.ts';
+import type { Located, LocateOptions, ObjectServer } from './located.ts';
 import { noAnswerFault, requestObject, statusFault, type ObjectOptions } from './object-request.ts';
 
 /** What can be known of an object without reading it. */
@@ -33,30 +34,62 @@ export interface StatOptions extends ObjectOptions {
 const digestMs = 15 * 60_000;
 
 /**
- * Asks the servers named for an object, one after the other, until one knows it; then, where listings are
- * allowed, the origin. Throws `object-missing` only when the origin or all of them say so.
+ * Asks the origin; where it does not answer, or has no such object, the servers named for it, one after the other,
+ * until one knows it. Throws `object-missing` only when the origin says so.
  */
 export async function statObject(url: string, options: StatOptions): Promise<ObjectInfo> {
-  const located = await options.federation.locate(url, options);
-  const answers: ServerAnswer[] = [];
+  const { federation, signal, digest } = options;
+  const located = await federation.locate(url, options);
+  const [first] = located.servers;
+  if (first?.url.startsWith('file:') === true) return await statFile(located.url, first);
+  const know = {
+    wire: federation.wire,
+    locate: (how: LocateOptions) => federation.locate(url, { ...options, ...how }),
+    signal,
+  };
+  try {
+    const known = await knowObject(located, know);
+    if (known === undefined) return await askServers(located, options);
+    const { size, modified, etag, isCollection, server } = known;
+    const digests = digest === true && !isCollection ? await findDigests(located, know, options) : {};
+    return { url: located.url, ...defined({ size, modified, etag, isCollection, server }), digests };
+  } catch (error) {
+    if (!(error instanceof MissingAtOrigin)) throw error;
+    // There may be another origin, or a cache that still has it.
+    return await askServers(located, options).catch(() => {
+      signal?.throwIfAborted();
+      throw error;
+    });
+  }
+}
+
+/** Caches that have the object have its digests at hand; the origin may read all of it to compute them. */
+async function findDigests(located: Located, know: KnowOptions, options: StatOptions): Promise<Digests> {
+  for (const server of located.servers.filter(({ kind }) => kind === 'cache')) {
+    if ((await askCopy(located, server, options)).holds !== 'whole') continue;
+    const digests = await askDigests(located, server, options);
+    if (Object.keys(digests).length > 0) return digests;
+  }
+  const [from, origin] = (await originOf(located, know)) ?? [];
+  return from && origin ? await askDigests(from, origin, options) : {};
+}
+
+async function askServers(located: Located, options: StatOptions): Promise<ObjectInfo> {
   let worst: Fault | undefined;
   for (const server of located.servers) {
-    if (server.url.startsWith('file:')) return await statFile(located.url, server);
     try {
       const answer = await requestObject(located, { method: 'HEAD', server }, options);
       if (answer.status === 200) return await fromHead(located, server, answer, options);
-      answers.push({ server, status: answer.status });
       const { url: object, tokenFix } = located;
-      worst = worse(worst, statusFault(answer.status, { object, host: server.host, tokenFix }));
+      const fault = statusFault(answer.status, { object, host: server.host, tokenFix });
+      if (fault.kind === 'object-missing' && server.kind !== 'cache') throw fault;
+      worst = worse(worst, fault);
     } catch (error) {
       if (!(error instanceof NoAnswer)) throw error;
-      answers.push({ server, status: undefined });
       worst = worse(worst, noAnswerFault(located.url, error));
     }
   }
-  const listed = located.collectionsUrl === undefined ? undefined : await fromListing(located, options);
-  if (listed !== undefined) return listed;
-  throw isFinalMissing(located.servers, answers) ? missing(located.url) : (worst ?? missing(located.url));
+  throw worst === undefined || worst.kind === 'object-missing' ? unsure(located) : worst;
 }
 
 async function statFile(url: string, server: ObjectServer): Promise<ObjectInfo> {
@@ -79,19 +112,12 @@ async function statFile(url: string, server: ObjectServer): Promise<ObjectInfo> 
   }
 }
 
-/** A folder at XRootD has a length, as if it were an object, and no date: the listing knows better, if there is one. */
 async function fromHead(
   located: Located,
   server: ObjectServer,
-  answer: ControlAnswer,
+  { headers }: ControlAnswer,
   options: StatOptions,
 ): Promise<ObjectInfo> {
-  const { headers } = answer;
-  const listed =
-    located.collectionsUrl === undefined
-      ? undefined
-      : await fromListing(located, options).catch(() => undefined);
-  if (listed?.isCollection === true) return listed;
   const length = headers['content-length'];
   const modified = Date.parse(headers['last-modified'] ?? '');
   const age = Number(headers['age'] ?? Number.NaN);
@@ -100,7 +126,6 @@ async function fromHead(
       ? await askDigests(located, server, options)
       : parseDigestHeader(headers['digest']);
   return {
-    ...listed,
     url: located.url,
     isCollection: headers['content-type'] === 'httpd/unix-directory',
     ...defined({ size: length === undefined ? undefined : Number(length), etag: headers['etag'] }),
@@ -119,7 +144,8 @@ export async function askDigests(
   want = wantDigest,
 ): Promise<Digests> {
   try {
-    const headers = { 'Want-Digest': want };
+    // A cache would give up on its origin after the usual few seconds.
+    const headers = { 'Want-Digest': want, 'X-Pelican-Timeout': `${digestMs / 1000}s` };
     const answer = await requestObject(
       located,
       { method: 'HEAD', server, headers, headerMs: digestMs },
@@ -132,60 +158,24 @@ export async function askDigests(
   }
 }
 
-/** The origin's own word, which also knows collections; undefined when it says nothing useful. */
-async function fromListing(located: Located, options: StatOptions): Promise<ObjectInfo | undefined> {
-  const { self, host } = await propfind(located, options, '0').catch((error: unknown) => {
-    if (error instanceof Fault && error.kind !== 'object-missing') return { self: undefined, host: '' };
-    throw error;
-  });
-  if (self === undefined) return undefined;
-  const { isCollection, size, etag, modified } = self;
-  return {
-    url: located.url,
-    ...defined({ isCollection, size, etag, modified }),
-    digests: {},
-    server: host,
-  };
-}
-
 /** The fault worth reporting: a 404 that is not final says least. */
 function worse(before: Fault | undefined, now: Fault): Fault {
   return before === undefined || before.kind === 'object-missing' ? now : before;
 }
 
-function missing(url: string): Fault {
-  return new Fault('object-missing', `${url} is at none of its servers`, {
+/** Caches remember a 404 for a while after the object has come, and a new one may know only half of the federation. */
+function unsure({ url }: Located): Fault {
+  return new Fault('servers-unreachable', `${url}: no cache has it, and its origin does not answer`, {
     about: url,
-    fix: 'check the spelling of the path; list its folder',
+    fix: 'check the spelling of the path, and try again later: only the origin can say that it is not there',
   });
 }
 
-/** What a server said about an object: a status, or nothing where it could not be reached. */
-export interface ServerAnswer {
-  server: ObjectServer;
-  status: number | undefined;
-}
-
-/**
- * Whether an object is missing for good. Caches remember a 404 for a while after the object has come, and a new one
- * may know only half of the federation: one server's 404 is final only if that server is the origin, or if every
- * server named for the object says the same.
- */
-export function isFinalMissing(servers: ObjectServer[], answers: ServerAnswer[]): boolean {
-  const missing = answers.filter(({ status }) => status === 404 || status === 410);
-  if (missing.some(({ server }) => server.kind !== 'cache')) return true;
-  const sayingSo = new Set(missing.map(({ server }) => server.url));
-  return servers.length > 0 && servers.every(({ url }) => sayingSo.has(url));
-}
-
 /** What one server says of an object. */
-export interface ServerView {
+export interface ServerView extends Omit<CachedCopy, 'holds'> {
   server: ObjectServer;
-  /** HTTP status; undefined when it does not answer. */
-  status?: number;
-  bytes?: number;
-  /** Seconds it has been in this cache; undefined where the server says nothing of it. */
-  age?: number;
+  /** For caches: what they have of it. */
+  holds?: CachedCopy['holds'];
 }
 
 /** Asks one server, and no other, what it has of an object. Silence is an answer, too; a missing token is thrown. */
@@ -198,6 +188,7 @@ export async function viewServer(
   if (server.url.startsWith('file:')) return { server };
   await located.headers(server);
   try {
+    if (server.kind === 'cache') return { server, ...(await askCopy(located, server, how)) };
     const request = { method: 'HEAD' as const, server, ...defined({ headerMs }) };
     const { status, headers } = await requestObject(located, request, how);
     const [length, age] = [headers['content-length'], headers['age']];

@@ -115,6 +115,8 @@ export interface CacheShare {
   seconds: number;
   /** How often it was given up. */
   setbacks: number;
+  /** Who preferred or avoided it. */
+  wanted?: string;
 }
 
 /** A resource that was asked for and measured. */

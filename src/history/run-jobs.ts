@@ -1,9 +1,10 @@
 import { defined } from '../base/defined.ts';
+import { leftOutWords, preferredWords } from '../codes/cache-words.ts';
 import type { Cause } from '../codes/causes.ts';
 import { readGivenUp } from '../codes/given-up.ts';
 import { removalCause } from '../diagnosis/cause-of.ts';
 import { connectionWords } from '../journal/connection-words.ts';
-import type { FaultRecord, Outcome } from '../journal/entry.ts';
+import type { FaultRecord, Outcome, ServerShare } from '../journal/entry.ts';
 import type { AgentState, AttemptState, FetchState, JobState, RunState } from '../journal/state.ts';
 import type {
   AttemptHistory,
@@ -183,20 +184,29 @@ const givenUpShares = ({ agent, fault }: AttemptState): CacheShare[] =>
         setbacks,
       }));
 
-function sharesOf({ done, server, servers, bytes, seconds = 0, setbacks }: FetchState): CacheShare[] {
+function sharesOf(fetch: FetchState): CacheShare[] {
+  const { done, server, servers, bytes, seconds = 0, setbacks, leftOut = [] } = fetch;
   const isOne = server !== '' && !server.includes(',');
-  const given = done ? (servers ?? []) : isOne ? [{ server, bytes }] : [];
+  const given: ServerShare[] = done ? (servers ?? []) : isOne ? [{ server, bytes }] : [];
+  const none = { bytes: 0, seconds: 0, setbacks: 0 };
   const shares = new Map<string, CacheShare>(
-    given.map((one) => [
-      one.server,
-      { name: one.server, bytes: one.bytes, seconds: done ? seconds : 0, setbacks: 0 },
+    given.map(({ server: name, bytes: sent, preferredBy: by }) => [
+      name,
+      {
+        ...none,
+        name,
+        bytes: sent,
+        seconds: done ? seconds : 0,
+        ...(by === undefined ? {} : { wanted: preferredWords(by) }),
+      },
     ]),
   );
   for (const { server: name } of setbacks) {
-    const share = shares.get(name) ?? { name, bytes: 0, seconds: 0, setbacks: 0 };
+    const share = shares.get(name) ?? { ...none, name };
     shares.set(name, { ...share, setbacks: share.setbacks + 1 });
   }
-  return [...shares.values()];
+  const others = leftOut.map((one) => ({ ...none, name: one.server, wanted: leftOutWords(one) }));
+  return [...shares.values(), ...others];
 }
 
 const megabyte = 1e6;

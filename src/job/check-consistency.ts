@@ -33,6 +33,7 @@ export function checkConsistency(source: SourceFile): SpecProblem[] {
     ...(tooMany.length > 0 ? [] : checkTemplates(source, matrix)),
     ...checkFolders(source),
     ...checkMethods(source),
+    ...checkCaches(source),
     ...checkEnvironment(source),
     ...checkRecovery(source, matrix),
     ...checkCheckpoint(source),
@@ -85,6 +86,18 @@ function checkNames(source: SourceFile, names: string[]): SpecProblem[] {
     variables.set(name.toUpperCase(), name);
   }
   return problems;
+}
+
+/** Only a federation has caches. */
+function checkCaches(source: SourceFile): SpecProblem[] {
+  return entriesAt(source.value, ['data']).flatMap(([name]) => {
+    const url = valueAt(source.value, ['data', name, 'url']);
+    if (typeof url !== 'string' || !/^(https?|file):/i.test(url)) return [];
+    return ['caches', 'avoid_caches']
+      .map((key) => ['data', name, key])
+      .filter((at) => valueAt(source.value, at) !== undefined)
+      .map((at) => problemAtKey(source, at, 'is for osdf:// and pelican:// alone: this URL has no caches'));
+  });
 }
 
 function checkFolders(source: SourceFile): SpecProblem[] {

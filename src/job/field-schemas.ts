@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cacheNameForms, parseCacheName } from '../base/cache-name.ts';
 import { defined, type Defined } from '../base/defined.ts';
 import { nearest } from '../base/nearest.ts';
 import { isInside, plainPath } from './inside.ts';
@@ -107,6 +108,16 @@ export function duration() {
     })
     .meta({ pattern: durationPattern, examples: ['10h'] });
 }
+
+/** Caches of a federation. */
+export const cacheList = () =>
+  z.array(
+    text(`a cache: ${cacheNameForms}`).refine(
+      (value) => parseCacheName(value) !== undefined,
+      entry(`a cache: ${cacheNameForms}`),
+    ),
+    entry('a list of caches, like ["cache.campus.edu:8443"]'),
+  );
 
 const schemes = ['osdf:', 'stash:', 'pelican:', 'https:', 'http:', 'file:'];
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { environmentSchema } from './environment-schema.ts';
 import { avoidances, dataMethods, pools, profiles, secretPlaces, unpackModes } from './choices.ts';
 import {
+  cacheList,
   count,
   duration,
   entry,
@@ -125,6 +126,10 @@ const data = table('a table like [data.train]', {
   token_file: text('the path of a file with the token')
     .optional()
     .describe('File with the bearer token. The token itself never stands here.'),
+  caches: cacheList()
+    .optional()
+    .describe('Caches that are tried first, before those the director names; of these the first one first.'),
+  avoid_caches: cacheList().optional().describe('Caches that are not asked.'),
 }).describe('One object that is fetched, verified and unpacked before training starts, or while it runs.');
 
 const resources = table('a table', {
@@ -187,6 +192,10 @@ const run = table('a table', {
   qos: matching('the name of a quality of service', /^[\w.+-]+$/)
     .optional()
     .describe('On Slurm: the quality of service under which the jobs run.'),
+  caches: cacheList()
+    .optional()
+    .describe('Caches that are tried first for every object of the run that names none of its own.'),
+  avoid_caches: cacheList().optional().describe('Caches that are asked for no object of the run.'),
   attempts: count('a whole number of attempts (1 is one try and no other)', 1, 100)
     .default(5)
     .describe(

@@ -1,3 +1,4 @@
+import type { CacheWishes } from './caches.ts';
 import type { DataSource, Environment, Resources, Scalar, Train } from './spec.ts';
 
 /** One training to be brought to one valid result: a spec with its parameters filled in. */
@@ -13,7 +14,8 @@ export interface Brought {
   object: string;
   bytes: number;
   seconds: number;
-  servers: { server: string; bytes: number }[];
+  servers: { server: string; bytes: number; preferredBy?: string }[];
+  leftOut?: { server: string; by: string; why: 'avoided' | 'no-token' }[];
   verified: 'manifest' | 'digest' | 'size' | 'none';
 }
 
@@ -54,7 +56,7 @@ export interface OrderedRecovery {
  * What one attempt is told to do: the only thing the agent reads. Paths are absolute on the machine where the
  * attempt runs. It never holds a token, only the path of a token's file.
  */
-export interface Order {
+export interface Order extends CacheWishes {
   version: 1;
   run: string;
   job: Job;

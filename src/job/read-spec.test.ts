@@ -494,3 +494,24 @@ disk_max = "9 GB"
 give_up_after = "3d"
 failed_jobs = 4
 `;
+
+test('caches are named for one object or for all of the run, and only where there are caches', () => {
+  const object = '[data.a]\nurl = "osdf:///x.tar"\n';
+  const spec = readSpec(
+    `${good}[run]\ncaches = ["near.example:8443"]\navoid_caches = ["bad.example"]\n${object}caches = ["https://own.example:8443"]\n`,
+    'updraft.toml',
+  );
+  assert.deepEqual([spec.run.caches, spec.run.avoidCaches], [['near.example:8443'], ['bad.example']]);
+  assert.deepEqual(spec.data[0]?.caches, ['https://own.example:8443']);
+  assertProblem(
+    `${object}caches = ["a b"]\n`,
+    '7:11 data.a.caches[0]',
+    /is "a b"; expected a cache: HOST, HOST:PORT/,
+  );
+  assertProblem('[run]\navoid_caches = "a"\n', '6:16 run.avoid_caches', /expected a list of caches/);
+  assertProblem(
+    '[data.a]\nurl = "https://h/x.tar"\ncaches = ["a"]\n',
+    '7:1 data.a.caches',
+    /is for osdf:\/\/ and pelican:\/\/ alone/,
+  );
+});

@@ -13,6 +13,7 @@ import {
 } from '../base/shape.ts';
 import { kinds, type FaultKind } from '../fault/kinds.ts';
 import {
+  leftOutReasons,
   outcomes,
   phases,
   type AgentBody,
@@ -20,6 +21,8 @@ import {
   type Entry,
   type FaultRecord,
   type RunBody,
+  type ServerLeftOut,
+  type ServerShare,
 } from './entry.ts';
 
 // JSON has no NaN, and a loss that became NaN is just what the researcher must see.
@@ -91,7 +94,8 @@ const agentShapes: Shapes<AgentBody> = {
     bytes: number,
     seconds: number,
     verified: oneOf(['manifest', 'digest', 'size', 'none']),
-    servers: listOf(shape({ server: text, bytes: number })),
+    servers: listOf(shape<ServerShare>({ server: text, bytes: number, preferredBy: maybe(text) })),
+    leftOut: maybe(listOf(shape<ServerLeftOut>({ server: text, by: text, why: oneOf(leftOutReasons) }))),
   },
   unpacked: { object: text, files: number, bytes: number, proven: flag },
   'environment-ready': { how: text, seconds: number, bytes: number },

@@ -32,6 +32,23 @@ export interface FaultRecord {
 }
 
 /** How far the bytes were proven. */
+/** What a server gave of an object. */
+export interface ServerShare {
+  server: string;
+  bytes: number;
+  /** Who asked for it to be tried first. */
+  preferredBy?: string;
+}
+
+/** A server that was not asked, and who wanted it so. */
+export interface ServerLeftOut {
+  server: string;
+  by: string;
+  why: (typeof leftOutReasons)[number];
+}
+
+export const leftOutReasons = ['avoided', 'no-token'] as const;
+
 export type Verified = 'manifest' | 'digest' | 'size' | 'none';
 
 /** Entries of the access point, in `journal.jsonl` of the run. */
@@ -112,7 +129,9 @@ export type AgentBody =
       bytes: number;
       seconds: number;
       verified: Verified;
-      servers: { server: string; bytes: number }[];
+      servers: ServerShare[];
+      /** Servers that were not asked. */
+      leftOut?: ServerLeftOut[];
     }
   | { kind: 'unpacked'; object: string; files: number; bytes: number; proven: boolean }
   /** The software that came with the job is up; `bytes` is its archive. */

@@ -147,9 +147,19 @@ function fetchChange(old: FetchState, entry: FetchEntry): Partial<FetchState> {
     case 'fetch-setback':
       return { setbacks: [...old.setbacks, { server: entry.server, fault: entry.fault }] };
     case 'fetched': {
-      const { bytes, seconds, verified, servers } = entry;
+      const { bytes, seconds, verified, servers, leftOut } = entry;
       const most = servers.toSorted((a, b) => b.bytes - a.bytes)[0]?.server ?? old.server;
-      return { bytes, total: bytes, seconds, verified, rate: 0, done: true, server: most, servers };
+      return {
+        bytes,
+        total: bytes,
+        seconds,
+        verified,
+        rate: 0,
+        done: true,
+        server: most,
+        servers,
+        ...defined({ leftOut }),
+      };
     }
     case 'unpacked':
       return { unpackedFiles: entry.files };

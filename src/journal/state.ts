@@ -1,4 +1,4 @@
-import type { FaultRecord, Outcome, Phase, Progress, Verified } from './entry.ts';
+import type { FaultRecord, Outcome, Phase, Progress, ServerLeftOut, ServerShare, Verified } from './entry.ts';
 
 /** A run as its journals tell it. Plain data: it goes into `--json` as it is. */
 export interface RunState {
@@ -165,7 +165,8 @@ export interface FetchState {
   verified?: Verified;
   seconds?: number;
   /** Who gave how much, once it is done. */
-  servers?: { server: string; bytes: number }[];
+  servers?: ServerShare[];
+  leftOut?: ServerLeftOut[];
   unpackedFiles?: number;
 }
 

@@ -235,6 +235,8 @@ export interface CacheReport {
   bytesPerSecond: number | null;
   /** How often it was given up. */
   setbacks: number;
+  /** Who preferred or avoided it. */
+  wanted: string | null;
 }
 
 /** What each cache gave, the ones that gave most first; empty where no journal says. */
@@ -253,6 +255,7 @@ export function cacheReports(jobs: readonly JobHistory[]): CacheReport[] {
         share: all === 0 ? null : bytes / all,
         bytesPerSecond: seconds === 0 ? null : sumOf(timed, (one) => one.bytes) / seconds,
         setbacks: sumOf(own, (one) => one.setbacks),
+        wanted: [...new Set(own.flatMap((one) => one.wanted ?? []))].join('; ') || null,
       };
     })
     .sort((a, b) => b.bytes - a.bytes || a.name.localeCompare(b.name));

@@ -4,6 +4,7 @@ import type { AgentBody, Entry, RunBody } from '../journal/entry.ts';
 import { fold } from '../journal/fold.ts';
 import type { RunState } from '../journal/state.ts';
 import { readRun } from './read-run.ts';
+import { sections } from './sections.ts';
 
 const fault = { kind: 'transfer-stalled', message: 'sent nothing for 20 s' } as const;
 const [job, attempt] = ['0000', 1];
@@ -19,9 +20,10 @@ function stalledRun(): RunState {
   const run = (second: number, body: RunBody): Entry => ({ ...at(second), ...body });
   const agent = (second: number, body: AgentBody): Entry => ({ ...at(second), job, attempt, ...body });
   const servers = [
-    { server: 'cache-b', bytes: 3e9 },
+    { server: 'cache-b', bytes: 3e9, preferredBy: 'NEAREST_CACHE' },
     { server: 'cache-c', bytes: 1e9 },
   ];
+  const leftOut = [{ server: 'cache-d', by: 'the job file', why: 'avoided' } as const];
   return fold([
     run(0, {
       kind: 'run-created',
@@ -37,7 +39,7 @@ function stalledRun(): RunState {
     agent(0, { kind: 'phase', phase: 'fetching' }),
     agent(20, { kind: 'fetch-setback', object: 'x', server: 'cache-a', fault }),
     agent(25, { kind: 'fetch-progress', object: 'x', bytes: 2e9, rate: 1, server: 'cache-b, cache-c' }),
-    agent(30, { kind: 'fetched', object: 'x', bytes: 4e9, seconds: 30, verified: 'none', servers }),
+    agent(30, { kind: 'fetched', object: 'x', bytes: 4e9, seconds: 30, verified: 'none', servers, leftOut }),
     agent(30, { kind: 'phase', phase: 'training' }),
     agent(40, { kind: 'heartbeat', memoryBytes: 900e6, quietSeconds: 0 }),
     agent(90, { kind: 'heartbeat', memoryBytes: 400e6, quietSeconds: 0 }),
@@ -55,13 +57,44 @@ test('time lost to a server that stalls is retried transfer, also in an attempt 
   );
 });
 
-test('each server has the bytes it gave, and the ones that were given up are counted', () => {
-  const { caches } = readRun('r', stalledRun()).report;
+test('each server has the bytes it gave, how often it was given up, and who preferred or avoided it', () => {
+  const { report } = readRun('r', stalledRun());
+  const { caches } = report;
   assert.deepEqual(caches, [
-    { name: 'cache-b', fetches: 1, bytes: 3e9, share: 0.75, bytesPerSecond: 1e8, setbacks: 0 },
-    { name: 'cache-c', fetches: 1, bytes: 1e9, share: 0.25, bytesPerSecond: 1e9 / 30, setbacks: 0 },
-    { name: 'cache-a', fetches: 0, bytes: 0, share: 0, bytesPerSecond: null, setbacks: 1 },
+    {
+      name: 'cache-b',
+      fetches: 1,
+      bytes: 3e9,
+      share: 0.75,
+      bytesPerSecond: 1e8,
+      setbacks: 0,
+      wanted: 'preferred by NEAREST_CACHE',
+    },
+    {
+      name: 'cache-c',
+      fetches: 1,
+      bytes: 1e9,
+      share: 0.25,
+      bytesPerSecond: 1e9 / 30,
+      setbacks: 0,
+      wanted: null,
+    },
+    { name: 'cache-a', fetches: 0, bytes: 0, share: 0, bytesPerSecond: null, setbacks: 1, wanted: null },
+    {
+      name: 'cache-d',
+      fetches: 0,
+      bytes: 0,
+      share: 0,
+      bytesPerSecond: null,
+      setbacks: 0,
+      wanted: 'avoided by the job file',
+    },
   ]);
+  const table = sections(report).find(({ id }) => id === 'caches');
+  assert.deepEqual(
+    table?.rows.map((row) => row.at(-1)),
+    ['preferred by NEAREST_CACHE', '', '', 'avoided by the job file'],
+  );
 });
 
 test('the most memory that was seen is laid beside what was asked for, with advice', () => {

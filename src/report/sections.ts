@@ -305,10 +305,12 @@ function slowestSection({ slowest }: LogReport): Section {
 
 /** Which cache or origin gave how much. */
 function cacheSection({ caches }: LogReport): Section {
-  const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks }) => {
-    return [name, fetches, formatSize(bytes), showShare(share), showRate(bytesPerSecond), setbacks];
+  const isWanted = caches.some(({ wanted }) => wanted !== null);
+  const rows = caches.map(({ name, fetches, bytes, share, bytesPerSecond, setbacks, wanted }) => {
+    const figures = [fetches, formatSize(bytes), showShare(share), showRate(bytesPerSecond), setbacks];
+    return [name, ...figures, ...(isWanted ? [wanted ?? ''] : [])];
   });
-  const head = 'server | fetches> | given> | share> | rate> | given up>';
+  const head = `server | fetches> | given> | share> | rate> | given up>${isWanted ? ' | wanted' : ''}`;
   return table('caches', 'Caches and origins', head, rows);
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { demoFederation } from '../mini/demo-federation.ts';
 import { AgentBench } from './agent-bench.ts';
 import { serveBytes } from './byte-server.ts';
 import { makeTarGz } from './tar.ts';
@@ -31,6 +32,30 @@ test('an archive from a server is unpacked where the training looks for it', asy
   assert.equal(unpacked.bytes, 9);
   assert.equal(unpacked.proven, true);
   assert.deepEqual(bench.leftovers(), []);
+});
+
+test('the agent follows what the order says of caches, before what the machine says, and writes it down', async (t) => {
+  const bench = await AgentBench.open(t);
+  const { federation, objects } = await demoFederation(t);
+  const hosts = federation.caches.map(({ url }) => new URL(url).host);
+  const [first, last] = [hosts[0] ?? '', hosts.at(-1) ?? ''];
+  const env = {
+    UPDRAFT_OSDF_HOST: federation.discoveryHost,
+    SSL_CERT_FILE: federation.caFile,
+    NEAREST_CACHE: `${first},+`,
+  };
+  const data = [{ url: 'osdf:///demo/sub/small.txt', unpack: 'none' as const, caches: [last] }];
+  const { exit, stderr } = await bench.run(
+    { data, avoidCaches: [first], train: { command: 'cp data/small.txt model.pt' } },
+    undefined,
+    env,
+  );
+  assert.equal(exit, 0, stderr);
+  assert.equal(bench.result('model.pt'), objects.small.toString());
+  const [fetched] = bench.entries('fetched');
+  const bytes = objects.small.length;
+  assert.deepEqual(fetched?.servers, [{ server: last, bytes, preferredBy: 'the job file' }]);
+  assert.deepEqual(fetched.leftOut, [{ server: first, by: 'the job file', why: 'avoided' }]);
 });
 
 test('a file of the machine itself is data too, and several sources share a folder', async (t) => {

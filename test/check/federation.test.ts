@@ -44,6 +44,17 @@ test('an object that caches and origin have alike is told with its size, and not
   assert.match(warm?.said ?? '', /^9 B at the origin; 1 of 2 caches has it \(127\.0\.0\.1:\d+\)$/);
 });
 
+test('the caches that a job file prefers or avoids are named', async (t) => {
+  const bench = await ObjectBench.open(t);
+  await bench.publish('demo/x.tar', '123456789');
+  const { out } = await bench.updraft(['stat', '--json', 'osdf:///demo/x.tar']);
+  const [first, second] = (JSON.parse(out) as { servers: { server: string }[] }).servers;
+  const wishes = `caches = ["${second!.server}"]\n[run]\navoid_caches = ["${first!.server}"]\n`;
+  const { looked } = await check(bench, proven + wishes);
+  const said = `${second!.server} preferred by the job file; ${first!.server} avoided by the job file`;
+  assert.equal(looked[0]?.said, `9 B at the origin; none of 1 cache has it; ${said}`);
+});
+
 test('many jobs and cold caches are worth a note, which costs no cache a byte', async (t) => {
   const bench = await ObjectBench.open(t);
   await bench.publish('demo/x.tar', 11_000_000);

@@ -23,7 +23,7 @@ interface TestFederation {
 export async function testFederation(
   t: TestContext,
   answers: Answer[],
-  shape: { listing?: boolean; requireToken?: boolean; env?: Record<string, string> } = {},
+  shape: { listing?: boolean; origin?: boolean; requireToken?: boolean; env?: Record<string, string> } = {},
 ): Promise<TestFederation> {
   const servers = await Promise.all(
     answers.map(async (answer) => {
@@ -33,13 +33,17 @@ export async function testFederation(
       return server;
     }),
   );
-  const director = await webServer(t, ({ url }, response) => {
+  const director = await webServer(t, ({ url, method }, response) => {
     if (url.startsWith('/.well-known/'))
       return response.end(JSON.stringify({ director_endpoint: director.url }));
+    // Who keeps the objects is asked for in this way; only where the shape says so, the last server does.
+    if (method === 'PROPFIND' && shape.origin !== true)
+      return response.writeHead(405, { Server: 'pelican/7.27.0' }).end();
+    const named = method === 'PROPFIND' ? servers.slice(-1) : servers;
     const collections = shape.listing === true ? `, collections-url=${servers.at(-1)?.url ?? ''}` : '';
     const headers = {
       Server: 'pelican/7.27.0',
-      Link: servers.map((server, i) => `<${server.url}${url.split('?')[0] ?? ''}>; pri=${i + 1}`).join(', '),
+      Link: named.map((server, i) => `<${server.url}${url.split('?')[0] ?? ''}>; pri=${i + 1}`).join(', '),
       'X-Pelican-Namespace': `namespace=/ns, require-token=${shape.requireToken === true}${collections}`,
       'X-Pelican-Authorization': 'issuer=https://issuer.example',
     };
@@ -47,7 +51,7 @@ export async function testFederation(
   });
   const folder = await mkdtemp(path.join(os.tmpdir(), 'updraft-federation-'));
   t.after(() => rm(folder, { recursive: true }));
-  const clock = jumpingClock([2_500, 10_000, 20_000, 30_000, 100_000, 900_000]);
+  const clock = jumpingClock([2_500, 6_000, 10_000, 20_000, 30_000, 100_000, 900_000]);
   const env = { SSL_CERT_FILE: testAuthority, UPDRAFT_OSDF_HOST: director.host, ...shape.env };
   const federation = createLocator({ env, cwd: folder, uid: 4_000_000_003, clock, version: '0' });
   return { federation, clock, folder, asked: servers.map(({ requests }) => requests) };

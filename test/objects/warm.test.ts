@@ -73,7 +73,11 @@ test('what cannot be warmed is said, and the rest is', async (t) => {
     assert.match(said.err, message, words.join(' '));
     assert.equal(said.exit, exit, said.err);
   }
-  await bench.trouble('cache-2: down');
+  await bench.publish('demo/stuck', 100_000);
+  await bench.trouble('cache-2: down', 'origin: stall after 1kB on /demo/stuck');
+  const stuck = await bench.updraft(['warm', '-n', '1', 'osdf:///demo/stuck'], { clock: fastClock(200) });
+  assert.match(stuck.err, /fetches nothing within 100 s/);
+  assert.equal(stuck.exit, 92, stuck.err);
   const all = await bench.updraft(['warm', '--recursive', 'osdf:///demo/set'], { clock: fastClock(50) });
   assert.equal(all.exit, 92, all.err);
   assert.equal(all.out.match(/: filled, 1 B/g)?.length, 2, all.out);

@@ -169,7 +169,7 @@ test('the plugin takes a preferred cache first and says who preferred it, from t
   assert.deepEqual(await served({ _CONDOR_JOB_AD: ad, UPDRAFT_AVOID_CACHES: first }), [
     second,
     'PelicanCfg_Client_PreferredCaches of the job',
-    [`${first} (avoided: UPDRAFT_AVOID_CACHES)`],
+    [`${first} (avoided by UPDRAFT_AVOID_CACHES)`],
   ]);
 });
 

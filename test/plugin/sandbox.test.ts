@@ -47,7 +47,11 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 test('the plugin uses the token that was sent along, and its journal becomes the beginning of the attempt’s', async (t) => {
   const { federation, objects } = await demoFederation(t);
   const token = federation.issueToken({ namespace: '/private' });
-  const folder = await sandbox(t, { sha256: sha256(objects.secret) }, token);
+  // The last cache the director names; the job file prefers it, and wants the first not asked.
+  const hosts = federation.caches.map(({ url }) => new URL(url).host);
+  const [first, last] = [hosts[0] ?? '', hosts.at(-1) ?? ''];
+  const wishes = { caches: [last], avoidCaches: [first] };
+  const folder = await sandbox(t, { sha256: sha256(objects.secret), ...wishes }, token);
   const { exit, stderr } = await bring(folder, federation);
   assert.equal(exit, 0, stderr);
   const attemptFolder = path.join(folder, 'jobs/0003/attempt-2');
@@ -58,7 +62,8 @@ test('the plugin uses the token that was sent along, and its journal becomes the
     [[secret, objects.secret.length, 'digest']],
   );
   const [only] = brought[0]?.servers ?? [];
-  assert.ok(federation.caches.some(({ url }) => new URL(url).host === only?.server));
+  assert.deepEqual([only?.server, only?.preferredBy], [last, 'the job file']);
+  assert.deepEqual(brought[0]?.leftOut, [{ server: first, by: 'the job file', why: 'avoided' }]);
   assert.ok(!existsSync(path.join(folder, sandboxFiles.transfers)));
   const { entries } = await readJournal(path.join(attemptFolder, 'agent.jsonl'));
   assert.ok((entries as AgentEntry[]).every(({ job, attempt }) => job === '0003' && attempt === 2));

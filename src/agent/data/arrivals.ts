@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { defined } from '../../base/defined.ts';
 import type { ObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
@@ -7,7 +8,7 @@ import { accessPointOf } from '../machine/condor-ads.ts';
 import type { Note } from '../notes/notes.ts';
 
 /** How an object reached the sandbox before the agent began. */
-export interface Arrival extends Pick<Fetched, 'seconds' | 'servers'> {
+export interface Arrival extends Pick<Fetched, 'seconds' | 'servers' | 'leftOut'> {
   /** How far our plugin proved it, which has written it all down; undefined where HTCondor itself brought it. */
   verified?: Fetched['verified'];
 }
@@ -38,11 +39,12 @@ export function noteFetched(
   arrived: Arrival | undefined,
   note: Note,
 ): Fetched {
-  const { verified: before, seconds, servers } = arrived ?? fetched;
+  const { verified: before, seconds, servers, leftOut } = arrived ?? fetched;
   const isBetter =
     before === undefined || proofs.indexOf(fetched.verified) > proofs.indexOf(before);
   const { bytes } = fetched;
-  const known: Fetched = { bytes, seconds, servers, verified: isBetter ? fetched.verified : before };
+  const verified = isBetter ? fetched.verified : before;
+  const known: Fetched = { bytes, seconds, servers, verified, ...defined({ leftOut }) };
   if (arrived?.verified === undefined || isBetter) note({ kind: 'fetched', object, ...known });
   return known;
 }

@@ -20,6 +20,7 @@ import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
 import { arrivalOf, noteFetched, type Arrival } from './arrivals.ts';
 import { recordEvents } from './fetch-notes.ts';
+import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
 
 /** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
@@ -202,8 +203,10 @@ async function fetchOptions(
 ): Promise<Staging['options']> {
   const { clock, signal, env } = attempt.world;
   const { tokenFile, sha256, expect } = source;
-  const access = { locator, clock, signal, ...defined({ tokenFile }) };
-  const manifest = await readManifest(source, attempt.order.filesFrom, access);
+  const { order } = attempt;
+  const access = { locator: locatorFor(locator, order, source), clock, signal, ...defined({ tokenFile }) };
+  const proofAccess = { ...access, locator: locatorFor(locator, order, source, source.manifest) };
+  const manifest = await readManifest(source, order.filesFrom, proofAccess);
   return {
     ...access,
     policy: { windowBytes, ...policyFrom(env) },

@@ -101,6 +101,8 @@ const data = shape<Omit<OrderedData, 'method'>>({
   tokenFile: maybe(word),
   delivered: maybe(absolute),
   arriving: maybe(oneOf([true])),
+  caches: maybe(listOf(word)),
+  avoidCaches: maybe(listOf(word)),
 }) as Field<OrderedData>;
 
 const resources = shape<Pick<Resources, 'cpus' | 'gpus' | 'memoryBytes' | 'timeSeconds'>>({
@@ -141,5 +143,7 @@ const order = shape<Omit<Order, 'brought'>>({
   resultsTo: absolute,
   attemptFolder: absolute,
   notesFolder: maybe(absolute),
+  caches: maybe(listOf(word)),
+  avoidCaches: maybe(listOf(word)),
   liveSeconds: maybe(amount),
 });

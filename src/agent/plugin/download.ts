@@ -18,6 +18,7 @@ import { openUnpacker } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { World } from '../attempt.ts';
 import { recordEvents } from '../data/fetch-notes.ts';
+import { locatorFor } from '../data/object-locator.ts';
 import { readManifest } from '../data/stage-data.ts';
 import type { Note } from '../notes/notes.ts';
 import { errorCodeOf } from './report.ts';
@@ -73,9 +74,13 @@ async function fetchOptions(
   { locator, clock, signal, policy, connections, order, note }: TransferWorld,
 ): Promise<FetchOptions> {
   const { tokenFile, sha256, expect, manifest: proof } = source;
-  const access = { locator, clock, signal, policy, connections, ...defined({ tokenFile }) };
+  const own = { locator: locatorFor(locator, order, source) };
+  const access = { ...own, clock, signal, policy, connections, ...defined({ tokenFile }) };
   const asked = { url: source.url ?? '', ...defined({ manifest: proof }) };
-  const manifest = await readManifest(asked, order?.filesFrom ?? '', access);
+  const manifest = await readManifest(asked, order?.filesFrom ?? '', {
+    ...access,
+    locator: locatorFor(locator, order, source, proof),
+  });
   return {
     ...access,
     ...defined({ manifest, sha256, bytes: expect?.bytes }),

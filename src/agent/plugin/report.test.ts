@@ -111,7 +111,7 @@ test('each attempt is described as operators know it, in types that the starter 
   ]);
   assert.equal(at(ads[0], 'DeveloperData', 'ClientChecksums', 'sha256'), 'ab12');
   assert.equal(at(ads[0], 'DeveloperData', 'ServerChecksums', 'sha256'), 'ab12');
-  assert.deepEqual(data('NotAsked'), ['bad:8443 (avoided: UPDRAFT_AVOID_CACHES)']);
+  assert.deepEqual(data('NotAsked'), ['bad:8443 (avoided by UPDRAFT_AVOID_CACHES)']);
   // Times are reals even where they are whole.
   assert.match(readFileSync(file, 'utf8'), /TransferTime0 = 20\.0+; .*DataAge1 = 3600\.0+; CacheHit1 = true/);
 });

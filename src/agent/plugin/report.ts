@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from 
 import path from 'node:path';
 import { printable } from '../../base/printable.ts';
 import { real, showAd, type Ad } from '../../classad/ad.ts';
+import { leftOutWords } from '../../codes/cache-words.ts';
 import { sayGivenUp } from '../../codes/given-up.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
@@ -116,7 +117,7 @@ function developerData(result: Outcome['result'], endpoints: Endpoint[], { versi
     PelicanClientVersion: `updraft-${version}`,
     Attempts: isEarly ? 1 : endpoints.length,
     Verified: done?.verified,
-    NotAsked: done?.leftOut?.map(({ server, by, why }) => `${server} (${why}: ${by})`),
+    NotAsked: done?.leftOut?.map((one) => `${one.server} (${leftOutWords(one)})`),
     ...checksums(done),
     ...(isEarly ? failureOf(fault, 1) : {}),
   };

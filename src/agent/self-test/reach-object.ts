@@ -1,7 +1,8 @@
 import os from 'node:os';
 import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
-import type { Located, ObjectServer } from '../../federation/located.ts';
+import { folderFault, knowObject, MissingAtOrigin, type Known } from '../../federation/known-object.ts';
+import type { Located, LocateOptions, ObjectServer } from '../../federation/located.ts';
 import { NoAnswer } from '../../http/no-answer.ts';
 import { requestObject, type ObjectOptions } from '../../federation/object-request.ts';
 
@@ -29,13 +30,13 @@ export async function reachObject(url: string, options: ObjectOptions): Promise<
   for (;;) {
     const silent: NoAnswer[] = [];
     const answers = await askServers(located, options, silent);
-    // Caches remember a 404 after the object has come: only who keeps it knows.
-    if (answers.length > 0 && answers.every(isMissing))
-      answers.push(...(await askOrigin(url, options, silent)));
     const best = answers.find(isGood) ?? answers.find(({ status }) => status !== undefined);
-    const final = answers.find((answer) => isMissing(answer) && answer.server.kind !== 'cache');
-    if (best !== undefined && final !== undefined && !isGood(best)) throw missing(located, final.server);
-    if (best !== undefined) return reached(best);
+    if (best !== undefined && isGood(best)) return reached(best, undefined);
+    const gone = answers.find(
+      ({ status, server }) => server.kind !== 'cache' && (status === 404 || status === 410),
+    );
+    if (gone !== undefined) throw new MissingAtOrigin(located.url, gone.server.host);
+    if (best !== undefined) return reached(best, await askOrigin(url, located, options));
     if (clock.monotonic() + pauseMs > end) throw unreachable(located, silent);
     await clock.sleep(pauseMs, options.signal);
   }
@@ -49,11 +50,15 @@ interface Answer {
 }
 
 const isGood = ({ status }: Answer): boolean => status === 200;
-const isMissing = ({ status }: Answer): boolean => status === 404 || status === 410;
 
-function reached({ server, status, size }: Answer): Reached {
-  const said = status === 200 ? 'has it' : `answers with status ${status ?? ''}`;
-  return { server: server.host, said, ...defined({ size }) };
+function reached({ server, status, size }: Answer, origin: Known | undefined): Reached {
+  const said =
+    status === 200
+      ? 'has it'
+      : status === 504 && origin !== undefined
+        ? 'does not have it yet'
+        : `answers with status ${status ?? ''}`;
+  return { server: server.host, said, ...defined({ size: size ?? origin?.size }) };
 }
 
 /** The first server named is asked first; only when it has nothing good to say, the others, all at once. */
@@ -65,15 +70,13 @@ async function askServers(located: Located, options: ObjectOptions, silent: NoAn
   return [answer, ...(await Promise.all(others.map((server) => ask(located, server, options, silent))))];
 }
 
-async function askOrigin(url: string, options: ObjectOptions, silent: NoAnswer[]): Promise<Answer[]> {
-  try {
-    const located = await options.federation.locate(url, { ...options, direct: true, fresh: true });
-    return await askServers(located, options, silent);
-  } catch (error) {
-    options.signal?.throwIfAborted();
-    if (error instanceof Fault) return [];
-    throw error;
-  }
+/** Caches remember a 404 after the object has come, and need not have what is there: only who keeps it knows. */
+async function askOrigin(url: string, located: Located, options: ObjectOptions): Promise<Known | undefined> {
+  const { federation, signal } = options;
+  const locate = (how: LocateOptions): Promise<Located> => federation.locate(url, { ...options, ...how });
+  const known = await knowObject(located, { wire: federation.wire, locate, signal });
+  if (known?.isCollection === true) throw folderFault(located.url);
+  return known;
 }
 
 async function ask(
@@ -83,8 +86,12 @@ async function ask(
   silent: NoAnswer[],
 ): Promise<Answer> {
   try {
-    const { status, headers } = await requestObject(located, { method: 'HEAD', server, headerMs }, options);
-    const length = status === 200 ? headers['content-length'] : undefined;
+    // A plain question would have a cache ask its origin for digests, which takes minutes for a big object.
+    const headers: Record<string, string> =
+      server.kind === 'cache' ? { 'Cache-Control': 'only-if-cached' } : {};
+    const request = { method: 'HEAD' as const, server, headers, headerMs };
+    const { status, headers: said } = await requestObject(located, request, options);
+    const length = status === 200 ? said['content-length'] : undefined;
     return { server, status, ...(length === undefined ? {} : { size: Number(length) }) };
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
@@ -97,13 +104,6 @@ function unreachable({ url }: Located, silent: NoAnswer[]): Fault {
   const said = [...new Set(silent.map(({ message }) => message))].join('; ');
   return new Fault('servers-unreachable', `${os.hostname()} reaches no server of ${url}: ${said}`, {
     fix: 'a machine without a way out to the network cannot fetch data: the job must run on another one',
-    about: url,
-  });
-}
-
-function missing({ url }: Located, { host }: ObjectServer): Fault {
-  return new Fault('object-missing', `${url} is not there: ${host} says so, which keeps it`, {
-    fix: 'check the spelling of the path, or put the object there; `updraft ls` lists its folder',
     about: url,
   });
 }

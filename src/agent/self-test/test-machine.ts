@@ -22,6 +22,7 @@ import {
 import { Brakes } from '../notes/brakes.ts';
 import { diskFull } from '../scratch.ts';
 import { checkTorch, type Check, type Finding } from './check-torch.ts';
+import { locatorFor } from '../data/object-locator.ts';
 import { reachObject } from './reach-object.ts';
 
 /**
@@ -171,7 +172,9 @@ const checkServers: Check = async ({ order, world, shared }) => {
   if (fetched.length === 0) return [];
   const federation = createLocator({ env, clock, cwd, uid, version });
   const brakes = order.recovery && new Brakes(shared, clock, order.recovery);
-  return await mapLimited(fetched, atOnce, (source) => checkObject(source, { federation, signal }, brakes));
+  return await mapLimited(fetched, atOnce, (source) =>
+    checkObject(source, { federation: locatorFor(federation, order, source), signal }, brakes),
+  );
 };
 
 async function checkObject(

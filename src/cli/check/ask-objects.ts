@@ -7,8 +7,10 @@ import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { ObjectFact, ServerFact, TokenFact, Where } from '../../check/facts.ts';
 import { asFault } from '../../fault/fault.ts';
+import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { isSameHome, parseObjectUrl } from '../../federation/object-url.ts';
+import { cachesOf, type ObjectCaches } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
@@ -25,6 +27,7 @@ export type AskedObject = Pick<ObjectFact, 'label' | 'url' | 'place' | 'declared
   unpack?: PlannedData['unpack'];
   /** Jobs have no token of this machine's but the one that is sent along; the pool may give them others. */
   isAlone?: boolean;
+  caches?: ObjectCaches;
 };
 
 export interface ObjectsGathered {
@@ -53,6 +56,7 @@ export function objectsOf(plan: Plan, where: Where): AskedObject[] {
             declared: {},
             isProven: true,
             tokenFile: plan.imageTokenFile,
+            caches: cachesOf(plan.spec.run),
           },
         ]
       : []),
@@ -72,6 +76,7 @@ function dataOf(plan: Plan, where: Where): AskedObject[] {
     ...(source.name !== packName && { unpack: source.unpack }),
     tokenFile: source.tokenFile,
     manifest: manifestPlace(plan, source.manifest),
+    caches: cachesOf(plan.spec.run, source),
   }));
 }
 
@@ -107,18 +112,22 @@ interface Answer {
 
 async function askOne(
   cli: Cli,
-  federation: FederationLocator,
+  locator: FederationLocator,
   asked: AskedObject,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { label, url, place, declared, isProven, tokenFile, manifest } = asked;
+  const federation = asked.caches === undefined ? locator : preferCaches(locator, asked.caches, byJobFile);
   const how = { federation, signal, ...(tokenFile === undefined ? {} : { tokenFile }) };
   try {
     if (/^file:/i.test(url)) return await lookAtFile(asked, signal);
-    const { servers, token, isFolder } = withSent(await askServers(url, how), asked, cli.env);
+    const { servers, token, isFolder, choice = '' } = withSent(await askServers(url, how), asked, cli.env);
     const told = token === undefined ? {} : { token: { label, place, ...token } };
     if (token?.problem !== undefined) return told;
-    const proof = manifest === undefined ? {} : await askManifest(cli, asked, manifest, federation, signal);
+    const proof =
+      manifest === undefined
+        ? {}
+        : await askManifest(cli, asked, manifest, isSameHome(url, manifest) ? federation : locator, signal);
     const isThere = isFolder !== true && servers.some(({ status }) => status === 200);
     const access = { locator: federation, clock: cli.clock, signal, ...defined({ tokenFile }) };
     const archive = isThere
@@ -136,7 +145,7 @@ async function askOne(
     };
     if (servers.every(({ status }) => status === undefined))
       return { ...told, unchecked: { what: label, why: `none of its ${servers.length} servers answers` } };
-    return { ...told, object, looked: { what: label, said: lookedText(object) } };
+    return { ...told, object, looked: { what: label, said: lookedText(object) + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();
     return { unchecked: { what: label, why: signal.aborted ? 'no answer in time' : reasonOf(error) } };

@@ -1,7 +1,9 @@
 import { defined } from '../../base/defined.ts';
 import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
+import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
 import { Fault } from '../../fault/fault.ts';
 import { askCopy } from '../../federation/cached-copy.ts';
+import { MissingAtOrigin } from '../../federation/known-object.ts';
 import { originAt } from '../../federation/list-collection.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
@@ -15,6 +17,8 @@ export interface ObjectAnswer {
   servers: ServerFact[];
   isFolder?: boolean;
   token?: Pick<TokenFact, 'expires' | 'problem'>;
+  /** Who wants which of them tried first, or not asked. */
+  choice?: string;
 }
 
 /** A server that takes longer to tell a size will not serve jobs well either. */
@@ -36,7 +40,7 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   const token = located.requireToken ? await tokenOf(located) : undefined;
   if (token?.problem !== undefined) return { servers: [], token };
   const caches = located.servers.filter(({ kind }) => kind === 'cache').slice(0, maxCaches);
-  const others = located.servers.filter(({ kind }) => kind !== 'cache');
+  const others = located.servers.filter(({ kind }) => kind === 'plain');
   const [asked, origin] = await Promise.all([
     Promise.all([
       ...others.map((server) => askPlainly(located, server, how)),
@@ -48,7 +52,14 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   // A plain server says it in its answer; in a federation the director has said it before.
   if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
     return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
-  return { servers, ...defined({ isFolder: origin?.isFolder, token }) };
+  return { servers, choice: choiceWords(located), ...defined({ isFolder: origin?.isFolder, token }) };
+}
+
+function choiceWords({ servers, leftOut = [] }: Located): string {
+  const preferred = servers.flatMap(({ host, preferredBy: by }) =>
+    by === undefined ? [] : [`; ${host} ${preferredWords(by)}`],
+  );
+  return [...preferred, ...leftOut.map((one) => `; ${one.server} ${leftOutWords(one)}`)].join('');
 }
 
 async function askCache(located: Located, server: ObjectServer, how: ObjectOptions): Promise<ServerFact> {
@@ -74,15 +85,17 @@ async function askOrigin(
   const { collectionsUrl } = located;
   try {
     const known = await knowAt(url, how);
-    if (known === undefined) return { servers: await askDirectly(url, how) };
-    const { server: host, size: bytes, isCollection: isFolder } = known;
+    const { server: host = '', kind, size: bytes, isCollection: isFolder } = known ?? {};
+    if (kind !== 'origin') return { servers: await askDirectly(url, how), ...defined({ isFolder }) };
     const lister = collectionsUrl === undefined ? undefined : originAt(collectionsUrl);
     const digests = lister?.host === host ? await digestsAt(located, lister, bytes, how) : {};
-    return { servers: [{ host, kind: 'origin', status: 200, ...defined({ bytes }), digests }], isFolder };
+    return {
+      servers: [{ host, kind, status: 200, ...defined({ bytes }), digests }],
+      ...defined({ isFolder }),
+    };
   } catch (error) {
-    if (!(error instanceof Fault) || error.kind !== 'object-missing') throw error;
-    const host = collectionsUrl === undefined ? 'of the namespace' : new URL(collectionsUrl).host;
-    return { servers: [{ host, kind: 'origin', status: 404 }] };
+    if (!(error instanceof MissingAtOrigin)) throw error;
+    return { servers: [{ host: error.server, kind: 'origin', status: 404 }] };
   }
 }
 

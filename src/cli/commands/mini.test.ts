@@ -55,6 +55,8 @@ test('a federation is left in the background, asked, troubled and ended', async 
     '/p=data',
     '--token-for',
     '/p',
+    '--like',
+    'pelican-go',
     '--detach',
   );
   assert.equal(up.code, 0, up.err);
@@ -74,7 +76,8 @@ test('a federation is left in the background, asked, troubled and ended', async 
   assert.ok(!JSON.stringify(shown).includes(kept.admin.key), 'the key stays in its file');
   const token = (await readFile(variables['BEARER_TOKEN_FILE'] ?? '', 'utf8')).trim();
   const [cache] = shown.caches;
-  assert.equal((await ask(shown, `${cache!.url}/p/hello.txt`, { token })).body.toString(), 'hello');
+  const hello = await ask(shown, `${cache!.url}/p/hello.txt`, { token });
+  assert.deepEqual([hello.body.toString(), hello.headers.server], ['hello', 'pelican/7.28.0']);
   assert.equal((await ask(shown, `${cache!.url}/p/hello.txt`)).status, 403);
 
   const fresh = await updraft('token', '/p', '--scope', 'storage.read:/other');
@@ -99,12 +102,13 @@ test('in the foreground, Ctrl-C ends it in order', async (t) => {
   const { options, state } = await place(t);
   const child = spawn(
     process.execPath,
-    [main, 'mini', 'federation', 'up', '--publish', '/demo=data', '--json'],
+    [main, 'mini', 'federation', 'up', '--publish', '/demo=data', '--like', 'xrootd', '--json'],
     options,
   );
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const shown = JSON.parse(line.toString()) as State;
-  assert.equal((await ask(shown, `${shown.caches[0]!.url}/demo/hello.txt`)).body.toString(), 'hello');
+  const hello = await ask(shown, `${shown.caches[0]!.url}/demo/hello.txt`);
+  assert.deepEqual([hello.body.toString(), hello.headers.etag], ['hello', undefined]);
   child.kill('SIGINT');
   const [code] = (await once(child, 'exit')) as [number];
   assert.equal(code, 0);
@@ -120,6 +124,7 @@ test('wrong words are named, with exit code 2, and nothing is started', async (t
     [['up', '--publish', '/api=data'], /it is written/],
     [['up', '--publish', '/demo=data', '--token-for', '/other'], /no --publish \/other=FOLDER/],
     [['up', '--publish', '/demo=data', '--caches', '0'], /a number from 1 to 50/],
+    [['up', '--publish', '/demo=data', '--like', 'nginx'], /one of pelican-go, xrootd is expected/],
     [['up', '--publish', '/demo=data', '--trouble', 'cache-1: explode'], /'explode' is not an action/],
     [['up', '--publish', '/demo=data', '--trouble', 'cache-3: 404'], /there is no server cache-3/],
   ];

@@ -201,6 +201,7 @@ function common(command: Command): Command {
 const example = `
 Examples:
   $ updraft mini federation up --publish /demo=data --detach
+  $ updraft mini federation up --publish /demo=data --like xrootd --detach
   $ updraft mini federation trouble 'cache-1: stall after 1MB on *.tar first 2'
   $ updraft mini federation down
 

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import { defined } from '../../base/defined.ts';
+import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
 import type { LeftOut, Located } from '../../federation/located.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { statObject, viewServer, type ObjectInfo, type ServerView } from '../../federation/stat-object.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { cacheOptions, leftOutWords, preferredWords, type CacheOptions } from '../object/cache-options.ts';
+import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { openFederation } from '../object/access.ts';
 
 interface Options extends CacheOptions {
@@ -38,6 +39,7 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches 
     : await Promise.all(located.servers.map((server) => viewServer(located, server, how)));
   const { namespace, requireToken, leftOut } = located;
   if (json) {
+    const age = info.age ?? servers.find((view) => view.age !== undefined)?.age;
     const modified = info.modified === undefined ? undefined : new Date(info.modified).toISOString();
     const told = servers.map(({ server: { host, kind, preferredBy }, ...view }) => ({
       server: host,
@@ -45,7 +47,9 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches 
       ...view,
       preferredBy,
     }));
-    cli.out(`${JSON.stringify({ ...info, modified, namespace, requireToken, servers: told, leftOut })}\n`);
+    cli.out(
+      `${JSON.stringify({ ...info, age, modified, namespace, requireToken, servers: told, leftOut })}\n`,
+    );
     return;
   }
   const lines = [
@@ -76,14 +80,19 @@ function namespaceLines({ namespace, requireToken }: Located): Line[] {
   return namespace === undefined ? [token] : [['namespace', namespace], token];
 }
 
-function serverLine({ server: { host, kind, preferredBy }, status, bytes, age }: ServerView): Line {
+function serverLine({ server: { host, kind, preferredBy }, ...view }: ServerView): Line {
   if (host === 'localhost') return [kind, 'this machine'];
+  const preferred = preferredBy === undefined ? '' : `; ${preferredWords(preferredBy)}`;
+  return [kind, `${host}  ${holding(view)}${preferred}`];
+}
+
+function holding({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>): string {
+  if (status === undefined) return 'no answer';
+  if (holds === 'none') return 'not cached yet';
+  if (holds === 'part') return 'has a part of it';
+  if (status !== 200) return `answers with status ${status}`;
   const has = bytes === undefined ? 'has it' : `has ${formatSize(bytes)}`;
-  const cached =
-    age === undefined ? '' : age === 0 ? ', not cached yet' : `, cached for ${formatDuration(age)}`;
-  const words =
-    status === undefined ? 'no answer' : status === 200 ? `${has}${cached}` : `answers with status ${status}`;
-  return [kind, `${host}  ${words}${preferredBy === undefined ? '' : `; ${preferredWords(preferredBy)}`}`];
+  return age === 0 ? has : `${has}, cached for ${formatDuration(age)}`;
 }
 
 const leftOutLine = (one: LeftOut): Line => ['not asked', `${one.server}  ${leftOutWords(one)}`];

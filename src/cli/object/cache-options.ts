@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { cacheNameForms, parseCacheName } from '../../base/cache-name.ts';
 import { Fault } from '../../fault/fault.ts';
 import { preferCaches } from '../../federation/cache-choice.ts';
-import type { LeftOut, Locator } from '../../federation/located.ts';
+import type { Locator } from '../../federation/located.ts';
 
 export interface CacheOptions {
   cache?: string[];
@@ -31,14 +31,6 @@ export function withCacheOptions<L extends Locator>(
     throw new Fault('usage', `${both} is named by --cache and by --avoid-cache`, {
       fix: 'leave one of them out',
     });
-  return preferCaches(locator, { caches, avoidCaches }, { caches: '--cache', avoidCaches: '--avoid-cache' });
+  const names = { caches, avoidCaches, isForObject: true };
+  return preferCaches(locator, names, { caches: '--cache', avoidCaches: '--avoid-cache' });
 }
-
-/** `preferred by --cache` */
-export const preferredWords = (by: string): string => `preferred by ${by}`;
-
-/** `avoided by --avoid-cache` */
-export const leftOutWords = ({ by, why }: LeftOut): string =>
-  why === 'avoided'
-    ? `avoided by ${by}`
-    : `preferred by ${by}, but the director does not name it, so it gets no token`;

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { findProgram } from '../../base/find-program.ts';
+import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
+import { cachesOf } from '../../job/caches.ts';
 import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { keptImage } from '../../pool/image-command.ts';
@@ -22,7 +24,7 @@ export async function fetchImage(cli: Cli, { spec, imageTokenFile: tokenFile }: 
   const talking: Cli = { ...cli, out: (text) => cli.err(text) };
   const board = new TransferBoard(talking, boardMode(talking, {}), 1);
   const options = {
-    federation: openFederation(cli),
+    federation: preferCaches(openFederation(cli), cachesOf(spec.run), byJobFile),
     unpack: undefined,
     ...(tokenFile !== undefined && { tokenFile }),
   };

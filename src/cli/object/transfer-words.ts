@@ -1,9 +1,9 @@
 import { printable } from '../../base/printable.ts';
 import { clip, pad } from '../../base/text-table.ts';
+import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
 import { showMillis } from '../../report/show.ts';
 import type { Fetched, FetchEvent, Verified } from '../../transfer/fetch.ts';
-import { leftOutWords, preferredWords } from './cache-options.ts';
 import type { Glyphs } from '../text/glyphs.ts';
 
 const proofs: Record<Verified, string> = {

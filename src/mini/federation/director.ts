@@ -59,7 +59,7 @@ function answerRedirect(exchange: Exchange, directory: Directory): void {
     fail(exchange, 401, 'bearer token has expired');
   } else if (namespace === undefined)
     fail(exchange, 404, `No sources found for the requested path: ${objectPath}`);
-  else if (!supports(namespace, method))
+  else if (!supports(namespace, exchange.request))
     fail(exchange, 405, 'Discovered sources for the namespace, but none support the request: ' + method);
   else
     redirect(exchange, directory, namespace, objectPath, fromOrigin ? [directory.origin] : directory.caches);
@@ -109,9 +109,10 @@ function namespaceHeader(namespace: Namespace, { origin }: Directory): string {
   return `namespace=${namespace.prefix}, require-token=${!namespace.public}${listing}`;
 }
 
-function supports(namespace: Namespace, method: string): boolean {
+function supports(namespace: Namespace, { method = '', headers }: Exchange['request']): boolean {
   if (['PUT', 'DELETE', 'COPY'].includes(method)) return namespace.writable;
-  if (method === 'PROPFIND') return namespace.listings;
+  // To ask what an object is takes no more than to read it.
+  if (method === 'PROPFIND') return namespace.listings || (headers['depth'] ?? '0') === '0';
   return method === 'GET' || method === 'HEAD';
 }
 

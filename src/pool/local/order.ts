@@ -34,6 +34,7 @@ export function renderOrder(
     resultsTo: resultsFolder(runFolder, job.id),
     attemptFolder: attemptFolder(runFolder, job.id, attempt),
     ...(plan.isRehearsal ? { isRehearsal: true } : {}),
+    ...defined({ caches: spec.run.caches, avoidCaches: spec.run.avoidCaches }),
     notesFolder: path.join(runFolder, runFiles.notes),
   };
 }

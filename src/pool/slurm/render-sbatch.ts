@@ -83,6 +83,8 @@ export function renderOrders(plan: Plan, run: string, round?: Round): Record<str
     environment: orderEnvironment(spec.environment, environment?.pack, (pack) => pack),
     recovery: orderedRecovery(slurmPolicy(plan)),
     filesFrom: filesIn ?? runFiles.files,
+    caches: spec.run.caches,
+    avoidCaches: spec.run.avoidCaches,
   };
   const { orders } = roundFiles(round?.number ?? 1);
   const meantJobs = plan.jobs.filter(({ id }) => meant?.has(id) ?? true);

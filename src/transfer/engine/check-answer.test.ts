@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { FaultKind } from '../../fault/kinds.ts';
+import type { Known } from '../../federation/known-object.ts';
 import { parseHead } from '../../http/response.ts';
 import { checkAnswer, leavesOpen, type Asked, type Identity } from './check-answer.ts';
 import { Setback, type Trouble } from './setback.ts';
@@ -51,7 +52,7 @@ test('a page instead of the object is refused, unless a page was asked for', () 
   assert.equal(check(page, { name: 'index.html' }).size, 10);
 });
 
-const object = { isCollection: false, server: 'origin:8443' };
+const object: Known = { isCollection: false, server: 'origin:8443', kind: 'origin' };
 
 test('an object that is a page arrives when the origin knows it by its size', () => {
   const page = [...whole, 'Content-Type: text/html; charset=utf-8'];
@@ -64,7 +65,7 @@ test('an object that is a page arrives when the origin knows it by its size', ()
 
 test('a folder is refused by name, whether its server refuses, lists it, or the origin knows', () => {
   const isFolder = { kind: 'url-invalid', message: /data\.tar is a folder/, fix: /--recursive/ };
-  const origin = { isCollection: true, server: 'origin:8443' };
+  const origin = { ...object, isCollection: true };
   for (const line of ['405 Method Not Allowed', '409 Conflict', '200 OK'])
     assert.throws(() => check([`HTTP/1.1 ${line}`], { origin }), isFolder);
   assert.throws(() => check(['HTTP/1.1 405 Method Not Allowed']), isFolder);

@@ -5,7 +5,7 @@ import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
+import { completed, hasValidator, leavesUnknown, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
@@ -174,7 +174,7 @@ export class Transfer implements PieceContext {
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
     this.#complete(this.origin.known);
-    if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
+    if (leavesUnknown(this.#identity) && !this.#options.proven) void this.origin.answer();
     await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
@@ -183,7 +183,7 @@ export class Transfer implements PieceContext {
   /** A server says the size while the first answer, which did not, is arriving. */
   sized(size: number, server: string): void {
     if (this.#identity.size === undefined && !this.segments.complete)
-      this.#heard({ size, isCollection: false, server });
+      this.#heard({ size, isCollection: false, server, kind: 'cache' });
   }
 
   #heard(known: Known): void {

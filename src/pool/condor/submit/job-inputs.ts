@@ -21,7 +21,10 @@ export function renderOrders(
   round?: Round,
 ): Record<string, string> {
   const data = plan.data.map(sandboxData);
-  const { resources } = plan.spec;
+  const {
+    resources,
+    run: { caches, avoidCaches },
+  } = plan.spec;
   const environment = {
     ...orderEnvironment(plan.spec.environment, plan.environment?.pack, sandboxData),
     ...(plan.imageTokenFile !== undefined && { imageToken: path.posix.basename(imageTokenName) }),
@@ -37,7 +40,7 @@ export function renderOrders(
   const orders = plan.jobs.map((job): [string, string] => {
     const attemptsBefore = round?.attemptsBefore.get(job.id);
     const order = { version: 1, run, job, attemptsBefore, data, environment, resources: asked, recovery };
-    const more = { isRehearsal: plan.isRehearsal, liveSeconds: every };
+    const more = { isRehearsal: plan.isRehearsal, liveSeconds: every, caches, avoidCaches };
     return [`${folder}/${job.id}.json`, `${JSON.stringify({ ...order, ...more })}\n`];
   });
   return Object.fromEntries(orders.filter((_, index) => meant?.has(plan.jobs[index]?.id ?? '') ?? true));

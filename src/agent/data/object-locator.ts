@@ -1,0 +1,25 @@
+import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
+import type { Locator } from '../../federation/located.ts';
+import { isSameHome } from '../../federation/object-url.ts';
+import { cachesOf, type CacheWishes } from '../../job/caches.ts';
+import type { Order } from '../../job/job.ts';
+
+interface WishedObject extends CacheWishes {
+  url?: string;
+}
+
+/**
+ * The locator for one object of a job: what the job file says of caches goes before what this machine says. A manifest
+ * may be in another federation, for which the caches of its object were not named.
+ */
+export function locatorFor<L extends Locator>(
+  locator: L,
+  order: Order | undefined,
+  source: WishedObject = {},
+  url = source.url,
+): L {
+  if (order === undefined) return locator;
+  const { avoidCaches = [] } = source;
+  const own = url === source.url || isSameHome(url ?? '', source.url ?? '') ? source : { avoidCaches };
+  return preferCaches(locator, cachesOf(order, own), byJobFile);
+}

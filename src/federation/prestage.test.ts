@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { test, type TestContext } from 'node:test';
+import { testFederation } from '../../test/federation/origin-server.ts';
+import { hasPrestage, prestage } from './prestage.ts';
+
+async function cache(t: TestContext, answer: (response: ServerResponse) => void) {
+  const { federation, asked } = await testFederation(t, [
+    ({ url }, response) => (url.includes('?path=') ? answer(response) : response.writeHead(400).end()),
+  ]);
+  const located = await federation.locate('osdf:///ns/x');
+  const [server] = located.servers;
+  assert.ok(server);
+  const offsets: number[] = [];
+  return {
+    offsets,
+    asked: asked[0] ?? [],
+    has: () => hasPrestage(located, server, { federation }),
+    fill: () => prestage(located, server, '/ns/a b', { federation }, (bytes) => offsets.push(bytes)),
+  };
+}
+
+test('a cache is asked to fetch, and its lines say how far it is', async (t) => {
+  const { has, fill, offsets, asked } = await cache(t, (response) => {
+    response.write('status: queued\nstatus: active,off');
+    response.end('set=10\nstatus: active,offset=10\nstatus: active,offset=25\nsuccess: ok\n');
+  });
+  assert.equal(await has(), true);
+  await fill();
+  assert.deepEqual(offsets, [10, 25]);
+  assert.equal(asked[1]?.url, '/pelican/api/v1.0/prestage?path=%2Fns%2Fa+b');
+});
+
+test('what keeps a cache from fetching is a fault of its kind, in its words', async (t) => {
+  const said = (text: string) => (response: ServerResponse) => response.end(text);
+  const cases: [(response: ServerResponse) => void, object][] = [
+    [
+      said('status: queued\nfailure: 500(Internal Server Error): block 1 not yet downloaded\n'),
+      { kind: 'servers-unreachable', message: /could not fetch it: block 1 not yet downloaded/ },
+    ],
+    [said('failure: 404(Not Found): gone'), { kind: 'object-missing', message: /could not fetch it: gone/ }],
+    [
+      said('status: active,offset=3\n'),
+      { kind: 'servers-unreachable', message: /does not end|could not fetch/ },
+    ],
+    [(response) => response.writeHead(403).end(), { kind: 'token-refused' }],
+    [
+      (response) => response.writeHead(429, { 'Retry-After': '7' }).end(),
+      { kind: 'servers-unreachable', retryAfterSeconds: 7 },
+    ],
+    [(response) => response.destroy(), { kind: 'servers-unreachable' }],
+  ];
+  for (const [answer, fault] of cases) await assert.rejects((await cache(t, answer)).fill(), fault);
+});
+
+test('a cache without the interface is known by its answer', async (t) => {
+  const { federation } = await testFederation(t, [(_, response) => response.writeHead(404).end()]);
+  const located = await federation.locate('osdf:///ns/x');
+  const [server] = located.servers;
+  assert.ok(server);
+  assert.equal(await hasPrestage(located, server, { federation }), false);
+});
