@@ -12,7 +12,6 @@ import { countingProxy, type Passed } from './counting-proxy.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
 const fetchOne = path.join(import.meta.dirname, 'fetch-one.ts');
-const agent = path.join(root, 'dist', `updraft-agent-linux-${process.arch}`);
 /** Stands for the object's address in a command: a cold object has another name each time. */
 const here = '@URL@';
 
@@ -22,11 +21,18 @@ interface Course {
   nextUrl: () => string;
 }
 
+interface Chosen {
+  /** Variants to run; all when empty. */
+  only: string[];
+  /** Another checkout, with its agent built, to measure in the same rounds. */
+  beside: string | undefined;
+}
+
 /**
  * One object over https from XRootD's cache, whose digest is checked: hot, then cold, where each run asks for another
  * name. The origin's part is counted on the way between the two.
  */
-export async function proven(mebibytes: number, rounds: number, only: string[]): Promise<void> {
+export async function proven(mebibytes: number, rounds: number, { only, beside }: Chosen): Promise<void> {
   const [memory, disk] = [scratchFolder('memory'), scratchFolder('disk')];
   const published = path.join(disk, 'published');
   mkdirSync(published);
@@ -54,7 +60,7 @@ export async function proven(mebibytes: number, rounds: number, only: string[]):
   try {
     await warm(`${cache.url}/big.bin`, ca);
     for (const { title, nextUrl } of courses) {
-      const variants = variantsOf({ disk, target, ca });
+      const variants = variantsOf({ disk, target, ca, beside });
       const chosen = variants.filter(({ name }) => only.length === 0 || only.includes(name));
       const asked = new Map<string, Passed[]>();
       const costs = await interleave(chosen, {
@@ -101,19 +107,31 @@ interface Errand {
   disk: string;
   target: string;
   ca: string;
+  beside: string | undefined;
 }
 
-function variantsOf({ disk, target, ca }: Errand): Variant[] {
+function variantsOf({ disk, target, ca, beside }: Errand): Variant[] {
   const env = { ...plainEnvironment(path.join(disk, 'compiled')), SSL_CERT_FILE: ca, TMPDIR: disk };
-  const main = path.join(root, 'src', 'cli', 'main.ts');
   const ads = [path.join(disk, 'ads.in'), path.join(disk, 'ads.out')] as const;
   const request = `printf '[ Url = "%s"; LocalFileName = "%s" ]' ${here} "$1" > "$2"; exec "$3" -infile "$2" -outfile "$4"`;
+  const ours = (checkout: string, suffix: string): Variant[] => {
+    const main = path.join(checkout, 'src', 'cli', 'main.ts');
+    const agent = path.join(checkout, 'dist', `updraft-agent-linux-${process.arch}`);
+    return [
+      { name: `\`updraft get\`${suffix}`, command: [process.execPath, main, 'get', here, target], env },
+      {
+        name: `plugin${suffix}`,
+        command: ['bash', '-c', request, 'bash', target, ads[0], agent, ads[1]],
+        env,
+      },
+    ];
+  };
   const aria = ['-q', '--allow-overwrite', '--file-allocation=none', `--ca-certificate=${ca}`, '-d', '/'];
   const unproven = { ...env, UPDRAFT_BENCH_UNPROVEN: '1' };
   const variants: Variant[] = [
     { name: 'curl, no proof', command: [program('curl'), '-sS', '--cacert', ca, '-o', target, here] },
-    { name: '`updraft get`', command: [process.execPath, main, 'get', here, target], env },
-    { name: 'plugin', command: ['bash', '-c', request, 'bash', target, ads[0], agent, ads[1]], env },
+    ...ours(root, ''),
+    ...(beside === undefined ? [] : ours(beside, ', before')),
     { name: 'the engine alone', command: [process.execPath, fetchOne, here, target], env },
     { name: 'the engine, no proof', command: [process.execPath, fetchOne, here, target], env: unproven },
     { name: 'aria2c, no proof', command: [program('aria2c', 'aria2'), ...aria, '-o', target, here] },
