@@ -36,10 +36,10 @@ export function jobFileOptions(command: Command): Command {
 }
 
 /** The options as `loadPlan` takes them. */
-export function loadOptions(
-  { cwd, env }: Cli,
-  { with: files = [], set = [], pool }: JobFileOptions,
-): LoadOptions {
+export function loadOptions(cli: Cli, { with: files = [], set = [], pool }: JobFileOptions): LoadOptions {
   const pools = pool === undefined ? [] : [`run.pool=${JSON.stringify(pool)}`];
-  return { cwd, env, with: files, set: [...set, ...pools] };
+  const { cwd, env } = cli;
+  const tokenFor = async (url: string): Promise<string | undefined> =>
+    await (await import('./object/login.ts')).tokenFileFor(cli, url);
+  return { cwd, env, with: files, set: [...set, ...pools], tokenFor };
 }

@@ -12,9 +12,11 @@ export const fixes: Readonly<Partial<Record<FaultKind, string>>> = {
   'discovery-failed':
     'check the host in `pelican://HOST/` and UPDRAFT_OSDF_HOST; one machine alone may have no network',
   'director-unreachable': 'wait: the federation’s own service is down. Nothing of yours is wrong',
-  'token-missing': 'name its file for the object: `token_file` in a job file, --token-file at the prompt',
+  'token-missing':
+    '`updraft login URL`, or name its file for the object: `token_file` in a job file, --token-file at the prompt',
   'token-refused': 'get a token whose scope covers the path, then `updraft retry`',
-  'token-expired': 'renew the token file: each attempt reads it again',
+  'token-expired':
+    'renew the token file (`updraft login --renew` for one of a login): each attempt reads it again',
   'url-invalid':
     'fix it: `osdf:///namespace/object` has three slashes, `pelican://host/namespace/object` a host',
   'object-changed':

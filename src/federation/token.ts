@@ -45,8 +45,8 @@ interface TokenLogin {
 
 /** Tokens of logins: looked for where no other fits. */
 export interface KeptTokens {
-  /** The login for a use, renewed where its end is near; `why` says what kept it from being renewed. */
-  find(use: TokenUse): Promise<{ login: TokenLogin; why?: string } | undefined>;
+  /** The login for a use, renewed where its end is near; `why` says what kept it from being renewed, or used. */
+  find(use: TokenUse): Promise<{ login?: TokenLogin; why?: string }>;
 }
 
 /** Whether a login was made for the namespace of a use, in its federation. */
@@ -84,16 +84,19 @@ export function createTokens(world: TokenWorld): Tokens {
       }
       const mayBeKept = choice.tokenFile === undefined && choice.onlyNamed !== true;
       if (mayBeKept && fitting(found, use, world.clock.now()) === undefined)
-        found.push(...(await fromLogin(world, use)));
+        found.push(...(await fromLogin(world, use, looked)));
       return choose(found, use, world.clock.now(), looked);
     },
   };
 }
 
 /** The user's login, which says itself where it belongs and what for. */
-async function fromLogin({ kept }: TokenWorld, use: TokenUse): Promise<Candidate[]> {
+async function fromLogin({ kept }: TokenWorld, use: TokenUse, looked: string[]): Promise<Candidate[]> {
   const { login, why } = (await kept?.find(use)) ?? {};
-  if (login === undefined) return [];
+  if (login === undefined) {
+    if (why !== undefined) looked.push(why);
+    return [];
+  }
   const { issuer, scopes, accessToken, expires } = login;
   const claims = { issuer, scopes, audience: [], isStorageToken: true, ...defined({ expires }) };
   return [{ place: `your login at ${issuer}`, token: accessToken, claims, isNamed: true, why }];
@@ -289,7 +292,10 @@ const permissions = {
 };
 
 /** Whether a scope permits a use. */
-export function covers(scope: string, use: TokenUse): boolean {
+export function covers(
+  scope: string,
+  use: Pick<TokenUse, 'verb' | 'path' | 'namespace' | 'basePath'>,
+): boolean {
   const [permission = '', prefix = '/'] = scope.split(/:(.*)/s, 2);
   const base = trimmed(use.basePath ?? use.namespace);
   if (!permissions[use.verb].includes(permission) || !isUnder(use.path, base)) return false;

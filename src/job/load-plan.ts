@@ -28,6 +28,8 @@ export interface LoadOptions {
   with?: string[];
   /** `key=value`, each of which counts instead of all files. */
   set?: string[];
+  /** The file with a token for an object whose `token_file` is not said, where there is one. */
+  tokenFor?: (url: string) => Promise<string | undefined>;
 }
 
 /** Reads a job file (or the one of a folder) and all it names; throws a `Fault` that says everything wrong. */
@@ -48,12 +50,13 @@ export async function loadJobFile(
   if ('problems' in reading) throw new SpecFault(reading.problems);
   const { spec, source } = reading;
   const { env = {} } = options;
-  const places = { folder, home: env['HOME'] };
+  const places = { folder, home: env['HOME'], tokenFor: options.tokenFor };
   const problems: SpecProblem[] = [];
   const files = await collectFiles(spec, source, folder, problems);
   const data = await Promise.all(spec.data.map((one) => resolveData(one, source, places, problems)));
   const environment = await resolveEnvironment(spec, source, { ...places, env }, problems);
-  const imageToken = { file: spec.environment.imageTokenFile, at: ['environment', 'image_token_file'] };
+  const { image: url, imageTokenFile: named } = spec.environment;
+  const imageToken = { file: named, url, at: ['environment', 'image_token_file'] };
   const imageTokenFile = await resolveToken(imageToken, source, places, problems);
   if (problems.length > 0) throw new SpecFault(problems);
   const saysMemory = valueAt(source.value, ['resources', 'memory']) !== undefined;

@@ -145,6 +145,7 @@ interface DataPlaces {
   /** Folder of the job file. */
   folder: string;
   home: string | undefined;
+  tokenFor?: ((url: string) => Promise<string | undefined>) | undefined;
 }
 
 /** Makes the paths of a data source absolute; what is not on this machine but should be is added to `problems`. */
@@ -158,19 +159,19 @@ export async function resolveData(
     const message = `${data.url} is not there; expected a file of this machine, like "file:///home/me/data.tar"`;
     problems.push(problemAt(source, ['data', data.name, 'url'], message));
   }
-  const named = { file: data.tokenFile, at: ['data', data.name, 'token_file'] };
+  const named = { file: data.tokenFile, url: data.url, at: ['data', data.name, 'token_file'] };
   const tokenFile = await resolveToken(named, source, places, problems);
   return { ...data, ...defined({ tokenFile }) };
 }
 
-/** The absolute path of a token's file that the job file names. */
+/** The absolute path of a token's file: the one that the job file names, else one that is known for the object. */
 export async function resolveToken(
-  { file, at }: { file: string | undefined; at: KeyPath },
+  { file, url, at }: { file: string | undefined; url: string | undefined; at: KeyPath },
   source: SourceFile,
-  { folder, home }: DataPlaces,
+  { folder, home, tokenFor }: DataPlaces,
   problems: SpecProblem[],
 ): Promise<string | undefined> {
-  if (file === undefined) return undefined;
+  if (file === undefined) return url === undefined ? undefined : await tokenFor?.(url);
   const plain = home === undefined ? file : file.replace(/^~(?=\/)/, () => home);
   const tokenFile = path.resolve(folder, plain);
   if ((await fileSize(tokenFile)) === undefined)

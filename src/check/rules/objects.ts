@@ -256,7 +256,7 @@ export const tokenRules: Rule<TokenFacts>[] = [
         if (left >= needed || left <= 0) return [];
         return {
           message: `the token of ${label} is good for ${formatDuration(Math.floor(left))} more; ${takes} ${formatDuration(needed)}`,
-          fix: 'get a token that lives longer, or renew its file while jobs wait: each attempt is sent what it holds then',
+          fix: 'get a token that lives longer, or renew its file while jobs wait (`updraft login --renew` for one of a login): each attempt is sent what it holds then',
           place,
         };
       });

@@ -63,6 +63,12 @@ export function objectsOf(plan: Plan, where: Where): AskedObject[] {
   ].map((asked) => ({ ...asked, isAlone }));
 }
 
+/** The objects of a plan that go without a token. */
+export const tokenless = (plan: Plan): string[] =>
+  objectsOf(plan, () => ({ file: plan.file, line: 0 }))
+    .filter(({ url, tokenFile }) => tokenFile === undefined && isObject(url))
+    .map(({ url }) => url);
+
 export const isObject = (url: string): boolean => /^(osdf|pelican|stash|https?):/i.test(url);
 
 function dataOf(plan: Plan, where: Where): AskedObject[] {

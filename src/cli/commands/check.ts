@@ -4,11 +4,14 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { statIfThere } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
+import { tokenless } from '../check/ask-objects.ts';
 import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.ts';
 import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
+import { openFederation } from '../object/access.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { ToldFault } from '../show-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
 import { counted, nextCommands } from '../text/words.ts';
@@ -45,7 +48,11 @@ async function check(cli: Cli, where: string, options: Options): Promise<void> {
     await checkFile(cli, where, file, options);
     return;
   }
-  const job = await loadJobFile(where, loadOptions(cli, options));
+  const load = (): ReturnType<typeof loadJobFile> => loadJobFile(where, loadOptions(cli, options));
+  const found = await load();
+  const isMade =
+    !options.json && (await offerLogins(cli, openFederation(cli), tokenless(found.plan), { verb: 'GET' }));
+  const job = isMade ? await load() : found;
   const checked = await checkPlan(cli, job, options);
   const errors = checked.findings.filter(({ level }) => level === 'error').length;
   if (options.json) cli.out(`${JSON.stringify(answer(checked, errors === 0))}\n`);

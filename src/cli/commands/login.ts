@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
 import { textTable } from '../../base/text-table.ts';
-import { Fault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { logInAt, loginsOf, permissionWords } from '../object/login.ts';
+import { logInAt, loginsOf, permissionWords, renewLogin } from '../object/login.ts';
 import { counted } from '../text/words.ts';
 
 interface Options {
   write?: true;
   list?: true;
+  renew?: true;
   forget?: string;
   json?: true;
 }
@@ -19,6 +20,7 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[url]', 'a namespace, or a folder of it: osdf:///PATH or pelican://HOST/PATH')
     .option('--write', 'ask for a token that may also upload and replace')
     .option('--list', 'show the logins that are kept')
+    .option('--renew', 'renew the tokens of all kept logins now; nobody needs to be asked')
     .option('--forget <url|all>', 'remove a login, or all, and what belongs to it')
     .option('--json', 'as lines of JSON')
     .addHelpText('after', help)
@@ -26,12 +28,13 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 async function login(cli: Cli, url: string | undefined, options: Options): Promise<void> {
-  const wishes = [url, options.list, options.forget].filter((one) => one !== undefined);
+  const wishes = [url, options.list, options.renew, options.forget].filter((one) => one !== undefined);
   if (wishes.length !== 1)
     throw new Fault('usage', wishes.length === 0 ? 'nothing to log in to is named' : 'too much at once', {
       fix: 'one of: updraft login osdf:///PATH, updraft login --list, updraft login --forget osdf:///PATH',
     });
   if (options.forget !== undefined) await forget(cli, options.forget, options);
+  else if (options.renew) await renewAll(cli, options);
   else if (url === undefined) await list(cli, options);
   else {
     const made = await logInAt(cli, url, { write: options.write === true, json: options.json === true });
@@ -54,6 +57,24 @@ async function list(cli: Cli, { json }: Options): Promise<void> {
     ]);
     cli.out(`${textTable(columns, rows).join('\n')}\n`);
   }
+}
+
+/** For a timer: what waits in a queue is sent the token that its file holds when it starts. */
+async function renewAll(cli: Cli, options: Options): Promise<void> {
+  const failed: Fault[] = [];
+  for (const one of await new LoginStore(cli).list())
+    await renewLogin(cli, one).catch((error: unknown) => {
+      cli.signal.throwIfAborted();
+      failed.push(
+        new Fault('token-expired', `the login for ${one.url} was not renewed: ${asFault(error).message}`, {
+          about: one.url,
+          fix: `updraft login ${one.url}`,
+          cause: error,
+        }),
+      );
+    });
+  await list(cli, options);
+  if (failed[0] !== undefined) throw failed[0];
 }
 
 async function forget(cli: Cli, which: string, { json }: Options): Promise<void> {
@@ -91,6 +112,7 @@ Examples:
   $ updraft login osdf:///chtc/staging/me
   $ updraft login --write osdf:///inbox/me
   $ updraft login --list
+  $ updraft login --renew               in a timer, while jobs wait in a queue
   $ updraft login --forget all
 
 Exit codes: 0 logged in; 2 wrong usage; 92 the issuer does not answer; 93 not approved in time; 94 denied.`;

@@ -1,12 +1,12 @@
-import path from 'node:path';
-import { Fault } from '../../fault/fault.ts';
+import { asFault } from '../../fault/fault.ts';
 import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
-import type { Located } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
+import { createKeptTokens, type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
 import { logIn } from '../../federation/login/log-in.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
+import { covers, type KeptTokens } from '../../federation/token.ts';
 import { createRequest } from '../../http/request.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
@@ -19,15 +19,9 @@ interface LoginOptions {
 
 /** Logs in for what is at and below a URL: shows page and code, waits for the person, keeps the login. */
 export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptions): Promise<KeptLogin> {
-  const { clock, signal, env } = cli;
+  const { clock, env } = cli;
   const locator = createLocator(cli);
-  const wire = {
-    request: createRequest(locator.wire),
-    plainHttp: plainHttpRule(env),
-    userAgent: `updraft/${cli.version}`,
-    signal,
-  };
-  return await logIn({ locator, store: new LoginStore(cli), wire, clock, env }, url, {
+  return await logIn({ ...keptWorld(cli, locator), locator, env }, url, {
     write,
     invite(invitation, asked) {
       const { url: page, userCode, expires } = invitation;
@@ -49,6 +43,13 @@ export async function logInAt(cli: Cli, url: string, { write, json }: LoginOptio
   });
 }
 
+function keptWorld(cli: Cli, { wire }: FederationLocator): KeptWorld {
+  const { env, clock, version, signal } = cli;
+  const request = createRequest(wire);
+  const how = { request, plainHttp: plainHttpRule(env), userAgent: `updraft/${version}`, signal };
+  return { store: new LoginStore(cli), clock, wire: how };
+}
+
 type Permitted = Pick<KeptLogin, 'scopes' | 'namespace' | 'basePath'>;
 
 const verbs: Record<string, string> = {
@@ -67,72 +68,48 @@ export function permissionWords({ scopes, basePath, namespace }: Permitted): str
   return words.length === 0 ? 'nothing' : words.join(', ');
 }
 
-/**
- * At a terminal, offers a login for each object whose token is missing or too old, before anything else is asked or
- * drawn there. Whatever else is wrong shows when the objects are used.
- */
-export async function offerLogins(
-  cli: Cli,
-  federation: FederationLocator,
-  urls: readonly string[],
-  { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
-): Promise<void> {
-  if (cli.ask === undefined || tokenFile !== undefined) return;
-  const asked = new Set<string>();
-  for (const url of urls) {
-    const { issuance, problem } = await tokenProblem(cli, federation, url, verb);
-    if (issuance === undefined || problem === undefined || asked.has(issuance.url)) continue;
-    asked.add(issuance.url);
-    cli.err(`${problem.message}\n`);
-    const said = await cli.ask('Log in now? [Y/n] ');
-    if (!/^(y(es)?)?$/i.test(said.trim())) continue;
-    const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
-    cli.err(`logged in; may ${permissionWords(login)}\n`);
-  }
-}
-
-type TokenProblem = Pick<Located, 'issuance'> & { problem?: Fault };
-
-async function tokenProblem(
-  { signal }: Cli,
-  federation: FederationLocator,
-  url: string,
-  verb: 'GET' | 'PUT' | 'DELETE',
-): Promise<TokenProblem> {
-  const located = await federation.locate(url, { verb, signal }).catch(() => undefined);
-  const [server] = located?.servers ?? [];
-  if (located?.issuance === undefined || server === undefined) return {};
-  const { issuance } = located;
-  try {
-    const headers = await located.headers(server);
-    if (verb === 'GET' || 'Authorization' in headers) return {};
-    return {
-      issuance,
-      problem: new Fault(
-        'token-missing',
-        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} ask for a token`,
-      ),
-    };
-  } catch (error) {
-    const isOfToken = error instanceof Fault && /^token-(missing|expired)$/.test(error.kind);
-    return isOfToken ? { issuance, problem: error } : {};
-  }
-}
-
-/** Its neighbours will be wanted next. */
-function folderOf(url: string): string {
-  const [base = ''] = url.split('?', 1);
-  return path.posix.dirname(base.replace(/\/+$/, ''));
-}
-
 /** The kept logins for what a URL names, by the URL alone; that of the longest namespace first. */
 export async function loginsOf(cli: Cli, url: string): Promise<KeptLogin[]> {
-  const parsed = parseObjectUrl(url, cli.env);
-  if (parsed.kind !== 'federated') return [];
-  const object = unescapePath(parsed.path);
-  const logins = (await new LoginStore(cli).list()).filter(
-    ({ federation, namespace }) =>
-      new URL(federation).host === parsed.discoveryHost && isUnder(object, namespace),
+  const logins = await new LoginStore(cli).list();
+  const home = homeOf(cli, url);
+  return logins
+    .filter(
+      ({ federation, namespace }) => home?.host === new URL(federation).host && isUnder(home.path, namespace),
+    )
+    .sort((one, other) => other.namespace.length - one.namespace.length);
+}
+
+function homeOf({ env }: Cli, url: string): { host: string; path: string } | undefined {
+  const parsed = parseObjectUrl(url, env);
+  if (parsed.kind !== 'federated') return undefined;
+  return { host: parsed.discoveryHost, path: unescapePath(parsed.path) };
+}
+
+/**
+ * The file with the token that jobs are sent for an object, where a login may read it; renewed unless it is young. A
+ * URL that names a credential has said which token it wants.
+ */
+export async function tokenFileFor(cli: Cli, url: string): Promise<string | undefined> {
+  if (!/^(osdf|stash|pelican):/i.test(url)) return undefined;
+  const path = homeOf(cli, url)?.path ?? '';
+  const login = (await loginsOf(cli, url)).find((one) =>
+    one.scopes.some((scope) => covers(scope, { ...one, verb: 'GET', path })),
   );
-  return logins.sort((one, other) => other.namespace.length - one.namespace.length);
+  if (login === undefined) return undefined;
+  await renewLogin(cli, login, ((login.expires ?? Infinity) - login.obtained) / 2).catch((error: unknown) => {
+    cli.signal.throwIfAborted();
+    cli.err(`the login for ${login.url} was not renewed: ${asFault(error).message}\n`);
+  });
+  return new LoginStore(cli).tokenFile(login);
+}
+
+/** The tokens of the user's logins, as `openFederation` takes them. */
+export function openKeptTokens(cli: Cli, wire: Omit<KeptWorld['wire'], 'signal'>): KeptTokens {
+  const { clock, signal } = cli;
+  return createKeptTokens({ store: new LoginStore(cli), clock, wire: { ...wire, signal } });
+}
+
+/** Renews a login of which less than so much is left, where its issuer takes part. */
+export async function renewLogin(cli: Cli, login: KeptLogin, marginMs = Infinity): Promise<KeptLogin> {
+  return await renew(keptWorld(cli, createLocator(cli)), login, marginMs);
 }

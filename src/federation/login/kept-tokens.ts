@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
-import { asFault } from '../../fault/fault.ts';
+import { asFault, Fault } from '../../fault/fault.ts';
 import { covers, isOfUse, type KeptTokens } from '../token.ts';
 import type { KeptLogin, LoginStore } from './login-store.ts';
 import { grantedIn, OAuthRefusal, postForm, type Wire } from './oauth.ts';
@@ -11,7 +11,7 @@ const marginMs = 120_000;
 /** An issuer that gave no new token is left alone for so long. */
 const restMs = 20_000;
 
-interface KeptWorld {
+export interface KeptWorld {
   store: LoginStore;
   wire: Wire;
   clock: Clock;
@@ -19,31 +19,34 @@ interface KeptWorld {
 
 /** The tokens of the user's logins, renewed when they come to their end. */
 export function createKeptTokens(world: KeptWorld): KeptTokens {
-  const { store, clock } = world;
+  const { store, clock, wire } = world;
   const failures = new Map<string, { until: number; why: string }>();
-  let renewing = new Map<string, Promise<KeptLogin>>();
+  const renewing = new Map<string, Promise<KeptLogin>>();
   const renewOnce = (login: KeptLogin): Promise<KeptLogin> => {
     const key = store.tokenFile(login);
     const under =
       renewing.get(key) ?? renew(world, login, marginOf(login)).finally(() => renewing.delete(key));
-    renewing = renewing.set(key, under);
+    renewing.set(key, under);
     return under;
   };
   return {
     async find(use) {
-      const logins = await store.list();
-      const login = logins.find((one) => isOfUse(one, use) && one.scopes.some((scope) => covers(scope, use)));
-      if (login === undefined) return undefined;
+      const ofUse = (await store.list()).filter((one) => isOfUse(one, use));
+      const login = ofUse.find(({ scopes }) => scopes.some((scope) => covers(scope, use)));
+      if (login === undefined)
+        return defined({
+          why: ofUse[0] && `your login at ${ofUse[0].issuer} (only ${ofUse[0].scopes.join(' ')})`,
+        });
       const key = store.tokenFile(login);
       const failure = failures.get(key);
+      if (!isNearEnd(login, clock.now(), marginOf(login))) return { login };
       const isResting = failure !== undefined && failure.until > clock.monotonic();
-      if (!isNearEnd(login, clock.now(), marginOf(login)) || login.refreshToken === undefined)
-        return { login };
-      if (isResting) return { login, why: failure.why };
+      if (isResting || login.refreshToken === undefined) return { login, ...defined({ why: failure?.why }) };
       try {
         return { login: await renewOnce(login) };
       } catch (error) {
-        const why = error instanceof OAuthRefusal ? error.message : asFault(error).message;
+        wire.signal?.throwIfAborted();
+        const why = asFault(error).message;
         failures.set(key, { until: clock.monotonic() + restMs, why });
         return { login, why };
       }
@@ -78,9 +81,13 @@ export async function renew(
       await store.write(renewed);
       return renewed;
     } catch (error) {
-      if (!(error instanceof OAuthRefusal && over.includes(error.code))) throw error;
-      await store.write(defined({ ...now, refreshToken: undefined }));
-      throw error;
+      if (!(error instanceof OAuthRefusal)) throw error;
+      if (over.includes(error.code)) await store.write(defined({ ...now, refreshToken: undefined }));
+      const fix = `updraft login ${now.url}`;
+      throw new Fault('token-expired', `its issuer gives no new token: ${error.message}`, {
+        about: now.url,
+        fix,
+      });
     }
   });
 }

@@ -101,7 +101,7 @@ function pathOf(url: string, env: Env): string {
 }
 
 /** No more than what is at and below a path, as far as the issuer makes such differences. */
-export function scopesFor(
+function scopesFor(
   path: string,
   { namespace, basePath = namespace, maxScopeDepth = 0 }: Issuance,
   write: boolean,

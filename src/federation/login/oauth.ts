@@ -79,12 +79,18 @@ function metadataIn(wire: Wire, issuer: string, said: Record<string, unknown>): 
     throw unusable(issuer, `its metadata are those of ${text(said['issuer']) ?? 'nobody they name'}`);
   const token = endpoint('token_endpoint');
   if (token === undefined) throw unusable(issuer, 'its metadata name no token_endpoint');
-  const [device, registration] = [endpoint('device_authorization_endpoint'), endpoint('registration_endpoint')];
+  const [device, registration] = [
+    endpoint('device_authorization_endpoint'),
+    endpoint('registration_endpoint'),
+  ];
   return { issuer, token, ...defined({ device, registration }) };
 }
 
 /** Registers us as a client that logs in by device code (RFC 7591). */
-export async function registerClient(wire: Wire, { issuer, registration }: IssuerMetadata): Promise<OAuthClient> {
+export async function registerClient(
+  wire: Wire,
+  { issuer, registration }: IssuerMetadata,
+): Promise<OAuthClient> {
   if (registration === undefined) throw unusable(issuer, 'it registers no clients by itself');
   const wish = {
     client_name: 'Updraft',

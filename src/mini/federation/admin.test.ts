@@ -34,6 +34,24 @@ test('it hands out tokens', async (t) => {
   assert.equal((await ask(federation, `${federation.origin.url}/private/secret.txt`, { token })).status, 200);
 });
 
+test('it approves and denies logins by their code', async (t) => {
+  const { federation, admin } = await demoAdmin(t);
+  const flow = federation.logins('/private');
+  const { client_id: id, client_secret: secret } = flow.register('x').body as Record<string, string>;
+  const client = { id: id ?? '', secret: secret ?? '' };
+  const asked = flow.authorize(new URLSearchParams({ scope: 'storage.read:/' }), client, 'page').body;
+  const { user_code: code, device_code } = asked as Record<string, string>;
+  await askAdmin(admin, 'POST', '/login', { code });
+  await assert.rejects(
+    askAdmin(admin, 'POST', '/login', { code, deny: true }),
+    /no login waits with the code/,
+  );
+  const grant_type = 'urn:ietf:params:oauth:grant-type:device_code';
+  const { body } = flow.token(new URLSearchParams({ grant_type, device_code: device_code ?? '' }), client);
+  const token = (body as { access_token: string }).access_token;
+  assert.equal((await ask(federation, `${federation.origin.url}/private/secret.txt`, { token })).status, 200);
+});
+
 test('without the key nothing can be asked or changed', async (t) => {
   const { federation, admin } = await demoAdmin(t);
   const stranger = { url: admin.url, key: 'guess' };

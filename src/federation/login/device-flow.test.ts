@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Clock } from '../../base/clock.ts';
+import type { Fault } from '../../fault/fault.ts';
+import { NoAnswer } from '../../http/no-answer.ts';
+import type { ControlRequest } from '../../http/request.ts';
+import { askForCode, awaitApproval } from './device-flow.ts';
+import { readMetadata, registerClient, type Wire } from './oauth.ts';
+
+type Said = { status: number; body: object } | 'silence';
+
+/** An issuer that says these things in turn, and what it was asked. */
+function scripted(...said: Said[]): { wire: Wire; asked: ControlRequest[] } {
+  const asked: ControlRequest[] = [];
+  const wire: Wire = {
+    plainHttp: () => false,
+    userAgent: 'test',
+    request(request) {
+      asked.push(request);
+      const next = said.shift() ?? 'silence';
+      if (next === 'silence') return Promise.reject(new NoAnswer('timeout', 'issuer.example', 'is silent'));
+      const { status, body } = next;
+      return Promise.resolve({ status, body: JSON.stringify(body), headers: {}, url: request.url });
+    },
+  };
+  return { wire, asked };
+}
+
+/** A clock on which only sleeping takes time. */
+function sleepyClock(): Clock & { slept: number[] } {
+  const slept: number[] = [];
+  const now = (): number => slept.reduce((sum, ms) => sum + ms, 0);
+  return { slept, now, monotonic: now, sleep: (ms) => Promise.resolve(void slept.push(ms)) };
+}
+
+const issuer = 'https://issuer.example/ns';
+const metadata = { issuer, token: `${issuer}/token`, device: `${issuer}/device` };
+const client = { id: 'me', secret: 's3cret-of-mine' };
+const refuse = (error: string, description?: string): Said => ({
+  status: 400,
+  body: { error, error_description: description },
+});
+const asking = { deviceCode: 'code', userCode: 'AB', url: 'https://x', expires: 600_000, intervalSeconds: 5 };
+const granted: Said = { status: 200, body: { access_token: 'a.b.c', refresh_token: 'r', expires_in: 60 } };
+
+test('polls as often as it may: slower when asked to, on through silence, until the token is there', async () => {
+  const pending = refuse('authorization_pending');
+  const { wire, asked } = scripted(pending, refuse('slow_down'), pending, 'silence', granted);
+  const clock = sleepyClock();
+  const got = await awaitApproval(wire, metadata, client, { asking, clock });
+  assert.deepEqual(got, { accessToken: 'a.b.c', refreshToken: 'r', life: 60 });
+  assert.deepEqual(clock.slept, [5000, 5000, 10_000, 10_000, 20_000]);
+  assert.ok(asked.every(({ method, url }) => method === 'POST' && url === metadata.token));
+  assert.match(asked[0]?.body ?? '', /grant-type%3Adevice_code&device_code=code$/);
+});
+
+test('ends with what went wrong: denied, too late, refused in other words, without our secrets', async () => {
+  const end = async (...said: Said[]): Promise<Fault> => {
+    const { wire } = scripted(...said);
+    const waited = awaitApproval(wire, metadata, client, { asking, clock: sleepyClock() });
+    return await waited.then(
+      () => assert.fail('it was granted'),
+      (error: unknown) => error as Fault,
+    );
+  };
+  assert.equal((await end(refuse('access_denied'))).kind, 'token-refused');
+  assert.equal((await end(refuse('expired_token'))).kind, 'token-missing');
+  const forever = Array.from({ length: 300 }, () => refuse('authorization_pending'));
+  assert.match((await end(...forever)).message, /nobody approved/);
+  const echoed = await end(refuse('server_is_odd', `what is ${client.secret}?`));
+  assert.equal(echoed.kind, 'token-refused');
+  assert.match(echoed.message, /what is …\?/);
+  assert.equal((await end()).kind, 'servers-unreachable');
+});
+
+test('metadata count where the issuer is the one that was named and all of it is https', async () => {
+  const said = { issuer, token_endpoint: `${issuer}/token`, registration_endpoint: `${issuer}/reg` };
+  const missing: Said = { status: 404, body: {} };
+  const { wire, asked } = scripted(missing, { status: 200, body: said });
+  assert.deepEqual(await readMetadata(wire, issuer), {
+    issuer,
+    token: `${issuer}/token`,
+    registration: `${issuer}/reg`,
+  });
+  assert.deepEqual(
+    asked.map(({ url }) => url),
+    [
+      `${issuer}/.well-known/openid-configuration`,
+      'https://issuer.example/.well-known/oauth-authorization-server/ns',
+    ],
+  );
+  for (const [body, why] of [
+    [{ ...said, issuer: 'https://other.example' }, /those of https:\/\/other\.example/],
+    [{ ...said, token_endpoint: 'http://issuer.example/token' }, /its token_endpoint is not an https URL/],
+    [{ issuer }, /name no token_endpoint/],
+  ] as const)
+    await assert.rejects(readMetadata(scripted({ status: 200, body }).wire, issuer), why);
+  await assert.rejects(readMetadata(wire, 'http://issuer.example'), /not an https URL/);
+});
+
+test('an issuer without registration, device codes or a page is no use, and says which', async () => {
+  const { wire } = scripted({ status: 200, body: { device_code: 'd', user_code: 'u' } });
+  await assert.rejects(registerClient(wire, metadata), /it registers no clients by itself/);
+  const ask = { scope: 'wlcg', now: 0 };
+  const without = { issuer, token: metadata.token };
+  await assert.rejects(askForCode(wire, without, client, ask), /offers no login by device code/);
+  await assert.rejects(askForCode(wire, metadata, client, ask), /names no code and page/);
+});

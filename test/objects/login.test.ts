@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
+import type { Cli } from '../../src/cli/cli.ts';
+import type { KeptLogin } from '../../src/federation/login/login-store.ts';
+import type { DeviceFlow } from '../../src/mini/federation/device-flow.ts';
+import { ended, ObjectBench } from './object-bench.ts';
+
+type Ended = Awaited<ReturnType<ObjectBench['updraft']>>;
+
+/** A federation with logins, and a person who decides on each as soon as its code is shown. */
+class LoginBench {
+  readonly bench: ObjectBench;
+  readonly flow: DeviceFlow;
+  verdict: 'approved' | 'denied' | 'none' = 'approved';
+
+  private constructor(bench: ObjectBench, flow: DeviceFlow) {
+    this.bench = bench;
+    this.flow = flow;
+  }
+
+  static async open(t: TestContext): Promise<LoginBench> {
+    const bench = await ObjectBench.open(t);
+    for (const prefix of ['/private', '/inbox'])
+      bench.federation.logins(prefix).settings.intervalSeconds = 0.01;
+    return new LoginBench(bench, bench.federation.logins('/private'));
+  }
+
+  async updraft(words: string[], world: Partial<Cli> = {}): Promise<Ended> {
+    let err = '';
+    const said = await this.bench.updraft(words, {
+      uid: process.getuid?.() ?? 0,
+      ...world,
+      err: (text) => {
+        err += text;
+        const code = /code {3}(\S+)/.exec(text)?.[1];
+        if (code !== undefined && this.verdict !== 'none')
+          this.bench.federation.decideLogin(code, this.verdict);
+        world.err?.(text);
+      },
+    });
+    return { ...said, err };
+  }
+
+  get folder(): string {
+    return this.bench.at('.state/updraft/logins');
+  }
+
+  async files(end: string): Promise<string[]> {
+    const names = await readdir(this.folder).catch(() => []);
+    return names.filter((name) => name.endsWith(end)).map((name) => path.join(this.folder, name));
+  }
+
+  /** The one login that is kept. */
+  async kept(): Promise<KeptLogin & { file: string }> {
+    const [file = '', ...others] = await this.files('.json');
+    assert.deepEqual(others, []);
+    return { ...(JSON.parse(await readFile(file, 'utf8')) as KeptLogin), file };
+  }
+
+  /** Puts the end of the kept token into the past. */
+  async age(): Promise<void> {
+    const { file, ...login } = await this.kept();
+    await writeFile(file, JSON.stringify({ ...login, expires: login.obtained - 1 }));
+    // A file that is replaced in place is none that a store would leave.
+    await writeFile(path.join(this.folder, 'touched'), '');
+  }
+
+  count(kind: string): number {
+    return this.flow.seen.filter((one) => one.startsWith(kind)).length;
+  }
+}
+
+test('a login is shown, approved, kept for its user alone, used, listed and forgotten', async (t) => {
+  const login = await LoginBench.open(t);
+  await login.bench.publish('private/sub/x', 'hello');
+  const before = await login.updraft(['get', 'osdf:///private/sub/x', 'a']);
+  assert.equal(before.exit, 93);
+  assert.match(before.err, /fix: `updraft login osdf:\/\/\/private`, or get a token/);
+
+  const made = await login.updraft(['login', 'osdf:///private/sub', '--json']);
+  assert.equal(made.exit, 0, made.err);
+  assert.match(made.err, /open {3}https:\S+user_code=(\S+)\n {2}code {3}\1\n/);
+  const [code, kept] = made.out.split('\n', 2).map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.match(String(code?.['page']), new RegExp(String(code?.['userCode'])));
+  assert.deepEqual(kept?.['scopes'], ['storage.read:/sub']);
+  assert.ok(login.flow.seen.includes('authorize wlcg offline_access storage.read:/sub'));
+  const got = await login.updraft(['get', 'osdf:///private/sub/x', 'a']);
+  assert.equal(got.exit, 0, got.err);
+
+  assert.equal((await stat(login.folder)).mode & 0o777, 0o700);
+  for (const end of ['.json', '.token', '.client'])
+    for (const file of await login.files(end)) assert.equal((await stat(file)).mode & 0o777, 0o600, file);
+  const { accessToken, refreshToken = '', client } = await login.kept();
+  const list = await login.updraft(['login', '--list']);
+  assert.match(list.out, /osdf:\/\/\/private +read \/private\/sub +for (20m|19m\d+s), renewed when used/);
+  const json = await login.updraft(['login', '--list', '--json']);
+  for (const { out, err } of [before, made, got, list, json])
+    for (const secret of [accessToken, refreshToken, client.secret ?? '', 'eyJ'])
+      assert.ok(!(out + err).includes(secret), secret);
+
+  const other = await login.updraft(['get', 'osdf:///private/y', 'b']);
+  assert.match(other.err, /your login at https:\S+ \(only storage\.read:\/sub\)/);
+  const wider = await login.updraft(['login', 'osdf:///private/other']);
+  assert.match(wider.err, /may read \/private\/other, read \/private\/sub/);
+  assert.equal(login.count('register'), 1, 'one registration serves all logins');
+
+  const gone = await login.updraft(['login', '--forget', 'osdf:///private/sub']);
+  assert.equal(gone.exit, 0, gone.err);
+  assert.deepEqual(await readdir(login.folder), []);
+  assert.equal((await login.updraft(['get', 'osdf:///private/sub/x', 'c'])).exit, 93);
+  assert.equal((await login.updraft(['login', '--forget', 'osdf:///private'])).exit, 2);
+});
+
+test('uploads take a login that may write; --forget all leaves nothing', async (t) => {
+  const login = await LoginBench.open(t);
+  await writeFile(login.bench.at('f'), 'new');
+  const refused = await login.updraft(['put', 'f', 'osdf:///inbox/me/f']);
+  assert.match(refused.err, /`updraft login osdf:\/\/\/inbox --write`/);
+  assert.equal((await login.updraft(['login', 'osdf:///inbox/me', '--write'])).exit, 0);
+  const put = await login.updraft(['put', 'f', 'osdf:///inbox/me/f']);
+  assert.equal(put.exit, 0, put.err);
+  assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
+  assert.deepEqual(await login.files(''), []);
+});
+
+test('a login that is denied, not approved in time, or stopped leaves nothing but the registration', async (t) => {
+  const login = await LoginBench.open(t);
+  login.verdict = 'denied';
+  const denied = await login.updraft(['login', 'osdf:///private']);
+  assert.equal(denied.exit, 94);
+  assert.match(denied.err, /was denied/);
+  login.verdict = 'none';
+  login.flow.settings.codeSeconds = 0.03;
+  const late = await login.updraft(['login', 'osdf:///private']);
+  assert.equal(late.exit, 93);
+  assert.match(late.err, /nobody approved the login at \S+ in time/);
+  login.flow.settings.codeSeconds = 600;
+  const stop = new AbortController();
+  const stopped = login.updraft(['login', 'osdf:///private'], {
+    signal: stop.signal,
+    err: (text) => {
+      if (text.includes('code   ')) stop.abort(new Error('stopped'));
+    },
+  });
+  assert.notEqual((await stopped).exit, 0);
+  assert.deepEqual(
+    (await readdir(login.folder)).map((name) => path.extname(name)),
+    ['.client'],
+  );
+});
+
+test('two processes that find a token at its end get one new one; one that is not renewed any more says so', async (t) => {
+  const login = await LoginBench.open(t);
+  await login.bench.publish('private/x', 'hello');
+  assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
+  await login.age();
+  const { refreshToken } = await login.kept();
+  const both = await Promise.all(
+    ['a', 'b'].map((name) => ended(login.bench.spawn(['get', 'osdf:///private/x', name]))),
+  );
+  for (const { exit, err } of both) assert.equal(exit, 0, err);
+  assert.equal(login.count('refresh_token'), 1);
+  assert.notEqual((await login.kept()).refreshToken, refreshToken);
+  const renewed = await login.updraft(['login', '--renew']);
+  assert.equal(renewed.exit, 0, renewed.err);
+  assert.equal(login.count('refresh_token'), 2);
+
+  await login.age();
+  login.flow.forgetClients();
+  const over = await login.updraft(['get', 'osdf:///private/x', 'c']);
+  assert.equal(over.exit, 95);
+  assert.match(over.err, /your login at \S+ expired at .*gives no new token[^]*fix: `updraft login/);
+  assert.equal((await login.kept()).refreshToken, undefined);
+  const again = await login.updraft(['login', 'osdf:///private']);
+  assert.equal(again.exit, 0, again.err);
+  assert.equal(login.count('register'), 2);
+  assert.equal((await login.updraft(['get', 'osdf:///private/x', 'c'])).exit, 0);
+});
+
+test('a token that comes to its end in the middle of a transfer is renewed, and none is refused', async (t) => {
+  const login = await LoginBench.open(t);
+  const bytes = await login.bench.publish('private/x', 3_000_000);
+  assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
+  await login.bench.trouble('cache-1: reset after 1MB on x first 1');
+  let ahead = 0;
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + ahead };
+  const { exit, err } = await login.updraft(['get', 'osdf:///private/x', 'got'], {
+    clock,
+    err: (text) => {
+      if (/going on where it stopped/.test(text)) ahead = 1_150_000;
+    },
+  });
+  assert.equal(exit, 0, err);
+  assert.equal(login.count('refresh_token'), 1);
+  assert.deepEqual(await readFile(login.bench.at('got')), bytes);
+  for (const name of ['cache-1', 'cache-2', 'origin'])
+    assert.equal(login.bench.federation.counters.server(name).outcomes['403'], undefined);
+});
+
+test('a login that others could read is refused by name', async (t) => {
+  const login = await LoginBench.open(t);
+  await login.bench.publish('private/x', 'hello');
+  assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
+  const { file } = await login.kept();
+  await chmod(file, 0o640);
+  const got = await login.updraft(['get', 'osdf:///private/x', 'a']);
+  assert.notEqual(got.exit, 0);
+  assert.match(got.err, /private-\w+\.json is not used as a login: others may read it/);
+});
+
+test('get, put and check at a terminal offer the login, and take no for an answer', async (t) => {
+  const login = await LoginBench.open(t);
+  await login.bench.publish('private/d/x', 'hello');
+  await writeFile(login.bench.at('f'), 'new');
+  const job = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
+  const data = '[data.d]\nurl = "osdf:///private/d/x"\nunpack = "none"\nexpect = { bytes = 5 }\n';
+  await writeFile(login.bench.at('updraft.toml'), `name = "x"\n${job}${data}`);
+  const answered: string[] = [];
+  const asking = (answer: string) => ({
+    ask: (question: string) => Promise.resolve((answered.push(question), answer)),
+  });
+  const no = await login.updraft(['get', 'osdf:///private/d/x', 'a'], asking('n'));
+  assert.equal(no.exit, 93, no.err);
+  const blind = await login.updraft(['check', '--quick', '--json']);
+  assert.match(blind.out, /"rule":"token-missing"[^]*updraft login osdf:\/\/\/private/);
+  const checked = await login.updraft(['check', '--quick'], asking(''));
+  assert.equal(checked.exit, 0, checked.err + checked.out);
+  assert.match(checked.out, /the token of data\.d is good for (20m|19m\d+s) more/);
+  assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
+  const yes = await login.updraft(['get', 'osdf:///private/d/x', 'a'], asking('y'));
+  assert.equal(yes.exit, 0, yes.err);
+  const put = await login.updraft(['put', 'f', 'osdf:///inbox/me/f'], asking(''));
+  assert.equal(put.exit, 0, put.err);
+  assert.deepEqual(new Set(answered), new Set(['Log in now? [Y/n] ']));
+  assert.equal(answered.length, 4);
+});
+
+test('jobs are sent the token of a login, and never what renews it', async (t) => {
+  const login = await LoginBench.open(t);
+  assert.equal((await login.updraft(['login', 'osdf:///private'])).exit, 0);
+  const job = '[train]\ncommand = "cat data/* > out"\noutputs = ["out"]\n';
+  const data = '[data.d]\nurl = "osdf:///private/x"\nunpack = "none"\n';
+  await writeFile(login.bench.at('updraft.toml'), `name = "x"\n${job}${data}`);
+  await login.age();
+  const plan = await login.updraft(['plan', '--json']);
+  assert.equal(plan.exit, 0, plan.err);
+  const { accessToken, refreshToken = '' } = await login.kept();
+  const [file = ''] = await login.files('.token');
+  assert.ok(plan.out.includes(JSON.stringify(file)), plan.out);
+  assert.equal(login.count('refresh_token'), 1, 'renewed for the jobs');
+  assert.equal(await readFile(file, 'utf8'), `${accessToken}\n`);
+  assert.ok(!plan.out.includes(accessToken) && !plan.out.includes(refreshToken));
+});
