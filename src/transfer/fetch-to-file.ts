@@ -90,14 +90,15 @@ class FileFetch {
       },
       onFound: (source, pool) => {
         if (manifest !== undefined || sha256 !== undefined) return;
+        this.#sink.hashBy(likely);
         const waitMs = policy.digestSeconds * 1000;
         const ask = () => askObject(source, pool, waitMs, signal);
-        this.#facts = ask().then((facts) => {
-          this.#sink.hashBy(facts?.digest?.algorithm ?? likely);
-          return facts;
-        });
         // A cache learns the digest of what it was still fetching once it has all of it.
         this.#askLate = source.server.kind === 'cache' ? ask : undefined;
+        this.#facts = ask().then((facts) => {
+          this.#sink.hashBy(facts?.digest?.algorithm ?? (this.#askLate && likely));
+          return facts;
+        });
       },
     });
   }

@@ -31,6 +31,7 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
 
 /** How long the first byte waits to learn which digest the server has: hashing must begin with that byte. */
 const digestGraceMs = 1_000;
+
 class StreamFetch {
   readonly transfer: Transfer;
   /** What the bytes were held against. */

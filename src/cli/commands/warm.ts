@@ -3,6 +3,7 @@ import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
+import { byJobFile, preferCaches } from '../../federation/cache-choice.ts';
 import { walkCollection } from '../../federation/list-collection.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
@@ -14,7 +15,7 @@ import { loadOptions } from '../job-file-argument.ts';
 import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';
@@ -61,7 +62,7 @@ async function warm(cli: Cli, words: string[], options: Options): Promise<void> 
   const failed: WarmResult[] = [];
   const asked = await mapLimited(items, 8, async (item) => {
     try {
-      return await askCaches(cli, federation, await withSize(cli, federation, item), options);
+      return await askCaches(cli, await withSize(cli, item), options);
     } catch (error) {
       cli.signal.throwIfAborted();
       failed.push({ url: item.url, cache: '', outcome: 'failed', fault: asFault(error) });
@@ -73,7 +74,7 @@ async function warm(cli: Cli, words: string[], options: Options): Promise<void> 
   for (const result of failed) tell(board, result, options);
   if (pairs.length > 0) board.news(costWords(pairs));
   const results = await mapLimited(pairs, options.parallel, async (pair) => {
-    const result = options.dryRun ? foreseen(pair) : await warmCache(cli, board, federation, pair);
+    const result = options.dryRun ? foreseen(pair) : await warmCache(cli, board, pair);
     tell(board, result, options);
     return result;
   });
@@ -92,21 +93,21 @@ async function itemsOf(
   { recursive, tokenFile }: Options,
 ): Promise<WarmItem[]> {
   const [first = '.'] = words;
-  if (words.length < 2 && !hasScheme(first)) return await itemsOfJobFile(cli, first);
+  if (words.length < 2 && !hasScheme(first)) return await itemsOfJobFile(cli, federation, first);
   const stray = words.find((word) => !hasScheme(word));
   if (stray !== undefined) throw new Fault('usage', `"${stray}" is no URL`, { about: stray });
   const how = { federation, signal: cli.signal, ...defined({ tokenFile }) };
   const items: WarmItem[] = [];
   for (const url of words)
-    if (recursive === undefined) items.push({ url, ...defined({ tokenFile }) });
+    if (recursive === undefined) items.push({ url, federation, ...defined({ tokenFile }) });
     else
       for await (const entry of walkCollection(url, how))
-        items.push({ url: entry.url, ...defined({ size: entry.size, tokenFile }) });
+        items.push({ url: entry.url, federation, ...defined({ size: entry.size, tokenFile }) });
   if (items.length === 0) cli.err('nothing to warm: the folder is empty\n');
   return items;
 }
 
-async function itemsOfJobFile(cli: Cli, where: string): Promise<WarmItem[]> {
+async function itemsOfJobFile(cli: Cli, federation: FederationLocator, where: string): Promise<WarmItem[]> {
   const { plan } = await loadJobFile(where, loadOptions(cli, {}));
   const objects = objectsOf(plan, () => ({ file: plan.file, line: 0 }));
   const items = objects.filter(({ url }) => parseObjectUrl(url, cli.env).kind === 'federated');
@@ -115,13 +116,17 @@ async function itemsOfJobFile(cli: Cli, where: string): Promise<WarmItem[]> {
       about: plan.file,
       fix: 'name the objects: updraft warm osdf:///PATH',
     });
-  return items.map(({ url, tokenFile }) => ({ url, ...defined({ tokenFile }) }));
+  return items.map(({ url, tokenFile, caches }) => ({
+    url,
+    federation: caches === undefined ? federation : preferCaches(federation, caches, byJobFile),
+    ...defined({ tokenFile }),
+  }));
 }
 
 /** The size as the origin has it, so that an older version in a cache is noticed and the cost can be said. */
-async function withSize(cli: Cli, federation: FederationLocator, item: WarmItem): Promise<WarmItem> {
+async function withSize(cli: Cli, item: WarmItem): Promise<WarmItem> {
   if (item.size !== undefined) return item;
-  const { url, tokenFile } = item;
+  const { url, federation, tokenFile } = item;
   const known = await knowAt(url, { federation, signal: cli.signal, ...defined({ tokenFile }) });
   if (known?.isCollection === true)
     throw new Fault('url-invalid', `${url} is a folder, not an object`, {

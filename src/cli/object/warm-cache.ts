@@ -15,6 +15,8 @@ import type { TransferBoard } from './board.ts';
 /** One object that caches are to have. */
 export interface WarmItem {
   url: string;
+  /** The way to it, by the caches that its job file names. */
+  federation: FederationLocator;
   size?: number;
   tokenFile?: string;
 }
@@ -42,10 +44,10 @@ export interface WarmResult {
 /** Which caches the federation names for an object, and what they have of it; nothing is fetched. */
 export async function askCaches(
   cli: Cli,
-  federation: FederationLocator,
   item: WarmItem,
   { caches: count, cache: named }: { caches: number; cache?: string[] },
 ): Promise<WarmPair[]> {
+  const { federation } = item;
   const parsed = parseObjectUrl(item.url, cli.env);
   const how = { federation, signal: cli.signal, ...defined({ tokenFile: item.tokenFile }) };
   const located = await federation.locate(item.url, how);
@@ -74,12 +76,7 @@ export async function askCaches(
 }
 
 /** Fills one cache, unless it has the object; a failure is part of the result, so that the others go on. */
-export async function warmCache(
-  cli: Cli,
-  board: TransferBoard,
-  federation: FederationLocator,
-  pair: WarmPair,
-): Promise<WarmResult> {
+export async function warmCache(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<WarmResult> {
   const { url, cache, copy, size } = pair;
   const result = { url, cache: cache.host };
   const isWhole = copy.holds === 'whole' && (size === undefined || copy.bytes === size);
@@ -88,7 +85,7 @@ export async function warmCache(
   try {
     cli.signal.throwIfAborted();
     if (copy.holds === 'whole') throw otherSize(pair, copy.bytes);
-    const filled = await (pair.isStaged ? stage : pull)(cli, board, federation, pair);
+    const filled = await (pair.isStaged ? stage : pull)(cli, board, pair);
     const seconds = (cli.clock.monotonic() - started) / 1000;
     return { ...result, outcome: 'filled', ...filled, seconds };
   } catch (error) {
@@ -100,13 +97,8 @@ type Filled = Pick<WarmResult, 'bytes' | 'verified'>;
 
 const nameOf = ({ url, cache }: WarmPair): string => `${url.split('?', 1)[0] ?? ''} at ${cache.host}`;
 
-async function stage(
-  cli: Cli,
-  board: TransferBoard,
-  federation: FederationLocator,
-  pair: WarmPair,
-): Promise<Filled> {
-  const { url, located, cache, size, tokenFile } = pair;
+async function stage(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Filled> {
+  const { url, federation, located, cache, size, tokenFile } = pair;
   const parsed = parseObjectUrl(url, cli.env);
   const path = parsed.kind === 'federated' ? unescapePath(parsed.path) : '';
   const how = { federation, signal: cli.signal, ...defined({ tokenFile }) };
@@ -129,13 +121,8 @@ async function stage(
 }
 
 /** Reads the whole object through the cache, which keeps it; the bytes are compared and thrown away. */
-async function pull(
-  cli: Cli,
-  board: TransferBoard,
-  federation: FederationLocator,
-  pair: WarmPair,
-): Promise<Filled> {
-  const { url, cache, size, tokenFile } = pair;
+async function pull(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Filled> {
+  const { url, federation, cache, size, tokenFile } = pair;
   const work = board.begin(nameOf(pair));
   const access = accessTo(cli, federation, defined({ tokenFile }));
   try {

@@ -9,15 +9,15 @@ import type { Hasher } from './hasher.ts';
 
 export type Algorithm = (typeof algorithms)[number];
 
-/** What Pelican servers have most often, computed while a server has not said what it has. */
-export const likely: Algorithm = 'crc32c';
-
 export function hasher(algorithm: Algorithm): Hasher {
   if (algorithm === 'crc32c') return crc32cHasher();
   if (algorithm === 'adler32') return adler32Hasher();
   const hash = createHash(algorithm === 'sha-256' ? 'sha256' : algorithm === 'sha' ? 'sha1' : 'md5');
   return { update: (chunk) => void hash.update(chunk), hex: () => hash.digest('hex') };
 }
+
+/** What servers have most often: computed while one has not yet said what it has. */
+export const likely: Algorithm = 'crc32c';
 
 /** What a server says the digest of the whole object is. */
 export interface ServerDigest {
