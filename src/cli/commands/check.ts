@@ -11,7 +11,7 @@ import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
 import { openFederation } from '../object/access.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { ToldFault } from '../show-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
 import { counted, nextCommands } from '../text/words.ts';

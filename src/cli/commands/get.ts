@@ -18,7 +18,7 @@ import {
   openFederation,
   type ProofOptions,
 } from '../object/access.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { endWith, tellResult } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
 import { nextCommands } from '../text/words.ts';

@@ -3,7 +3,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import type { Cli } from '../cli.ts';
 import { openFederation } from '../object/access.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { listUploads, putItem, tellPut } from '../object/put-items.ts';
 import { endWith } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';

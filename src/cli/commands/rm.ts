@@ -13,7 +13,7 @@ import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { counted } from '../text/words.ts';
 

@@ -10,7 +10,7 @@ import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { fetchItem, type FetchItemOptions } from '../object/fetch-item.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { putItem, sameThere, tellPut } from '../object/put-items.ts';
 import { type Direction, type SyncItem, type Verdict, verdictOf } from '../object/sync-plan.ts';
 import { readSides, type Sides } from '../object/sync-sides.ts';

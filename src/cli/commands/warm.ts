@@ -15,7 +15,7 @@ import { loadOptions } from '../job-file-argument.ts';
 import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { boardMode, TransferBoard } from '../object/board.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
-import { offerLogins } from '../object/login.ts';
+import { offerLogins } from '../object/offer-login.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
 import { amountWords, verifiedWords } from '../object/transfer-words.ts';
 import { askCaches, type WarmItem, type WarmPair, type WarmResult, warmCache } from '../object/warm-cache.ts';

@@ -6,11 +6,10 @@ import { Fault } from '../../fault/fault.ts';
 import { unescapePath } from '../../federation/escape-path.ts';
 import { type Known, knowObject } from '../../federation/known-object.ts';
 import type { Located, LocateOptions } from '../../federation/located.ts';
-import { createKeptTokens } from '../../federation/login/kept-tokens.ts';
-import { LoginStore } from '../../federation/login/login-store.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
+import type { KeptTokens } from '../../federation/token.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
 import { policyFrom } from '../../transfer/policy.ts';
 import type { Manifest } from '../../transfer/proof/manifest.ts';
@@ -58,14 +57,16 @@ export const accessTo = (
   ...defined({ tokenFile }),
 });
 
-/** The way to them, with the tokens of the user's logins. */
+/** The way to them, with the tokens of the user's logins, which are loaded where no other token fits. */
 export function openFederation(cli: Cli, options: CacheOptions = {}): FederationLocator {
-  const { clock, signal } = cli;
-  const store = new LoginStore(cli);
   const locator = createLocator({
     ...cli,
     refusedMs,
-    kept: (wire) => createKeptTokens({ store, clock, wire: { ...wire, signal } }),
+    kept(wire) {
+      let tokens: Promise<KeptTokens> | undefined;
+      const open = async (): Promise<KeptTokens> => (await import('./login.ts')).openKeptTokens(cli, wire);
+      return { find: async (use) => await (await (tokens ??= open())).find(use) };
+    },
   });
   return withCacheOptions(locator, options);
 }

@@ -1,14 +1,12 @@
-import path from 'node:path';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { asFault } from '../../fault/fault.ts';
 import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
-import type { Located } from '../../federation/located.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
-import { type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
+import { createKeptTokens, type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
 import { logIn } from '../../federation/login/log-in.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { covers } from '../../federation/token.ts';
+import { covers, type KeptTokens } from '../../federation/token.ts';
 import { createRequest } from '../../http/request.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
@@ -70,67 +68,6 @@ export function permissionWords({ scopes, basePath, namespace }: Permitted): str
   return words.length === 0 ? 'nothing' : words.join(', ');
 }
 
-/**
- * At a terminal, offers a login for each object whose token is missing or too old, before anything else is asked or
- * drawn there. Whatever else is wrong shows when the objects are used. True if a login was made.
- */
-export async function offerLogins(
-  cli: Cli,
-  federation: FederationLocator,
-  urls: readonly string[],
-  { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
-): Promise<boolean> {
-  if (cli.ask === undefined || tokenFile !== undefined) return false;
-  let isMade = false;
-  const asked = new Set<string>();
-  for (const url of urls) {
-    const { issuance, problem } = await tokenProblem(cli, federation, url, verb);
-    if (issuance === undefined || problem === undefined || asked.has(issuance.url)) continue;
-    asked.add(issuance.url);
-    cli.err(`${problem.message}\n`);
-    const said = await cli.ask('Log in now? [Y/n] ');
-    if (!/^(y(es)?)?$/i.test(said.trim())) continue;
-    const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
-    cli.err(`logged in; may ${permissionWords(login)}\n`);
-    isMade = true;
-  }
-  return isMade;
-}
-
-type TokenProblem = Pick<Located, 'issuance'> & { problem?: Fault };
-
-async function tokenProblem(
-  { signal }: Cli,
-  federation: FederationLocator,
-  url: string,
-  verb: 'GET' | 'PUT' | 'DELETE',
-): Promise<TokenProblem> {
-  const located = await federation.locate(url, { verb, signal }).catch(() => undefined);
-  const [server] = located?.servers ?? [];
-  if (located?.issuance === undefined || server === undefined) return {};
-  const { issuance } = located;
-  try {
-    const headers = await located.headers(server);
-    if (verb === 'GET' || 'Authorization' in headers) return {};
-    return {
-      issuance,
-      problem: new Fault(
-        'token-missing',
-        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} ask for a token`,
-      ),
-    };
-  } catch (error) {
-    const isOfToken = error instanceof Fault && /^token-(missing|expired)$/.test(error.kind);
-    return isOfToken ? { issuance, problem: error } : {};
-  }
-}
-
-/** Its neighbours will be wanted next. */
-function folderOf(url: string): string {
-  const [base = ''] = url.split('?', 1);
-  return path.posix.dirname(base.replace(/\/+$/, ''));
-}
-
 /** The kept logins for what a URL names, by the URL alone; that of the longest namespace first. */
 export async function loginsOf(cli: Cli, url: string): Promise<KeptLogin[]> {
   const logins = await new LoginStore(cli).list();
@@ -164,6 +101,12 @@ export async function tokenFileFor(cli: Cli, url: string): Promise<string | unde
     cli.err(`the login for ${login.url} was not renewed: ${asFault(error).message}\n`);
   });
   return new LoginStore(cli).tokenFile(login);
+}
+
+/** The tokens of the user's logins, as `openFederation` takes them. */
+export function openKeptTokens(cli: Cli, wire: Omit<KeptWorld['wire'], 'signal'>): KeptTokens {
+  const { clock, signal } = cli;
+  return createKeptTokens({ store: new LoginStore(cli), clock, wire: { ...wire, signal } });
 }
 
 /** Renews a login of which less than so much is left, where its issuer takes part. */

@@ -1,0 +1,67 @@
+import path from 'node:path';
+import { Fault } from '../../fault/fault.ts';
+import type { Located } from '../../federation/located.ts';
+import type { FederationLocator } from '../../federation/locator.ts';
+import type { Cli } from '../cli.ts';
+
+/**
+ * At a terminal, offers a login for each object whose token is missing or too old, before anything else is asked or
+ * drawn there. Whatever else is wrong shows when the objects are used. True if a login was made.
+ */
+export async function offerLogins(
+  cli: Cli,
+  federation: FederationLocator,
+  urls: readonly string[],
+  { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
+): Promise<boolean> {
+  if (cli.ask === undefined || tokenFile !== undefined) return false;
+  let isMade = false;
+  const asked = new Set<string>();
+  for (const url of urls) {
+    const { issuance, problem } = await tokenProblem(cli, federation, url, verb);
+    if (issuance === undefined || problem === undefined || asked.has(issuance.url)) continue;
+    asked.add(issuance.url);
+    cli.err(`${problem.message}\n`);
+    const said = await cli.ask('Log in now? [Y/n] ');
+    if (!/^(y(es)?)?$/i.test(said.trim())) continue;
+    const { logInAt, permissionWords } = await import('./login.ts');
+    const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
+    cli.err(`logged in; may ${permissionWords(login)}\n`);
+    isMade = true;
+  }
+  return isMade;
+}
+
+type TokenProblem = Pick<Located, 'issuance'> & { problem?: Fault };
+
+async function tokenProblem(
+  { signal }: Cli,
+  federation: FederationLocator,
+  url: string,
+  verb: 'GET' | 'PUT' | 'DELETE',
+): Promise<TokenProblem> {
+  const located = await federation.locate(url, { verb, signal }).catch(() => undefined);
+  const [server] = located?.servers ?? [];
+  if (located?.issuance === undefined || server === undefined) return {};
+  const { issuance } = located;
+  try {
+    const headers = await located.headers(server);
+    if (verb === 'GET' || 'Authorization' in headers) return {};
+    return {
+      issuance,
+      problem: new Fault(
+        'token-missing',
+        `${verb === 'PUT' ? 'uploads to' : 'deletes in'} ${issuance.namespace} ask for a token`,
+      ),
+    };
+  } catch (error) {
+    const isOfToken = error instanceof Fault && /^token-(missing|expired)$/.test(error.kind);
+    return isOfToken ? { issuance, problem: error } : {};
+  }
+}
+
+/** Its neighbours will be wanted next. */
+function folderOf(url: string): string {
+  const [base = ''] = url.split('?', 1);
+  return path.posix.dirname(base.replace(/\/+$/, ''));
+}
