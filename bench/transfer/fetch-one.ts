@@ -17,5 +17,11 @@ const manifest =
   manifestFile === undefined
     ? undefined
     : parseManifest(readFileSync(manifestFile, 'utf8'), manifestFile, 'sent');
-const fetched = await fetchToFile(url, target, { locator, ...(manifest !== undefined && { manifest }) });
+// No server computes a digest within a millisecond: what is left is a transfer without proof.
+const policy = process.env['UPDRAFT_BENCH_UNPROVEN'] === undefined ? {} : { digestSeconds: 0.001 };
+const fetched = await fetchToFile(url, target, {
+  locator,
+  policy,
+  ...(manifest !== undefined && { manifest }),
+});
 console.log(JSON.stringify({ ...fetched, maxRssBytes: process.resourceUsage().maxRSS * 1024 }));

@@ -6,7 +6,7 @@ import { leavesUnknown } from './engine/check-answer.ts';
 import { Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
 import { FileSink } from './sinks/file-sink.ts';
 import { onDisk, PartFile } from './sinks/part-file.ts';
 import { earlierPart, JournalKeeper, type EarlierPart, type PartJournal } from './sinks/part-journal.ts';
@@ -91,10 +91,10 @@ class FileFetch {
       onFound: (source, pool) => {
         if (manifest !== undefined || (sha256 !== undefined && this.#transfer.known.size !== undefined))
           return;
+        if (sha256 === undefined) this.#sink.hashBy(likely);
         this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined).then(
           (facts) => {
-            if (facts?.digest !== undefined && sha256 === undefined)
-              this.#sink.hashBy(facts.digest.algorithm);
+            if (sha256 === undefined) this.#sink.hashBy(facts?.digest?.algorithm);
             if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
             return facts;
           },

@@ -2,7 +2,7 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
-import { askObject, hasher, type Algorithm, type ObjectFacts } from './proof/digest.ts';
+import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
 import type { Hasher } from './proof/hasher.ts';
 import { OrderedSink, ProvenSink, type Sink, type Write } from './sinks/sink.ts';
 
@@ -31,8 +31,6 @@ export async function fetchToStream(url: string, write: Write, options: FetchOpt
 
 /** How long the first byte waits to learn which digest the server has: hashing must begin with that byte. */
 const digestGraceMs = 1_000;
-/** What Pelican servers have most often, computed while a slow server has not said what it has. */
-const likely: Algorithm = 'crc32c';
 
 class StreamFetch {
   readonly transfer: Transfer;

@@ -83,7 +83,7 @@ export async function startOrigin(options: XrootdOptions): Promise<XrootdServer>
 }
 
 /** Starts XRootD as a caching proxy before an origin, by the directives of Pelican's caches. */
-async function startCache(options: XrootdOptions, origin: string): Promise<XrootdServer> {
+export async function startCache(options: XrootdOptions, origin: string): Promise<XrootdServer> {
   const lines = [
     'ofs.osslib libXrdPss.so',
     'ofs.ckslib * libXrdPss.so',

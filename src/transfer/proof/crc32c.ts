@@ -10,6 +10,9 @@ import { leb, op, pageBytes, wasmLoop, type WasmLoop } from './wasm-loop.ts';
 const degree = 209;
 const terms = [144, 54, 39, 14];
 
+/** Castagnoli's, the highest bit for x⁰. */
+const polynomial = 0x82f63b78;
+
 interface Folding extends WasmLoop {
   /** Of the last `degree` words. */
   historyBytes: number;
@@ -99,6 +102,27 @@ function register(state: number, bytes: Uint8Array): number {
 
 function shifted(byte: number): number {
   let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = (value >>> 1) ^ (value & 1 ? 0x82f63b78 : 0);
+  for (let bit = 0; bit < 8; bit++) value = (value >>> 1) ^ (value & 1 ? polynomial : 0);
   return value;
+}
+
+/** The CRC of two pieces in a row, from the CRC of each: the first moves up by the length of the second. */
+export function joinCrc32c(first: string, second: string, secondBytes: number): string {
+  // x⁸, in the bit order of the register, where x⁰ is the highest bit.
+  let [power, moved] = [1 << 23, parseInt(first, 16)];
+  for (let rest = secondBytes; rest > 0; rest = Math.floor(rest / 2)) {
+    if (rest % 2 === 1) moved = product(power, moved);
+    power = product(power, power);
+  }
+  return inHex(moved ^ parseInt(second, 16));
+}
+
+/** Of two polynomials, modulo Castagnoli's. */
+function product(a: number, b: number): number {
+  let sum = 0;
+  for (let bit = 31; bit >= 0; bit--) {
+    if ((a >>> bit) & 1) sum ^= b;
+    b = (b >>> 1) ^ (b & 1 ? polynomial : 0);
+  }
+  return sum;
 }

@@ -16,6 +16,9 @@ export function hasher(algorithm: Algorithm): Hasher {
   return { update: (chunk) => void hash.update(chunk), hex: () => hash.digest('hex') };
 }
 
+/** What servers have most often: computed while one has not yet said what it has. */
+export const likely: Algorithm = 'crc32c';
+
 /** What a server says the digest of the whole object is. */
 export interface ServerDigest {
   algorithm: Algorithm;

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Range } from '../engine/segments.ts';
 import type { BadRange } from '../sinks/sink.ts';
+import { joinCrc32c } from './crc32c.ts';
 import { hasher, type Algorithm } from './digest.ts';
 import type { Hasher } from './hasher.ts';
 import { chunkProof, chunkRange, type ChunkProof, type Manifest } from './manifest.ts';
@@ -13,8 +14,79 @@ export interface ReadBack {
 /** As much is read back at once as holds nobody up for long. */
 const maxReadBack = 16 << 20;
 
-/** Digest of a whole file whose parts arrive in any order: hashes what comes next and reads back the rest. */
-export class OrderedHash {
+/** Digest of a whole file whose parts arrive in any order. */
+export interface FileHash {
+  readonly algorithm: Algorithm;
+  wrote(offset: number, chunk: Buffer): void;
+  /** Everything before `end` is there: reads some of what was passed over, and says whether that was all. */
+  follow(file: ReadBack, end: number): boolean;
+  hex(): string;
+}
+
+export function fileHash(algorithm: Algorithm): FileHash {
+  return algorithm === 'crc32c' ? new PiecesCrc() : new OrderedHash(algorithm);
+}
+
+interface Piece {
+  start: number;
+  end: number;
+  /** Of the bytes from `start` to where `hash` begins. */
+  before: string;
+  hashedFrom: number;
+  hash: Hasher;
+}
+
+/** CRCs of pieces can be joined, so nothing that went through our hands is read back. */
+class PiecesCrc implements FileHash {
+  readonly algorithm = 'crc32c';
+  #pieces: Piece[] = [];
+
+  wrote(offset: number, chunk: Buffer): void {
+    const end = offset + chunk.length;
+    const piece = this.#pieces.find((one) => one.end === offset) ?? this.#open(offset);
+    // What is written a second time may be something else: then the piece is read back.
+    this.#pieces = this.#pieces.filter((one) => one === piece || one.end <= offset || one.start >= end);
+    piece.hash.update(chunk);
+    this.#reach(piece, end);
+  }
+
+  follow(file: ReadBack, end: number): boolean {
+    const first = this.#pieces.find(({ start }) => start === 0) ?? this.#open(0);
+    if (first.end < end) {
+      const later = this.#pieces.map(({ start }) => start).filter((start) => start > first.end);
+      const to = Math.min(end, first.end + maxReadBack, ...later);
+      file.read(first.end, to, first.hash);
+      this.#reach(first, to);
+    }
+    return this.#pieces.some((one) => one.start === 0 && one.end >= end);
+  }
+
+  hex(): string {
+    const whole = this.#pieces.find(({ start }) => start === 0);
+    return whole === undefined ? hasher('crc32c').hex() : crcOf(whole);
+  }
+
+  #open(start: number): Piece {
+    const piece = { start, end: start, before: '00000000', hashedFrom: start, hash: hasher('crc32c') };
+    this.#pieces.push(piece);
+    return piece;
+  }
+
+  #reach(piece: Piece, end: number): void {
+    piece.end = end;
+    const next = this.#pieces.find((one) => one !== piece && one.start === end);
+    if (next === undefined) return;
+    next.before = joinCrc32c(crcOf(piece), next.before, next.hashedFrom - next.start);
+    next.start = piece.start;
+    this.#pieces = this.#pieces.filter((one) => one !== piece);
+  }
+}
+
+const crcOf = ({ before, hash, hashedFrom, end }: Piece): string =>
+  joinCrc32c(before, hash.hex(), end - hashedFrom);
+
+/** Hashes what comes next and reads back the rest. */
+class OrderedHash implements FileHash {
   readonly algorithm: Algorithm;
   readonly #hash: Hasher;
   #position = 0;
@@ -30,7 +102,6 @@ export class OrderedHash {
     this.#position += chunk.length;
   }
 
-  /** Everything before `end` is there: reads some of what was passed over, and says whether that was all. */
   follow(file: ReadBack, end: number): boolean {
     const to = Math.min(end, this.#position + maxReadBack);
     if (to > this.#position) {

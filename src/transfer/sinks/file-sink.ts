@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Algorithm } from '../proof/digest.ts';
 import type { Manifest } from '../proof/manifest.ts';
-import { ChunkCheck, OrderedHash } from '../proof/verify.ts';
+import { ChunkCheck, fileHash, type FileHash } from '../proof/verify.ts';
 import type { PartFile } from './part-file.ts';
 import type { BadRange, Sink } from './sink.ts';
 
@@ -18,7 +18,7 @@ export class FileSink implements Sink {
   readonly #file: PartFile;
   readonly #options: FileSinkOptions;
   #check: ChunkCheck | undefined;
-  #hash: OrderedHash | undefined;
+  #hash: FileHash | undefined;
 
   constructor(file: PartFile, options: FileSinkOptions) {
     this.#file = file;
@@ -49,9 +49,10 @@ export class FileSink implements Sink {
     return true;
   }
 
-  /** From now on the whole is hashed while it arrives. */
-  hashBy(algorithm: Algorithm): void {
-    if (this.#hash?.algorithm !== algorithm) this.#hash = new OrderedHash(algorithm);
+  /** From now on the whole is hashed while it arrives, or no more. */
+  hashBy(algorithm: Algorithm | undefined): void {
+    if (this.#hash?.algorithm !== algorithm)
+      this.#hash = algorithm === undefined ? undefined : fileHash(algorithm);
   }
 
   /** Everything before `end` has arrived: the hash comes after it, a little at a time. */
@@ -62,7 +63,7 @@ export class FileSink implements Sink {
   /** Digest of the whole; what was not hashed on the way is read back, with breaks in which others have their turn. */
   async digest(algorithm: Algorithm, size: number, signal: AbortSignal): Promise<string> {
     this.hashBy(algorithm);
-    const hash = this.#hash as OrderedHash;
+    const hash = this.#hash as FileHash;
     while (!hash.follow(this.#file, size)) {
       await nextTurn();
       signal.throwIfAborted();
@@ -74,6 +75,6 @@ export class FileSink implements Sink {
   #beginProof(): void {
     const { manifest, onBad } = this.#options;
     this.#check = manifest === undefined ? undefined : new ChunkCheck(manifest, this.#file, onBad);
-    this.#hash = this.#hash && new OrderedHash(this.#hash.algorithm);
+    this.#hash = this.#hash && fileHash(this.#hash.algorithm);
   }
 }
