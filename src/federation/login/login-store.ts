@@ -25,6 +25,7 @@ export interface KeptLogin extends LoginPlace {
   url: string;
   client: OAuthClient;
   tokenEndpoint: string;
+  revocationEndpoint?: string;
   /** What the token is good for, as in `storage.read:/sub`. */
   scopes: string[];
   /** What the paths of scopes are below, where that is not the namespace. */
@@ -46,6 +47,7 @@ const loginShape = shape<KeptLogin>({
   url: text,
   client: clientShape,
   tokenEndpoint: text,
+  revocationEndpoint: maybe(text),
   scopes: listOf(text),
   basePath: maybe(text),
   accessToken: text,
