@@ -17,6 +17,11 @@ export function hasValidator({ etag, modified }: Identity): boolean {
   return etag !== undefined || modified !== undefined;
 }
 
+/** Without these no later attempt could go on with what this one brings. */
+export function leavesUnknown(known: Identity): boolean {
+  return known.size === undefined || !hasValidator(known);
+}
+
 /** With what the origin says where the servers leave it open; those that say another size have another version. */
 export function completed(known: Identity, { size, modified }: Known): Identity {
   if (size === undefined || (known.size ?? size) !== size) return known;
