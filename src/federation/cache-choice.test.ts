@@ -69,7 +69,7 @@ test("a list of Pelican's without + names the only caches to ask, and + stands a
   const first = from({ PELICAN_CLIENT_PREFERREDCACHES: '"https://two:9443" "+"' });
   assert.deepEqual(hosts(chooseServers(named, first, open).servers), ['two:9443', 'one:8443', 'two:8443']);
   assert.throws(() => from({ NEAREST_CACHE: '+,one' }), {
-    kind: 'url-invalid',
+    kind: 'servers-unreachable',
     message: /^NEAREST_CACHE: "\+" may stand only at the end/,
   });
 });

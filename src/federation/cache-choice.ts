@@ -30,25 +30,32 @@ export function preferCaches<L extends Locator>(
 /** Who asked, where it is a job file. */
 export const byJobFile = { caches: 'the job file', avoidCaches: 'the job file' };
 
+/** What is wrong on one machine may be right on another. */
+type WrongKind = 'url-invalid' | 'servers-unreachable';
+
 /** A list as Pelican has it: `+` at its end lets the director's servers follow. */
-export function pelicanList(entries: readonly string[], by: string): CacheChoice {
+export function pelicanList(
+  entries: readonly string[],
+  by: string,
+  kind: WrongKind = 'url-invalid',
+): CacheChoice {
   const plus = entries.indexOf('+');
   if (plus >= 0 && plus < entries.length - 1)
-    throw new Fault('url-invalid', `${by}: "+" may stand only at the end of the list of caches`, {
+    throw new Fault(kind, `${by}: "+" may stand only at the end of the list of caches`, {
       about: by,
       fix: 'move "+" to the end, where it means that the caches of the director follow',
     });
-  const preferred = entries.filter((entry) => entry !== '+').map((text) => named(text, by, false));
+  const preferred = entries.filter((entry) => entry !== '+').map((text) => named(text, by, false, kind));
   return { preferred, only: plus < 0 && preferred.length > 0, avoided: [] };
 }
 
 export const avoidedList = (entries: readonly string[], by: string): ChosenCache[] =>
   entries.map((text) => named(text, by, false));
 
-function named(text: string, by: string, isForObject: boolean): ChosenCache {
+function named(text: string, by: string, isForObject: boolean, kind: WrongKind = 'url-invalid'): ChosenCache {
   const name = parseCacheName(text);
   if (name !== undefined) return { ...name, by, isForObject };
-  throw new Fault('url-invalid', `${by}: ${JSON.stringify(text.slice(0, 100))} is not a cache`, {
+  throw new Fault(kind, `${by}: ${JSON.stringify(text.slice(0, 100))} is not a cache`, {
     about: by,
     fix: `write ${cacheNameForms}`,
   });

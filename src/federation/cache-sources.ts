@@ -24,8 +24,11 @@ export function readCacheChoice(world: CacheWorld): CacheChoice {
   const avoided = avoidedList(inText(env['UPDRAFT_AVOID_CACHES'] ?? ''), 'UPDRAFT_AVOID_CACHES');
   const ours = inText(env['UPDRAFT_CACHES'] ?? '').filter((entry) => entry !== '+');
   if (ours.length > 0) return { ...pelicanList([...ours, '+'], 'UPDRAFT_CACHES'), avoided };
-  const said = inJobAd(world) ?? inVariables(env) ?? inFiles(world);
-  return { ...(said === undefined ? noChoice : pelicanList(said.entries, said.by)), avoided };
+  const ofJob = inJobAd(world);
+  if (ofJob !== undefined) return { ...pelicanList(ofJob.entries, ofJob.by), avoided };
+  const said = inVariables(env) ?? inFiles(world);
+  const list = said === undefined ? noChoice : pelicanList(said.entries, said.by, 'servers-unreachable');
+  return { ...list, avoided };
 }
 
 /** Pelican takes the old names first, and of those the one without a prefix. */

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { ConnectionPool } from '../http/connections.ts';
+import { leavesUnknown } from './engine/check-answer.ts';
 import { Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
@@ -36,7 +37,7 @@ export async function fetchToFile(
     const { size: bytes, record, digest } = fetch;
     return { bytes, seconds, verified, ...record, ...defined({ digest }) };
   } catch (error) {
-    fetch.suspend();
+    await fetch.suspend();
     throw asStopped(settings, error);
   } finally {
     fetch.close();
@@ -124,7 +125,10 @@ class FileFetch {
   }
 
   /** Leaves what is there for a later attempt. */
-  suspend(): void {
+  async suspend(): Promise<void> {
+    const { known, segments, origin } = this.#transfer;
+    // Stopped so soon that nobody has said yet what a later attempt must know to go on.
+    if (leavesUnknown(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
     this.#keeper.suspend();
   }
 

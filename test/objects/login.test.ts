@@ -110,6 +110,7 @@ test('a login is shown, approved, kept for its user alone, used, listed and forg
   const gone = await login.updraft(['login', '--forget', 'osdf:///private/sub']);
   assert.equal(gone.exit, 0, gone.err);
   assert.deepEqual(await readdir(login.folder), []);
+  assert.equal(login.count('revoke'), 1, 'the issuer takes it back');
   assert.equal((await login.updraft(['get', 'osdf:///private/sub/x', 'c'])).exit, 93);
   assert.equal((await login.updraft(['login', '--forget', 'osdf:///private'])).exit, 2);
 });
@@ -133,7 +134,7 @@ test('a login that is denied, not approved in time, or stopped leaves nothing bu
   assert.equal(denied.exit, 94);
   assert.match(denied.err, /was denied/);
   login.verdict = 'none';
-  login.flow.settings.codeSeconds = 0.03;
+  login.flow.settings.codeSeconds = 0.005;
   const late = await login.updraft(['login', 'osdf:///private']);
   assert.equal(late.exit, 93);
   assert.match(late.err, /nobody approved the login at \S+ in time/);
@@ -209,6 +210,8 @@ test('a login that others could read is refused by name', async (t) => {
   const got = await login.updraft(['get', 'osdf:///private/x', 'a']);
   assert.notEqual(got.exit, 0);
   assert.match(got.err, /private-\w+\.json is not used as a login: others may read it/);
+  assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
+  assert.deepEqual(await login.files(''), []);
 });
 
 test('get, put and check at a terminal offer the login, and take no for an answer', async (t) => {

@@ -113,10 +113,11 @@ test("a collection and what an archive holds arrive as folders, and the pool's h
       [typeof TimeToFirstByte0, typeof TransferTime0, typeof Endpoint0],
       ['number', 'number', 'string'],
     );
-    return [TransferUrl, TransferFileName, Attempts, CacheHit0, ServerVersion0];
+    assert.match(String(ServerVersion0), /^pelican\//);
+    return [TransferUrl, TransferFileName, Attempts, CacheHit0];
   });
   assert.deepEqual(kept, [
-    ['osdf:///demo/sub?recursive', 'small.txt', 1, false, 'pelican/7.27.0'],
-    ['osdf:///demo/set.tar.gz?pack=auto', 'set.tar.gz', 1, false, 'pelican/7.27.0'],
+    ['osdf:///demo/sub?recursive', 'small.txt', 1, false],
+    ['osdf:///demo/set.tar.gz?pack=auto', 'set.tar.gz', 1, false],
   ]);
 });

@@ -4,7 +4,7 @@ import { asFault, Fault } from '../../fault/fault.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { logInAt, loginsOf, permissionWords, renewLogin } from '../object/login.ts';
+import { forgetLogin, logInAt, loginsOf, permissionWords, renewLogin } from '../object/login.ts';
 import { counted } from '../text/words.ts';
 
 interface Options {
@@ -21,7 +21,7 @@ export function configure(command: Command, cli: Cli): void {
     .option('--write', 'ask for a token that may also upload and replace')
     .option('--list', 'show the logins that are kept')
     .option('--renew', 'renew the tokens of all kept logins now; nobody needs to be asked')
-    .option('--forget <url|all>', 'remove a login, or all, and what belongs to it')
+    .option('--forget <url|all>', 'remove a login, or all, here and at the issuer')
     .option('--json', 'as lines of JSON')
     .addHelpText('after', help)
     .action((url: string | undefined, options: Options) => login(cli, url, options));
@@ -79,14 +79,16 @@ async function renewAll(cli: Cli, options: Options): Promise<void> {
 
 async function forget(cli: Cli, which: string, { json }: Options): Promise<void> {
   const store = new LoginStore(cli);
-  const all = which === 'all' ? await store.list() : await loginsOf(cli, which);
-  if (which === 'all') await store.forgetAll();
-  else if (all.length === 0)
+  const isAll = which === 'all';
+  // Files that are refused as logins go, too.
+  const some = isAll ? await store.list().catch(() => []) : await loginsOf(cli, which);
+  if (some.length === 0 && !isAll)
     throw new Fault('usage', `no login for ${which} is kept`, { fix: 'updraft login --list shows them' });
-  else for (const one of all) await store.forget(one);
+  for (const one of some) await forgetLogin(cli, one);
+  if (isAll) await store.forgetAll();
   if (json)
-    cli.out(all.map((one) => `${JSON.stringify({ forgotten: one.url, issuer: one.issuer })}\n`).join(''));
-  else cli.err(`${counted(all.length, 'login')} forgotten\n`);
+    cli.out(some.map((one) => `${JSON.stringify({ forgotten: one.url, issuer: one.issuer })}\n`).join(''));
+  else cli.err(`${counted(some.length, 'login')} forgotten\n`);
 }
 
 /** All that is known of a login but what must stay secret. */

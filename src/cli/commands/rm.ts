@@ -106,7 +106,7 @@ async function targetOf(cli: Cli, url: string, how: ObjectOptions, recursive: bo
     });
   const known = await knowAt(url, how);
   // An origin that is asked to delete a folder deletes all that is in it.
-  if (known === undefined)
+  if (known?.kind !== 'origin')
     throw new Fault('servers-unreachable', `${url}: its origin does not say what it is: it is not deleted`, {
       about: url,
       fix: 'wait and run it again; a namespace that cannot be listed is for its operators to clear',

@@ -3,7 +3,7 @@ import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { createKeptTokens, type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
-import { logIn } from '../../federation/login/log-in.ts';
+import { logIn, revoke } from '../../federation/login/log-in.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { covers, type KeptTokens } from '../../federation/token.ts';
@@ -112,4 +112,15 @@ export function openKeptTokens(cli: Cli, wire: Omit<KeptWorld['wire'], 'signal'>
 /** Renews a login of which less than so much is left, where its issuer takes part. */
 export async function renewLogin(cli: Cli, login: KeptLogin, marginMs = Infinity): Promise<KeptLogin> {
   return await renew(keptWorld(cli, createLocator(cli)), login, marginMs);
+}
+
+/** Removes all there is of a login here, then has its issuer take it back; what the issuer says to that is no failure. */
+export async function forgetLogin(cli: Cli, login: KeptLogin): Promise<void> {
+  const { store, wire } = keptWorld(cli, createLocator(cli));
+  await store.forget(login);
+  await revoke(wire, login).catch((error: unknown) => {
+    cli.signal.throwIfAborted();
+    const why = error instanceof Error ? error.message : String(error);
+    cli.err(`${login.url}: removed here, but its issuer did not take it back: ${why}\n`);
+  });
 }

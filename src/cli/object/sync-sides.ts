@@ -1,7 +1,9 @@
 import { rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import { deleteObject } from '../../federation/delete-object.ts';
+import type { Known } from '../../federation/known-object.ts';
 import { type CollectionEntry, walkCollection } from '../../federation/list-collection.ts';
 import type { ObjectOptions } from '../../federation/object-request.ts';
 import type { Cli } from '../cli.ts';
@@ -40,7 +42,7 @@ async function readDown(cli: Cli, url: string, target: string, how: ObjectOption
   const wanted = { urls: [url], target: isFolder ? target.replace(/(.)\/+$/, '$1') : target };
   const listed = await listItems(cli, wanted, { ...how, recursive: isFolder });
   const items = await Promise.all(
-    listed.map(async ({ url: object, target: file, listed: remote = known ?? {} }): Promise<SyncItem> => {
+    listed.map(async ({ url: object, target: file, listed: remote = said(known) }): Promise<SyncItem> => {
       const local = await sideOf(file);
       return { url: object, file, remote, ...(local !== undefined && { local }) };
     }),
@@ -53,17 +55,23 @@ async function readDown(cli: Cli, url: string, target: string, how: ObjectOption
 async function readUp(cli: Cli, source: string, url: string, how: ObjectOptions): Promise<Sides> {
   const file = path.resolve(cli.cwd, source);
   const isFolder = (await stat(file).catch(() => undefined))?.isDirectory() === true;
-  const there = await ifThere(knowAt(url, how));
+  const there = await orMissing(knowAt(url, how));
+  if (isFolder && there === undefined)
+    throw new Fault('servers-unreachable', `${url}: its origin does not say what is there`, {
+      about: url,
+      fix: 'wait and run it again; a namespace that cannot be listed takes `updraft put --recursive`',
+    });
+  const isCollection = typeof there === 'object' && there.isCollection;
   const base = url.replace(/\/+$/, '');
-  const isInto = !isFolder && (there?.isCollection === true || base !== url);
+  const isInto = !isFolder && (isCollection || base !== url);
   const to = isInto ? below(url, path.basename(file)) : base;
   const uploads = await listUploads(cli, [source, to], isFolder);
-  const entries =
-    isFolder && there?.isCollection === true ? await Array.fromAsync(walkCollection(base, how)) : [];
+  const entries = isFolder && isCollection ? await Array.fromAsync(walkCollection(base, how)) : [];
   const remotes = new Map(entries.map((entry) => [below(base, entry.name), entry]));
   const items = await Promise.all(
     uploads.map(async (upload): Promise<SyncItem> => {
-      const remote = isFolder ? remotes.get(upload.url) : await ifThere(knowAt(upload.url, how));
+      const one = isFolder ? undefined : await orMissing(knowAt(upload.url, how));
+      const remote = isFolder ? remotes.get(upload.url) : one === 'missing' ? undefined : said(one);
       return {
         ...upload,
         local: (await sideOf(upload.file)) ?? {},
@@ -83,11 +91,16 @@ async function sideOf(file: string): Promise<Side | undefined> {
   return info?.isFile() === true ? { size: info.size, modified: info.mtimeMs } : undefined;
 }
 
-async function ifThere<T>(asked: Promise<T>): Promise<T | undefined> {
+/** What is said of an object; caches have times of their own, which say nothing. */
+function said({ size, modified, kind }: Partial<Known> = {}): Side {
+  return defined({ size, modified: kind === 'origin' ? modified : undefined });
+}
+
+async function orMissing<T>(asked: Promise<T>): Promise<T | 'missing'> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof Fault && error.kind === 'object-missing') return undefined;
+    if (error instanceof Fault && error.kind === 'object-missing') return 'missing';
     throw error;
   }
 }

@@ -12,6 +12,7 @@ import {
   type IssuerMetadata,
   type OAuthClient,
   OAuthRefusal,
+  postForm,
   readMetadata,
   registerClient,
   unusable,
@@ -57,7 +58,8 @@ export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Pr
     );
   const { federation, issuer, namespace, basePath, url: shown } = issuance;
   const place = { federation, issuer, namespace, url: shown, ...defined({ basePath }) };
-  const base = { ...place, client, tokenEndpoint: metadata.token, scopes: all };
+  const ends = { tokenEndpoint: metadata.token, ...defined({ revocationEndpoint: metadata.revocation }) };
+  const base = { ...place, ...ends, client, scopes: all };
   const login = withGrant(base, granted, clock.now());
   await store.inTurn(login, { clock }, () => store.write(login));
   return login;
@@ -130,4 +132,11 @@ function nobodyIssues(url: string): Fault {
     about: url,
     fix: 'objects that anybody may read need none; else ask the owner of the namespace how to get a token',
   });
+}
+
+/** Has the issuer take back what renews a login (RFC 7009); the token itself ends soon. */
+export async function revoke(wire: Wire, login: KeptLogin): Promise<void> {
+  const { issuer, client, refreshToken: token, revocationEndpoint: url } = login;
+  if (url === undefined || token === undefined) return;
+  await postForm(wire, issuer, url, client, { token, token_type_hint: 'refresh_token' });
 }

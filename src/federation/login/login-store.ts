@@ -25,6 +25,7 @@ export interface KeptLogin extends LoginPlace {
   url: string;
   client: OAuthClient;
   tokenEndpoint: string;
+  revocationEndpoint?: string;
   /** What the token is good for, as in `storage.read:/sub`. */
   scopes: string[];
   /** What the paths of scopes are below, where that is not the namespace. */
@@ -46,6 +47,7 @@ const loginShape = shape<KeptLogin>({
   url: text,
   client: clientShape,
   tokenEndpoint: text,
+  revocationEndpoint: maybe(text),
   scopes: listOf(text),
   basePath: maybe(text),
   accessToken: text,
@@ -133,7 +135,7 @@ export class LoginStore {
     const start = clock.monotonic();
     let lease = await acquireLease(folder, self);
     while (lease === undefined) {
-      // A process of another machine that died with it cannot be told from one that lives.
+      // A process of another machine may have died with it: nothing here says so.
       if (clock.monotonic() - start > leaseMs) await rm(folder, { recursive: true, force: true });
       else await clock.sleep(waitMs, signal);
       lease = await acquireLease(folder, self);

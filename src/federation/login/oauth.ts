@@ -21,6 +21,7 @@ export interface IssuerMetadata {
   token: string;
   device?: string;
   registration?: string;
+  revocation?: string;
 }
 
 /** What we are to an issuer: registered once, used again. */
@@ -83,7 +84,8 @@ function metadataIn(wire: Wire, issuer: string, said: Record<string, unknown>): 
     endpoint('device_authorization_endpoint'),
     endpoint('registration_endpoint'),
   ];
-  return { issuer, token, ...defined({ device, registration }) };
+  const revocation = endpoint('revocation_endpoint');
+  return { issuer, token, ...defined({ device, registration, revocation }) };
 }
 
 /** Registers us as a client that logs in by device code (RFC 7591). */
@@ -147,7 +149,7 @@ async function post(
 ): Promise<Record<string, unknown>> {
   const answer = await send(wire, issuer, { method: 'POST', url, headers, body });
   const said = parse(answer.body);
-  if (answer.status >= 200 && answer.status < 300 && said !== undefined) return said;
+  if (answer.status >= 200 && answer.status < 300) return said ?? {};
   const code = text(said?.['error']);
   const words = createRedact(secrets)(text(said?.['error_description']) ?? code ?? 'no explanation');
   const message = `${new URL(url).host} answers ${answer.status}: ${words.slice(0, 300)}`;

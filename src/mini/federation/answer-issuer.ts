@@ -11,7 +11,11 @@ export async function answerIssuer(exchange: Exchange): Promise<boolean> {
     const base = issuerPath(prefix);
     if (issuer === undefined || !exchange.path.startsWith(`${base}/`)) continue;
     const page = exchange.path.slice(base.length);
-    if (exchange.method === 'POST' ? await answerPost(exchange, issuer, page) : answerGet(exchange, issuer, page))
+    if (
+      exchange.method === 'POST'
+        ? await answerPost(exchange, issuer, page)
+        : answerGet(exchange, issuer, page)
+    )
       return true;
   }
   return false;
@@ -42,7 +46,9 @@ async function answerPost({ request, response }: Exchange, issuer: Issuer, page:
         ? device.authorize(form, client, `${url}/device`)
         : page === '/token'
           ? device.token(form, client)
-          : undefined;
+          : page === '/revoke'
+            ? device.revoke(form, client)
+            : undefined;
   if (answer === undefined) return false;
   response.setHeader('Cache-Control', 'no-store');
   answerJson(response, answer.status, answer.body);
@@ -58,7 +64,8 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 /** By HTTP Basic, or in the form. */
 function clientOf(request: IncomingMessage, form: URLSearchParams): { id: string; secret: string } {
   const basic = /^Basic (\S+)$/.exec(request.headers.authorization ?? '')?.[1];
-  if (basic === undefined) return { id: form.get('client_id') ?? '', secret: form.get('client_secret') ?? '' };
+  if (basic === undefined)
+    return { id: form.get('client_id') ?? '', secret: form.get('client_secret') ?? '' };
   const [id = '', secret = ''] = Buffer.from(basic, 'base64').toString().split(/:(.*)/s, 2);
   return { id: decodeURIComponent(id), secret: decodeURIComponent(secret) };
 }

@@ -107,6 +107,14 @@ export class DeviceFlow {
     return this.#grant(known.scope, client);
   }
 
+  /** Takes a refresh token back (RFC 7009); one that is unknown is none to worry about. */
+  revoke(form: URLSearchParams, client: Client): OAuthAnswer {
+    this.seen.push('revoke');
+    if (!this.#knows(client)) return failed('invalid_client', 401);
+    this.#refresh.delete(form.get('token') ?? '');
+    return { status: 200, body: {} };
+  }
+
   #poll(deviceCode: string, client: Client): OAuthAnswer {
     const code = this.#codes.get(deviceCode);
     const now = this.#clock.now();

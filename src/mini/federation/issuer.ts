@@ -92,6 +92,7 @@ export class Issuer {
       registration_endpoint: `${this.url}/oidc-cm`,
       device_authorization_endpoint: `${this.url}/device_authorization`,
       token_endpoint: `${this.url}/token`,
+      revocation_endpoint: `${this.url}/revoke`,
       grant_types_supported: ['refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
       token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
       scopes_supported: ['offline_access', 'wlcg', 'storage.read:/', 'storage.create:/', 'storage.modify:/'],

@@ -132,7 +132,7 @@ class DigestCache {
     object: StoredObject,
     algorithms: Parameters<typeof digestOf>[1],
   ): Promise<string> {
-    const key = [objectPath, object.etag, object.size, ...algorithms].join('\n');
+    const key = [objectPath, object.etag, object.modified.getTime(), object.size, ...algorithms].join('\n');
     const known = this.#known.get(key) ?? digestOf(object, algorithms);
     this.#known.set(key, known);
     try {

@@ -86,11 +86,7 @@ export class Transfer implements PieceContext {
     const { clock, locator, connections: kept } = options;
     const connectMs = this.policy.connectSeconds * 1000;
     this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
-    const asking = {
-      wire: this.pool,
-      locate: (how: LocateOptions) => this.#locate(how),
-      signal: options.signal,
-    };
+    const asking = { wire: this.pool, locate: (how: LocateOptions) => this.#locate(how) };
     this.origin = new OriginWord(asking, (known) => this.#heard(known));
   }
 
