@@ -125,7 +125,9 @@ const data = table('a table like [data.train]', {
     .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
   token_file: text('the path of a file with the token')
     .optional()
-    .describe('File with the bearer token. The token itself never stands here.'),
+    .describe(
+      'File with the bearer token, which itself never stands here; if not said, that of your login for the namespace.',
+    ),
   caches: cacheList()
     .optional()
     .describe('Caches that are tried first, before those the director names; of these the first one first.'),

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { ConnectionPool } from '../http/connections.ts';
+import { leavesUnknown } from './engine/check-answer.ts';
 import { Roster } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
@@ -36,7 +37,7 @@ export async function fetchToFile(
     const { size: bytes, record, digest } = fetch;
     return { bytes, seconds, verified, ...record, ...defined({ digest }) };
   } catch (error) {
-    fetch.suspend();
+    await fetch.suspend();
     throw asStopped(settings, error);
   } finally {
     fetch.close();
@@ -59,6 +60,7 @@ class FileFetch {
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #askLate: (() => Promise<ObjectFacts | undefined>) | undefined;
   readonly #keeper: JournalKeeper;
   /** What the bytes were held against. */
   digest: Fetched['digest'];
@@ -88,16 +90,16 @@ class FileFetch {
         if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source, pool) => {
-        if (manifest !== undefined || (sha256 !== undefined && this.#transfer.known.size !== undefined))
-          return;
-        if (sha256 === undefined) this.#sink.hashBy(likely);
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined).then(
-          (facts) => {
-            if (sha256 === undefined) this.#sink.hashBy(facts?.digest?.algorithm);
-            if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
-            return facts;
-          },
-        );
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#sink.hashBy(likely);
+        const waitMs = policy.digestSeconds * 1000;
+        const ask = () => askObject(source, pool, waitMs, signal);
+        // A cache learns the digest of what it was still fetching once it has all of it.
+        this.#askLate = source.server.kind === 'cache' ? ask : undefined;
+        this.#facts = ask().then((facts) => {
+          this.#sink.hashBy(facts?.digest?.algorithm ?? (this.#askLate && likely));
+          return facts;
+        });
       },
     });
   }
@@ -115,16 +117,20 @@ class FileFetch {
     await this.#transfer.run();
     let proof = await this.#prove();
     while (proof instanceof Fault) {
-      await this.#transfer.startAgain(proof);
+      await this.#transfer.repair(proof);
       proof = await this.#prove();
     }
+    this.#transfer.acquit();
     this.#file.publish(this.size);
     this.#keeper.remove();
     return proof;
   }
 
   /** Leaves what is there for a later attempt. */
-  suspend(): void {
+  async suspend(): Promise<void> {
+    const { known, segments, origin } = this.#transfer;
+    // Stopped so soon that nobody has said yet what a later attempt must know to go on.
+    if (leavesUnknown(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
     this.#keeper.suspend();
   }
 
@@ -136,7 +142,9 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const facts = sha256 === undefined ? await this.#facts : undefined;
+    const early = sha256 === undefined ? await this.#facts : undefined;
+    const facts =
+      early !== undefined && early.digest === undefined ? ((await this.#askLate?.()) ?? early) : early;
     if (facts?.size !== undefined && facts.size !== this.size)
       return new Fault('data-corrupt', `${about}: ${this.size} bytes came, should be ${facts.size}`, {
         about,

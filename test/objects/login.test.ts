@@ -134,7 +134,7 @@ test('a login that is denied, not approved in time, or stopped leaves nothing bu
   assert.equal(denied.exit, 94);
   assert.match(denied.err, /was denied/);
   login.verdict = 'none';
-  login.flow.settings.codeSeconds = 0.03;
+  login.flow.settings.codeSeconds = 0.005;
   const late = await login.updraft(['login', 'osdf:///private']);
   assert.equal(late.exit, 93);
   assert.match(late.err, /nobody approved the login at \S+ in time/);

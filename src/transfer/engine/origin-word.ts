@@ -17,8 +17,9 @@ export class OriginWord {
   #located: Located | undefined;
   #answer: Promise<Known | undefined> | undefined;
 
-  constructor(options: KnowOptions & { signal: AbortSignal }, heard: (known: Known) => void) {
-    this.#options = { ...options, signal: AbortSignal.any([options.signal, this.#done.signal]) };
+  /** A stop of the transfer does not stop the question: what has arrived is kept by the answer. */
+  constructor(options: Omit<KnowOptions, 'signal'>, heard: (known: Known) => void) {
+    this.#options = { ...options, signal: this.#done.signal };
     this.#heard = heard;
   }
 
@@ -36,6 +37,12 @@ export class OriginWord {
   answer(): Promise<Known | undefined> {
     this.#answer ??= this.#located === undefined ? Promise.resolve(undefined) : this.#know(this.#located);
     return this.#answer;
+  }
+
+  /** Whether it says that there is no such object. */
+  async deniesIt(): Promise<boolean> {
+    await this.answer();
+    return this.isMissing;
   }
 
   /** Nobody needs it any more. */
