@@ -170,7 +170,7 @@ function notSent(use: TokenUse, found: Candidate[]): Fault {
 
 function tooOld(use: TokenUse, { place, claims, why }: Candidate): Fault {
   const when = new Date(claims?.expires ?? 0).toISOString();
-  const ended = why === undefined ? '' : `, and a new one was not had: ${why}`;
+  const ended = why === undefined ? '' : `, and was not renewed: ${why}`;
   const isLogin = place.startsWith('your login');
   return new Fault(
     'token-expired',

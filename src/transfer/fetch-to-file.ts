@@ -62,6 +62,7 @@ class FileFetch {
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #askLate: (() => Promise<ObjectFacts | undefined>) | undefined;
   readonly #keeper: JournalKeeper;
   /** What the bytes were held against. */
   digest: Fetched['digest'];
@@ -91,16 +92,16 @@ class FileFetch {
         if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source, pool) => {
-        if (manifest !== undefined || (sha256 !== undefined && this.#transfer.known.size !== undefined))
-          return;
-        if (sha256 === undefined) this.#sink.hashBy(likely);
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined).then(
-          (facts) => {
-            if (sha256 === undefined) this.#sink.hashBy(facts?.digest?.algorithm);
-            if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
-            return facts;
-          },
-        );
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#sink.hashBy(likely);
+        const waitMs = policy.digestSeconds * 1000;
+        const ask = () => askObject(source, pool, waitMs, signal);
+        // A cache learns the digest of what it was still fetching once it has all of it.
+        this.#askLate = source.server.kind === 'cache' ? ask : undefined;
+        this.#facts = ask().then((facts) => {
+          this.#sink.hashBy(facts?.digest?.algorithm ?? (this.#askLate && likely));
+          return facts;
+        });
       },
     });
   }
@@ -118,9 +119,10 @@ class FileFetch {
     await this.#transfer.run();
     let proof = await this.#prove();
     while (proof instanceof Fault) {
-      await this.#transfer.startAgain(proof);
+      await this.#transfer.repair(proof);
       proof = await this.#prove();
     }
+    this.#transfer.acquit();
     this.#file.publish(this.size);
     this.#keeper.remove();
     return proof;
@@ -142,7 +144,9 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const facts = sha256 === undefined ? await this.#facts : undefined;
+    const early = sha256 === undefined ? await this.#facts : undefined;
+    const facts =
+      early !== undefined && early.digest === undefined ? ((await this.#askLate?.()) ?? early) : early;
     if (facts?.size !== undefined && facts.size !== this.size)
       return new Fault('data-corrupt', `${about}: ${this.size} bytes came, should be ${facts.size}`, {
         about,

@@ -72,7 +72,7 @@ export async function renew(
 ): Promise<KeptLogin> {
   return await store.inTurn(login, { clock, signal: wire.signal }, async () => {
     const now = await store.find(login);
-    // Forgotten, or renewed, since we looked.
+    // Forgotten, or renewed, since it was read.
     if (now?.refreshToken === undefined || !isNearEnd(now, clock.now(), marginMs)) return now ?? login;
     try {
       const fields = { grant_type: 'refresh_token', refresh_token: now.refreshToken };

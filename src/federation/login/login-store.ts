@@ -135,7 +135,7 @@ export class LoginStore {
     const start = clock.monotonic();
     let lease = await acquireLease(folder, self);
     while (lease === undefined) {
-      // A process of another machine that died with it cannot be told from one that lives.
+      // A process of another machine may have died with it: nothing here says so.
       if (clock.monotonic() - start > leaseMs) await rm(folder, { recursive: true, force: true });
       else await clock.sleep(waitMs, signal);
       lease = await acquireLease(folder, self);
