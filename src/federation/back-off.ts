@@ -1,8 +1,12 @@
 import type { Clock } from '../base/clock.ts';
 
+/** Hears of each wait before it begins: until when (milliseconds since the epoch), and after what failure. */
+export type OnWait = (until: number, failed: Error) => void;
+
 interface Patience {
   clock: Clock;
   signal: AbortSignal | undefined;
+  onWait?: OnWait | undefined;
 }
 
 /** What one try showed: an answer to keep, or a failure and whether waiting can help. */
@@ -18,7 +22,7 @@ const longestMs = 30_000;
  * are never shorter than the other side asked for.
  */
 export async function withBackOff<T>(
-  { clock, signal }: Patience,
+  { clock, signal, onWait }: Patience,
   attempt: () => Promise<Try<T>>,
 ): Promise<T> {
   const start = clock.monotonic();
@@ -28,7 +32,30 @@ export async function withBackOff<T>(
     const pause = Math.max(wait * (1 + Math.random() / 4), tried.afterMs ?? 0);
     const spent = clock.monotonic() - start;
     if (!tried.again || spent + pause > tried.patienceMs) throw tried.failed;
+    onWait?.(clock.now() + pause, tried.failed);
     await clock.sleep(pause, signal);
+  }
+}
+
+/** Lets all who wait for the same work hear of its waits. */
+export class Listeners {
+  readonly #all = new Set<{ key: string; onWait: OnWait }>();
+
+  say(key: string): OnWait {
+    return (until, failed) => {
+      for (const each of this.#all) if (each.key === key) each.onWait(until, failed);
+    };
+  }
+
+  /** Somebody hears what is said under this key while `work` lasts. */
+  async during<T>(key: string, onWait: OnWait | undefined, work: Promise<T>): Promise<T> {
+    const each = { key, onWait: onWait ?? (() => undefined) };
+    this.#all.add(each);
+    try {
+      return await work;
+    } finally {
+      this.#all.delete(each);
+    }
   }
 }
 

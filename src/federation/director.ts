@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
-import { withBackOff } from './back-off.ts';
+import { Listeners, withBackOff, type OnWait } from './back-off.ts';
 import { answerFor, readDirectorReply, type DirectorAnswer, type Question } from './director-answer.ts';
 import { isUnder, unescapePath } from './escape-path.ts';
 import { SharedWork } from './shared-work.ts';
@@ -15,7 +15,7 @@ export interface Director {
    */
   ask(
     question: Question,
-    options: { fresh: boolean; signal: AbortSignal | undefined },
+    options: { fresh: boolean; signal: AbortSignal | undefined; onWait?: OnWait | undefined },
   ): Promise<DirectorAnswer>;
 }
 
@@ -43,10 +43,12 @@ export function createDirector(options: DirectorOptions): Director {
   /** By question less its object, then by namespace. */
   const known = new Map<string, Map<string, Known>>();
   const shared = new SharedWork<Known>();
+  const listeners = new Listeners();
 
   async function learn(question: Question, signal: AbortSignal): Promise<Known> {
     const waiting = recall(question) === undefined ? patience : littlePatience;
-    const answer = await withBackOff({ clock, signal }, async () =>
+    const onWait = listeners.say(keyOf(question));
+    const answer = await withBackOff({ clock, signal, onWait }, async () =>
       readDirectorReply(question, await send(options, question, signal), clock.now(), waiting),
     );
     const learnt = { answer, path: question.path, at: clock.monotonic() };
@@ -79,13 +81,13 @@ export function createDirector(options: DirectorOptions): Director {
   }
 
   return {
-    async ask(question, { fresh, signal }) {
+    async ask(question, { fresh, signal, onWait }) {
       const before = recall(question);
       const answer = before && answerTo(question, before);
       if (answer !== undefined && !fresh && before !== undefined && before.at > clock.monotonic() - keepMs)
         return answer;
       try {
-        return await askWithNeighbours(question, signal);
+        return await listeners.during(keyOf(question), onWait, askWithNeighbours(question, signal));
       } catch (error) {
         const isDown = error instanceof Fault && error.kind === 'director-unreachable';
         if (isDown && answer !== undefined) return answer;

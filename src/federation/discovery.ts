@@ -4,7 +4,7 @@ import type { Env } from '../base/env.ts';
 import { Fault } from '../fault/fault.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer, Request } from '../http/request.ts';
-import { retryAfterMs, withBackOff, type Try } from './back-off.ts';
+import { Listeners, retryAfterMs, withBackOff, type OnWait, type Try } from './back-off.ts';
 import { SharedWork } from './shared-work.ts';
 
 /** What a federation is made of, as far as a client cares. */
@@ -17,7 +17,7 @@ export interface Federation {
 
 export interface Discovery {
   /** Asks `host[:port]` what its federation is made of; throws `discovery-failed` naming the host. */
-  discover(host: string, signal?: AbortSignal): Promise<Federation>;
+  discover(host: string, signal?: AbortSignal, onWait?: OnWait): Promise<Federation>;
 }
 
 interface DiscoveryOptions {
@@ -43,10 +43,12 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   const { clock } = options;
   const remembered = new Map<string, Remembered>();
   const shared = new SharedWork<Federation>();
+  const listeners = new Listeners();
 
   async function ask(host: string, signal: AbortSignal): Promise<Federation> {
     try {
-      const federation = await withBackOff({ clock, signal }, () => tryOnce(options, host, signal));
+      const patience = { clock, signal, onWait: listeners.say(host) };
+      const federation = await withBackOff(patience, () => tryOnce(options, host, signal));
       remembered.set(host, { until: clock.monotonic() + keepMs, federation });
       return federation;
     } catch (error) {
@@ -57,10 +59,14 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   }
 
   return {
-    async discover(host, signal) {
+    async discover(host, signal, onWait) {
       const known = remembered.get(host);
       if (known === undefined || known.until <= clock.monotonic())
-        return await shared.run(host, signal, (stop) => ask(host, stop));
+        return await listeners.during(
+          host,
+          onWait,
+          shared.run(host, signal, (stop) => ask(host, stop)),
+        );
       if ('failure' in known) throw known.failure;
       return known.federation;
     },

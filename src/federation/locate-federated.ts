@@ -44,7 +44,11 @@ export async function locateFederated(
   url: FederatedUrl,
   options: LocateOptions,
 ): Promise<Located> {
-  const { discoveryUrl, directorUrl } = await parts.discovery.discover(url.discoveryHost, options.signal);
+  const { discoveryUrl, directorUrl } = await parts.discovery.discover(
+    url.discoveryHost,
+    options.signal,
+    options.onWait,
+  );
   const verb = options.verb ?? 'GET';
   if (verb === 'PUT' && url.pack !== undefined) throw notPacked(url.text);
   const token = tokenChoice(url.credential, options);
@@ -130,7 +134,7 @@ async function askDirector(
 ): Promise<DirectorAnswer> {
   const { url, verb, directorUrl } = asked;
   const question: Question = { directorUrl, verb, path: url.path, query: directorQuery(url, options) };
-  const how = { fresh: options.fresh === true, signal: options.signal };
+  const how = { fresh: options.fresh === true, signal: options.signal, onWait: options.onWait };
   const first = await parts.director.ask(question, how);
   if (!first.requireToken) return first;
   try {

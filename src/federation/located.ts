@@ -1,3 +1,4 @@
+import type { OnWait } from './back-off.ts';
 import type { CacheName } from '../base/cache-name.ts';
 
 /** One server that the director (or the URL itself) names for an object. */
@@ -85,6 +86,8 @@ export interface LocateOptions {
   /** What was said of the caches of this object; see `preferCaches`. */
   cacheChoice?: CacheChoice;
   signal?: AbortSignal;
+  /** Hears of waits for a federation's host or its director. */
+  onWait?: OnWait;
 }
 
 /** Finds objects: the one thing `transfer` needs to know of a federation. */

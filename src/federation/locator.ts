@@ -64,7 +64,7 @@ export function createLocator({
   return {
     ca,
     wire,
-    discover: (host, signal) => parts.discovery.discover(host, signal),
+    discover: (host, signal, onWait) => parts.discovery.discover(host, signal, onWait),
     async locate(text, options = {}) {
       const url = parseObjectUrl(text, env);
       if (url.kind === 'federated') return await locateFederated(parts, url, options);

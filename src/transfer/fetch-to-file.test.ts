@@ -219,9 +219,22 @@ test('the object is missing when every cache says so, and the origin is asked be
   const s = await scene(t, [missing, missing], { direct: [origin] });
   await s.fetch();
   same(s.target, bytes);
-  const nowhere = await scene(t, [missing, missing]);
+  const denies = await serveObject(t, { ...missing, kind: 'origin' });
+  const nowhere = await scene(t, [missing, missing], { direct: [denies] });
   await fails(nowhere.fetch(), 'object-missing', /404/);
-  assert.ok(nowhere.locator.asked.some(({ direct }) => direct === true));
+  assert.equal(denies.seen.filter(({ method }) => method === 'GET').length, 1);
+});
+
+test('what caches alone say is missing is asked for again, and is not missing for good', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const missing = { status: 404, body: Buffer.from('no') };
+  const burst: ServerOptions = { bytes, get: (e) => e.answer(e.nth < 3 ? missing : {}) };
+  const s = await scene(t, [burst, burst]);
+  await s.fetch({ policy: { laps: 6 } });
+  same(s.target, bytes);
+  const never: ServerOptions = { bytes, get: (e) => e.answer(missing) };
+  const nowhere = await scene(t, [never, never]);
+  await fails(nowhere.fetch(), 'servers-unreachable', /404.*the origin, which knows, could not be asked/);
 });
 
 test('the origin is believed at once when it says that the object is missing', async (t) => {
@@ -258,7 +271,14 @@ test('a server that asks us to come back later is asked again after that time', 
         ),
     };
     const s = await scene(t, [busy]);
+    const before = clock.now();
     const fetched = await s.fetch();
+    const waits = s.events.flatMap((event) => (event.kind === 'wait' ? [event] : []));
+    assert.deepEqual(
+      waits.map(({ fault, server }) => [fault.kind, server]),
+      [['servers-unreachable', s.servers[0]!.server.host]],
+    );
+    assert.ok(waits[0]!.until >= before + 750 && waits[0]!.until <= clock.now());
     same(s.target, bytes);
     assert.ok(fetched.seconds >= 1, `came back after ${fetched.seconds} s`);
   }

@@ -1,6 +1,8 @@
 import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
+import { knowObject } from '../federation/known-object.ts';
+import type { Located, LocateOptions } from '../federation/located.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { leavesUnknown } from './engine/check-answer.ts';
 import { Roster } from './engine/roster.ts';
@@ -60,6 +62,7 @@ class FileFetch {
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #askLate: (() => Promise<ObjectFacts | undefined>) | undefined;
   readonly #keeper: JournalKeeper;
   /** What the bytes were held against. */
   digest: Fetched['digest'];
@@ -89,16 +92,16 @@ class FileFetch {
         if (event.kind === 'progress') this.#progressed();
       },
       onFound: (source, pool) => {
-        if (manifest !== undefined || (sha256 !== undefined && this.#transfer.known.size !== undefined))
-          return;
-        if (sha256 === undefined) this.#sink.hashBy(likely);
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined).then(
-          (facts) => {
-            if (sha256 === undefined) this.#sink.hashBy(facts?.digest?.algorithm);
-            if (facts?.size !== undefined) this.#transfer.sized(facts.size, source.server.host);
-            return facts;
-          },
-        );
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#sink.hashBy(likely);
+        const waitMs = policy.digestSeconds * 1000;
+        const ask = () => askObject(source, pool, waitMs, signal);
+        // A cache learns the digest of what it was still fetching once it has all of it.
+        this.#askLate = source.server.kind === 'cache' ? ask : undefined;
+        this.#facts = ask().then((facts) => {
+          this.#sink.hashBy(facts?.digest?.algorithm ?? (this.#askLate && likely));
+          return facts;
+        });
       },
     });
   }
@@ -116,9 +119,10 @@ class FileFetch {
     await this.#transfer.run();
     let proof = await this.#prove();
     while (proof instanceof Fault) {
-      await this.#transfer.startAgain(proof);
+      await this.#transfer.repair(proof);
       proof = await this.#prove();
     }
+    this.#transfer.acquit();
     this.#file.publish(this.size);
     this.#keeper.remove();
     return proof;
@@ -140,7 +144,9 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const facts = sha256 === undefined ? await this.#facts : undefined;
+    const early = sha256 === undefined ? await this.#facts : undefined;
+    const facts =
+      early !== undefined && early.digest === undefined ? ((await this.#askLate?.()) ?? early) : early;
     if (facts?.size !== undefined && facts.size !== this.size)
       return new Fault('data-corrupt', `${about}: ${this.size} bytes came, should be ${facts.size}`, {
         about,
@@ -195,7 +201,7 @@ async function compare(
   const proof = manifest?.sha256 ?? sha256;
   if (settings.size !== undefined && settings.size !== size) return undefined;
   if (proof !== undefined) return (await hashFile(target, 'sha-256')) === proof ? 'digest' : undefined;
-  const remote = await askAny(url, settings);
+  const remote = await askAny(url, size, settings);
   if (remote?.size === undefined)
     throw new Fault(
       'file-invalid',
@@ -210,21 +216,26 @@ async function compare(
   return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;
 }
 
-async function askAny(url: string, settings: Settings) {
+/** What the origin says, and whether a server has a digest where that agrees with what is here. */
+async function askAny(url: string, here: number, settings: Settings): Promise<ObjectFacts | undefined> {
   const { locator, clock, policy, signal, tokenFile, connections: kept } = settings;
   const roster = new Roster();
   const connectMs = policy.connectSeconds * 1000;
   const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+  const locate = (how: LocateOptions): Promise<Located> =>
+    locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
   try {
-    roster.add(
-      await locator.locate(url, { signal, ...(tokenFile !== undefined && { tokenFile }) }),
-      clock.monotonic(),
-    );
+    const located = await locate({});
+    roster.add(located, clock.monotonic());
+    const known = await knowObject(located, { wire: pool, locate, signal }).catch(() => undefined);
+    signal.throwIfAborted();
+    const facts = { size: known?.size, digest: undefined };
+    if (known?.size !== undefined && known.size !== here) return facts;
     for (const source of roster.sources) {
       const answer = await askObject(source, pool, policy.digestSeconds * 1000, signal);
       if (answer !== undefined) return answer;
     }
-    return undefined;
+    return facts;
   } finally {
     pool.close();
   }

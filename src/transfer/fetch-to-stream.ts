@@ -54,13 +54,9 @@ class StreamFetch {
       proven: manifest !== undefined,
       earlier: undefined,
       onFound: async (source, pool) => {
-        if (manifest !== undefined || (sha256 !== undefined && this.transfer.known.size !== undefined))
-          return;
-        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal, sha256 === undefined);
-        void this.#facts.then((facts) => {
-          if (facts?.size !== undefined) this.transfer.sized(facts.size, source.server.host);
-        });
-        if (sha256 === undefined) await this.#chooseDigest();
+        if (manifest !== undefined || sha256 !== undefined) return;
+        this.#facts = askObject(source, pool, policy.digestSeconds * 1000, signal);
+        await this.#chooseDigest();
       },
     });
   }

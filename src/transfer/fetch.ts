@@ -12,7 +12,9 @@ export type Verified = 'manifest' | 'digest' | 'size' | 'none';
 
 export type FetchEvent =
   | { kind: 'progress'; bytes: number; total: number | undefined; rate: number; server: string }
-  | { kind: 'setback'; server: string; fault: Fault; turn?: Turn };
+  | { kind: 'setback'; server: string; fault: Fault; turn?: Turn }
+  /** Nobody can be asked before `until` (milliseconds since the epoch), because of this fault. */
+  | { kind: 'wait'; server: string; until: number; fault: Fault };
 
 export interface FetchOptions {
   locator: Locator;

@@ -13,6 +13,8 @@ export interface Policy {
   maxServers: number;
   /** The whole fetch must end within this time, if it is set. */
   budgetSeconds: number | undefined;
+  /** Without a byte from anybody for this long the origin is looked for, whatever caches there are. */
+  originSeconds: number;
   /** Give up when no byte came from anywhere for this long. */
   quietSeconds: number;
   /** Give up when every server has failed this often since the last progress. */
@@ -37,6 +39,7 @@ export const defaultPolicy: Policy = {
   floorBytesPerSecond: 100 * 1024,
   maxServers: 3,
   budgetSeconds: undefined,
+  originSeconds: 15,
   quietSeconds: 600,
   laps: 6,
   unreachedLaps: 6,

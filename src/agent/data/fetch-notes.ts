@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { defined } from '../../base/defined.ts';
+import type { Fault } from '../../fault/fault.ts';
 import { recordOf } from '../../journal/entry.ts';
 import type { FetchEvent } from '../../transfer/fetch.ts';
 import type { Note } from '../notes/notes.ts';
@@ -10,8 +11,12 @@ const progressEveryMs = 1000;
 /** Writes down what happens in the fetch of one object, whoever fetches it: the agent, or the plugin. */
 export function recordEvents(object: string, note: Note, clock: Clock): (event: FetchEvent) => void {
   let toldAt = -Infinity;
+  let noted: Fault | undefined;
   return (event) => {
-    if (event.kind === 'setback') {
+    // A wait for a server comes after its setback, one for a director is news.
+    if (event.kind === 'wait' && event.fault === noted) return;
+    if (event.kind !== 'progress') {
+      noted = event.fault;
       note({ kind: 'fetch-setback', object, server: event.server, fault: recordOf(event.fault) });
       return;
     }

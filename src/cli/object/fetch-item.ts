@@ -93,7 +93,7 @@ async function fetchOptions(
         return;
       }
       const { server, fault } = event;
-      setbacks.push({ server, kind: fault.kind, message: fault.message });
+      if (event.kind === 'setback') setbacks.push({ server, kind: fault.kind, message: fault.message });
       tell(event);
     },
   };

@@ -35,9 +35,9 @@ export function serverWords({ servers, leftOut = [] }: Pick<Fetched, 'servers' |
   ].join('; ');
 }
 
-type SetbackEvent = Extract<FetchEvent, { kind: 'setback' }>;
+type SetbackEvent = Exclude<FetchEvent, { kind: 'progress' }>;
 
-/** Says each setback of an object once in the same words; `name` is what the object is called there. */
+/** Says each setback and each wait of an object once in the same words; `name` is what the object is called there. */
 export function setbackTeller(
   url: string,
   name: string,
@@ -61,7 +61,9 @@ function setbackWords(event: SetbackEvent, isFederated: boolean): string {
   return `${who}${message}${done}`;
 }
 
-function remedy({ server, fault }: SetbackEvent, isFederated: boolean): string {
+function remedy(event: SetbackEvent, isFederated: boolean): string {
+  const { server, fault } = event;
+  if (event.kind === 'wait') return `waiting until ${new Date(event.until).toTimeString().slice(0, 8)}`;
   if (server === 'director') return 'going on with the servers it named before';
   if (fault.retryAfterSeconds !== undefined)
     return `it is left alone for ${fault.retryAfterSeconds} s${isFederated ? ', others are asked' : ''}`;

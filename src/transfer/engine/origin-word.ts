@@ -39,6 +39,12 @@ export class OriginWord {
     return this.#answer;
   }
 
+  /** Whether it says that there is no such object. */
+  async deniesIt(): Promise<boolean> {
+    await this.answer();
+    return this.isMissing;
+  }
+
   /** Nobody needs it any more. */
   close(): void {
     this.#done.abort();

@@ -50,11 +50,13 @@ export class Roster {
     this.#suspects = suspects;
   }
 
-  /** Adds the servers that are not known yet. */
+  /** Adds the servers that are not known yet; an origin that is found when caches have failed comes before them. */
   add(located: Located, now: number): void {
+    const isLate = this.sources.length > 0;
     for (const server of located.servers) {
       if (this.sources.some((source) => source.server.url === server.url)) continue;
-      this.sources.push({
+      const at = isLate && server.kind === 'origin' ? 0 : this.sources.length;
+      this.sources.splice(at, 0, {
         server,
         located,
         breaker: closedBreaker,
@@ -80,7 +82,10 @@ export class Roster {
       bytes,
       ...defined({ preferredBy }),
     });
-    const working = this.sources.filter(({ turn }) => turn.bytes > 0);
+    const sending = this.sources.filter(({ turn }) => turn.bytes > 0);
+    // Whoever answers for an empty object sends nothing.
+    const working =
+      sending.length > 0 ? sending : this.sources.filter(({ turn }) => turn.seconds > 0).slice(0, 1);
     const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
     return {
       servers: this.sources.filter(({ bytes }) => bytes > 0).map((source) => named(source, source.bytes)),
@@ -116,11 +121,21 @@ export class Roster {
     return this.#usable.filter((source) => ready(source, now)).sort((a, b) => rank(a) - rank(b));
   }
 
-  /** When the next resting server may be asked, if any will. */
-  nextAt(): number | undefined {
+  /** The server whose rest ends first, if any can be asked again. */
+  nextUp(): Source | undefined {
     const resting = this.#staysWith === undefined ? this.#usable : [this.#staysWith];
-    const times = resting.filter(({ busy }) => !busy).map(({ breaker }) => breaker.restsUntil);
-    return times.length === 0 ? undefined : Math.min(...times);
+    return resting.filter(({ busy }) => !busy).sort((a, b) => a.breaker.restsUntil - b.breaker.restsUntil)[0];
+  }
+
+  /** When that is. */
+  nextAt(): number | undefined {
+    return this.nextUp()?.breaker.restsUntil;
+  }
+
+  /** Caches that said they have no such object may be asked again: only the origin knows. */
+  revive(): void {
+    for (const source of this.sources)
+      if (source.server.kind === 'cache' && source.last?.trouble === 'missing') source.dead = false;
   }
 
   /** Every server that could be asked has failed once more since the last progress. */
@@ -272,8 +287,15 @@ const weight: FaultKind[] = [
   'object-missing',
 ];
 
+const isCache = ({ server }: Source): boolean => server.kind === 'cache';
+
 /** The one Fault that says best why no server could deliver, naming what each of them did. */
-export function mostInformativeFault(url: string, sources: readonly Source[], progress: string): Fault {
+export function mostInformativeFault(
+  url: string,
+  sources: readonly Source[],
+  progress: string,
+  isMissing = false,
+): Fault {
   const setbacks = sources.flatMap(({ last }) => (last === undefined ? [] : [last]));
   const [first] = setbacks
     .map(({ fault }) => fault)
@@ -282,7 +304,10 @@ export function mostInformativeFault(url: string, sources: readonly Source[], pr
     return new Fault('servers-unreachable', `${url}: the director named no server for it`);
   const all = [...new Set(setbacks.map(({ fault }) => fault.message))].join('; ');
   const waits = setbacks.flatMap(({ fault }) => fault.retryAfterSeconds ?? []);
-  return new Fault(first.kind, `${url}: ${progress}: ${all}`, {
+  const isSaidByCaches = first.kind === 'object-missing' && !isMissing && sources.every(isCache);
+  const kind = isSaidByCaches ? 'servers-unreachable' : first.kind;
+  const doubt = isSaidByCaches ? '; the origin, which knows, could not be asked' : '';
+  return new Fault(kind, `${url}: ${progress}: ${all}${doubt}`, {
     about: url,
     cause: first,
     fix: first.fix ?? exclusiveFix(sources),

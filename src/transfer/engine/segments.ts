@@ -52,11 +52,25 @@ export class Segments {
   #size: number;
   #gaps: Gap[];
   readonly #running = new Set<Piece>();
+  /** Who sent which bytes, in the order of their arrival; '' is an earlier attempt. */
+  #sent: (Range & { server: string })[];
 
   /** `size` may be Infinity as long as nobody has said it. */
   constructor(size: number, done: readonly Range[] = []) {
     this.#size = size;
     this.#gaps = complement(done, size).map((range) => ({ ...range, avoid: nobody }));
+    this.#sent = done.map((range) => ({ ...range, server: '' }));
+  }
+
+  /** Whose bytes these are, the first to send any first. */
+  get senders(): string[] {
+    return [...new Set(this.#sent.map(({ server }) => server))];
+  }
+
+  /** What this server sent, in order. */
+  sentBy(host: string): Range[] {
+    const own = this.#sent.filter(({ server }) => server === host);
+    return own.map(({ start, end }) => ({ start, end })).sort((a, b) => a.start - b.start);
   }
 
   get size(): number {
@@ -153,11 +167,15 @@ export class Segments {
   /** The piece is over: what it did not bring is missing again. */
   release(piece: Piece): void {
     this.#running.delete(piece);
+    const { server, start, position } = piece;
+    if (start < position)
+      this.#sent = [...without(this.#sent, { start, end: position }), { server, start, end: position }];
     if (piece.position < piece.end) this.#insert({ start: piece.position, end: piece.end, avoid: nobody });
   }
 
   /** A range turned out to be damaged: it is missing again, and this server is not asked for it. */
   putBack(range: Range, server: string): void {
+    this.#sent = without(this.#sent, range);
     this.#insert({ ...range, avoid: new Set([server]) });
   }
 
@@ -196,6 +214,15 @@ function complement(ranges: readonly Range[], size: number): Range[] {
   return left;
 }
 
+/** The ranges less this one. */
+function without<R extends Range>(ranges: readonly R[], gone: Range): R[] {
+  return ranges.flatMap((each) =>
+    complement([gone], each.end)
+      .filter(({ end }) => end > each.start)
+      .map(({ start, end }) => ({ ...each, start: Math.max(start, each.start), end })),
+  );
+}
+
 function roundUp(offset: number, grain: number): number {
   return Math.ceil(offset / grain) * grain;
 }
@@ -217,7 +244,7 @@ export interface Flow {
 /** Is a second server worth asking? Only for big objects, and for what the first one will not have sent in a moment. */
 export function mayWiden({ sent, missing, rate }: Flow): boolean {
   if (missing < bigBytes) return false;
-  return sent === 0 || missing / Math.max(1, rate) >= worthwhileSeconds;
+  return sent < smallestPiece || missing / Math.max(1, rate) >= worthwhileSeconds;
 }
 
 /** How much one request asks for: a few seconds' worth, so that requests cost little and servers can be left. */

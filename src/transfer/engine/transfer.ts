@@ -1,22 +1,28 @@
 import type { Clock } from '../../base/clock.ts';
-import { asFault, Fault } from '../../fault/fault.ts';
+import { Fault } from '../../fault/fault.ts';
 import { folderFault, type Known } from '../../federation/known-object.ts';
 import type { LocateOptions } from '../../federation/located.ts';
 import { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
+import { askObject } from '../proof/digest.ts';
 import type { Sink } from '../sinks/sink.ts';
-import { completed, hasValidator, leavesUnknown, type Accepted, type Identity } from './check-answer.ts';
+import { Assignment } from './assignment.ts';
+import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
 import { OriginWord } from './origin-word.ts';
+import { Repair } from './repair.ts';
 import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
 import { readPiece, runPiece } from './run-piece.ts';
-import { mayWiden, pieceBytes, Segments, type Piece, type Range } from './segments.ts';
+import { Search } from './search.ts';
+import { Segments, type Range } from './segments.ts';
 import { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
 const tickMs = 250;
+/** The first bytes wait no longer than this for their object's size. */
+const sizeMs = 1_000;
 /** Less than this does not count as progress: a server that always breaks at once must not go on for ever. */
 const progressBytes = 256 * 1024;
 const maximumRestarts = 2;
@@ -34,8 +40,9 @@ const maximumRestarts = 2;
  *                  |            +-- other version: from byte 0, twice at most-'
  *                  |            '-- the sink failed, the user stopped: end
  *                  |
- *                  '-- all servers failed once more (a lap): ask the director again, then for the origin;
- *                      after the last lap, or too long without a byte: the most informative Fault
+ *                  '-- all servers failed once more (a lap): ask the director again, then for the origin, at once
+ *                      where all are silent; a 404 of caches counts only with the origin's word; after the last
+ *                      lap, or too long without a byte: the most informative Fault
  *
  * Every tick the watchdog looks at each running piece: a stalled one is ended, a slow one gets company.
  */
@@ -56,15 +63,15 @@ export class Transfer implements PieceContext {
   #identity: Identity;
   #found = false;
   #resumes: boolean;
-  /** The first server has the whole object: asking others too makes nobody fetch it once more. */
-  #hot = false;
-  #width = 1;
+  readonly #assignment: Assignment;
+  readonly #search: Search;
   #restarts = 0;
   #progressAt: number;
   #sinceProgress = 0;
   #shownAt = -Infinity;
   /** How often the range that begins here came damaged. */
   readonly #rejections = new Map<number, number>();
+  #repair: Repair | undefined;
   #changed = false;
   #waitsForToken = false;
   #fatal: Error | undefined;
@@ -80,13 +87,15 @@ export class Transfer implements PieceContext {
     this.segments = new Segments(options.earlier?.identity.size ?? Infinity, options.earlier?.done);
     this.#resumes = options.earlier !== undefined;
     this.#lanes = new Lanes(this.clock);
+    this.#search = new Search(options, this.#roster);
+    this.#assignment = new Assignment(this, this.#roster, this.#lanes);
     this.#nap = new Nap(this.clock, options.signal);
     this.#startedAt = this.#progressAt = this.clock.monotonic();
     this.#meter = new RateMeter(this.#startedAt);
     const { clock, locator, connections: kept } = options;
     const connectMs = this.policy.connectSeconds * 1000;
     this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
-    const asking = { wire: this.pool, locate: (how: LocateOptions) => this.#locate(how) };
+    const asking = { wire: this.pool, locate: (how: LocateOptions) => this.#search.locate(how) };
     this.origin = new OriginWord(asking, (known) => this.#heard(known));
   }
 
@@ -113,13 +122,13 @@ export class Transfer implements PieceContext {
   async run(): Promise<void> {
     try {
       if (this.#roster.sources.length === 0) {
-        const located = await this.#locate({});
+        const located = await this.#search.locate({});
         this.#roster.add(located, this.#startedAt);
         this.origin.at(located);
       }
-      if (this.#roster.allSuspect) await this.#locateAgain(true);
+      if (this.#roster.allSuspect) await this.#search.again(true);
       while (!this.segments.complete || !this.#found) {
-        this.#assign();
+        for (const work of this.#assignment.next()) this.#start(work);
         await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
         if (this.#changed) await this.#restart();
         this.#throwIfOver();
@@ -150,15 +159,22 @@ export class Transfer implements PieceContext {
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
   }
 
-  /** All bytes together are proven wrong: they are fetched again, from others, or the Fault is thrown. */
-  async startAgain(fault: Fault): Promise<void> {
-    const { suspects, onEvent } = this.#options;
-    for (const { server } of this.record.servers) {
-      if (!suspects.has(server)) onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
-      suspects.add(server);
-    }
-    if (!(await this.#tryRestart())) throw fault;
-    await this.run();
+  /** All bytes together are proven wrong: some are fetched again, from others, or the Fault is thrown. */
+  async repair(fault: Fault): Promise<void> {
+    this.#repair ??= new Repair(this, {
+      suspects: this.#options.suspects,
+      servers: () => this.record.servers,
+      accused: (server) =>
+        this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) }),
+      run: () => this.run(),
+      restart: () => this.#tryRestart(),
+    });
+    await this.#repair.run(fault);
+  }
+
+  /** The bytes are proven. */
+  acquit(): void {
+    this.#repair?.acquit();
   }
 
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
@@ -166,20 +182,22 @@ export class Transfer implements PieceContext {
     lane.source.turn.age ??= answer.age;
     if (this.#found) return;
     this.#found = true;
-    this.#hot = lane.source.server.kind !== 'cache' || (answer.age ?? 0) > 0;
+    this.#assignment.found(lane.source, answer.age);
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
     this.#complete(this.origin.known);
-    if (leavesUnknown(this.#identity) && !this.#options.proven) void this.origin.answer();
+    if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
+    else if (this.#identity.size === undefined) await this.#askSize(lane.source);
     await beginSink(this.sink, this.#identity.size);
     await this.#options.onFound(lane.source, this.pool);
     this.#considerWidening(lane);
   }
 
-  /** A server says the size while the first answer, which did not, is arriving. */
-  sized(size: number, server: string): void {
-    if (this.#identity.size === undefined && !this.segments.complete)
-      this.#heard({ size, isCollection: false, server, kind: 'cache' });
+  /** An answer that ends with a status does not begin with a size. */
+  async #askSize(source: Source): Promise<void> {
+    const facts = await askObject(source, this.pool, sizeMs, this.#options.signal, false);
+    if (facts?.size === undefined) void this.origin.answer();
+    else this.#heard({ size: facts.size, isCollection: false, server: source.server.host, kind: 'cache' });
   }
 
   #heard(known: Known): void {
@@ -204,60 +222,24 @@ export class Transfer implements PieceContext {
     lane.source.meter.add(bytes, now);
     this.#meter.add(bytes, now);
     this.#sinceProgress += bytes;
-    if (this.#width === 1 && this.#roster.sources.length > 1) this.#considerWidening(lane);
+    this.#considerWidening(lane);
     if (this.#sinceProgress < progressBytes && lane.piece.position < lane.piece.end) return;
     this.#sinceProgress = 0;
     this.#progressAt = now;
+    this.#search.rest();
     this.#waitsForToken = false;
     this.#roster.progressed(lane.source);
   }
 
   #considerWidening(lane: Lane): void {
-    if (!this.#hot) return;
-    const rate = this.#meter.rate(this.clock.monotonic());
-    const sent = lane.piece.position - lane.piece.start;
-    if (mayWiden({ sent, missing: this.segments.missingBytes, rate })) this.#widen();
+    if (this.#assignment.consider(lane, this.#meter.rate(this.clock.monotonic()))) this.#nap.wake();
   }
 
-  #widen(): void {
-    const width = Math.min(this.policy.maxServers, this.#roster.sources.length);
-    // Without a size, a second server would be asked for bytes that may lie behind the end.
-    if (this.#width > 1 || width === 1 || this.#identity.size === undefined) return;
-    this.#width = width;
-    this.segments.share(Math.min(this.sink.largestPiece, pieceBytes(0)), this.sink.grain);
-    this.#nap.wake();
-  }
-
-  /** Gives every free server a piece, as long as fewer than `width` are at work. */
-  #assign(): void {
-    for (const source of this.#roster.candidates(this.clock.monotonic())) {
-      if (this.#lanes.size >= this.#width) return;
-      if (source.cold && this.#lanes.size > 0 && this.#hot) continue;
-      const piece = this.#pieceFor(source);
-      if (piece !== undefined) this.#start(source, piece);
-    }
-  }
-
-  #pieceFor(source: Source): Piece | undefined {
-    const { grain, before, largestPiece } = this.sink;
-    const server = source.server.host;
-    // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
-    if (this.#width === 1) return this.segments.claim({ server, limit: Infinity, before: Infinity, grain });
-    const rate = source.meter.rate(this.clock.monotonic());
-    const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
-    const thief = { rate, answerSeconds: source.answerSeconds };
-    const piece =
-      this.segments.claim(want) ??
-      this.segments.steal(want, thief, (each) => this.#lanes.rateOf(each, source));
-    this.#lanes.endEmpty();
-    return piece;
-  }
-
-  #start(source: Source, piece: Piece): void {
+  #start(work: Pick<Lane, 'source' | 'piece' | 'helps'>): void {
+    const { source, piece } = work;
     const read = source.server.url.startsWith('file:') ? readPiece : runPiece;
     const run = (lane: Lane) => read(this, lane);
-    const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
-    this.#lanes.start({ source, piece, helps }, run, (error) => {
+    this.#lanes.start(work, run, (error) => {
       this.segments.release(piece);
       if (error !== undefined) this.#laneFailed(source, error);
       this.#nap.wake();
@@ -311,8 +293,8 @@ export class Transfer implements PieceContext {
     if (this.#restarts >= maximumRestarts || !this.sink.restart()) return false;
     this.#restarts++;
     this.#changed = false;
-    this.#found = this.#hot = false;
-    this.#width = 1;
+    this.#found = false;
+    this.#assignment.restart();
     this.#resumes = false;
     this.#identity = this.#required;
     this.origin.forget();
@@ -329,37 +311,32 @@ export class Transfer implements PieceContext {
       // A server may be free and yet not be asked for the one range it sent damaged.
       if (this.#roster.allFree(now)) this.segments.forgive();
       if (nextAt > this.#progressAt + this.policy.quietSeconds * 1000) throw this.#mostInformative();
+      this.#search.sayWait(nextAt - now);
       return this.#nap.sleep(nextAt > now ? Math.min(tickMs, nextAt - now) : 1);
     }
     this.#roster.nextLap();
-    const direct = this.#roster.lap > 1 || nextAt === undefined;
-    await this.#locateAgain(direct);
+    if (this.#isQuiet(now)) await this.#search.forOrigin();
+    else await this.#search.again(this.#roster.lap > 1 || nextAt === undefined);
     this.segments.forgive();
-    if (this.#roster.hasLapsLeft(this.policy)) return;
-    if (this.#roster.sources.some(({ disagrees }) => disagrees) && (await this.#tryRestart())) return;
-    throw this.#mostInformative();
+    // All that say no are caches: the origin is asked whether they are right.
+    if (this.#roster.nextAt() === undefined && !(await this.origin.deniesIt())) this.#roster.revive();
+    const others = this.#roster.sources.filter(({ disagrees }) => disagrees);
+    const isOver = !this.#roster.hasLapsLeft(this.policy);
+    const isOriginOther = others.some(({ server }) => server.kind === 'origin');
+    if (others.length > 0 && (isOver || isOriginOther) && (await this.#tryRestart())) return;
+    if (isOver) throw this.#mostInformative();
   }
 
-  async #locateAgain(direct: boolean): Promise<void> {
-    try {
-      this.#roster.add(
-        await this.#locate({ fresh: true, direct: direct && !this.#roster.isExclusive }),
-        this.clock.monotonic(),
-      );
-    } catch (error) {
-      this.#options.signal.throwIfAborted();
-      this.#options.onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
-    }
-  }
-
-  #locate(how: LocateOptions) {
-    const { url, locator, tokenFile, signal } = this.#options;
-    return locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
+  /** Nobody has sent anything for so long that it is the origin's turn. */
+  #isQuiet(now: number): boolean {
+    return !this.#lanes.waitForSink && now - this.#progressAt > this.policy.originSeconds * 1000;
   }
 
   #watch(): void {
     const now = this.clock.monotonic();
     if (now - this.#shownAt >= tickMs) this.#showProgress();
+    if (this.#isQuiet(now))
+      void this.#search.forOrigin().catch((error: unknown) => this.#endWith(error as Error));
     const { budgetSeconds } = this.policy;
     const leftMs = budgetSeconds === undefined ? undefined : this.#startedAt + budgetSeconds * 1000 - now;
     const alternative = this.#lanes.size > 1 || this.#roster.candidates(now).length > 0;
@@ -368,9 +345,8 @@ export class Transfer implements PieceContext {
       const bestOther = this.#lanes.bestBeside(lane);
       return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
     });
-    if (!slow) return;
-    this.#hot = false;
-    this.#widen();
+    if (slow && this.#assignment.helpSlow()) this.#nap.wake();
+    if (slow && size === Infinity) void this.origin.answer();
   }
 
   #showProgress(): void {
@@ -401,7 +377,7 @@ export class Transfer implements PieceContext {
   }
 
   #mostInformative(): Fault {
-    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state());
+    return mostInformativeFault(this.shownUrl, this.#roster.sources, this.#state(), this.origin.isMissing);
   }
 
   #state(): string {

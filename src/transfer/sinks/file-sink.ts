@@ -19,6 +19,8 @@ export class FileSink implements Sink {
   readonly #options: FileSinkOptions;
   #check: ChunkCheck | undefined;
   #hash: FileHash | undefined;
+  #rewrites = false;
+  #replaced = false;
 
   constructor(file: PartFile, options: FileSinkOptions) {
     this.#file = file;
@@ -32,7 +34,10 @@ export class FileSink implements Sink {
   }
 
   write(offset: number, chunk: Buffer, server: string): void {
-    this.#file.write(offset, chunk);
+    if (!this.#rewrites || this.#file.differs(offset, chunk)) {
+      this.#file.write(offset, chunk);
+      this.#replaced = true;
+    }
     this.#hash?.wrote(offset, chunk);
     this.#check?.wrote(offset, chunk, server);
   }
@@ -43,7 +48,18 @@ export class FileSink implements Sink {
     return 'dropped';
   }
 
+  rewrite(): () => boolean {
+    this.#rewrites = true;
+    this.#replaced = false;
+    return () => {
+      const was = this.#replaced;
+      this.#replaced = false;
+      return was;
+    };
+  }
+
   restart(): boolean {
+    this.#rewrites = false;
     this.#file.startOver();
     this.#beginProof();
     return true;

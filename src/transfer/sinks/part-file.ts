@@ -72,6 +72,13 @@ export class PartFile {
     });
   }
 
+  /** Whether other bytes are there. */
+  differs(offset: number, chunk: Buffer): boolean {
+    const there = Buffer.allocUnsafe(chunk.length);
+    const read = onDisk(this.path, () => fs.readSync(this.#fd, there, 0, there.length, offset));
+    return read < chunk.length || !there.equals(chunk);
+  }
+
   /** Throws a Fault if the disk has no room for an object of this size. */
   reserve(size: number): void {
     onDisk(this.path, () => {

@@ -18,6 +18,8 @@ export interface Sink {
    * `gone` if they were already handed on.
    */
   discard(): 'kept' | 'dropped' | 'gone';
+  /** Bytes that are here will come again: the answer is whether any since the last question were others. */
+  rewrite?(): () => boolean;
   /** Forgets all bytes: true if a new start is possible. */
   restart(): boolean;
 }

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { fastClock } from '../../test/fast-clock.ts';
+import { temporaryFolder } from '../../test/temporary-folder.ts';
+import {
+  locatorOf,
+  objectBytes,
+  serveObject,
+  sha256,
+  type Exchange,
+  type RunningServer,
+  type ServerOptions,
+} from '../../test/transfer/object-server.ts';
+import { fetchToFile } from './fetch-to-file.ts';
+import type { FetchEvent, FetchOptions } from './fetch.ts';
+
+const url = 'osdf:///ns/data.bin';
+const mebibyte = 1 << 20;
+const clock = fastClock(10);
+const hot = { Age: '60', 'Last-Modified': 'Mon, 16 Nov 2026 00:00:00 GMT' };
+
+interface Got {
+  servers: RunningServer[];
+  setbacks: string[];
+  /** Bytes that all servers sent, as a share of the object. */
+  served: number;
+  result: Awaited<ReturnType<typeof fetchToFile>>;
+}
+
+async function get(
+  t: TestContext,
+  options: ServerOptions[],
+  more: Partial<FetchOptions> = {},
+  direct?: RunningServer[],
+): Promise<Got> {
+  const target = path.join(await temporaryFolder(t), 'data.bin');
+  const servers = await Promise.all(options.map((each) => serveObject(t, each)));
+  const setbacks: string[] = [];
+  const onEvent = (event: FetchEvent): void => {
+    if (event.kind === 'setback') setbacks.push(event.fault.message);
+  };
+  const locator = locatorOf(servers, direct === undefined ? {} : { direct });
+  const result = await fetchToFile(url, target, { locator, clock, onEvent, ...more });
+  const served = result.servers.reduce((sum, { bytes }) => sum + bytes, 0) / result.bytes;
+  return { servers, setbacks, served, result };
+}
+
+const gets = ({ seen }: RunningServer) => seen.filter(({ method }) => method === 'GET');
+const digestOf = (bytes: Buffer) => ({
+  Digest: `sha-256=${Buffer.from(sha256(bytes), 'hex').toString('base64')}`,
+});
+
+/** As Pelican's cache answers a miss: no length, no Age, a status at the end. */
+function miss({ response, bytes }: Exchange): void {
+  response.writeHead(200, { ETag: '"a"', Trailer: 'X-Transfer-Status' });
+  response.write(bytes);
+  response.addTrailers({ 'X-Transfer-Status': '200: OK' });
+  response.end();
+}
+
+test('a cold object is asked for as a whole, of one cache, and is proven by the digest it has in the end', async (t) => {
+  const bytes = objectBytes(48 * mebibyte);
+  let heads = 0;
+  const cold: ServerOptions = {
+    bytes,
+    get: miss,
+    head: (_, response) => {
+      const late = heads++ < 2 ? {} : digestOf(bytes);
+      response.writeHead(200, { 'Content-Length': bytes.length, ...late }).end();
+    },
+  };
+  const { servers, result, served } = await get(t, [cold, { bytes, headers: hot }]);
+  assert.deepEqual(
+    gets(servers[0]!).map(({ range }) => range),
+    [undefined],
+  );
+  assert.equal(servers[1]!.seen.length, 0);
+  assert.equal(result.verified, 'digest');
+  assert.equal(served, 1);
+});
+
+test('beside a cache that has the object others are asked for their copies, and one without is left alone', async (t) => {
+  const bytes = objectBytes(48 * mebibyte);
+  const cold: ServerOptions = { bytes, get: (e) => e.answer({ status: 504, body: Buffer.from('no copy') }) };
+  const options = [{ bytes, headers: hot }, cold, { bytes, headers: hot }];
+  const { servers, setbacks } = await get(t, options, { sha256: sha256(bytes) });
+  assert.equal(gets(servers[0]!)[0]?.headers['cache-control'], undefined);
+  assert.deepEqual(
+    gets(servers[1]!).map(({ headers }) => headers['cache-control']),
+    ['only-if-cached'],
+  );
+  assert.ok(gets(servers[2]!).length > 0);
+  assert.deepEqual(setbacks, []);
+});
+
+test('of three caches the one that damages its bytes is found out, and only its bytes come again', async (t) => {
+  const bytes = objectBytes(64 * mebibyte);
+  const damaged = Buffer.from(bytes);
+  for (let at = 0; at < damaged.length; at += mebibyte) damaged[at] = (damaged[at] ?? 0) ^ 1;
+  const headers = { ...hot, ...digestOf(bytes) };
+  const suspects = new Set<string>();
+  const good: ServerOptions = { bytes, headers };
+  const origin = await serveObject(t, { bytes, headers, kind: 'origin' });
+  const { servers, served, result } = await get(t, [good, { bytes: damaged, headers }, good], { suspects }, [
+    origin,
+  ]);
+  assert.equal(result.verified, 'digest');
+  assert.deepEqual([...suspects], [servers[1]!.server.host]);
+  assert.ok(served <= 1.5, `${served} times the object`);
+});
+
+test('when all caches fall silent the origin is asked within half a minute, and only for the rest', async (t) => {
+  const bytes = objectBytes(4 * mebibyte);
+  const silent: ServerOptions = {
+    bytes,
+    headers: { 'Last-Modified': hot['Last-Modified'] },
+    get: (e) => (e.nth === 1 && e.from === 0 ? e.begin(mebibyte, () => undefined) : undefined),
+  };
+  let askedAt = Infinity;
+  const origin = await serveObject(t, {
+    bytes,
+    kind: 'origin',
+    headers: { 'Last-Modified': hot['Last-Modified'] },
+    get: (e) => {
+      askedAt = Math.min(askedAt, clock.monotonic());
+      e.answer();
+    },
+  });
+  const began = clock.monotonic();
+  const { served, result } = await get(t, [silent, silent, silent, silent], {}, [origin]);
+  assert.ok(askedAt - began <= 30_000, `asked after ${askedAt - began} ms`);
+  assert.equal(served, 1);
+  assert.equal(result.servers.length, 2);
+});

@@ -1,0 +1,95 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Policy } from '../policy.ts';
+import type { Sink } from '../sinks/sink.ts';
+import type { Identity } from './check-answer.ts';
+import type { Lane, Lanes } from './lanes.ts';
+import type { Roster, Source } from './roster.ts';
+import { mayWiden, pieceBytes, type Piece, type Segments } from './segments.ts';
+
+/** The transfer that the work is for. */
+interface Floor {
+  readonly clock: Clock;
+  readonly policy: Policy;
+  readonly sink: Sink;
+  readonly segments: Segments;
+  readonly known: Identity;
+}
+
+/**
+ * Decides how many servers work on the object at once, and who gets which piece. One begins, with all that is missing.
+ * Others are asked when its answer shows that it has a copy, and then only for their own copies: a cache without one
+ * would fetch the object from the origin once more. Beside one that is slow anybody is asked.
+ */
+export class Assignment {
+  readonly #floor: Floor;
+  readonly #roster: Roster;
+  readonly #lanes: Lanes;
+  #hot = false;
+  #width = 1;
+
+  constructor(floor: Floor, roster: Roster, lanes: Lanes) {
+    this.#floor = floor;
+    this.#roster = roster;
+    this.#lanes = lanes;
+  }
+
+  /** The first good answer: its age says whether the server has a copy, or is fetching the object now. */
+  found({ server }: Source, age: number | undefined): void {
+    this.#hot = server.kind !== 'cache' || (age ?? 0) > 0;
+  }
+
+  /** May others be asked by now? True if so. */
+  consider(lane: Lane, rate: number): boolean {
+    if (!this.#hot || this.#width > 1) return false;
+    const sent = lane.piece.position - lane.piece.start;
+    return mayWiden({ sent, missing: this.#floor.segments.missingBytes, rate }) && this.#widen();
+  }
+
+  /** Some server is slow: true if others are asked from now on. */
+  helpSlow(): boolean {
+    this.#hot = false;
+    return this.#widen();
+  }
+
+  /** The object is fetched from its first byte again. */
+  restart(): void {
+    this.#hot = false;
+    this.#width = 1;
+  }
+
+  /** Pieces for free servers, as long as fewer than `width` are at work; each is to be started before the next is taken. */
+  *next(): Generator<Pick<Lane, 'source' | 'piece' | 'helps'>> {
+    for (const source of this.#roster.candidates(this.#floor.clock.monotonic())) {
+      if (this.#lanes.size >= this.#width) return;
+      const helps = this.#hot && this.#lanes.size > 0 && source.server.kind === 'cache';
+      if (helps && source.cold) continue;
+      const piece = this.#pieceFor(source);
+      if (piece !== undefined) yield { source, piece, helps };
+    }
+  }
+
+  #widen(): boolean {
+    const { policy, sink, segments, known } = this.#floor;
+    const width = Math.min(policy.maxServers, this.#roster.sources.length);
+    // Without a size, a second server would be asked for bytes that may lie behind the end.
+    if (this.#width > 1 || width === 1 || known.size === undefined) return false;
+    this.#width = width;
+    segments.share(Math.min(sink.largestPiece, pieceBytes(0)), sink.grain);
+    return true;
+  }
+
+  #pieceFor(source: Source): Piece | undefined {
+    const { segments, clock } = this.#floor;
+    const { grain, before, largestPiece } = this.#floor.sink;
+    const server = source.server.host;
+    // Alone, one server sends all that is missing in one answer; it begins at the first missing byte.
+    if (this.#width === 1) return segments.claim({ server, limit: Infinity, before: Infinity, grain });
+    const rate = source.meter.rate(clock.monotonic());
+    const want = { server, limit: Math.min(largestPiece, pieceBytes(rate)), before, grain };
+    const thief = { rate, answerSeconds: source.answerSeconds };
+    const piece =
+      segments.claim(want) ?? segments.steal(want, thief, (each) => this.#lanes.rateOf(each, source));
+    this.#lanes.endEmpty();
+    return piece;
+  }
+}

@@ -1,0 +1,59 @@
+import { defined } from '../../base/defined.ts';
+import { asFault } from '../../fault/fault.ts';
+import type { Located, LocateOptions } from '../../federation/located.ts';
+import type { Roster } from './roster.ts';
+import type { Setback } from './setback.ts';
+import type { TransferOptions } from './transfer-options.ts';
+
+const wordyMs = 750;
+
+/** Finds the servers of the object: at first, when they fail, and the origin when all of them are silent. */
+export class Search {
+  readonly #options: TransferOptions;
+  readonly #roster: Roster;
+  #forOrigin: Promise<void> | undefined;
+  #said: Setback | undefined;
+
+  constructor(options: TransferOptions, roster: Roster) {
+    this.#options = options;
+    this.#roster = roster;
+  }
+
+  locate(how: LocateOptions): Promise<Located> {
+    const { url, locator, tokenFile, signal, onEvent } = this.#options;
+    const onWait = (until: number, failed: Error) =>
+      onEvent({ kind: 'wait', server: 'director', until, fault: asFault(failed) });
+    return locator.locate(url, { ...how, signal, onWait, ...defined({ tokenFile }) });
+  }
+
+  /** Asks the director again, for the origin if `direct`; where that fails, those it named before remain. */
+  async again(direct: boolean): Promise<void> {
+    const { clock, signal, onEvent } = this.#options;
+    try {
+      const how = { fresh: true, direct: direct && !this.#roster.isExclusive };
+      this.#roster.add(await this.locate(how), clock.monotonic());
+    } catch (error) {
+      signal.throwIfAborted();
+      onEvent({ kind: 'setback', server: 'director', fault: asFault(error) });
+    }
+  }
+
+  /** Asks for the origin, once until bytes flow again. */
+  async forOrigin(): Promise<void> {
+    await (this.#forOrigin ??= this.again(true));
+  }
+
+  /** Says, once for each setback, that nobody can be asked now; what is over in a moment is not worth a word. */
+  sayWait(ms: number): void {
+    const next = this.#roster.nextUp();
+    if (next?.last === undefined || ms < wordyMs || next.last === this.#said) return;
+    this.#said = next.last;
+    const { clock, onEvent } = this.#options;
+    onEvent({ kind: 'wait', server: next.server.host, until: clock.now() + ms, fault: next.last.fault });
+  }
+
+  /** Bytes flow. */
+  rest(): void {
+    this.#forOrigin = undefined;
+  }
+}
