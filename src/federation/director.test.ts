@@ -155,13 +155,13 @@ test('resets, 5xx, a proxy’s 404 and a starting director are waited for', asyn
 });
 
 test('whoever waits for a director hears until when, and why', async (t) => {
-  const busy = { ...refused(429, 'director just restarted'), headers: { 'Retry-After': '20' } };
+  const busy = { ...refused(429, 'director just restarted'), headers: { 'Retry-After': '45' } };
   const { ask, clock } = await director(t, (path, count) => (count === 1 ? busy : found(path)));
   const heard: string[] = [];
   const hear = (name: string) => ({
     onWait: (until: number, { message }: Error) => {
       heard.push(name);
-      assert.equal(until, clock.now() + 20_000);
+      assert.equal(until, clock.now() + 45_000);
       assert.match(message, /has just started/);
     },
   });

@@ -1,6 +1,8 @@
 import fs from 'node:fs';
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
+import { knowObject } from '../federation/known-object.ts';
+import type { Located, LocateOptions } from '../federation/located.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { leavesUnknown } from './engine/check-answer.ts';
 import { Roster } from './engine/roster.ts';
@@ -199,7 +201,7 @@ async function compare(
   const proof = manifest?.sha256 ?? sha256;
   if (settings.size !== undefined && settings.size !== size) return undefined;
   if (proof !== undefined) return (await hashFile(target, 'sha-256')) === proof ? 'digest' : undefined;
-  const remote = await askAny(url, settings);
+  const remote = await askAny(url, size, settings);
   if (remote?.size === undefined)
     throw new Fault(
       'file-invalid',
@@ -214,21 +216,26 @@ async function compare(
   return (await hashFile(target, remote.digest.algorithm)) === remote.digest.hex ? 'digest' : undefined;
 }
 
-async function askAny(url: string, settings: Settings) {
+/** What the origin says, and whether a server has a digest where that agrees with what is here. */
+async function askAny(url: string, here: number, settings: Settings): Promise<ObjectFacts | undefined> {
   const { locator, clock, policy, signal, tokenFile, connections: kept } = settings;
   const roster = new Roster();
   const connectMs = policy.connectSeconds * 1000;
   const pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
+  const locate = (how: LocateOptions): Promise<Located> =>
+    locator.locate(url, { ...how, signal, ...(tokenFile !== undefined && { tokenFile }) });
   try {
-    roster.add(
-      await locator.locate(url, { signal, ...(tokenFile !== undefined && { tokenFile }) }),
-      clock.monotonic(),
-    );
+    const located = await locate({});
+    roster.add(located, clock.monotonic());
+    const known = await knowObject(located, { wire: pool, locate, signal }).catch(() => undefined);
+    signal.throwIfAborted();
+    const facts = { size: known?.size, digest: undefined };
+    if (known?.size !== undefined && known.size !== here) return facts;
     for (const source of roster.sources) {
       const answer = await askObject(source, pool, policy.digestSeconds * 1000, signal);
       if (answer !== undefined) return answer;
     }
-    return undefined;
+    return facts;
   } finally {
     pool.close();
   }

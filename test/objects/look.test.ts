@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { rm, truncate } from 'node:fs/promises';
 import { test } from 'node:test';
 import { ObjectBench } from './object-bench.ts';
 
@@ -78,4 +78,14 @@ test('stat tells what the object is, whether a token is needed, and who has it',
   assert.match(folder.out, /^kind {7}folder$/m);
   assert.equal((await bench.updraft(['stat', 'osdf:///demo/none'])).exit, 96);
   assert.equal((await bench.updraft(['stat', '--json', 'osdf:///private/x'])).exit, 93);
+});
+
+test('a big object that no cache has is known at once, and no cache computes digests for that', async (t) => {
+  const bench = await ObjectBench.open(t, { like: 'pelican-go' });
+  await bench.publish('demo/x', '');
+  await truncate(bench.published('demo/x'), 4 * 2 ** 30);
+  const { exit, out, err } = await bench.updraft(['stat', 'osdf:///demo/x']);
+  assert.equal(exit, 0, err);
+  assert.match(out, /^size {7}4294967296 \(4\.3 GB\)$/m);
+  assert.equal(out.match(/^cache .* {2}not cached yet$/gm)?.length, 2, out);
 });

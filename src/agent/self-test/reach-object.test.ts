@@ -3,6 +3,7 @@ import http from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { jumpingClock } from '../../../test/federation/jumping-clock.ts';
+import { testFederation } from '../../../test/federation/origin-server.ts';
 import { createLocator } from '../../federation/locator.ts';
 import { reachObject } from './reach-object.ts';
 
@@ -55,4 +56,30 @@ test('a server that comes up within that time is found', async (t) => {
     said: 'has it',
     size: 7,
   });
+});
+
+const described = (inside: string): string =>
+  `<D:multistatus xmlns:D="DAV:"><D:response><D:href>/ns/a.tar</D:href>${inside}</D:response></D:multistatus>`;
+
+test('a cache is asked for its copy alone, and the origin for what the object is', async (t) => {
+  for (const [status, body, expected] of [
+    [207, described('<D:getcontentlength>7</D:getcontentlength>'), { said: 'does not have it yet', size: 7 }],
+    [207, described('<D:iscollection>1</D:iscollection>'), { kind: 'url-invalid' }],
+    [404, '', { kind: 'object-missing' }],
+    [503, '', { said: 'answers with status 504' }],
+  ] as const) {
+    const { federation: found, asked } = await testFederation(
+      t,
+      [(_, r) => r.writeHead(504).end(), (_, r) => r.writeHead(status).end(body)],
+      { origin: true },
+    );
+    const reached = reachObject('osdf:///ns/a.tar', { federation: found });
+    if ('kind' in expected) await assert.rejects(reached, expected);
+    else {
+      const { server: _, ...rest } = await reached;
+      assert.deepEqual(rest, expected);
+    }
+    for (const { method, headers } of asked[0] ?? [])
+      assert.ok(method === 'PROPFIND' || headers['cache-control'] === 'only-if-cached', method);
+  }
 });

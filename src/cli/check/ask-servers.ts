@@ -21,7 +21,7 @@ export interface ObjectAnswer {
   choice?: string;
 }
 
-/** A server that takes longer to tell a size will not serve jobs well either. */
+/** A server that takes longer to say a size will not serve jobs well either. */
 const headerMs = 8000;
 const maxCaches = 6;
 /** A digest of more than this takes a server too long to compute for a question before the run. */

@@ -76,7 +76,7 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   }
   const results = await mapLimited(objects, atOnce, async ({ url }): Promise<RmResult> => {
     const result = await attempt(url, () => deleteObject(url, how));
-    tell(cli, result, options);
+    report(cli, result, options);
     return result;
   });
   if (results.every(({ fault }) => fault === undefined))
@@ -147,7 +147,7 @@ async function attempt(url: string, action: () => Promise<unknown>): Promise<RmR
   }
 }
 
-function tell(cli: Cli, { url, fault }: RmResult, { json }: Options): void {
+function report(cli: Cli, { url, fault }: RmResult, { json }: Options): void {
   if (json)
     cli.out(`${JSON.stringify({ url, deleted: fault === undefined, error: fault && faultJson(fault) })}\n`);
   else if (fault === undefined) cli.out(`${printable(url)}: deleted\n`);

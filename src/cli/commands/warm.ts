@@ -71,11 +71,11 @@ async function warm(cli: Cli, words: string[], options: Options): Promise<void> 
   });
   const pairs = asked.flat();
   const board = new TransferBoard(cli, boardMode(cli, options), pairs.length);
-  for (const result of failed) tell(board, result, options);
+  for (const result of failed) report(board, result, options);
   if (pairs.length > 0) board.news(costWords(pairs));
   const results = await mapLimited(pairs, options.parallel, async (pair) => {
     const result = options.dryRun ? foreseen(pair) : await warmCache(cli, board, pair);
-    tell(board, result, options);
+    report(board, result, options);
     return result;
   });
   board.close();
@@ -158,7 +158,7 @@ function foreseen({ url, cache, copy, size }: WarmPair): WarmResult {
   return { url, cache: cache.host, outcome, ...defined({ bytes: size ?? copy.bytes }) };
 }
 
-function tell(board: TransferBoard, result: WarmResult, { json }: Options): void {
+function report(board: TransferBoard, result: WarmResult, { json }: Options): void {
   const { url, cache, outcome, bytes, seconds = 0, verified, fault } = result;
   const at = cache === '' ? url : `${url} at ${cache}`;
   if (json) {

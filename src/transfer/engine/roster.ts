@@ -82,7 +82,10 @@ export class Roster {
       bytes,
       ...defined({ preferredBy }),
     });
-    const working = this.sources.filter(({ turn }) => turn.bytes > 0);
+    const sending = this.sources.filter(({ turn }) => turn.bytes > 0);
+    // Whoever answers for an empty object sends nothing.
+    const working =
+      sending.length > 0 ? sending : this.sources.filter(({ turn }) => turn.seconds > 0).slice(0, 1);
     const leftOut = this.sources.flatMap(({ located }) => located.leftOut ?? []);
     return {
       servers: this.sources.filter(({ bytes }) => bytes > 0).map((source) => named(source, source.bytes)),
