@@ -687,6 +687,20 @@ test('a journal that is nonsense is ignored', async (t) => {
   }
 });
 
+test('a server that died before it said a digest is not waited for: who sent the rest proves it', async (t) => {
+  const bytes = objectBytes(4 * mebibyte);
+  const dead: ServerOptions = {
+    bytes,
+    get: (e) => e.begin(500_000, () => e.request.socket.resetAndDestroy()),
+    head: () => undefined,
+  };
+  const digest = Buffer.from(sha256(bytes), 'hex').toString('base64');
+  const s = await scene(t, [dead, { bytes, headers: { Digest: `sha-256=${digest}` } }]);
+  const fetched = await s.fetch({ policy: { digestSeconds: 10_000 } });
+  assert.equal(fetched.verified, 'digest');
+  same(s.target, bytes);
+});
+
 test('a target that already holds the object is left as it is', async (t) => {
   const bytes = objectBytes(mebibyte);
   const s = await scene(t, [{ bytes }]);

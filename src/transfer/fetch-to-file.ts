@@ -5,7 +5,7 @@ import { knowObject } from '../federation/known-object.ts';
 import type { Located, LocateOptions } from '../federation/located.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { leavesUnknown } from './engine/check-answer.ts';
-import { Roster } from './engine/roster.ts';
+import { Roster, type Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
 import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
@@ -62,6 +62,7 @@ class FileFetch {
   readonly #sink: FileSink;
   readonly #transfer: Transfer;
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
+  #asked: Source | undefined;
   #askLate: (() => Promise<ObjectFacts | undefined>) | undefined;
   readonly #keeper: JournalKeeper;
   /** What the bytes were held against. */
@@ -96,6 +97,7 @@ class FileFetch {
         this.#sink.hashBy(likely);
         const waitMs = policy.digestSeconds * 1000;
         const ask = () => askObject(source, pool, waitMs, signal);
+        this.#asked = source;
         // A cache learns the digest of what it was still fetching once it has all of it.
         this.#askLate = source.server.kind === 'cache' ? ask : undefined;
         this.#facts = ask().then((facts) => {
@@ -144,7 +146,7 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const early = sha256 === undefined ? await this.#facts : undefined;
+    const early = sha256 === undefined ? await this.#firstWord() : undefined;
     const facts =
       early !== undefined && early.digest === undefined ? ((await this.#askLate?.()) ?? early) : early;
     if (facts?.size !== undefined && facts.size !== this.size)
@@ -161,6 +163,19 @@ class FileFetch {
     if (found === hex) return 'digest';
     const what = server === '' ? 'SHA-256' : `${algorithm} (${server})`;
     return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${hex}`, { about });
+  }
+
+  /** A server that has failed since it was asked may never answer: who sends in its place is asked as well. */
+  async #firstWord(): Promise<ObjectFacts | undefined> {
+    const { pool, working } = this.#transfer;
+    if (this.#asked?.turn.bytes !== 0 || working === undefined) return await this.#facts;
+    const { policy, signal } = this.#settings;
+    const said = [this.#facts, askObject(working, pool, policy.digestSeconds * 1000, signal)];
+    const proofs = said.map(async (facts) => {
+      if ((await facts)?.digest === undefined) throw new Error('no digest');
+      return await facts;
+    });
+    return await Promise.any(proofs).catch(async () => (await said[0]) ?? (await said[1]));
   }
 
   #progressed(): void {
