@@ -4,6 +4,7 @@ import { jumpingClock } from '../../test/federation/jumping-clock.ts';
 import { webServer } from '../../test/federation/web-server.ts';
 import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
+import type { OnWait } from './back-off.ts';
 import { createDirector } from './director.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { createRequest } from '../http/request.ts';
@@ -30,10 +31,16 @@ async function director(t: TestContext, script: Script) {
   const asked = createDirector({ request, clock, headers: { 'User-Agent': 'updraft/0' } });
   const ask = (
     path: string,
-    asking: { fresh?: boolean; query?: string; verb?: 'GET' | 'PUT'; signal?: AbortSignal } = {},
+    asking: {
+      fresh?: boolean;
+      query?: string;
+      verb?: 'GET' | 'PUT';
+      signal?: AbortSignal;
+      onWait?: OnWait;
+    } = {},
   ) => {
-    const { fresh = false, query = '', verb = 'GET', signal } = asking;
-    return asked.ask({ directorUrl: server.url, verb, path, query }, { fresh, signal });
+    const { fresh = false, query = '', verb = 'GET', signal, onWait } = asking;
+    return asked.ask({ directorUrl: server.url, verb, path, query }, { fresh, signal, onWait });
   };
   return { ask, clock, requests: server.requests };
 }
@@ -145,6 +152,21 @@ test('resets, 5xx, a proxy’s 404 and a starting director are waited for', asyn
   await assert.rejects(ask('/ns/x'), isFault('director-unreachable', /answers 500/));
   assert.ok(clock.slept.includes(45_000), String(clock.slept));
   assert.equal((await ask('/ns/x')).servers.length, 2);
+});
+
+test('whoever waits for a director hears until when, and why', async (t) => {
+  const busy = { ...refused(429, 'director just restarted'), headers: { 'Retry-After': '45' } };
+  const { ask, clock } = await director(t, (path, count) => (count === 1 ? busy : found(path)));
+  const heard: string[] = [];
+  const hear = (name: string) => ({
+    onWait: (until: number, { message }: Error) => {
+      heard.push(name);
+      assert.equal(until, clock.now() + 45_000);
+      assert.match(message, /has just started/);
+    },
+  });
+  await Promise.all([ask('/ns/x', hear('first')), ask('/ns/x', hear('second'))]);
+  assert.deepEqual(heard, ['first', 'second']);
 });
 
 test('what a director says for good is not asked twice', async (t) => {
