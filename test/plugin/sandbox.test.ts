@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { adoptTransfers } from '../../src/agent/order/adopt-transfers.ts';
+import { adoptTransfers } from '../../src/agent/order/place-order.ts';
 import type { Order } from '../../src/job/job.ts';
 import { sandboxFiles } from '../../src/job/layout.ts';
 import type { AgentEntry } from '../../src/journal/entry.ts';

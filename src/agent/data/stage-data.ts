@@ -1,27 +1,29 @@
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { defined } from '../../base/defined.ts';
+import { archiveKind } from '../../base/archive-kinds.ts';
 import type { Clock } from '../../base/clock.ts';
+import { defined } from '../../base/defined.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Locator } from '../../federation/located.ts';
 import { createLocator } from '../../federation/locator.ts';
-import { isSameHome, parseObjectUrl, type ObjectUrl } from '../../federation/object-url.ts';
+import { isSameHome, type ObjectUrl, parseObjectUrl } from '../../federation/object-url.ts';
 import type { OrderedData } from '../../job/job.ts';
 import type { DataSource } from '../../job/spec.ts';
 import { recordOf } from '../../journal/entry.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
-import { policyFrom } from '../../transfer/policy.ts';
 import type { Fetched, FetchOptions } from '../../transfer/fetch.ts';
-import { parseManifest, type Manifest } from '../../transfer/proof/manifest.ts';
-import { archiveKind } from '../../base/archive-kinds.ts';
+import { policyFrom } from '../../transfer/policy.ts';
+import { type Manifest, parseManifest } from '../../transfer/proof/manifest.ts';
 import { openUnpacker, type UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import { unpackFetched } from '../../unpack/unpack-fetched.ts';
 import type { Attempt } from '../attempt.ts';
-import { arrivalOf, noteFetched, type Arrival } from './arrivals.ts';
+import { accessPointOf } from '../machine/condor-ads.ts';
+import type { Note } from '../notes/notes.ts';
 import { recordEvents } from './fetch-notes.ts';
 import { locatorFor } from './object-locator.ts';
 import { readLocal } from './read-local.ts';
+
 
 /** The machine's memory is the training's, and other jobs': bytes that came too early must not take much of it. */
 const windowBytes = 32 << 20;
@@ -241,4 +243,46 @@ async function readSent(name: string, folder: string): Promise<string> {
       cause: error,
     });
   }
+}
+
+/** How an object reached the sandbox before the agent began. */
+interface Arrival extends Pick<Fetched, 'seconds' | 'servers' | 'leftOut'> {
+  /** How far our plugin proved it, which has written it all down; undefined where HTCondor itself brought it. */
+  verified?: Fetched['verified'];
+}
+
+/** Of what lies in the sandbox; undefined for what the agent fetches itself. Asked before the file is read. */
+async function arrivalOf(
+  { delivered }: OrderedData,
+  url: ObjectUrl,
+  { order, world }: Attempt,
+): Promise<Arrival | undefined> {
+  if (delivered === undefined) return undefined;
+  const brought = order.brought?.find(({ object }) => object === url.text);
+  const found = brought === undefined ? await stat(delivered).catch(() => undefined) : undefined;
+  if (found === undefined) return brought;
+  // HTCondor makes a file when its first bytes come, and sets its times when the last have come.
+  const { birthtimeMs, ctimeMs, size: bytes } = found;
+  const seconds = birthtimeMs > 0 ? Math.max(0, ctimeMs - birthtimeMs) / 1000 : 0;
+  const server = url.kind === 'plain' ? new URL(url.href).host : accessPointOf(world.env);
+  return { seconds, servers: [{ server, bytes }] };
+}
+
+const proofs: Fetched['verified'][] = ['none', 'size', 'digest', 'manifest'];
+
+/** Writes down what was fetched: from whom it came to the sandbox, in how long, and the better of the proofs. */
+function noteFetched(
+  object: string,
+  fetched: Fetched,
+  arrived: Arrival | undefined,
+  note: Note,
+): Fetched {
+  const { verified: before, seconds, servers, leftOut } = arrived ?? fetched;
+  const isBetter =
+    before === undefined || proofs.indexOf(fetched.verified) > proofs.indexOf(before);
+  const { bytes } = fetched;
+  const verified = isBetter ? fetched.verified : before;
+  const known: Fetched = { bytes, seconds, servers, verified, ...defined({ leftOut }) };
+  if (arrived?.verified === undefined || isBetter) note({ kind: 'fetched', object, ...known });
+  return known;
 }

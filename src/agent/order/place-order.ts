@@ -1,13 +1,13 @@
 import { mkdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import type { Order, OrderedData } from '../../job/job.ts';
-import { attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
+import { attemptFiles, attemptFolder, resultsFolder, runFiles, sandboxFiles } from '../../job/layout.ts';
+import { readJournal } from '../../journal/tail.ts';
 import type { World } from '../attempt.ts';
 import { findGenerations, isWhole } from '../checkpoint/record.ts';
-import { defined } from '../../base/defined.ts';
 import { allowedSeconds, slotMemoryBytes, startsOf } from '../machine/condor-ads.ts';
-import { adoptTransfers } from './adopt-transfers.ts';
 import { readOrder } from './order.ts';
 
 /**
@@ -145,4 +145,16 @@ function timeLeft(env: Env, now: number): number {
   if (!(end > 0)) return Infinity;
   const left = Math.max(0, end - now / 1000);
   return Math.round(left - Math.min(spareSeconds, left / 10));
+}
+
+/**
+ * Makes what our plugin wrote down the beginning of the attempt's journal. An agent that is started again in the same
+ * sandbox finds nothing: by then the journal has it.
+ */
+export async function adoptTransfers(order: Order, cwd: string): Promise<Order> {
+  const written = path.join(cwd, sandboxFiles.transfers);
+  const { entries } = await readJournal(written);
+  if (entries.length === 0) return order;
+  await rename(written, path.join(order.attemptFolder, attemptFiles.journal));
+  return { ...order, brought: entries.flatMap((entry) => (entry.kind === 'fetched' ? [entry] : [])) };
 }

@@ -4,19 +4,124 @@ import type { Clock } from '../../base/clock.ts';
 import type { Fault } from '../../fault/fault.ts';
 import { attemptFiles } from '../../job/layout.ts';
 import type { Progress } from '../../journal/entry.ts';
-import type { Attempt } from '../attempt.ts';
+import type { Attempt, World } from '../attempt.ts';
 import { isArriving } from '../data/arriving-data.ts';
-import { describeMachine } from '../machine/machine.ts';
+import { askNvidiaSmi, describeMachine, givenGpus, gpuOf } from '../machine/machine.ts';
 import type { Note } from '../notes/notes.ts';
 import { SlowSlot } from '../slow-slot/slow-slot.ts';
-import { Activity } from './activity.ts';
-import { DataWait } from './data-wait.ts';
 import { LiveCopy } from './live-copy.ts';
 import { LogTail } from './log-tail.ts';
-import { attemptProcesses, memoryOf } from './processes.ts';
+import { attemptProcesses, cpuSecondsOf, memoryOf } from './processes.ts';
 import { mergeProgress, progressOfLine, progressOfRecord } from './progress.ts';
+import { hung, type Quiet, quietLimit } from './quiet.ts';
 import { LogHider } from './secrets.ts';
-import { hung, quietLimit, type Quiet } from './quiet.ts';
+
+const askGpusEveryMs = 30_000;
+
+/** What a training's processes and GPUs do, seen from outside. */
+class Activity {
+  readonly #world: World;
+  readonly #hasGpus: boolean;
+  /** CPU seconds of each process at the last look; undefined while nobody looks. */
+  #before: Map<number, number> | undefined;
+  #cpuSeconds = 0;
+  #gpuPercent: number | undefined;
+  #askedAt = -Infinity;
+
+  constructor(world: World, hasGpus: boolean) {
+    this.#world = world;
+    this.#hasGpus = hasGpus;
+  }
+
+  get cpuSeconds(): number {
+    return this.#cpuSeconds;
+  }
+
+  get gpuPercent(): number | undefined {
+    return this.#gpuPercent;
+  }
+
+  /** Adds what was done since the last look; the first only remembers where everything stands. */
+  look(pids: number[]): void {
+    const now = new Map(pids.map((pid) => [pid, cpuSecondsOf(pid)]));
+    const before = this.#before;
+    this.#before = now;
+    if (before !== undefined)
+      for (const [pid, seconds] of now) this.#cpuSeconds += Math.max(0, seconds - (before.get(pid) ?? 0));
+    if (this.#hasGpus) void this.#lookAtGpus();
+  }
+
+  /** The training is alive: what was seen does not matter any more. */
+  forget(): void {
+    this.#before = undefined;
+    this.#cpuSeconds = 0;
+    this.#gpuPercent = undefined;
+  }
+
+  async #lookAtGpus(): Promise<void> {
+    const { clock, env } = this.#world;
+    if (clock.monotonic() - this.#askedAt < askGpusEveryMs) return;
+    this.#askedAt = clock.monotonic();
+    const asked = this.#before;
+    const answer = await askNvidiaSmi(this.#world).catch(() => undefined);
+    if (answer?.kind !== 'gpus' || this.#before === undefined || asked === undefined) return;
+    const { gpus } = answer;
+    const ours = givenGpus(env)?.flatMap((name) => gpuOf(name, gpus) ?? []) ?? gpus;
+    const percents = ours.flatMap(({ percent }) => percent ?? []);
+    if (percents.length > 0) this.#gpuPercent = Math.max(this.#gpuPercent ?? 0, ...percents);
+  }
+}
+
+/** Of a core: a training that uses less while its data arrives does nothing but wait for it. */
+const idleShare = 0.1;
+/** Processes are looked for less often than they are looked at: that takes all of /proc. */
+const findEveryMs = 2000;
+
+/**
+ * How long a training waited for data that still arrives. Its own word counts; of one that says nothing, the moments in
+ * which its processes use no CPU time: whoever computes a little all the time is not seen to wait.
+ */
+class DataWait {
+  readonly #activity: Activity;
+  #seconds = 0;
+  #reported = 0;
+  #isSaid = false;
+  #foundAt = -Infinity;
+  #pids: number[] = [];
+  #lastAt: number | undefined;
+
+  constructor(world: World) {
+    this.#activity = new Activity(world, false);
+  }
+
+  /** What is new of it; nothing where the training speaks for itself. */
+  news(): Progress {
+    const waited = Math.round(this.#seconds * 10) / 10;
+    if (this.#isSaid || waited === this.#reported) return {};
+    this.#reported = waited;
+    return { waited };
+  }
+
+  hear({ waited }: Progress): void {
+    if (waited !== undefined) this.#isSaid = true;
+  }
+
+  /** To be asked all the time; `now` in milliseconds. */
+  look(isArriving: boolean, now: number, processes: () => number[]): void {
+    const last = this.#lastAt;
+    this.#lastAt = this.#isSaid || !isArriving ? undefined : now;
+    if (this.#lastAt === undefined) return;
+    if (last === undefined) this.#activity.forget();
+    if (now - this.#foundAt >= findEveryMs) {
+      this.#foundAt = now;
+      this.#pids = processes();
+    }
+    const before = this.#activity.cpuSeconds;
+    this.#activity.look(this.#pids);
+    const passed = (now - (last ?? now)) / 1000;
+    if (this.#activity.cpuSeconds - before < passed * idleShare) this.#seconds += passed;
+  }
+}
 
 /** After so long without a sign of life, and then so often, it is looked at what the training does. */
 const lookEverySeconds = 10;

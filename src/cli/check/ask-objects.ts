@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { archiveKind } from '../../base/archive-kinds.ts';
 import { defined } from '../../base/defined.ts';
 import type { Env } from '../../base/env.ts';
 import { mapLimited } from '../../base/map-limited.ts';
@@ -14,9 +15,11 @@ import { cachesOf, type ObjectCaches } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
+import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
+import type { FetchOptions } from '../../transfer/fetch.ts';
+import { inspectHead } from '../../unpack/inspect-head.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
-import { askArchive, fetchHead } from './ask-archive.ts';
 import { askServers, lookedText, type ObjectAnswer, withoutToken } from './ask-servers.ts';
 import { type Gathered, type Looked, reasonOf, type Unchecked } from './gathered.ts';
 
@@ -201,4 +204,50 @@ async function askManifest(
     signal.throwIfAborted();
     return { problem: asFault(error).message };
   }
+}
+
+/** Enough for the first entries, and little to ask of a server. */
+const headBytes = 256 << 10;
+/** A server that does not give them soon is left: others find out, and say, what it is. */
+const headPolicy = {
+  maxServers: 1,
+  laps: 1,
+  unreachedLaps: 1,
+  budgetSeconds: 8,
+  digestSeconds: 0,
+  windowBytes: 1 << 20,
+};
+
+/** Reads the first headers of an archive, so that one that cannot be unpacked is known before anything is queued. */
+async function askArchive(
+  { url, unpack = 'none' }: { url: string; unpack?: PlannedData['unpack'] },
+  read: (bytes: number) => Promise<Buffer>,
+): Promise<Pick<ObjectFact, 'archiveProblem'>> {
+  const name = path.posix.basename(url.replace(/[?#].*$/, ''));
+  if (unpack === 'none' || (unpack === 'auto' && archiveKind(name) === undefined)) return {};
+  // What cannot be read is for others to say.
+  const head = await read(headBytes).catch(() => undefined);
+  if (head === undefined) return {};
+  const problem = await inspectHead(head, { name, mode: unpack, whole: head.length < headBytes });
+  if (problem === undefined) return {};
+  const { message, fix } = problem;
+  return { archiveProblem: { message, ...(fix !== undefined && { fix }) } };
+}
+
+/** The first bytes of an object; the rest is not asked for once they are there. */
+async function fetchHead(url: string, bytes: number, options: FetchOptions): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  let size = 0;
+  const enough = new Error('enough');
+  const take = (chunk: Buffer): void => {
+    pieces.push(Buffer.from(chunk));
+    size += chunk.length;
+    if (size >= bytes) throw enough;
+  };
+  try {
+    await fetchToStream(url, take, { ...options, policy: headPolicy });
+  } catch (error) {
+    if (size < bytes) throw error;
+  }
+  return Buffer.concat(pieces).subarray(0, bytes);
 }

@@ -4,16 +4,15 @@ import type { LogEvent } from '../../../eventlog/events.ts';
 import { EventLogTail } from '../../../eventlog/tail.ts';
 import { attemptFolder } from '../../../job/layout.ts';
 import type { Plan } from '../../../job/plan.ts';
-import type { EntrySource, News } from '../../../journal/load-run.ts';
 import type { Entry } from '../../../journal/entry.ts';
+import type { EntrySource, News } from '../../../journal/load-run.ts';
 import type { AccountTrouble } from '../../../journal/state.ts';
-import { willRelease } from '../../../recovery/releases.ts';
 import type { Policy } from '../../../recovery/policy.ts';
+import { willRelease } from '../../../recovery/releases.ts';
 import { attemptEnd, withOutcomes } from '../../attempt-end.ts';
 import { condorFiles, isAdopted } from '../condor-files.ts';
-import { EventEntries } from './event-entries.ts';
-import { eventLogTrouble } from './event-log-trouble.ts';
 import { readPolicy } from '../submit/condor-policy.ts';
+import { EventEntries } from './event-entries.ts';
 import { RunClusters } from './run-clusters.ts';
 
 /** The entries that HTCondor's event log gives of a run. Its folder is enough: no scheduler is asked. */
@@ -133,4 +132,41 @@ function adoptedEntry(entry: Entry): Entry {
   const message = `the program ended with exit code ${entry.exit}`;
   const fix = `\`updraft logs ${entry.job} --err\` shows what it printed`;
   return { ...entry, fault: { kind: 'training-failed', cause: 'exit-code', message, fix } };
+}
+
+/** How an event log was found. */
+interface LogCondition {
+  path: string;
+  clusters: number[];
+  /** Its size now; undefined when it is not there. */
+  bytes: number | undefined;
+  /** Whether it has told anything of the run, now or earlier. */
+  told: boolean;
+  /** What happened to the file while it was followed. */
+  happened: 'shrank' | 'replaced' | undefined;
+  /** Whether a job's first event is not its submission. */
+  headless: boolean;
+}
+
+/** Why the log of a submitted run may not tell everything; undefined when nothing is wrong with it. Pure. */
+function eventLogTrouble(log: LogCondition): AccountTrouble | undefined {
+  const what = troubleOf(log);
+  if (what === undefined) return undefined;
+  const clusters = log.clusters.join(' ');
+  return {
+    message: `HTCondor's log of the run, ${log.path}, ${what}`,
+    fix: `the jobs themselves go on: see \`condor_q ${clusters}\` and \`condor_history ${clusters}\`; put the log back if you have it, and leave it alone while jobs are in the queue`,
+    ...(log.told ? {} : { isAllLost: true }),
+  };
+}
+
+function troubleOf({ bytes, told, happened, headless }: LogCondition): string | undefined {
+  const kept = told ? 'what it told before is kept here' : 'how the jobs stand is not known from it';
+  if (bytes === undefined) return `is gone: ${kept}`;
+  if (happened === 'shrank') return `was cut short: ${kept}, what nobody had read yet is not`;
+  if (happened === 'replaced')
+    return `was replaced by another file: ${kept}, but HTCondor goes on writing to the old one`;
+  if (!told) return `does not name the run's jobs: ${kept}`;
+  if (headless) return 'has lost its beginning: jobs may have got further than is shown';
+  return undefined;
 }
