@@ -5,7 +5,7 @@ import { pools } from '../src/job/choices.ts';
 import { root } from './gate.ts';
 
 /** What src may hold, without tests. Only a commit that adds a feature raises it, and says so. */
-const budget = { files: 560, lines: 62_500 };
+const budget = { files: 570, lines: 68_000 };
 
 /** Pools are told apart by name here, and nowhere else outside src/pool. */
 const tables = new Set(['src/job/choices.ts', 'src/job/pool-traits.ts']);
