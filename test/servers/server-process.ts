@@ -14,15 +14,16 @@ interface StartOptions {
   user?: { uid: number; gid: number };
   /** A line on its error output that says that it listens. */
   ready: RegExp;
+  cwd?: string;
 }
 
 /** Starts a server in the foreground and resolves when it says that it is ready. */
 export async function startProcess(
   file: string,
   args: string[],
-  { user, ready }: StartOptions,
+  { user, ready, cwd }: StartOptions,
 ): Promise<ServerProcess> {
-  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], ...user });
+  const child = spawn(file, args, { stdio: ['ignore', 'ignore', 'pipe'], cwd, ...user });
   const ended = once(child, 'exit');
   const killWithUs = (): void => void child.kill('SIGKILL');
   process.once('exit', killWithUs);

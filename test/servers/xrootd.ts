@@ -165,9 +165,11 @@ async function start(options: XrootdOptions, lines: string[]): Promise<XrootdSer
     `all.pidpath ${folder}`,
   ];
   await writeFile(at('xrootd.cfg'), `${configuration.join('\n')}\n`);
-  const args = [...before, '-c', at('xrootd.cfg'), '-n', path.basename(folder), '-w', folder];
+  const args = [...before, '-c', at('xrootd.cfg'), '-n', path.basename(folder)];
   const running = await startProcess(program, args, {
     ready: /xrootd .*initialization completed/,
+    // Not by its own -w, with which XRootD 6 takes all folders above away from others.
+    cwd: folder,
     ...(user !== undefined && { user }),
   });
   const [url, httpUrl] = [`https://127.0.0.1:${http}`, `http://127.0.0.1:${http}`];
