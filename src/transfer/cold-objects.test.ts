@@ -124,7 +124,7 @@ test('where a cache cannot end what it fetches, the origin is asked for the last
   };
   const headers = { 'Last-Modified': modified };
   const origin = await serveObject(t, { bytes, kind: 'origin', headers });
-  const { servers, served, setbacks } = await get(t, [cold, cold, cold], { size: bytes.length }, [origin]);
+  const { servers, served, setbacks } = await get(t, [cold, cold, cold], { bytes: bytes.length }, [origin]);
   assert.deepEqual(
     [...servers, origin].map((server) => gets(server).map(({ range }) => range)),
     [[undefined], [], [], [`bytes=${bytes.length - 100_000}-`]],
