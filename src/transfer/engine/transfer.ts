@@ -249,14 +249,10 @@ export class Transfer implements PieceContext {
     const run = (lane: Lane) => read(this, lane);
     this.#lanes.start(work, run, (error) => {
       this.segments.release(piece);
-      if (error !== undefined) this.#laneFailed(source, error);
+      if (error instanceof Setback) this.#setBack(source, error);
+      else if (error !== undefined) this.#endWith(error);
       this.#nap.wake();
     });
-  }
-
-  #laneFailed(source: Source, error: Error): void {
-    if (error instanceof Setback) this.#setBack(source, error);
-    else this.#endWith(error);
   }
 
   #endWith(error: Error): void {
