@@ -12,8 +12,10 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
+import { Fault } from '../fault/fault.ts';
 import { fetchToFile } from './fetch-to-file.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
+import { PartFile } from './sinks/part-file.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
@@ -132,4 +134,32 @@ test('when all caches fall silent the origin is asked within half a minute, and 
   assert.ok(askedAt - began <= 30_000, `asked after ${askedAt - began} ms`);
   assert.equal(served, 1);
   assert.equal(result.servers.length, 2);
+});
+
+test('where an answer has no size, a disk without room is found by what the origin says, before a byte is written', async (t) => {
+  const size = 2 ** 50;
+  const cache: ServerOptions = {
+    bytes: objectBytes(mebibyte),
+    get: miss,
+    head: (_, response) => void response.writeHead(500).end(),
+  };
+  const origin: ServerOptions = {
+    bytes: Buffer.alloc(0),
+    kind: 'origin',
+    propfind: { size, modified: hot['Last-Modified'] },
+  };
+  const write = t.mock.method(PartFile.prototype, 'write');
+  const room = t.mock.method(PartFile.prototype, 'littleRoom', () => 0);
+  const shortage = {
+    kind: 'disk-full',
+    message: /1,125,8\d\d,\d\d\d,\d\d\d,\d\d\d bytes needed, [\d,]+ free/,
+  };
+  await assert.rejects(get(t, [cache, origin]), shortage);
+  assert.equal(write.mock.callCount(), 0);
+  // What fills the disk before that is known is said in the same words.
+  room.mock.mockImplementation(() => Infinity);
+  write.mock.mockImplementation(() => {
+    throw new Fault('disk-full', 'no room');
+  });
+  await assert.rejects(get(t, [cache, origin]), shortage);
 });

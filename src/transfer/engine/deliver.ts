@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { orAborted } from '../../base/map-limited.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
@@ -64,19 +65,25 @@ export class SinkFailure extends Error {
   }
 }
 
-function write(
-  { sink }: PieceContext,
-  { piece, source }: Lane,
-  offset: number,
-  chunk: Buffer,
-): void | Promise<void> {
+/** The disk is asked whether it has room as soon as the origin says for how much. */
+async function askForRoom(context: PieceContext, { controller: { signal } }: Lane): Promise<void> {
+  await orAborted(context.origin.answer(), signal);
+  await context.sink.begin(context.known.size);
+}
+
+function write(context: PieceContext, lane: Lane, offset: number, chunk: Buffer): void | Promise<void> {
+  const { sink, known } = context;
+  const { piece, source } = lane;
   const failed = (error: unknown): never => {
     // What the sink did not take must not be called done: a later attempt would miss it.
     piece.position = offset;
     throw new SinkFailure(error);
   };
+  const take = (): void | Promise<void> => sink.write(offset, chunk, source.server.host);
   try {
-    return sink.write(offset, chunk, source.server.host)?.catch(failed);
+    if (known.size === undefined && offset + chunk.length > (sink.beforeSize ?? Infinity))
+      return askForRoom(context, lane).then(take).catch(failed);
+    return take()?.catch(failed);
   } catch (error) {
     return failed(error);
   }
