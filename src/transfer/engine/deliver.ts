@@ -42,6 +42,8 @@ export function deliver(context: PieceContext, lane: Lane, data: Buffer): void |
   const length = Math.min(data.length, piece.end - piece.position);
   if (length <= 0) return;
   const offset = piece.position;
+  if (context.known.size === undefined && offset + length > (context.sink.beforeSize ?? Infinity))
+    return askForRoom(context, lane).then(() => deliver(context, lane, data));
   lane.movedAt = context.clock.monotonic();
   // Before the sink takes them, so that nobody takes over what is already here.
   piece.position += length;
@@ -66,24 +68,27 @@ export class SinkFailure extends Error {
 }
 
 /** The disk is asked whether it has room as soon as the origin says for how much. */
-async function askForRoom(context: PieceContext, { controller: { signal } }: Lane): Promise<void> {
-  await orAborted(context.origin.answer(), signal);
-  await context.sink.begin(context.known.size);
+async function askForRoom(context: PieceContext, lane: Lane): Promise<void> {
+  lane.waitsForSink = true;
+  await orAborted(context.origin.answer(), lane.controller.signal);
+  await beginSink(context.sink, context.known.size);
+  lane.waitsForSink = false;
+  lane.movedAt = context.clock.monotonic();
 }
 
-function write(context: PieceContext, lane: Lane, offset: number, chunk: Buffer): void | Promise<void> {
-  const { sink, known } = context;
-  const { piece, source } = lane;
+function write(
+  { sink }: PieceContext,
+  { piece, source }: Lane,
+  offset: number,
+  chunk: Buffer,
+): void | Promise<void> {
   const failed = (error: unknown): never => {
     // What the sink did not take must not be called done: a later attempt would miss it.
     piece.position = offset;
     throw new SinkFailure(error);
   };
-  const take = (): void | Promise<void> => sink.write(offset, chunk, source.server.host);
   try {
-    if (known.size === undefined && offset + chunk.length > (sink.beforeSize ?? Infinity))
-      return askForRoom(context, lane).then(take).catch(failed);
-    return take()?.catch(failed);
+    return sink.write(offset, chunk, source.server.host)?.catch(failed);
   } catch (error) {
     return failed(error);
   }
