@@ -202,3 +202,16 @@ test('where an answer has no size, a disk without room is found by what the orig
   });
   await assert.rejects(get(t, [cache, origin]), shortage);
 });
+
+test('of an object that all caches have in an older version, the newer comes from the origin', async (t) => {
+  const [older, newer] = [objectBytes(3 * mebibyte), Buffer.from(objectBytes(3 * mebibyte)).fill(7)];
+  const Modified = (day: number) => ({ 'Last-Modified': `Mon, 1${day} Nov 2026 00:00:00 GMT` });
+  const origin = await serveObject(t, {
+    bytes: newer,
+    kind: 'origin',
+    headers: { ETag: '"new"', ...Modified(6) },
+  });
+  const stale = { bytes: older, headers: { ...hot, ETag: '"old"', ...Modified(5) } };
+  const { result } = await get(t, [stale, stale, stale], { sha256: sha256(newer) }, [origin]);
+  assert.equal(result.verified, 'digest');
+});

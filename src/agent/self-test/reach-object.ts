@@ -52,13 +52,14 @@ interface Answer {
 const isGood = ({ status }: Answer): boolean => status === 200;
 
 function reached({ server, status, size }: Answer, origin: Known | undefined): Reached {
-  const said =
-    status === 200
-      ? 'has it'
-      : status === 504 && origin !== undefined
-        ? 'does not have it yet'
-        : `answers with status ${status ?? ''}`;
-  return { server: server.host, said, ...defined({ size: size ?? origin?.size }) };
+  const known = defined({ size: size ?? origin?.size });
+  if (status === 200) return { server: server.host, said: 'has it', ...known };
+  if (status === 504 && origin !== undefined)
+    return { server: server.host, said: 'does not have it yet', ...known };
+  // Caches may be wrong about what there is; who keeps it is not.
+  return origin === undefined
+    ? { server: server.host, said: `answers with status ${status ?? ''}`, ...known }
+    : { server: origin.server, said: 'has it', ...known };
 }
 
 /** The first server named is asked first; only when it has nothing good to say, the others, all at once. */

@@ -47,7 +47,7 @@ export class Repair {
     for (const server of this.#accused) if (!guilty.includes(server)) this.#means.suspects.delete(server);
   }
 
-  /** True once something that came again was different. */
+  /** True once something that came again was different, or all of it came anew. */
   async #replace(doubts: Doubts): Promise<boolean> {
     const { sink, segments } = this.#transfer;
     const wasReplaced = sink.rewrite?.();
@@ -55,6 +55,11 @@ export class Repair {
     for (let next = doubts.next(); next !== undefined; next = doubts.next()) {
       for (const range of next.ranges) segments.putBack(range, next.server);
       await this.#means.run();
+      if (this.#transfer.segments !== segments) {
+        // The origin has another version than all caches, and all of it came anew.
+        this.#doubts = undefined;
+        return true;
+      }
       if (!wasReplaced()) continue;
       next.differs();
       return true;

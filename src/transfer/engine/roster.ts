@@ -207,6 +207,12 @@ export class Roster {
     return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
   }
 
+  /** Whether it is the origin, and all others sent bytes that were proven wrong. */
+  isBelievedAlone({ server }: Source): boolean {
+    const others = this.sources.filter((source) => source.server !== server);
+    return server.kind === 'origin' && others.every((other) => this.#suspects.has(other.server.host));
+  }
+
   get #usable(): Source[] {
     const all = this.sources.filter((source) => !source.dead && !source.disagrees);
     const good = all.filter(({ server }) => !this.#suspects.has(server.host));

@@ -275,8 +275,11 @@ export class Transfer implements PieceContext {
     // A cache may be wrong about what exists; the origin is not.
     if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
       this.#fatal ??= this.#mostInformative();
-    // It contradicts itself, or the first server asked contradicts an earlier attempt: no need to ask the others.
-    if (trouble === 'changed' && (source.bytes > 0 || (!this.#found && this.#resumes))) this.#changed = true;
+    // It contradicts itself, or the first server asked contradicts an earlier attempt, or the origin those who were all
+    // proven wrong: no need to ask the others.
+    const isAlone =
+      source.bytes > 0 || (!this.#found && this.#resumes) || this.#roster.isBelievedAlone(source);
+    if (trouble === 'changed' && isAlone) this.#changed = true;
   }
 
   /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
