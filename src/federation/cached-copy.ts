@@ -1,7 +1,7 @@
 import { NoAnswer } from '../http/no-answer.ts';
 import type { ControlAnswer } from '../http/request.ts';
 import type { Located, ObjectServer } from './located.ts';
-import { requestObject, type ObjectOptions } from './object-request.ts';
+import { requestObject, type WireOptions } from './object-request.ts';
 
 /** What a cache has of an object. */
 export interface CachedCopy {
@@ -20,11 +20,7 @@ const headerMs = 6_000;
  * Asks a cache whether it has an object, at no cost to the origin: `only-if-cached` keeps it from asking for size and
  * digests, which takes it minutes for a big object. XRootD does neither for a HEAD, and shows by `Age` what it has.
  */
-export async function askCopy(
-  located: Located,
-  server: ObjectServer,
-  how: ObjectOptions,
-): Promise<CachedCopy> {
+export async function askCopy(located: Located, server: ObjectServer, how: WireOptions): Promise<CachedCopy> {
   const head = (headers: Record<string, string> = {}): Promise<ControlAnswer> =>
     requestObject(located, { method: 'HEAD', server, headers, headerMs }, how);
   try {

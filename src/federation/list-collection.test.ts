@@ -223,6 +223,8 @@ test('a hostile listing costs no more than its length', () => {
     const xml = head + part.repeat(1_000_000 / part.length);
     for (const text of [xml, `${xml}>`, `${xml}--></D:multistatus>`]) parseMultistatus(text);
   }
+  // Tags that close what was never open, deep inside others.
+  assert.equal(parseMultistatus(head + '<a>'.repeat(200_000) + '</b>'.repeat(200_000)), undefined);
   const { user, system } = process.cpuUsage(start);
   assert.ok((user + system) / 1e6 < 6);
   // Cut in the middle of a tag, it is no shorter listing.

@@ -262,7 +262,7 @@ export function parseMultistatus(xml: string): Resource[] | undefined {
       // XRootD says some things twice: the last word counts.
       fields.delete(name);
       if (name === 'collection' && open.at(-1) === 'resourcetype') fields.set('collection', '1');
-      if (!isEmpty) open.push(name);
+      if (!isEmpty && open.push(name) > maxDepth) return undefined;
     }
   }
   return isMultistatus ? resources : undefined;

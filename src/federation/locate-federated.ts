@@ -260,7 +260,8 @@ async function authorization(
   try {
     return { Authorization: `Bearer ${await parts.tokens.find(use, choice)}` };
   } catch (error) {
-    const isOptional = !requireToken && error instanceof Fault && error.kind === 'token-missing';
+    const isNamed = choice.tokenFile !== undefined;
+    const isOptional = !requireToken && !isNamed && error instanceof Fault && error.kind === 'token-missing';
     if (isOptional) return {};
     throw error;
   }

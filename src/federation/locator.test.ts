@@ -171,6 +171,9 @@ test('direct asks for origins, uploads ask with PUT and carry a token if there i
   const without = await federation(t);
   const anonymous = await without.locator.locate('osdf:///ns/x', { verb: 'PUT' });
   assert.equal((await anonymous.headers(anonymous.servers[0]!))['Authorization'], undefined);
+  // A file that was named is meant, also where a token might not be needed.
+  const named = await without.locator.locate('osdf:///ns/x', { verb: 'PUT', tokenFile: '/none/such' });
+  await assert.rejects(named.headers(named.servers[0]!), isFault('token-missing'));
 });
 
 test('a protected namespace served over plain http only is refused', async (t) => {

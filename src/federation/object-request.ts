@@ -11,6 +11,11 @@ export interface ObjectOptions extends Pick<LocateOptions, 'tokenFile' | 'signal
   federation: FederationLocator;
 }
 
+/** What one request needs of them. */
+export interface WireOptions extends Pick<ObjectOptions, 'signal'> {
+  federation: Pick<FederationLocator, 'wire'>;
+}
+
 interface ServerRequest extends Omit<ControlRequest, 'headers' | 'url' | 'signal'> {
   server: ObjectServer;
   url?: string;
@@ -26,7 +31,7 @@ const refusedMs = 3_000;
 export async function requestObject(
   located: Located,
   request: ServerRequest,
-  options: ObjectOptions,
+  options: WireOptions,
 ): Promise<ControlAnswer> {
   const { server, url = server.url, headers = {}, ...rest } = request;
   const ours = await located.headers({ ...server, url });

@@ -40,6 +40,10 @@ test('what keeps a cache from fetching is a fault of its kind, in its words', as
     ],
     [said('failure: 404(Not Found): gone'), { kind: 'object-missing', message: /could not fetch it: gone/ }],
     [
+      said(`failure: 200(OK): ${'x'.repeat(1 << 14)}\n`),
+      { kind: 'transfer-failed', message: /could not fetch it: x{200,300}$/ },
+    ],
+    [
       said('status: active,offset=3\n'),
       { kind: 'servers-unreachable', message: /does not end|could not fetch/ },
     ],

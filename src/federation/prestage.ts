@@ -108,7 +108,7 @@ async function follow(
   } finally {
     connection.destroy();
   }
-  if ((last = connection.redact(rest === '' ? last : rest)).startsWith('success')) return;
+  if ((last = connection.redact(rest === '' ? last : rest).slice(0, 300)).startsWith('success')) return;
   const [, status, why = last] = /^failure: (?:(\d{3})[^:]*: )?(.*)/s.exec(last) ?? [];
   const { kind, fix } = statusFault(Number(status ?? 500), { object: url, host });
   throw new Fault(kind, `${url}: ${host} could not fetch it: ${why === '' ? 'it does not say why' : why}`, {

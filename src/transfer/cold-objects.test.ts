@@ -12,8 +12,10 @@ import {
   type RunningServer,
   type ServerOptions,
 } from '../../test/transfer/object-server.ts';
+import { Fault } from '../fault/fault.ts';
 import { fetchToFile } from './fetch-to-file.ts';
 import type { FetchEvent, FetchOptions } from './fetch.ts';
+import { PartFile } from './sinks/part-file.ts';
 
 const url = 'osdf:///ns/data.bin';
 const mebibyte = 1 << 20;
@@ -80,6 +82,28 @@ test('a cold object is asked for as a whole, of one cache, and is proven by the 
   assert.equal(served, 1);
 });
 
+test('beside a cache that is fetching the object and slow at it, those that have it are asked, and only those', async (t) => {
+  const bytes = objectBytes(48 * mebibyte);
+  const slow: ServerOptions = {
+    bytes,
+    get: ({ response }) => {
+      response.writeHead(200, { 'Last-Modified': hot['Last-Modified'], 'Content-Length': bytes.length });
+      let at = 0;
+      const timer = setInterval(() => response.write(bytes.subarray(at, (at += 20_000))), 20);
+      response.on('close', () => clearInterval(timer));
+    },
+  };
+  const without: ServerOptions = { bytes, head: (_, response) => void response.writeHead(504).end() };
+  const more = { sha256: sha256(bytes), policy: { floorBytesPerSecond: 0, stallSeconds: 600 } };
+  const { servers, served } = await get(t, [slow, without, { bytes, headers: hot }], more);
+  assert.deepEqual(
+    servers[1]!.seen.map(({ method, headers }) => [method, headers['cache-control']]),
+    [['HEAD', 'only-if-cached']],
+  );
+  assert.ok(gets(servers[2]!).length > 0);
+  assert.equal(served, 1);
+});
+
 test('beside a cache that has the object others are asked for their copies, and one without is left alone', async (t) => {
   const bytes = objectBytes(48 * mebibyte);
   const cold: ServerOptions = { bytes, get: (e) => e.answer({ status: 504, body: Buffer.from('no copy') }) };
@@ -110,6 +134,46 @@ test('of three caches the one that damages its bytes is found out, and only its 
   assert.ok(served <= 1.5, `${served} times the object`);
 });
 
+test('caches that take back all they sent are asked twice, then the origin; where that does so too, it is over', async (t) => {
+  const bytes = objectBytes(mebibyte);
+  const takeBack = ({ response }: Exchange): void => {
+    response.writeHead(200, { ETag: '"a"', Trailer: 'X-Transfer-Status' });
+    response.write(bytes);
+    response.addTrailers({ 'X-Transfer-Status': '500: read error' });
+    response.end();
+  };
+  const bad: ServerOptions = { bytes, get: takeBack };
+  const origin = await serveObject(t, { bytes, kind: 'origin' });
+  const { servers, result } = await get(t, [bad, bad], {}, [origin]);
+  assert.ok(result.servers.some(({ server }) => server === origin.server.host));
+  for (const server of servers) assert.ok(gets(server).length <= 2);
+  const broken = await serveObject(t, { bytes, kind: 'origin', get: takeBack });
+  await assert.rejects(get(t, [bad, bad], {}, [broken]), { kind: 'transfer-failed', message: /read error/ });
+});
+
+test('where a cache cannot end what it fetches, the origin is asked for the last block, and no other cache', async (t) => {
+  const bytes = objectBytes(8 * mebibyte);
+  const modified = 'Mon, 16 Nov 2026 00:00:00 GMT';
+  const cold: ServerOptions = {
+    bytes,
+    get: ({ response }) => {
+      response.writeHead(200, { 'Last-Modified': modified, Trailer: 'X-Transfer-Status' });
+      response.write(bytes.subarray(0, -100_000));
+      response.addTrailers({ 'X-Transfer-Status': '500: download cancelled: idle timeout' });
+      response.end();
+    },
+  };
+  const headers = { 'Last-Modified': modified };
+  const origin = await serveObject(t, { bytes, kind: 'origin', headers });
+  const { servers, served, setbacks } = await get(t, [cold, cold, cold], { bytes: bytes.length }, [origin]);
+  assert.deepEqual(
+    [...servers, origin].map((server) => gets(server).map(({ range }) => range)),
+    [[undefined], [], [], [`bytes=${bytes.length - 100_000}-`]],
+  );
+  assert.equal(served, 1);
+  assert.equal(setbacks.length, 1);
+});
+
 test('when all caches fall silent the origin is asked within half a minute, and only for the rest', async (t) => {
   const bytes = objectBytes(4 * mebibyte);
   const silent: ServerOptions = {
@@ -132,6 +196,34 @@ test('when all caches fall silent the origin is asked within half a minute, and 
   assert.ok(askedAt - began <= 30_000, `asked after ${askedAt - began} ms`);
   assert.equal(served, 1);
   assert.equal(result.servers.length, 2);
+});
+
+test('where an answer has no size, a disk without room is found by what the origin says, before a byte is written', async (t) => {
+  const size = 2 ** 50;
+  const cache: ServerOptions = {
+    bytes: objectBytes(mebibyte),
+    get: miss,
+    head: (_, response) => void response.writeHead(500).end(),
+  };
+  const origin: ServerOptions = {
+    bytes: Buffer.alloc(0),
+    kind: 'origin',
+    propfind: { size, modified: hot['Last-Modified'] },
+  };
+  const write = t.mock.method(PartFile.prototype, 'write');
+  const room = t.mock.method(PartFile.prototype, 'littleRoom', () => 0);
+  const shortage = {
+    kind: 'disk-full',
+    message: /1,125,8\d\d,\d\d\d,\d\d\d,\d\d\d bytes needed, [\d,]+ free/,
+  };
+  await assert.rejects(get(t, [cache, origin]), shortage);
+  assert.equal(write.mock.callCount(), 0);
+  // What fills the disk before that is known is said in the same words.
+  room.mock.mockImplementation(() => Infinity);
+  write.mock.mockImplementation(() => {
+    throw new Fault('disk-full', 'no room');
+  });
+  await assert.rejects(get(t, [cache, origin]), shortage);
 });
 
 test('of an object that all caches have in an older version, the newer comes from the origin', async (t) => {

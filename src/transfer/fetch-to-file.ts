@@ -39,8 +39,9 @@ export async function fetchToFile(
     const { size: bytes, record, digest } = fetch;
     return { bytes, seconds, verified, ...record, ...defined({ digest }) };
   } catch (error) {
+    const thrown = await fetch.asShortage(error);
     await fetch.suspend();
-    throw asStopped(settings, error);
+    throw asStopped(settings, thrown);
   } finally {
     fetch.close();
   }
@@ -136,6 +137,19 @@ class FileFetch {
     // Stopped so soon that nobody has said yet what a later attempt must know to go on.
     if (leavesUnknown(known) && (segments.done[0]?.end ?? 0) > 0) await origin.answer();
     this.#keeper.suspend();
+  }
+
+  /** A disk that became full on the way: with what the rest needs, where somebody says that. */
+  async asShortage(error: unknown): Promise<unknown> {
+    if (!(error instanceof Fault) || error.kind !== 'disk-full') return error;
+    if (this.#transfer.known.size === undefined) await this.#transfer.origin.answer();
+    const { size } = this.#transfer.known;
+    try {
+      if (size !== undefined) this.#file.reserve(size);
+    } catch (shortage) {
+      return shortage;
+    }
+    return error;
   }
 
   close(): void {

@@ -188,11 +188,16 @@ test('a token of the prompt is not enough for a job that will not have it', asyn
 
 test('a plain server that asks for a token is named, with the key to give it', async (t) => {
   const bench = await ObjectBench.open(t);
-  const url = `${(await webServer(t, (_, response) => void response.writeHead(401).end())).url}/x.bin`;
   const env = { SSL_CERT_FILE: testAuthority };
-  const { findings } = await check(bench, `[data.d]\nurl = "${url}"\nunpack = "none"\n`, env);
-  const missing = findings.find(({ rule }) => rule === 'token-missing');
-  assert.match(`${missing?.message}; ${missing?.fix}`, /answers 401: it asks for a token; .*`token_file`/);
+  for (const [status, words] of [
+    [401, /answers 401: it asks for a token; .*`token_file`/],
+    [403, /answers 403: it refuses access without a token; .*`token_file`/],
+  ] as const) {
+    const { url } = await webServer(t, (_, response) => void response.writeHead(status).end());
+    const { findings } = await check(bench, `[data.d]\nurl = "${url}/x.bin"\nunpack = "none"\n`, env);
+    const missing = findings.find(({ rule }) => rule === 'token-missing');
+    assert.match(`${missing?.message}; ${missing?.fix}`, words);
+  }
 });
 
 test('the size that the servers tell counts for the disk, where the job file says none', async (t) => {

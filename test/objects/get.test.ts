@@ -166,11 +166,11 @@ test('a disk without room is found before anything is fetched', async (t) => {
     return;
   }
   const bench = await ObjectBench.open(t);
-  await bench.publish('demo/set/x', 2_000_000);
-  const { exit, err } = await bench.updraft(['get', '-r', 'osdf:///demo/set', `${disk}/`]);
+  await bench.publish('demo/x', 2_000_000);
+  const { exit, err } = await bench.updraft(['get', 'osdf:///demo/x', `${disk}/`]);
   assert.equal(exit, 107);
   assert.match(err, /2,000,000 bytes needed, [\d,]+ free/);
-  assert.deepEqual(await readdir(path.join(disk, 'set')), []);
+  assert.deepEqual(await readdir(disk), []);
 });
 
 test('archives are unpacked as they arrive, and only whole ones appear', async (t) => {

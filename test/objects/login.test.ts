@@ -237,8 +237,12 @@ test('get, put and check at a terminal offer the login, and take no for an answe
   assert.equal(yes.exit, 0, yes.err);
   const put = await login.updraft(['put', 'f', 'osdf:///inbox/me/f'], asking(''));
   assert.equal(put.exit, 0, put.err);
+  assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
+  // The root of a namespace: what is above it is not its issuer's to give.
+  const whole = await login.updraft(['get', '--recursive', 'osdf:///private', 'all'], asking('y'));
+  assert.equal(whole.exit, 0, whole.err);
   assert.deepEqual(new Set(answered), new Set(['Log in now? [Y/n] ']));
-  assert.equal(answered.length, 4);
+  assert.equal(answered.length, 5);
 });
 
 test('jobs are sent the token of a login, and never what renews it', async (t) => {

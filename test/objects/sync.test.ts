@@ -14,7 +14,7 @@ for (const like of ['pelican-go', 'xrootd'] as const)
     await utimes(bench.published('demo/all/same'), old, old);
     const words = ['sync', 'osdf:///demo/all', 'copy'];
     const dry = await bench.updraft([...words, '--dry-run']);
-    assert.match(dry.err, /4 new, 0 updated, 0 unchanged, 0 deleted; nothing was changed/);
+    assert.match(dry.err, /4 new, 0 to update, 0 unchanged, 0 to delete; nothing was changed/);
     assert.ok(!existsSync(bench.at('copy')));
     const first = await bench.updraft(words);
     assert.equal(first.exit, 0, first.err);
@@ -40,6 +40,11 @@ for (const like of ['pelican-go', 'xrootd'] as const)
     const third = await bench.updraft(words);
     assert.match(third.err, /^0 new, 0 updated, 4 unchanged, 0 deleted\n$/);
     assert.deepEqual(asked(), before);
+    // A variable of a script that is not set must not mean the folder one happens to be in.
+    for (const target of ['', '/']) {
+      const nowhere = await bench.updraft(['sync', 'osdf:///demo/all', target, '--delete', '--yes']);
+      assert.deepEqual([nowhere.exit, existsSync(bench.at('copy/same'))], [2, true], nowhere.err);
+    }
   });
 
 test('with --delete what the source lacks goes from the target, and nothing else, if somebody agrees', async (t) => {

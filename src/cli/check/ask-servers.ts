@@ -50,8 +50,12 @@ export async function askServers(url: string, how: ObjectOptions): Promise<Objec
   ]);
   const servers = origin === undefined ? asked : [...asked, ...origin.servers];
   // A plain server says it in its answer; in a federation the director has said it before.
-  if (token === undefined && servers.length > 0 && servers.every(({ status }) => status === 401))
-    return withoutToken(`${servers[0]?.host ?? 'its server'} answers 401: it asks for a token`);
+  const [first] = servers;
+  const isRefused = servers.every(({ status }) => status === 401 || status === 403);
+  if (token === undefined && first !== undefined && isRefused && how.tokenFile === undefined)
+    return withoutToken(
+      `${first.host} answers ${first.status ?? ''}: ${first.status === 401 ? 'it asks for a token' : 'it refuses access without a token'}`,
+    );
   return { servers, choice: choiceWords(located), ...defined({ isFolder: origin?.isFolder, token }) };
 }
 

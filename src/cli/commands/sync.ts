@@ -32,7 +32,8 @@ interface Options extends CacheOptions {
 /** What became of one item. */
 interface SyncResult {
   action: 'new' | 'update' | 'same' | 'delete';
-  url: string;
+  /** Absent where only the file exists. */
+  url?: string;
   file?: string;
   bytes?: number;
   verified?: string;
@@ -72,7 +73,8 @@ async function sync(cli: Cli, ends: { source: string; target: string }, options:
   if (results.every(({ fault }) => fault === undefined))
     for (const extra of extras) results.push(await removeExtra(syncing, extra));
   board.close();
-  endWith(cli, results, {
+  const named = results.map(({ url, file = '', fault }) => ({ url: url ?? file, ...defined({ fault }) }));
+  endWith(cli, named, {
     json: options.json === true,
     again: 'run the same command again for what is missing',
   });
@@ -88,7 +90,7 @@ async function agreeTo(
   if (items.length === 0)
     throw new Fault('usage', `${source} holds nothing, and --delete would delete all of ${target}`, {
       about: source,
-      fix: 'check the source; to empty a collection use `updraft rm --recursive`',
+      fix: `check the source; if all of it is to go: ${hasScheme(target) ? '`updraft rm --recursive`' : 'rm -r'}`,
     });
   const what = `${counted(extras.length, 'file')} in ${target} that ${extras.length === 1 ? 'is' : 'are'} not in ${source}`;
   const names = extras.map(({ name }) => name);
@@ -167,7 +169,7 @@ async function removeExtra(
 ): Promise<SyncResult> {
   const result: SyncResult = {
     action: 'delete',
-    ...(direction === 'down' ? { url: '', file: name } : { url: name }),
+    ...(direction === 'down' ? { file: name } : { url: name }),
   };
   const said = direction === 'down' ? shown(cli, name) : name;
   try {
@@ -190,7 +192,7 @@ function printJson(board: TransferBoard, { fault, ...said }: SyncResult): void {
 function summary(results: readonly SyncResult[], { extras }: Sides, options: Options): string {
   const count = (action: SyncResult['action']): number =>
     results.filter((result) => result.action === action).length;
-  const done = `${count('new')} new, ${count('update')} updated, ${count('same')} unchanged, ${count('delete')} deleted`;
+  const done = `${count('new')} new, ${count('update')} ${options.dryRun ? 'to update' : 'updated'}, ${count('same')} unchanged, ${count('delete')} ${options.dryRun ? 'to delete' : 'deleted'}`;
   const left =
     options.delete || extras.length === 0
       ? ''

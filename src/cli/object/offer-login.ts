@@ -1,7 +1,9 @@
 import path from 'node:path';
 import { Fault } from '../../fault/fault.ts';
-import type { Located } from '../../federation/located.ts';
+import { isUnder, unescapePath } from '../../federation/escape-path.ts';
+import type { Issuance, Located } from '../../federation/located.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
+import { parseObjectUrl } from '../../federation/object-url.ts';
 import type { Cli } from '../cli.ts';
 
 /**
@@ -25,7 +27,7 @@ export async function offerLogins(
     const said = await cli.ask('Log in now? [Y/n] ');
     if (!/^(y(es)?)?$/i.test(said.trim())) continue;
     const { logInAt, permissionWords } = await import('./login.ts');
-    const login = await logInAt(cli, folderOf(url), { write: verb !== 'GET' });
+    const login = await logInAt(cli, folderOf(cli, url, issuance), { write: verb !== 'GET' });
     cli.err(`logged in; may ${permissionWords(login)}\n`);
     isMade = true;
   }
@@ -60,8 +62,10 @@ async function tokenProblem(
   }
 }
 
-/** Its neighbours will be wanted next. */
-function folderOf(url: string): string {
+/** Its neighbours will be wanted next; what is above the namespace is not its issuer's. */
+function folderOf({ env }: Cli, url: string, { namespace, url: root }: Issuance): string {
+  const parsed = parseObjectUrl(url, env);
+  const above = parsed.kind === 'federated' ? path.posix.dirname(unescapePath(parsed.path)) : '/';
   const [base = ''] = url.split('?', 1);
-  return path.posix.dirname(base.replace(/\/+$/, ''));
+  return isUnder(above, namespace) ? path.posix.dirname(base.replace(/\/+$/, '')) : root;
 }

@@ -29,8 +29,16 @@ export async function readSides(
 ): Promise<Sides> {
   const [from, to] = [hasScheme(source), hasScheme(target)];
   if (from === to)
-    throw new Fault('usage', `${source} and ${target} are both ${from ? 'URLs' : 'of this machine'}`, {
-      fix: from ? 'go through a folder of this machine' : 'one of them must be a URL: osdf:///PATH',
+    throw new Fault(
+      'usage',
+      `${source || '""'} and ${target || '""'} are both ${from ? 'URLs' : 'of this machine'}`,
+      {
+        fix: from ? 'go through a folder of this machine' : 'one of them must be a URL: osdf:///PATH',
+      },
+    );
+  if (from && ['', '/'].includes(target.trim()))
+    throw new Fault('usage', `${JSON.stringify(target)} is not a folder to synchronise`, {
+      fix: 'name a folder for it: "." is the one you are in',
     });
   return from ? await readDown(cli, source, target, how) : await readUp(cli, source, target, how);
 }

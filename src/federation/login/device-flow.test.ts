@@ -106,3 +106,26 @@ test('an issuer without registration, device codes or a page is no use, and says
   await assert.rejects(askForCode(wire, without, client, ask), /offers no login by device code/);
   await assert.rejects(askForCode(wire, metadata, client, ask), /names no code and page/);
 });
+
+test('what an issuer says to be shown or waited for has bounds', async () => {
+  const ask = async (said: object): ReturnType<typeof askForCode> => {
+    const body = { device_code: 'd', user_code: 'AB', verification_uri: 'https://x/', ...said };
+    const { wire } = scripted({ status: 200, body });
+    return await askForCode(wire, metadata, client, { scope: 'wlcg', now: 0 });
+  };
+  const huge = await ask({ interval: 9e9, expires_in: '9e9', user_code: 'A\nrun this: \u001b[31m' });
+  assert.deepEqual(
+    [huge.intervalSeconds, huge.expires, huge.userCode],
+    [60, 86_400_000, 'A run this: \ufffd[31m'],
+  );
+  assert.equal((await ask({ verification_uri: 'https://x/\n\u001b[2Jb' })).url, 'https://x/%1B[2Jb');
+  for (const page of ['javascript:alert(1)', 'http://issuer.example/', 'https://', 'file:///etc/passwd'])
+    await assert.rejects(ask({ verification_uri: page }), /names no code and page with an https URL/);
+});
+
+test('an issuer that says only slow_down is left when its code has ended', async () => {
+  const clock = sleepyClock();
+  const { wire } = scripted(...Array.from({ length: 300 }, () => refuse('slow_down')));
+  await assert.rejects(awaitApproval(wire, metadata, client, { asking, clock }), /nobody approved/);
+  assert.equal(clock.now(), asking.expires);
+});

@@ -1,8 +1,10 @@
 import { Fault } from '../../fault/fault.ts';
 import type { Clock } from '../../base/clock.ts';
+import { printable } from '../../base/printable.ts';
 import {
   type Granted,
   grantedIn,
+  isUsable,
   deviceGrant,
   type IssuerMetadata,
   type OAuthClient,
@@ -30,6 +32,8 @@ export interface Asking extends Invitation {
 
 const usualInterval = 5;
 const usualLife = 600;
+/** Whatever an issuer says: nobody waits longer, and no timer takes more than 24 days. */
+const [maxInterval, maxLife] = [60, 86_400];
 /** By how much an issuer that says `slow_down` wants us to wait longer (RFC 8628). */
 const slowerBy = 5;
 /** An issuer that is silent while a person decides is asked again. */
@@ -45,15 +49,16 @@ export async function askForCode(
   if (device === undefined) throw unusable(issuer, 'it offers no login by device code');
   const said = await postForm(wire, issuer, device, client, { scope });
   const [deviceCode, userCode] = [text(said['device_code']), text(said['user_code'])];
-  const url = text(said['verification_uri_complete']) ?? text(said['verification_uri']);
-  if (deviceCode === undefined || userCode === undefined || !/^https?:/.test(url ?? ''))
-    throw unusable(issuer, 'its answer names no code and page');
+  const url = text(said['verification_uri_complete']) ?? text(said['verification_uri']) ?? '';
+  if (deviceCode === undefined || userCode === undefined || !isUsable(url, wire))
+    throw unusable(issuer, 'its answer names no code and page with an https URL');
   return {
     deviceCode,
-    userCode,
-    url: url ?? '',
-    expires: now + (seconds(said['expires_in']) ?? usualLife) * 1000,
-    intervalSeconds: seconds(said['interval']) ?? usualInterval,
+    // Both are shown: an issuer must not write lines of its own on the terminal.
+    userCode: printable(userCode).slice(0, 100),
+    url: new URL(url).href,
+    expires: now + Math.min(seconds(said['expires_in']) ?? usualLife, maxLife) * 1000,
+    intervalSeconds: Math.min(seconds(said['interval']) ?? usualInterval, maxInterval),
   };
 }
 
@@ -67,7 +72,7 @@ export async function awaitApproval(
   let [wait, triesLeft] = [asking.intervalSeconds, silentTries];
   const fields = { grant_type: deviceGrant, device_code: asking.deviceCode };
   for (;;) {
-    await clock.sleep(wait * 1000, wire.signal);
+    await clock.sleep(Math.min(wait * 1000, Math.max(0, asking.expires - clock.now())), wire.signal);
     if (clock.now() >= asking.expires) throw expired(issuer);
     try {
       return grantedIn(issuer, await postForm(wire, issuer, token, client, fields));

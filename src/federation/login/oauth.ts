@@ -167,7 +167,7 @@ async function send(wire: Wire, issuer: string, request: ControlRequest): Promis
   }
 }
 
-const isUsable = (url: string, { plainHttp }: Wire): boolean =>
+export const isUsable = (url: string, { plainHttp }: Wire): boolean =>
   URL.parse(url) !== null && isTrustworthy(url, plainHttp);
 
 export function seconds(value: unknown): number | undefined {

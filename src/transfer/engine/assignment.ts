@@ -1,4 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
+import { askCopy } from '../../federation/cached-copy.ts';
+import type { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
 import type { Sink } from '../sinks/sink.ts';
 import type { Identity } from './check-answer.ts';
@@ -13,12 +15,18 @@ interface Floor {
   readonly sink: Sink;
   readonly segments: Segments;
   readonly known: Identity;
+  readonly pool: ConnectionPool;
 }
+
+/** A cache that has been fetching the object for so long and will take so much longer: others may have it. */
+const longSoFarMs = 5_000;
+const longSeconds = 120;
 
 /**
  * Decides how many servers work on the object at once, and who gets which piece. One begins, with all that is missing.
  * Others are asked when its answer shows that it has a copy, and then only for their own copies: a cache without one
- * would fetch the object from the origin once more. Beside one that is slow anybody is asked.
+ * would fetch the object from the origin once more. Beside one that is slow anybody is asked, and
+ * beside one that is fetching the object and will be for long, those that say they have it.
  */
 export class Assignment {
   readonly #floor: Floor;
@@ -26,6 +34,7 @@ export class Assignment {
   readonly #lanes: Lanes;
   #hot = false;
   #width = 1;
+  #askedCopies = false;
 
   constructor(floor: Floor, roster: Roster, lanes: Lanes) {
     this.#floor = floor;
@@ -40,9 +49,33 @@ export class Assignment {
 
   /** May others be asked by now? True if so. */
   consider(lane: Lane, rate: number): boolean {
-    if (!this.#hot || this.#width > 1) return false;
+    if (this.#width > 1) return false;
+    if (!this.#hot) {
+      if (this.#isLong(lane, rate)) void this.#askCopies(lane);
+      return false;
+    }
     const sent = lane.piece.position - lane.piece.start;
     return mayWiden({ sent, missing: this.#floor.segments.missingBytes, rate }) && this.#widen();
+  }
+
+  #isLong({ source, startedAt }: Lane, rate: number): boolean {
+    const { clock, segments, known } = this.#floor;
+    if (this.#askedCopies || source.server.kind !== 'cache' || known.size === undefined) return false;
+    const isLong = segments.missingBytes / Math.max(1, rate) > longSeconds;
+    return isLong && clock.monotonic() - startedAt > longSoFarMs;
+  }
+
+  /** Once, and at no cost to the origin. */
+  async #askCopies({ source, controller: { signal } }: Lane): Promise<void> {
+    this.#askedCopies = true;
+    const how = { federation: { wire: this.#floor.pool }, signal };
+    const others = this.#roster.sources.filter((each) => each !== source && each.server.kind === 'cache');
+    const holding = others.map(async (each) => {
+      const copy = await askCopy(each.located, each.server, how).catch(() => undefined);
+      each.cold = copy?.holds !== 'whole';
+      return !each.cold;
+    });
+    if ((await Promise.all(holding)).includes(true) && !signal.aborted) this.#hot = this.#widen();
   }
 
   /** Some server is slow: true if others are asked from now on. */
@@ -53,7 +86,7 @@ export class Assignment {
 
   /** The object is fetched from its first byte again. */
   restart(): void {
-    this.#hot = false;
+    this.#hot = this.#askedCopies = false;
     this.#width = 1;
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts';
+import { orAborted } from '../../base/map-limited.ts';
 import { asFault, type Fault } from '../../fault/fault.ts';
 import type { ConnectionPool } from '../../http/connections.ts';
 import type { Policy } from '../policy.ts';
@@ -41,6 +42,8 @@ export function deliver(context: PieceContext, lane: Lane, data: Buffer): void |
   const length = Math.min(data.length, piece.end - piece.position);
   if (length <= 0) return;
   const offset = piece.position;
+  if (context.known.size === undefined && offset + length > (context.sink.beforeSize ?? Infinity))
+    return askForRoom(context, lane).then(() => deliver(context, lane, data));
   lane.movedAt = context.clock.monotonic();
   // Before the sink takes them, so that nobody takes over what is already here.
   piece.position += length;
@@ -62,6 +65,15 @@ export class SinkFailure extends Error {
     super('sink failed', { cause: thrown });
     this.fault = asFault(thrown);
   }
+}
+
+/** The disk is asked whether it has room as soon as the origin says for how much. */
+async function askForRoom(context: PieceContext, lane: Lane): Promise<void> {
+  lane.waitsForSink = true;
+  await orAborted(context.origin.answer(), lane.controller.signal);
+  await beginSink(context.sink, context.known.size);
+  lane.waitsForSink = false;
+  lane.movedAt = context.clock.monotonic();
 }
 
 function write(

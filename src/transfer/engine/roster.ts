@@ -3,6 +3,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { Policy } from '../policy.ts';
+import type { Segments } from './segments.ts';
 import type { Setback } from './setback.ts';
 import type { FetchRecord, Turn } from './turn.ts';
 
@@ -21,6 +22,8 @@ export interface Source {
   noRanges: boolean;
   /** A cache that had no copy of the object when it was asked for one. */
   cold: boolean;
+  /** How often it sent everything it was asked for, and then took it back. */
+  withdrawals: number;
   bytes: number;
   turn: Turn;
   readonly meter: RateMeter;
@@ -37,6 +40,7 @@ const renewalRestMs = 1_000;
 const usualAnswerSeconds = 0.1;
 /** One with a copy may fail this often before one without is asked to fetch it. */
 const coldRank = 2;
+const maxWithdrawals = 2;
 
 /** The servers of one object, in the order to try them. */
 export class Roster {
@@ -66,6 +70,7 @@ export class Roster {
         disagrees: false,
         noRanges: false,
         cold: false,
+        withdrawals: 0,
         bytes: 0,
         turn: { bytes: 0, seconds: 0 },
         meter: new RateMeter(now),
@@ -179,6 +184,8 @@ export class Roster {
     source.dead ||= setback.trouble === 'missing' && source.bytes === 0;
     // A token that was good enough for somebody will be renewed.
     source.dead ||= setback.trouble === 'refused' && this.sources.every(({ bytes }) => bytes === 0);
+    // Bytes that are taken back look like progress: without a limit it would go on for ever.
+    if (setback.trouble === 'withdrawn') source.dead ||= ++source.withdrawals >= maxWithdrawals;
     source.disagrees ||= setback.trouble === 'changed';
     source.noRanges ||= setback.trouble === 'no-ranges';
     const patience = setback.trouble === 'filling' ? fillingRestsMs[source.tries - 1] : undefined;
@@ -223,6 +230,10 @@ export class Roster {
     }
   }
 }
+
+/** A cache that fetches the object itself, as far as one can see, and only the last block is missing. */
+export const endsFill = ({ server, turn }: Source, { isAtLastBlock }: Segments): boolean =>
+  isAtLastBlock && server.kind === 'cache' && (turn.age ?? 0) === 0;
 
 const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.restsUntil <= now;
 

@@ -145,10 +145,11 @@ function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Acce
   const status = end.trailers.get('x-transfer-status');
   const failed = status !== undefined && !status.startsWith('200');
   if (piece.end === Infinity && !failed) context.segments.settle(piece.position);
-  if (failed && piece.position >= piece.end) withdraw(context, piece, host, status);
+  const isWhole = piece.position >= piece.end;
+  if (failed && isWhole) withdraw(context, piece, host, status);
   if (failed)
     throw new Setback(
-      'broken',
+      isWhole ? 'withdrawn' : 'broken',
       new Fault('transfer-failed', `${host}: transfer failed: ${status.slice(0, 200)}`),
     );
   if (piece.position < piece.end) throw cutOff(host, piece, accepted, 'ended the answer');

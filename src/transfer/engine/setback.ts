@@ -7,6 +7,7 @@ import type { Fault } from '../../fault/fault.ts';
  * - `cold`: it was asked for its copy of the object and has none yet; that is no failure
  * - `busy`: it asks us to come back later; `filling`: it is fetching the object itself, stay with it
  * - `changed`: it has another version; `wrong`: it sends something else; `corrupt`: its bytes are damaged
+ * - `withdrawn`: it sent all bytes, then said that they are not good
  * - `no-ranges`: it can only send the whole object; `broken`: anything else
  */
 export type Trouble =
@@ -19,6 +20,7 @@ export type Trouble =
   | 'changed'
   | 'wrong'
   | 'corrupt'
+  | 'withdrawn'
   | 'no-ranges'
   | 'broken';
 

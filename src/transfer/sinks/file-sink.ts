@@ -19,6 +19,7 @@ export class FileSink implements Sink {
   readonly #options: FileSinkOptions;
   #check: ChunkCheck | undefined;
   #hash: FileHash | undefined;
+  #beforeSize: number | undefined;
   #rewrites = false;
   #replaced = false;
 
@@ -31,6 +32,13 @@ export class FileSink implements Sink {
 
   begin(size: number | undefined): void {
     if (size !== undefined) this.#file.reserve(size);
+    // Who asked for the size in vain goes on without it.
+    const isFirst = this.#beforeSize === undefined;
+    this.#beforeSize = isFirst && size === undefined ? this.#file.littleRoom() : Infinity;
+  }
+
+  get beforeSize(): number {
+    return this.#beforeSize ?? Infinity;
   }
 
   write(offset: number, chunk: Buffer, server: string): void {
@@ -60,6 +68,7 @@ export class FileSink implements Sink {
 
   restart(): boolean {
     this.#rewrites = false;
+    this.#beforeSize = undefined;
     this.#file.startOver();
     this.#beginProof();
     return true;

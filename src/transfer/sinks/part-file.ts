@@ -6,6 +6,7 @@ import { Fault } from '../../fault/fault.ts';
 import type { Hasher } from '../proof/hasher.ts';
 
 const readBytes = 1 << 20;
+const littleBytes = 64 << 20;
 
 const { O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW } = fs.constants;
 
@@ -92,6 +93,14 @@ export class PartFile {
         about: this.path,
         fix: 'Free some space there, or choose a folder on a larger disk.',
       });
+    });
+  }
+
+  /** Bytes that may be written before the object's size is known: few, and fewer where the disk is nearly full. */
+  littleRoom(): number {
+    return onDisk(this.path, () => {
+      const { bavail, bsize } = fs.statfsSync(path.dirname(this.path));
+      return Math.max(0, Math.min(littleBytes, bavail * bsize - littleBytes));
     });
   }
 

@@ -9,7 +9,9 @@ export interface Sink {
   readonly largestPiece: number;
   /** Pieces begin and end at multiples of this. */
   readonly grain: number;
-  /** The size is known: throws a Fault if there is no room for it. Called again after a restart. */
+  /** As long as the size is unknown, who wants to write beyond this offset asks for it first; without it, nobody. */
+  readonly beforeSize?: number;
+  /** The size is known: throws a Fault if there is no room for it. Called again when it becomes known, and after a restart. */
   begin(size: number | undefined): void | Promise<void>;
   /** Takes bytes; `chunk` is the caller's again when this returns or resolves. A throw ends the transfer. */
   write(offset: number, chunk: Buffer, server: string): void | Promise<void>;
