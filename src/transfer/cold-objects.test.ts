@@ -151,29 +151,6 @@ test('caches that take back all they sent are asked twice, then the origin; wher
   await assert.rejects(get(t, [bad, bad], {}, [broken]), { kind: 'transfer-failed', message: /read error/ });
 });
 
-test('where a cache cannot end what it fetches, the origin is asked for the last block, and no other cache', async (t) => {
-  const bytes = objectBytes(8 * mebibyte);
-  const modified = 'Mon, 16 Nov 2026 00:00:00 GMT';
-  const cold: ServerOptions = {
-    bytes,
-    get: ({ response }) => {
-      response.writeHead(200, { 'Last-Modified': modified, Trailer: 'X-Transfer-Status' });
-      response.write(bytes.subarray(0, -100_000));
-      response.addTrailers({ 'X-Transfer-Status': '500: download cancelled: idle timeout' });
-      response.end();
-    },
-  };
-  const headers = { 'Last-Modified': modified };
-  const origin = await serveObject(t, { bytes, kind: 'origin', headers });
-  const { servers, served, setbacks } = await get(t, [cold, cold, cold], { bytes: bytes.length }, [origin]);
-  assert.deepEqual(
-    [...servers, origin].map((server) => gets(server).map(({ range }) => range)),
-    [[undefined], [], [], [`bytes=${bytes.length - 100_000}-`]],
-  );
-  assert.equal(served, 1);
-  assert.equal(setbacks.length, 1);
-});
-
 test('when all caches fall silent the origin is asked within half a minute, and only for the rest', async (t) => {
   const bytes = objectBytes(4 * mebibyte);
   const silent: ServerOptions = {

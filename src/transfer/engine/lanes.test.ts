@@ -136,14 +136,6 @@ test('twenty silent seconds are a stall, five while another server delivers', ()
   assert.equal(judge({ ...steady, quietMs: 5_000 }, { ...alone, bestOther: 1e6 }, policy), 'stalled');
 });
 
-test('a cache that holds back the last block of what it fetches itself is waited for, but not for ever', () => {
-  const around = { ...alone, alternative: true, bestOther: 1e6, holdsBack: true };
-  assert.equal(judge({ ...steady, quietMs: 12_000, rate: 0 }, around, policy), 'fine');
-  assert.equal(judge({ ...steady, quietMs: 15_000, rate: 0 }, around, policy), 'stalled');
-  const hasty = { ...policy, stallSeconds: 2 };
-  assert.equal(judge({ ...steady, quietMs: 2_000, rate: 0 }, around, hasty), 'stalled');
-});
-
 test('a trickle is too slow only where there is somebody else to ask', () => {
   const trickle = { ...steady, rate: 50_000 };
   assert.equal(judge(trickle, alone, policy), 'fine');

@@ -166,8 +166,6 @@ export interface Surroundings {
   alternative: boolean;
   size: number;
   missingBytes: number;
-  /** It is a cache that fetches the object itself, and only the last block is missing. */
-  holdsBack?: boolean;
   /** Milliseconds left of the time the user will pay, if that is bounded. */
   leftMs: number | undefined;
 }
@@ -177,8 +175,6 @@ export type Judgement = 'fine' | 'slow' | 'drop' | 'stalled';
 
 /** Before this a rate says more about the connection's start than about the server. */
 const rampMs = 5_000;
-/** Pelican's caches hold the last block back for up to ten seconds, until the origin has said the digests. */
-const endOfFillSeconds = 15;
 /** With this share of what another server gives, a slow one still helps. */
 const helpfulShare = 1 / 16;
 /** An object should not take longer than this unless the user says so. */
@@ -186,8 +182,6 @@ const patienceSeconds = 6 * 3600;
 
 /** Judges one running piece. Pure: the clock's readings come in. */
 export function judge(watched: Watched, around: Surroundings, policy: Policy): Judgement {
-  const allowed = around.holdsBack === true ? Math.min(endOfFillSeconds, policy.stallSeconds) : 0;
-  if (watched.quietMs < allowed * 1000) return 'fine';
   if (watched.quietMs >= stallSeconds(policy, around.bestOther > 0) * 1000) return 'stalled';
   if (watched.runningMs < Math.min(rampMs, policy.stallSeconds * 1000)) return 'fine';
   if (watched.rate >= speedFloor(around, policy)) return 'fine';

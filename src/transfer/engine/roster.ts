@@ -3,7 +3,6 @@ import { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
 import type { Located, ObjectServer } from '../../federation/located.ts';
 import type { Policy } from '../policy.ts';
-import type { Segments } from './segments.ts';
 import type { Setback } from './setback.ts';
 import type { FetchRecord, Turn } from './turn.ts';
 
@@ -230,10 +229,6 @@ export class Roster {
     }
   }
 }
-
-/** A cache that fetches the object itself, as far as one can see, and only the last block is missing. */
-export const endsFill = ({ server, turn }: Source, { isAtLastBlock }: Segments): boolean =>
-  isAtLastBlock && server.kind === 'cache' && (turn.age ?? 0) === 0;
 
 const ready = ({ busy, breaker }: Source, now: number): boolean => !busy && breaker.restsUntil <= now;
 

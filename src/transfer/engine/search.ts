@@ -6,7 +6,6 @@ import type { Setback } from './setback.ts';
 import type { TransferOptions } from './transfer-options.ts';
 
 const wordyMs = 750;
-const hurryMs = 3_000;
 
 /** Finds the servers of the object: at first, when they fail, and the origin when all of them are silent. */
 export class Search {
@@ -14,8 +13,6 @@ export class Search {
   readonly #roster: Roster;
   #forOrigin: Promise<void> | undefined;
   #said: Setback | undefined;
-  /** The origin is being looked for, and is to be asked next. */
-  hurry: Promise<void> | undefined;
 
   constructor(options: TransferOptions, roster: Roster) {
     this.#options = options;
@@ -44,19 +41,6 @@ export class Search {
   /** Asks for the origin, once until bytes flow again. */
   async forOrigin(): Promise<void> {
     await (this.#forOrigin ??= this.again(true));
-  }
-
-  /** What keeps one cache from the last block keeps the others from it, too: the origin is next, if it is found soon. */
-  originNext(): void {
-    const { clock } = this.#options;
-    const over = new AbortController();
-    const found = [this.forOrigin(), clock.sleep(hurryMs, over.signal)].map((each) =>
-      each.catch(() => undefined),
-    );
-    this.hurry = Promise.race(found).then(() => {
-      over.abort();
-      this.hurry = undefined;
-    });
   }
 
   /** Says, once for each setback, that nobody can be asked now; what is over in a moment is not worth a word. */

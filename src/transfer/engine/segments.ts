@@ -41,8 +41,6 @@ export interface Thief {
 const nobody: ReadonlySet<string> = new Set();
 /** Less than this is not worth a request of its own. */
 const smallestTheft = 256 * 1024;
-/** Caches hold back no more than this until they have learned all they want of an object from its origin. */
-const lastBlockBytes = 1 << 20;
 /** Nor is what its server will have sent within this time, or before the thief's own bytes could flow well. */
 const soonSeconds = 0.02;
 
@@ -77,12 +75,6 @@ export class Segments {
 
   get size(): number {
     return this.#size;
-  }
-
-  /** All of a bigger object is there but its last block. */
-  get isAtLastBlock(): boolean {
-    const { missingBytes } = this;
-    return missingBytes < lastBlockBytes && this.#size - missingBytes >= lastBlockBytes;
   }
 
   get complete(): boolean {

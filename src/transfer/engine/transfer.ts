@@ -13,7 +13,7 @@ import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
 import { OriginWord } from './origin-word.ts';
 import { Repair } from './repair.ts';
-import { RateMeter, Roster, endsFill, mostInformativeFault, type Source } from './roster.ts';
+import { RateMeter, Roster, mostInformativeFault, type Source } from './roster.ts';
 import { readPiece, runPiece } from './run-piece.ts';
 import { Search } from './search.ts';
 import { Segments, type Range } from './segments.ts';
@@ -135,7 +135,6 @@ export class Transfer implements PieceContext {
       }
       if (this.#roster.allSuspect) await this.#search.again(true);
       while (!this.segments.complete || !this.#found) {
-        await this.#search.hurry;
         for (const work of this.#assignment.next()) this.#start(work);
         await (this.#lanes.size === 0 ? this.#rest() : this.#nap.sleep(tickMs));
         if (this.#changed) await this.#restart();
@@ -249,10 +248,14 @@ export class Transfer implements PieceContext {
     const run = (lane: Lane) => read(this, lane);
     this.#lanes.start(work, run, (error) => {
       this.segments.release(piece);
-      if (error instanceof Setback) this.#setBack(source, error);
-      else if (error !== undefined) this.#endWith(error);
+      if (error !== undefined) this.#laneFailed(source, error);
       this.#nap.wake();
     });
+  }
+
+  #laneFailed(source: Source, error: Error): void {
+    if (error instanceof Setback) this.#setBack(source, error);
+    else this.#endWith(error);
   }
 
   #endWith(error: Error): void {
@@ -267,7 +270,6 @@ export class Transfer implements PieceContext {
     }
     this.#roster.failed(source, setback, this.clock.monotonic());
     if (trouble === 'cold') return;
-    if (trouble === 'broken' && endsFill(source, this.segments)) this.#search.originNext();
     const server = source.server.host;
     this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
     // A cache may be wrong about what exists; the origin is not.
@@ -351,8 +353,7 @@ export class Transfer implements PieceContext {
     const { size, missingBytes } = this.segments;
     const { slow } = this.#lanes.watch((watched, lane) => {
       const bestOther = this.#lanes.bestBeside(lane);
-      const holdsBack = endsFill(lane.source, this.segments);
-      return judge(watched, { bestOther, alternative, size, missingBytes, leftMs, holdsBack }, this.policy);
+      return judge(watched, { bestOther, alternative, size, missingBytes, leftMs }, this.policy);
     });
     if (slow && this.#assignment.helpSlow()) this.#nap.wake();
     if (slow && size === Infinity) void this.origin.answer();
