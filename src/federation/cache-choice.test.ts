@@ -104,7 +104,9 @@ test('the first place that names caches counts, and what is wrong there is named
     'A = 1\nPelicanCfg_Client_PreferredCaches = { "https://f:1", "+" }\n',
   );
   const byAd = 'PelicanCfg_Client_PreferredCaches of the job';
-  assert.equal(first({ NEAREST_CACHE: 'd:1' }), `https://f:1 ${byAd}`);
+  assert.equal(first({ NEAREST_CACHE: 'd:1', _CONDOR_JOB_AD: '.job.ad' }), `https://f:1 ${byAd}`);
+  // Outside of a job it is a file like any other.
+  assert.equal(first({ NEAREST_CACHE: 'd:1' }), 'https://d:1 NEAREST_CACHE only');
   assert.equal(
     first({ UPDRAFT_CACHES: 'g:1 h:2' }),
     'https://g:1 UPDRAFT_CACHES; https://h:2 UPDRAFT_CACHES',
@@ -112,7 +114,9 @@ test('the first place that names caches counts, and what is wrong there is named
   assert.deepEqual(from({ UPDRAFT_AVOID_CACHES: 'bad.example' }).avoided[0]?.hostname, 'bad.example');
 
   await writeFile(path.join(cwd, '.job.ad'), 'PelicanCfg_Client_PreferredCaches = strcat("a", "b")\n');
-  assert.throws(() => first(), { message: /^PelicanCfg_Client_PreferredCaches of the job is strcat/ });
+  assert.throws(() => first({ _CONDOR_JOB_AD: '.job.ad' }), {
+    message: /^PelicanCfg_Client_PreferredCaches of the job is strcat/,
+  });
   await writeFile(path.join(cwd, '.job.ad'), '');
   await yaml(['Client:', '  PreferredCaches: {a: b}']);
   assert.throws(() => first(), { message: new RegExp(`^${file}:4: "\\{a:" is not a cache`) });

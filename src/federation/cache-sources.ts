@@ -55,7 +55,9 @@ const attribute = 'PelicanCfg_Client_PreferredCaches';
 
 /** A text or a list of texts; HTCondor writes each attribute of a job on one line. */
 function inJobAd({ env, cwd }: CacheWorld): SourceList | undefined {
-  const text = readText(path.resolve(cwd, env['_CONDOR_JOB_AD'] ?? '.job.ad'));
+  const file = env['_CONDOR_JOB_AD'];
+  // One that only lies in the folder may be anybody's.
+  const text = file === undefined ? '' : readText(path.resolve(cwd, file));
   const value = new RegExp(`^\\s*${attribute}\\s*=\\s*(.*?)\\s*$`, 'im').exec(text)?.[1];
   if (value === undefined || /^undefined$/i.test(value)) return undefined;
   const by = `${attribute} of the job`;

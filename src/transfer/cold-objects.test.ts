@@ -215,3 +215,12 @@ test('of an object that all caches have in an older version, the newer comes fro
   const { result } = await get(t, [stale, stale, stale], { sha256: sha256(newer) }, [origin]);
   assert.equal(result.verified, 'digest');
 });
+
+test('a wrong digest of one cache costs one more question, and no byte', async (t) => {
+  const bytes = objectBytes(3 * mebibyte);
+  const wrong = { bytes, headers: { ...hot, ...digestOf(Buffer.from('another object')) } };
+  const right = { bytes, headers: { ...hot, ...digestOf(bytes) } };
+  const { result, served } = await get(t, [wrong, right]);
+  assert.deepEqual([result.verified, result.digest?.server, served], ['digest', result.digest?.server, 1]);
+  assert.equal(result.digest?.hex, sha256(bytes));
+});

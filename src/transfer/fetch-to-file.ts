@@ -174,14 +174,28 @@ class FileFetch {
     const { algorithm, hex, server } = digest;
     const found = await this.#sink.digest(algorithm, this.size, signal);
     this.digest = digest;
-    if (found === hex) return 'digest';
+    if (found === hex || (server !== '' && (await this.#isProvenBeside(server)))) return 'digest';
     const what = server === '' ? 'SHA-256' : `${algorithm} (${server})`;
     return new Fault('data-corrupt', `${about}: ${what} is ${found}, should be ${hex}`, { about });
   }
 
+  /** Before all bytes are fetched again: the digest itself may be wrong, and another server knows the right one. */
+  async #isProvenBeside(server: string): Promise<boolean> {
+    const { policy, signal } = this.#settings;
+    const other = this.#transfer.witnesses.beside(server);
+    if (other === undefined) return false;
+    const said = await askObject(other, this.#transfer.pool, policy.digestSeconds * 1000, signal);
+    if (said?.digest === undefined) return false;
+    const found = await this.#sink.digest(said.digest.algorithm, this.size, signal);
+    if (found !== said.digest.hex) return false;
+    this.digest = said.digest;
+    return true;
+  }
+
   /** A server that has failed since it was asked may never answer: who sends in its place is asked as well. */
   async #firstWord(): Promise<ObjectFacts | undefined> {
-    const { pool, working } = this.#transfer;
+    const { pool, witnesses } = this.#transfer;
+    const { working } = witnesses;
     if (this.#asked?.turn.bytes !== 0 || working === undefined) return await this.#facts;
     const { policy, signal } = this.#settings;
     const said = [this.#facts, askObject(working, pool, policy.digestSeconds * 1000, signal)];

@@ -207,6 +207,19 @@ export class Roster {
     return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
   }
 
+  /** Who sent most since its last failure, if anybody did. */
+  get working(): Source | undefined {
+    return this.sources
+      .filter(({ turn }) => turn.bytes > 0)
+      .toSorted((one, other) => other.turn.bytes - one.turn.bytes)[0];
+  }
+
+  /** Another server that may know the object, the origin if it is among them. */
+  beside(host: string): Source | undefined {
+    const others = this.sources.filter(({ server, dead }) => server.host !== host && !dead);
+    return others.find(({ server }) => server.kind === 'origin') ?? others[0];
+  }
+
   /** Whether it is the origin, and all others sent bytes that were proven wrong. */
   isBelievedAlone({ server }: Source): boolean {
     const others = this.sources.filter((source) => source.server !== server);

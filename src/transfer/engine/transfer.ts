@@ -113,11 +113,9 @@ export class Transfer implements PieceContext {
     return { size: this.#options.size, etag: undefined, modified: undefined };
   }
 
-  /** Who sent most since its last failure, if anybody did. */
-  get working(): Source | undefined {
-    return this.#roster.sources
-      .filter(({ turn }) => turn.bytes > 0)
-      .toSorted((one, other) => other.turn.bytes - one.turn.bytes)[0];
+  /** Who can be asked about the object. */
+  get witnesses(): Pick<Roster, 'working' | 'beside'> {
+    return this.#roster;
   }
 
   /** Who sent what, and who was not asked. */
