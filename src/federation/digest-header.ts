@@ -25,9 +25,10 @@ const names: Record<string, keyof Digests> = {
 export const algorithms = ['crc32c', 'sha-256', 'sha', 'md5', 'adler32'] as const;
 
 /** For `Want-Digest`. Pelican's origin computes each one that has no weight, so only the first has none. */
-export const wantDigest = algorithms
-  .map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`))
-  .join(', ');
+export const wantOf = (names: readonly string[]): string =>
+  names.map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`)).join(', ');
+
+export const wantDigest = wantOf(algorithms);
 
 /**
  * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in

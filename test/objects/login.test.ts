@@ -123,6 +123,7 @@ test('uploads take a login that may write; --forget all leaves nothing', async (
   assert.equal((await login.updraft(['login', 'osdf:///inbox/me', '--write'])).exit, 0);
   const put = await login.updraft(['put', 'f', 'osdf:///inbox/me/f']);
   assert.equal(put.exit, 0, put.err);
+  assert.match(put.err, /logged in; may read \/inbox\/me, create \/inbox\/me\n/);
   assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
   assert.deepEqual(await login.files(''), []);
 });
