@@ -1,13 +1,7 @@
 /** Digests of a whole object, in lower-case hex. */
 export type Digests = Partial<Record<'md5' | 'crc32c' | 'sha1' | 'sha256' | 'adler32', string>>;
 
-const bytesOf: Record<keyof Digests, number> = {
-  md5: 16,
-  crc32c: 4,
-  sha1: 20,
-  sha256: 32,
-  adler32: 4,
-};
+const bytesOf: Record<keyof Digests, number> = { md5: 16, crc32c: 4, sha1: 20, sha256: 32, adler32: 4 };
 const names: Record<string, keyof Digests> = {
   md5: 'md5',
   crc32c: 'crc32c',

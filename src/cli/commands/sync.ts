@@ -168,10 +168,7 @@ async function removeExtra(
   { cli, board, options, direction }: Syncing,
   { name, remove }: Sides['extras'][number],
 ): Promise<SyncResult> {
-  const result: SyncResult = {
-    action: 'delete',
-    ...(direction === 'down' ? { file: name } : { url: name }),
-  };
+  const result: SyncResult = { action: 'delete', ...(direction === 'down' ? { file: name } : { url: name }) };
   const said = direction === 'down' ? shown(cli, name) : name;
   try {
     cli.signal.throwIfAborted();
