@@ -21,25 +21,11 @@ interface Options extends JobFileOptions, CheckOptions {
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
-    .option('--quick', 'only the files and the servers of the data, as submit does')
-    .option('--image <file>', 'a local copy of the image, to look inside')
-    .option('--json', 'print the answer as JSON')
-    .addHelpText('after', help)
+    .option('--quick', 'check only files and data servers, as submit does')
+    .option('--image <file>', 'look into this local copy of the image')
+    .option('--json', 'print JSON')
     .action((where: string, options: Options) => check(cli, where, options));
 }
-
-const help = `
-Sends nothing and queues nothing. Reads the job file and all it names, asks every cache and the origin about the data,
-the pool about its machines, and looks into the image for what the code uses. What cannot be checked is said.
-docs/check.md lists the rules.
-
-Examples:
-  updraft check
-  updraft check experiments/resnet/updraft.toml
-  updraft check train.sub           a submit description of HTCondor, with its script
-  updraft check --json | jq '.findings[].rule'
-
-Exit codes: 0 no errors, 3 errors were found.`;
 
 async function check(cli: Cli, where: string, options: Options): Promise<void> {
   const file = path.resolve(cli.cwd, where);

@@ -18,10 +18,9 @@ interface Options extends CacheOptions {
 export function configure(command: Command, cli: Cli): void {
   cacheOptions(command)
     .argument('<url>', 'an object or a folder')
-    .option('--digest', 'ask for its digests too: a server may have to read all of it')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'as JSON')
-    .addHelpText('after', example)
+    .option('--digest', 'ask for digests (a server may have to read it all)')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print JSON')
     .action((url: string, options: Options) => stat(cli, url, options));
 }
 
@@ -103,10 +102,3 @@ function holding({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>):
 }
 
 const leftOutLine = (one: LeftOut): Line => ['not asked', `${one.server}  ${leftOutWords(one)}`];
-
-const example = `
-Examples:
-  $ updraft stat osdf:///demo/train.tar
-  $ updraft stat --digest --json osdf:///demo/train.tar
-
-Exit codes: 0 it is there; 92 no server answers; 93 to 95 token; 96 it is not there.`;

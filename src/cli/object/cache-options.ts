@@ -10,10 +10,10 @@ export interface CacheOptions {
 }
 
 /** The options of commands that fetch objects of a federation. */
-export const cacheOptions = (command: Command, does = 'try this cache first, then the others'): Command =>
+export const cacheOptions = (command: Command, does = 'try this cache first'): Command =>
   command
-    .option('--cache <host>', `${does}; may be given again`, cacheName)
-    .option('--avoid-cache <host>', 'do not ask this cache; may be given again', cacheName);
+    .option('--cache <host>', `${does} (repeatable)`, cacheName)
+    .option('--avoid-cache <host>', 'never use this cache (repeatable)', cacheName);
 
 function cacheName(text: string, before: string[] = []): string[] {
   if (parseCacheName(text) !== undefined) return [...before, text];
