@@ -5,19 +5,19 @@ import { testFederation } from '../../../test/federation/origin-server.ts';
 import * as stat from './stat.ts';
 
 test('caches are asked while the origin is', async (t) => {
-  const [cacheAsked, originAsked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const [cacheAsked, originAsked] = [Promise.withResolvers<true>(), Promise.withResolvers<true>()];
   const props = '<d:prop><d:resourcetype/><d:getcontentlength>5</d:getcontentlength></d:prop>';
   const found = `<d:multistatus xmlns:d="DAV:"><d:response><d:href>/ns/x</d:href><d:propstat>${props}<d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>`;
   const { env, folder } = await testFederation(
     t,
     [
       (_, response) => {
-        cacheAsked.resolve();
+        cacheAsked.resolve(true);
         void originAsked.promise.then(() => response.writeHead(504).end());
       },
       ({ method }, response) => {
         if (method !== 'PROPFIND') return response.writeHead(503).end();
-        originAsked.resolve();
+        originAsked.resolve(true);
         void cacheAsked.promise.then(() => response.writeHead(207).end(found));
       },
     ],
