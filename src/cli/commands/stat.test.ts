@@ -8,7 +8,7 @@ test('caches are asked while the origin is', async (t) => {
   const [cacheAsked, originAsked] = [Promise.withResolvers<true>(), Promise.withResolvers<true>()];
   const props = '<d:prop><d:resourcetype/><d:getcontentlength>5</d:getcontentlength></d:prop>';
   const found = `<d:multistatus xmlns:d="DAV:"><d:response><d:href>/ns/x</d:href><d:propstat>${props}<d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>`;
-  const { env, folder } = await testFederation(
+  const { env, folder, clock } = await testFederation(
     t,
     [
       (_, response) => {
@@ -23,6 +23,6 @@ test('caches are asked while the origin is', async (t) => {
     ],
     { listing: true },
   );
-  const { out } = await runCommand(stat, ['osdf:///ns/x'], { cwd: folder, env });
+  const { out } = await runCommand(stat, ['osdf:///ns/x'], { cwd: folder, env, clock });
   assert.match(out, /^size +5 [^]*^cache +\S+ +not cached yet$/m);
 });
