@@ -9,7 +9,6 @@ import type { UnpackerOptions } from '../../unpack/open-unpacker.ts';
 import type { Cli } from '../cli.ts';
 import { cacheOptions, type CacheOptions } from '../object/cache-options.ts';
 import { TransferBoard, boardMode } from '../object/board.ts';
-import { fetchItem } from '../object/fetch-item.ts';
 import { itemsOfWords, listItems, packOf } from '../object/get-items.ts';
 import {
   checkProof,
@@ -78,6 +77,10 @@ async function get(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = options.staged ? listed.filter(({ url }) => !url.endsWith(manifestSuffix)) : listed;
   checkProof(options, items.length);
   if (items.length === 0) cli.err('nothing to fetch: the folder is empty\n');
+  // Found while the rest of the program is loaded; whatever is wrong shows when it is fetched.
+  const early = { signal: cli.signal, ...defined({ tokenFile }) };
+  for (const { url } of items.slice(0, 1)) void federation.locate(url, early).catch(() => undefined);
+  const { fetchItem } = await import('../object/fetch-item.ts');
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   using connections = new KeptConnections(cli.clock);
   const fetching = { ...options, federation, connections };
