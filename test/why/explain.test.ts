@@ -187,7 +187,7 @@ test('the rules of a run say whether and when the schedd releases the job', () =
   assert.match(only(submit + held(1, 32, 0, 'x'), rules).doing.join(' '), /not the case here/);
   assert.match(
     only(submit + held(1, 1, 0, 'wait (by user alice)'), rules).doing.join(' '),
-    /waits for a person/,
+    /until a user releases it/,
   );
 });
 

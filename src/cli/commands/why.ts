@@ -18,13 +18,9 @@ import { explainRun } from '../why/explain-run.ts';
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument(
-      '[job]',
-      'a job of the run, such as 0003 or 3; of a log, such as 12.3, or a DAG’s node (default: all)',
-    )
-    .option('--json', 'the explanations as one object with stable keys')
-    .option('--verbose', 'also the entries of the run’s journals, as they are written')
-    .addHelpText('after', help)
+    .argument('[job]', 'a job: 0003 or 3 of a run; 12.3 or a DAG node of a log (default: all)')
+    .option('--json', 'print JSON')
+    .option('--verbose', 'also print the journal entries of the run')
     .action(async (first: string | undefined, second: string | undefined, options: Partial<View>) => {
       const view = { json: options.json ?? false, verbose: options.verbose ?? false };
       const kind = first === undefined ? undefined : await pathKind(path.resolve(cli.cwd, first));
@@ -37,21 +33,6 @@ export function configure(command: Command, cli: Cli): void {
       return whyRun(cli, first, second, view);
     });
 }
-
-const help = `
-Explains a job's current state: why, the end of the training's traceback or the lines of the log that show it, what
-happens now, and what you can do. Works for jobs of any run, and for any HTCondor event log.
-
-Lines of an event log are named by their byte; --verbose adds the run's own journal entries as FILE#ENTRY.
-
-Examples:
-  $ updraft why                        all jobs of the latest run, by cause
-  $ updraft why cifar10 3              job 0003 of the latest run called cifar10
-  $ updraft why my.log                 the log of any HTCondor jobs
-  $ updraft why my.log 12.3 --json
-  $ updraft why my.log train_epoch3    a node of a DAG, over all the clusters it had
-
-Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
 
 async function whyLog(cli: Cli, log: string, word: string | undefined, view: View): Promise<void> {
   const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);
