@@ -24,6 +24,7 @@ const entries = {
   'build-agent': [['scripts/build-agent.ts']],
   schema: [['scripts/write-schema.ts']],
   docs: [['scripts/write-docs.ts']],
+  pictures: [['scripts/write-pictures.ts']],
   bench: [['scripts/bench.ts']],
   'osg-log': [['scripts/osg-log.ts']],
   'build-package': [['scripts/build-package.ts']],

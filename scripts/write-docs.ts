@@ -5,6 +5,7 @@ import { kinds, ownExits, type Retry } from '../src/fault/kinds.ts';
 import { defaultPolicy } from '../src/transfer/policy.ts';
 import { codesTable } from './codes-table.ts';
 import { faultsPage } from './faults-page.ts';
+import { jobFilePage } from './job-file-page.ts';
 
 /** Writes what the pages take from the code; with `--check` only says whether they are up to date. */
 const retryWords: Record<Retry, string> = {
@@ -57,6 +58,7 @@ const left = 'after which a server is left; default: ';
 const pages = {
   'exit-codes.md': await tidy(exitCodesPage),
   'faults.md': await tidy(faultsPage()),
+  'job-file.md': await tidy(jobFilePage()),
   'recovery.md': await tidy(withTable('recovery.md', codesTable())),
   'plugin.md': withFigure('plugin.md', left, defaultPolicy.stallSeconds),
   'objects.md': withFigure('objects.md', left, defaultPolicy.stallSeconds),

@@ -45,7 +45,7 @@ export function sideBySide(ways: ReadonlyMap<string, Account>, scale: number): s
         share(({ report }) => report.slotSeconds.overhead),
       ),
       row(
-        'untold',
+        'unknown',
         share(({ report }) => report.slotSeconds.unknown),
       ),
       row('completion, mean, h', ({ report }) => hours(report.completion.meanSeconds ?? NaN)),

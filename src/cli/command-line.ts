@@ -88,8 +88,8 @@ export async function runCommandLine(started: Started): Promise<number> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => outputFailed(process, error));
   const cli = await world(started, argv.includes('--json'));
   try {
-    const name = argv.find((word) => !word.startsWith('-'));
-    const root = await buildProgram(cli, name === undefined ? [] : [name]);
+    const words = argv.filter((word) => !word.startsWith('-'));
+    const root = await buildProgram(cli, words.slice(0, words[0] === 'help' ? 2 : 1));
     if (argv.length === 0) root.outputHelp();
     else await root.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? 0);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { shellQuote } from '../base/shell-quote.ts';
+import { pools } from '../job/choices.ts';
 import type { LoadOptions } from '../job/load-plan.ts';
 import type { Cli } from './cli.ts';
 
@@ -25,14 +26,10 @@ export interface JobFileOptions {
 export function jobFileOptions(command: Command): Command {
   const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
   return command
-    .argument('[folder|file]', 'the job file, or the folder that holds it', '.')
-    .option(
-      '--with <file>',
-      "another job file, whose values count instead of the first one's (repeatable)",
-      collect,
-    )
-    .option('--set <key=value>', "a value that counts instead of the file's, as in --set run.jobs=2", collect)
-    .option('--pool <name>', 'where to run it: short for --set run.pool=<name>');
+    .argument('[folder|file]', 'the job file, or its folder', '.')
+    .option('--with <file>', 'a second job file that overrides values (repeatable)', collect)
+    .option('--set <key=value>', 'override a value: --set run.jobs=2 (repeatable)', collect)
+    .option('--pool <name>', `where to run: ${pools.join(', ')}`);
 }
 
 /** The options as `loadPlan` takes them. */

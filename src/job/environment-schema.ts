@@ -6,7 +6,9 @@ import { count, entry, matching, oneOf, path, table, text, urlOrPath } from './f
 const archive = 'an archive of pixi-pack: a file beside this one, or a URL, like "env-1a2b3c4d.sh"';
 
 const packTable = table('a table like { url = "osdf:///my-project/env-1a2b3c4d.sh", sha256 = "…" }', {
-  url: urlOrPath(archive).describe('Where it is: a file beside this one, osdf://, pelican://, https://.'),
+  url: urlOrPath(archive).describe(
+    'The archive: a file beside this one, or an osdf://, pelican:// or https:// URL.',
+  ),
   sha256: matching('a SHA-256: 64 hexadecimal digits', /^[0-9a-fA-F]{64}$/)
     .toLowerCase()
     .optional()
@@ -17,7 +19,7 @@ const packTable = table('a table like { url = "osdf:///my-project/env-1a2b3c4d.s
     .describe('Manifest of chunk hashes: a URL, or a file beside this one.'),
   token_file: text('the path of a file with the token')
     .optional()
-    .describe('File with the bearer token. The token itself never stands here.'),
+    .describe('File with the bearer token; never put the token itself here.'),
 });
 
 /** A bare text is the archive's URL or path. */
@@ -30,42 +32,42 @@ const pack = z.union(
 export const environmentSchema = table('a table', {
   image: text('an Apptainer image: a URL or a path')
     .optional()
-    .describe("Apptainer image; without one the worker's own software is used."),
+    .describe("Apptainer image (default: the worker's own software)."),
   image_token_file: text('the path of a file with the token')
     .optional()
-    .describe('File with the bearer token for an image that a federation gives out only with one.'),
+    .describe('File with the bearer token for an image that needs one.'),
   python: z
     .array(
       matching('the name of a Python module, like "torch"', /^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/),
       entry('a list of Python modules, like ["torch"]'),
     )
     .default([])
-    .describe('Python modules the training imports; looked for before any data moves.'),
+    .describe('Python modules that the training imports; verified before any data moves.'),
   pixi: path('the manifest of a Pixi workspace beside this file, like "pixi.toml"')
     .optional()
     .describe(
-      'Manifest of the Pixi workspace the software comes from: what its lock says decides GPU, memory and disk.',
+      'Manifest of the Pixi workspace with the software. Its lock file decides GPU, memory and disk.',
     ),
   pixi_environment: text('the name of an environment of the workspace')
     .optional()
-    .describe('Environment of the workspace; "default" where it is left out.'),
+    .describe('Environment of the workspace (default: "default").'),
   platform: text('a platform of the lock, like "linux-64"')
     .optional()
-    .describe('Platform of the workers; "linux-64" where it is left out.'),
+    .describe('Platform of the workers (default: "linux-64").'),
   delivery: oneOf(deliveries)
     .optional()
     .describe(
-      'How the Pixi environment gets to the worker: in an image, as an archive of pixi-pack, or on the local pool installed by Pixi.',
+      'How the Pixi environment reaches the worker: in an image, as a pixi-pack archive, or on the local pool installed by Pixi.',
     ),
   fallback: oneOf(['system'])
     .optional()
     .describe(
-      "On the local pool, where there is no pixi.lock and Pixi cannot write one: run with this machine's own software, and say so. No other pool falls back.",
+      "On the local pool, without a pixi.lock that Pixi could write: use this machine's own software, with a warning. No other pool falls back.",
     ),
-  pack: pack.optional().describe('Archive of pixi-pack that is unpacked and activated before the training.'),
+  pack: pack.optional().describe('pixi-pack archive that is unpacked and activated before the training.'),
   pixi_unpack: path('the program pixi-unpack beside this file')
     .optional()
-    .describe('pixi-unpack for the workers, sent along; self-extracting archives bring their own.'),
+    .describe('pixi-unpack program to send along; self-extracting archives have their own.'),
 })
   .transform(
     ({ pixi: manifest, pixiEnvironment: environment = 'default', platform = 'linux-64', ...rest }) => ({
@@ -73,4 +75,4 @@ export const environmentSchema = table('a table', {
       ...defined({ pixi: manifest === undefined ? undefined : { manifest, environment, platform } }),
     }),
   )
-  .describe('The software in which the training runs.');
+  .describe('The software of the training.');

@@ -28,35 +28,17 @@ interface Options {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('<file>', 'a submit description of HTCondor, yours or anyone else’s')
-    .option('--json', 'the findings as one object with stable keys')
-    .option('--submit', 'submit it as it is, with a run folder for status, watch and report')
-    .option(
-      '--with-plugin',
-      "submit it with Updraft's transfer plugin for osdf:/// URLs; shows the change first",
-    )
-    .option('--new', 'submit it again although its last run has not ended')
-    .option('-y, --yes', 'submit without asking, errors or not')
-    .option('--usage <log>', 'an event log of earlier jobs: requests are compared with what they used')
+    .argument('<file>', 'an HTCondor submit file')
+    .option('--json', 'print JSON')
+    .option('--submit', 'submit it unchanged, with a run folder')
+    .option('--with-plugin', "submit it with Updraft's plugin for osdf:/// URLs")
+    .option('--new', 'submit again while its last run is active')
+    .option('-y, --yes', 'submit without confirmation, even with errors')
+    .option('--usage <log>', 'compare requests with the use in this event log')
     .addOption(
-      new Option(
-        '--pool <pool>',
-        'whose limits and customs apply (default: those of this access point)',
-      ).choices(profiles),
-    )
-    .addHelpText(
-      'after',
-      `
-Reads the file as condor_submit would in the file's own folder, with the script it runs, and says what is wrong or risky
-in both, by rule, with the line and the fix (docs/submit-lint.md lists the rules). Nothing that the file names is run.
-HTCondor itself is asked too, where it is on the PATH.
-
-Examples:
-  $ updraft adopt train.sub
-  $ updraft adopt train.sub --pool ospool --usage logs/1234.log
-  $ updraft adopt train.sub --submit
-
-Exit codes: 0 no errors, or submitted; 3 errors were found or HTCondor refuses the file; 4 there is no HTCondor.`,
+      new Option('--pool <pool>', 'whose rules apply (default: those of this access point)').choices(
+        profiles,
+      ),
     )
     .action((file: string, options: Options) =>
       adopt(cli, path.resolve(cli.cwd, file), shellQuote(file), options),

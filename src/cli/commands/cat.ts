@@ -21,12 +21,11 @@ interface Options extends ProofOptions, CacheOptions {
 
 export function configure(command: Command, cli: Cli): void {
   cacheOptions(command)
-    .argument('<url...>', 'objects, written to stdout one after the other')
-    .option('--manifest <file|url>', 'prove every chunk by this manifest before it is written')
-    .option('--staged', 'prove every chunk by the manifest beside each object, as `updraft stage` left it')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('-q, --quiet', 'say nothing unless it fails')
-    .addHelpText('after', example)
+    .argument('<url...>', 'objects')
+    .option('--manifest <file|url>', 'verify every chunk with this manifest first')
+    .option('--staged', 'verify every chunk with the manifest of `updraft stage`')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('-q, --quiet', 'print only errors')
     .action((urls: string[], options: Options) => cat(cli, urls, options));
 }
 
@@ -55,14 +54,3 @@ async function cat(cli: Cli, urls: string[], options: Options): Promise<void> {
     say(`${url}: ${verifiedWords(fetched.verified)}`);
   }
 }
-
-const example = `
-Only data goes to stdout. Without a manifest the proof comes with the last byte: if it fails, the exit code says so
-although bytes were written. With --manifest or --staged nothing is written before it is proven.
-
-Examples:
-  $ updraft cat osdf:///demo/labels.csv | head
-  $ updraft cat --staged osdf:///demo/train-0000-1a2b3c4d.tar | tar t
-  In Python: webdataset.WebDataset("pipe:updraft cat -q osdf:///demo/shard-{000..009}.tar")
-
-Exit codes: 0 all was written, or the reader went away; else those of docs/exit-codes.md.`;

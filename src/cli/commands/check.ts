@@ -6,7 +6,6 @@ import { statIfThere } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { tokenless } from '../check/ask-objects.ts';
 import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.ts';
-import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
@@ -22,25 +21,11 @@ interface Options extends JobFileOptions, CheckOptions {
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
-    .option('--quick', 'only the files and the servers of the data, as submit does')
-    .option('--image <file>', 'a local copy of the image, to look inside')
-    .option('--json', 'print the answer as JSON')
-    .addHelpText('after', help)
+    .option('--quick', 'check only files and data servers, as submit does')
+    .option('--image <file>', 'look into this local copy of the image')
+    .option('--json', 'print JSON')
     .action((where: string, options: Options) => check(cli, where, options));
 }
-
-const help = `
-Sends nothing and queues nothing. Reads the job file and all it names, asks every cache and the origin about the data,
-the pool about its machines, and looks into the image for what the code uses. What cannot be checked is said.
-docs/check.md lists the rules.
-
-Examples:
-  updraft check
-  updraft check experiments/resnet/updraft.toml
-  updraft check train.sub           a submit description of HTCondor, with its script
-  updraft check --json | jq '.findings[].rule'
-
-Exit codes: 0 no errors, 3 errors were found.`;
 
 async function check(cli: Cli, where: string, options: Options): Promise<void> {
   const file = path.resolve(cli.cwd, where);
@@ -73,6 +58,7 @@ async function isSubmitFile(file: string): Promise<boolean> {
 }
 
 async function checkFile(cli: Cli, where: string, file: string, options: Options): Promise<void> {
+  const { checkSubmitFile } = await import('../check/check-submit-file.ts');
   const checked = await checkSubmitFile(cli, file, options.image);
   const { findings, jobs } = checked;
   const errors = findings.filter(({ level }) => level === 'error').length;

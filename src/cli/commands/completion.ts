@@ -4,17 +4,7 @@ import type { Cli } from '../cli.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .addArgument(new Argument('<shell>', 'whose script to print').choices(Object.keys(scripts)))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ eval "$(updraft completion bash)"               in ~/.bashrc
-  $ eval "$(updraft completion zsh)"                in ~/.zshrc, after compinit
-  $ updraft completion fish | source                in ~/.config/fish/config.fish
-
-Exit codes: 0 printed, 2 another shell.`,
-    )
+    .addArgument(new Argument('<shell>', 'your shell').choices(Object.keys(scripts)))
     .action(async (shell: keyof typeof scripts) => {
       cli.out(scripts[shell](commandTree(await cli.program())));
     });
@@ -41,10 +31,7 @@ function wordsOf(command: Command, at: string): CommandWords[] {
   const options = command.options.flatMap(({ long, description, hidden }) =>
     long === undefined || hidden ? [] : [{ word: long, about: description }],
   );
-  const typed = command
-    .createHelp()
-    .visibleCommands(command)
-    .filter((one) => one.name() !== 'help');
+  const typed = command.createHelp().visibleCommands(command);
   const subcommands = typed.map((one) => ({ word: one.name(), about: one.summary() }));
   return [
     { at, subcommands, options: [...options, help] },

@@ -38,21 +38,16 @@ interface Options {
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run...]', 'folders, ids or names of runs (default: the latest)')
-    .option(
-      '--port <number>',
-      'serve on this port of this machine (default: any that is free)',
-      wholeNumber(65_535, 0),
-    )
-    .option('--no-open', 'print the link, and open no browser')
-    .option('--static <file>', 'write the page as one file that needs no server, and end')
+    .option('--port <number>', 'port on this machine (default: a free one)', wholeNumber(65_535, 0))
+    .option('--no-open', 'print the link; do not open a browser')
+    .option('--static <file>', 'write the page as one file and exit')
     .option(
       '--ssh <host:folder>',
-      "a run's folder on another machine, read over your own ssh; can be said again",
+      "a run's folder on another machine, over ssh (repeatable)",
       (word: string, all: string[]) => [...all, word],
       [],
     )
-    .option('--here', 'serve even on an access point, where the staff has agreed to it')
-    .addHelpText('after', example)
+    .option('--here', 'serve on an access point too (ask its staff first)')
     .action((words: string[], options: Options) => dashboard(cli, words, options));
 }
 
@@ -182,14 +177,3 @@ async function writeStatic(cli: Cli, runs: RunSource[], file: string): Promise<v
   cli.out(`${to}\n`);
   nextCommands(cli, [[`scp ${shellQuote(`${os.hostname()}:${to}`)} .`, 'get it onto another machine']]);
 }
-
-const example = `
-Shows how the run goes, what is wrong, what is being done about it and what was wasted; each job's attempts, loss and
-log; live. The page is served to this machine alone and asks nobody else for anything.
-
-Examples:
-  $ updraft dashboard                                        the latest run
-  $ updraft dashboard --ssh ap40.uw.osg-htc.org:imagenet/runs/resnet50-a1b2c3
-  $ updraft dashboard cifar10 --static cifar10.html          a file to keep or to send
-
-Exit codes: 0 ended or written, 2 no such run, or an access point, 3 the file cannot be written, 4 no connection.`;

@@ -24,16 +24,7 @@ import { submitPlan } from '../submit/submit-plan.ts';
 import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .addHelpText(
-      'after',
-      `
-Makes a folder updraft-demo here with a job file, scripts and data, publishes the data behind a token in a
-federation on this machine, and runs the job. On Debian as root it installs PyTorch when it is missing.
-
-Exit codes: 0 trained, 1 no valid result, 5 interrupted, 115 PyTorch is missing and cannot be installed.`,
-    )
-    .action(() => demo(cli));
+  command.action(() => demo(cli));
 }
 
 /** A real training, end to end: synthetic CIFAR-10 in the real format, through a local federation, on this machine. */

@@ -5,32 +5,22 @@ import { examine, type DoctorFinding } from '../doctor/examine.ts';
 import { nextCommands, wrap } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
-  command
-    .option('--json', 'as one object')
-    .addHelpText(
-      'after',
-      `
-Looks for the agent, PyTorch, Apptainer, Pixi, HTCondor and its scheduler, the OSDF and a token, all at once. Nothing
-is changed, and nothing has to be there that your jobs do not use. A token is never shown.
-
-Exit codes: 0 shown.`,
-    )
-    .action(async ({ json = false }: { json?: boolean }) => {
-      const findings = await examine(cli);
-      if (json) {
-        cli.out(`${JSON.stringify({ version: cli.version, findings })}\n`);
-        return;
-      }
-      cli.out(findings.map((finding) => findingLines(finding, cli.columns)).join(''));
-      nextCommands(cli, [
-        ['updraft check', 'what would fail of your own job'],
-        findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
-          'updraft mini pool up',
-          'a real HTCondor on this machine',
-        ],
-        ['updraft demo', 'train CIFAR-10 here, end to end'],
-      ]);
-    });
+  command.option('--json', 'print JSON').action(async ({ json = false }: { json?: boolean }) => {
+    const findings = await examine(cli);
+    if (json) {
+      cli.out(`${JSON.stringify({ version: cli.version, findings })}\n`);
+      return;
+    }
+    cli.out(findings.map((finding) => findingLines(finding, cli.columns)).join(''));
+    nextCommands(cli, [
+      ['updraft check', 'what would fail of your own job'],
+      findings.some(({ name, ok }) => name === 'HTCondor' && !ok) && [
+        'updraft mini pool up',
+        'a real HTCondor on this machine',
+      ],
+      ['updraft demo', 'train CIFAR-10 here, end to end'],
+    ]);
+  });
 }
 
 /** A finding in lines of whole words. */

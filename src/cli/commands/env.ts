@@ -28,10 +28,8 @@ export function configure(command: Command, cli: Cli): void {
 
 function configureLock(command: Command, cli: Cli): void {
   command
-    .description('write the lock of a workspace anew, or check it')
-    .argument('[workspace]', 'a pixi.toml or pyproject.toml, or the folder that holds one', '.')
-    .option('--check', 'only say whether the lock is one of the manifest')
-    .addHelpText('after', lockExample)
+    .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
+    .option('--check', 'only check that the lock file matches the manifest')
     .action((word: string, options: { check?: true }) =>
       options.check ? check(cli, word) : lock(cli, word),
     );
@@ -100,13 +98,6 @@ async function askPixi(cli: Cli, pixi: string, { lock, lockFile, manifestFile }:
   }
 }
 
-const lockExample = `
-Examples:
-  $ updraft env lock
-  $ updraft env lock --check
-
-Exit codes: 0 locked, or the lock is good; 3 the lock does not match the manifest; 4 pixi is not here; 116 pixi failed.`;
-
 interface Options {
   environment?: string;
   platform: string;
@@ -115,12 +106,10 @@ interface Options {
 
 function configureShow(command: Command, cli: Cli): void {
   command
-    .description('what is in an environment, and what it needs')
-    .argument('[workspace]', 'a Pixi manifest, the folder that holds one, or an archive of pixi-pack', '.')
-    .option('-e, --environment <name>', 'only this environment of the workspace')
+    .argument('[workspace]', 'a Pixi manifest, its folder, or a pixi-pack archive', '.')
+    .option('-e, --environment <name>', 'show only this environment')
     .option('-p, --platform <name>', 'platform of the workers', 'linux-64')
-    .option('--json', 'print it as JSON')
-    .addHelpText('after', showExample)
+    .option('--json', 'print JSON')
     .action((word: string, options: Options) => show(cli, word, options));
 }
 
@@ -212,15 +201,3 @@ async function showArchive(cli: Cli, word: string, asJson: boolean): Promise<voi
     [`updraft env stage ${shellQuote(word)} osdf:///…`, 'upload it under a name that holds its hash'],
   ]);
 }
-
-const showExample = `
-Reads the manifest and its pixi.lock (versions 6 and 7); nothing is downloaded and pixi is not needed. Of an archive it
-says whether it is whole, package by package.
-
-Examples:
-  $ updraft env show
-  $ updraft env show -e gpu --json
-  $ updraft env show environment-1a2b3c4d.sh
-
-Exit codes: 0 shown; 3 the manifest or the lock is wrong, or they do not match; 104 it is no archive of pixi-pack that
-could be used; 116 the archive is broken.`;

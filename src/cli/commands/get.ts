@@ -40,20 +40,19 @@ export function configure(command: Command, cli: Cli): void {
     // `--unpack URL` takes the word for a mode first, so that there may seem to be none.
     .usage('[options] <url...>')
     .argument('[url...]', 'objects (osdf:, pelican:, https:, http:, file:), then the file or folder to write')
-    .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
-    .option('-p, --parallel <number>', 'files at once', wholeNumber(999), 4)
-    .option('-u, --unpack [mode]', `unpack while it arrives: ${modes.join(', ')}`, (word) =>
+    .option('-r, --recursive', 'the URLs are folders; take everything in them')
+    .option('-p, --parallel <number>', 'number of parallel transfers', wholeNumber(999), 4)
+    .option('-u, --unpack [mode]', `unpack while downloading: ${modes.join(', ')}`, (word) =>
       unpackMode(word, swallowed),
     )
-    .option('--into <folder>', 'write into this folder; made if need be')
-    .option('--manifest <file|url>', 'prove every chunk by this manifest')
-    .option('--staged', 'prove every chunk by the manifest beside each object, as `updraft stage` left it')
-    .option('--sha256 <hex>', 'SHA-256 the object must have', sha256)
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--overwrite', 'replace files that hold something else')
-    .option('--json', 'one line of JSON for each object')
-    .option('-q, --quiet', 'no progress')
-    .addHelpText('after', example)
+    .option('--into <folder>', 'write into this folder (created if missing)')
+    .option('--manifest <file|url>', 'verify every chunk with this manifest')
+    .option('--staged', 'verify every chunk with the manifest of `updraft stage`')
+    .option('--sha256 <hex>', 'expected SHA-256 of the object', sha256)
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--overwrite', 'replace files with other content')
+    .option('--json', 'print a line of JSON for each object')
+    .option('-q, --quiet', 'show no progress')
     .action((words: string[], options: Options) => get(cli, [...swallowed, ...words], options));
 }
 
@@ -131,20 +130,3 @@ function sha256(text: string): string {
   if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new InvalidArgumentError('it must be 64 hexadecimal digits.');
   return text.toLowerCase();
 }
-
-const example = `
-Each object comes from as many caches as help. One that stalls, breaks off, lies or has nothing is left, and the rest
-comes from another; every such setback is told. Until a file is whole and proven its bytes are in NAME.part: the same
-command again goes on there.
-
-Examples:
-  $ updraft get osdf:///demo/train.tar
-  $ updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/
-  $ updraft get --recursive osdf:///demo/images images
-  $ updraft get 'osdf:///demo/set.tar.gz?pack=auto' data     as --unpack: what the archive holds, into data
-  $ updraft get --cache cache.campus.edu:8443 --avoid-cache bad.example.org osdf:///demo/train.tar
-  $ updraft get --unpack=nested osdf:///demo/ILSVRC2012_img_train.tar --into train
-
-Exit codes: 0 all is there; 2 wrong usage, or a file that holds something else; 5 stopped by the user; else those of
-docs/exit-codes.md, of the first object that failed: 92 no server, 93 to 95 token, 96 no such object, 99 stalled,
-101 damaged, 107 disk full, 108 folder cannot be written.`;

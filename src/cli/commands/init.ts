@@ -49,22 +49,9 @@ const list = Object.entries(jobTemplates).map(([name, what]) => `  ${name.padEnd
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[folder]', 'where to write it', '.')
-    .addOption(new Option('-t, --template <name>', 'which job file to start from').choices(names))
+    .addOption(new Option('-t, --template <name>', 'what to start from').choices(names))
     .option('--yaml', 'write updraft.yaml instead of updraft.toml')
-    .option('--force', 'replace a job file that is already there')
-    .addHelpText(
-      'after',
-      `
-Writes a commented job file, and the script it names where the template brings one. Files of yours are kept.
-
-Templates:
-${list.join('')}
-Examples:
-  updraft init
-  updraft init --template cifar10 my-experiment
-
-Exit codes: 0 written, 2 no such template, 3 there is a job file already.`,
-    )
+    .option('--force', 'replace an existing job file')
     .action(async (folder: string, options: InitOptions) => {
       const target = path.resolve(cli.cwd, folder);
       const fileName = options.yaml ? 'updraft.yaml' : 'updraft.toml';

@@ -17,13 +17,12 @@ interface Options {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[url]', 'a namespace, or a folder of it: osdf:///PATH or pelican://HOST/PATH')
+    .argument('[url]', 'a namespace or a folder in it, as osdf:///PATH')
     .option('--write', 'ask for a token that may also upload and replace')
-    .option('--list', 'show the logins that are kept')
-    .option('--renew', 'renew the tokens of all kept logins now; nobody needs to be asked')
+    .option('--list', 'list stored logins')
+    .option('--renew', 'renew the tokens of all stored logins')
     .option('--forget <url|all>', 'remove a login, or all, here and at the issuer')
-    .option('--json', 'as lines of JSON')
-    .addHelpText('after', help)
+    .option('--json', 'print lines of JSON')
     .action((url: string | undefined, options: Options) => login(cli, url, options));
 }
 
@@ -37,7 +36,8 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
   else if (options.renew) await renewAll(cli, options);
   else if (url === undefined) await list(cli, options);
   else {
-    const made = await logInAt(cli, url, { write: options.write === true, json: options.json === true });
+    const write = options.write ? (['create', 'modify'] as const) : [];
+    const made = await logInAt(cli, url, { write, json: options.json === true });
     if (options.json) cli.out(`${JSON.stringify(shown(made))}\n`);
     else cli.err(`logged in; may ${permissionWords(made)}; ${untilWords(made, cli.clock.now())}\n`);
   }
@@ -103,18 +103,3 @@ function untilWords({ expires, refreshToken }: KeptLogin, now: number): string {
   const renews = refreshToken === undefined ? '' : ', renewed when used';
   return left > 0 ? `for ${formatDuration(left)}${renews}` : `ended${renews}`;
 }
-
-const help = `
-Shows a page and a code; open the page in any browser, on any machine, and approve it there. The token is kept in your
-state folder, readable by you alone, renewed while you use it, and sent only to the servers of its federation.
-It may do as little as possible: read what is at and below the URL, and with --write upload there. docs/login.md says
-how logins and jobs go together.
-
-Examples:
-  $ updraft login osdf:///chtc/staging/me
-  $ updraft login --write osdf:///inbox/me
-  $ updraft login --list
-  $ updraft login --renew               in a timer, while jobs wait in a queue
-  $ updraft login --forget all
-
-Exit codes: 0 logged in; 2 wrong usage; 92 the issuer does not answer; 93 not approved in time; 94 denied.`;

@@ -22,20 +22,10 @@ interface Options {
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
-    .argument('[job]', 'a job of it, such as 0003 or 3 (default: its only job)')
-    .option('-f, --follow', 'go on as it grows, also into the next attempts, until the job ends')
-    .option('--err', 'what it printed on stderr, instead of stdout')
-    .option('--attempt <number>', 'of this attempt (default: the latest)', wholeNumber(mostNumber))
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ updraft logs                    the only job of the latest run
-  $ updraft logs cifar10 3 -f       job 0003 of the latest run called cifar10, as it grows
-  $ updraft logs 0003 --err         job 0003 of the latest run, stderr
-
-Exit codes: 0 shown, 2 no such run, job or attempt, 5 interrupted while following.`,
-    )
+    .argument('[job]', 'a job of the run, as 0003 or 3 (default: its only job)')
+    .option('-f, --follow', 'follow the log, through later attempts, until the job ends')
+    .option('--err', 'show stderr instead of stdout')
+    .option('--attempt <number>', 'show this attempt (default: the latest)', wholeNumber(mostNumber))
     .action((first: string | undefined, second: string | undefined, options: Options) =>
       logs(cli, first, second, options),
     );

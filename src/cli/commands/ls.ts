@@ -16,12 +16,11 @@ interface Options {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('<url>', 'a folder (collection) of a federation, or an object')
-    .option('-l, --long', 'with size and time')
-    .option('-r, --recursive', 'all objects below it')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'one line of JSON for each entry')
-    .addHelpText('after', example)
+    .argument('<url>', 'a folder (collection) or an object')
+    .option('-l, --long', 'show size and time')
+    .option('-r, --recursive', 'list subfolders too')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print a line of JSON for each entry')
     .action((url: string, options: Options) => ls(cli, url, options));
 }
 
@@ -47,10 +46,3 @@ function line({ name, isCollection, size, modified }: CollectionEntry, { long }:
   const time = modified === undefined ? '' : new Date(modified).toISOString().slice(0, 16).replace('T', ' ');
   return `${pad(size === undefined ? '-' : formatSize(size), 9, 'right')}  ${pad(time, 16)}  ${shown}`;
 }
-
-const example = `
-Examples:
-  $ updraft ls osdf:///demo
-  $ updraft ls -l --recursive osdf:///demo/images
-
-Exit codes: 0 listed; 92 no server answers, or the namespace cannot be listed; 93 to 95 token; 96 no such folder.`;

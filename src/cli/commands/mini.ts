@@ -8,7 +8,6 @@ import { shellQuote } from '../../base/shell-quote.ts';
 import { cacheFolder } from '../../base/user-folders.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { likes } from '../../mini/federation/like.ts';
-import { troubleLanguage } from '../../mini/federation/parse-trouble.ts';
 import { sites } from '../../mini/pool/condor-config.ts';
 import { type PoolState, runningPool, startPool, stopPool } from '../../mini/pool/pool.ts';
 import { rootFolder } from '../../mini/pool/root-folder.ts';
@@ -37,17 +36,14 @@ interface Options {
 
 /** `updraft mini pool up | status | down`. */
 function configurePool(command: Command, cli: Cli): void {
-  command.summary('a real HTCondor pool of three sites on this machine').description(help);
-  const sub = (name: string, summary: string): Command =>
+  const sub = (name: string): Command =>
     command
       .command(name)
-      .summary(summary)
-      .description(summary)
-      .option('--state <folder>', 'where the pool keeps its files (default: in your state folder)')
-      .option('--json', 'as one object');
-  sub('up', 'start it, building it first if need be').action((options: Options) => up(cli, options));
-  sub('status', 'say whether it runs, and where').action((options: Options) => status(cli, options));
-  sub('down', 'end every process of it').action((options: Options) => down(cli, options));
+      .option('--state <folder>', 'where it keeps its state')
+      .option('--json', 'print JSON');
+  sub('up').action((options: Options) => up(cli, options));
+  sub('status').action((options: Options) => status(cli, options));
+  sub('down').action((options: Options) => down(cli, options));
 }
 
 async function up(cli: Cli, options: Options): Promise<void> {
@@ -135,74 +131,51 @@ async function ownCondor(cli: Cli): Promise<string | undefined> {
 const homeOf = (cli: Cli, { state }: Options): string =>
   state === undefined ? miniPoolHome(cli.env) : path.resolve(cli.cwd, state);
 
-const help = `A real HTCondor pool on this machine, on loopback: three sites with slots of their own, some saying that they have a
-GPU, and Apptainer for jobs in containers. It comes from Debian's packages in a folder of its own (built once) and needs
-no root. A machine that has HTCondor already uses that.`;
-
 /** The commands of `updraft mini federation`. */
 function configureFederation(command: Command, cli: Cli): void {
-  command
-    .summary('a small Pelican federation on this machine')
-    .description(
-      'Run a small Pelican federation on this machine: director, origin and caches, with trouble on demand.',
-    )
-    .addHelpText('after', example);
   configureUp(command.command('up'), cli);
-  common(
-    command.command('status').description('show the addresses, what was served and the trouble in force'),
-  ).action((options: { state?: string; json?: true }) => federationStatus(cli, options));
-  common(command.command('token').description('print a new token for a protected namespace'))
-    .argument('[prefix]', 'the namespace; the first that asks for tokens, if left out')
-    .option('--scope <scopes>', 'WLCG scopes, paths relative to the namespace')
-    .option('--expires <seconds>', 'seconds until it ends; below zero for one that has ended', '1200')
+  common(command.command('status')).action((options: { state?: string; json?: true }) =>
+    federationStatus(cli, options),
+  );
+  common(command.command('token'))
+    .argument('[prefix]', 'a namespace (default: the first that needs tokens)')
+    .option('--scope <scopes>', 'WLCG scopes, with paths relative to the namespace')
+    .option('--expires <seconds>', 'seconds until it expires; negative: already expired', '1200')
     .action((prefix: string | undefined, options: Parameters<typeof federationToken>[2]) =>
       federationToken(cli, prefix, options),
     );
-  common(command.command('approve').description('approve a login that waits, as its page would'))
+  common(command.command('approve'))
     .argument('<code>', 'the code that `updraft login` shows')
-    .option('--deny', 'deny it instead')
+    .option('--deny', 'deny it')
     .action((code: string, options: Parameters<typeof federationApprove>[2]) =>
       federationApprove(cli, code, options),
     );
-  common(command.command('trouble').description('make servers misbehave; without rules, show those in force'))
+  common(command.command('trouble'))
     .argument('[rule...]', "as in 'cache-1: stall after 1MB on *.tar first 2'")
-    .option('--clear', 'end all trouble first')
-    .option('--end <number>', 'end the trouble of this number')
-    .addHelpText('after', `\nA rule:\n  ${troubleLanguage}`)
+    .option('--clear', 'remove all rules first')
+    .option('--end <number>', 'remove the rule of this number')
     .action((rules: string[], options: Parameters<typeof federationTrouble>[2]) =>
       federationTrouble(cli, rules, options),
     );
-  common(command.command('down').description('end the federation')).action(
-    (options: { state?: string; json?: true }) => federationDown(cli, options),
+  common(command.command('down')).action((options: { state?: string; json?: true }) =>
+    federationDown(cli, options),
   );
 }
 
 function configureUp(command: Command, cli: Cli): void {
   const collect = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
-  common(command.description('start it; Ctrl-C ends it'))
-    .option('--publish <prefix=folder>', 'serve this folder under this prefix (repeatable)', collect)
-    .option('--token-for <prefix>', 'ask for a token to read under this prefix (repeatable)', collect)
-    .option('--writable <prefix>', 'allow uploads, with a token, under this prefix (repeatable)', collect)
-    .option('--caches <number>', 'how many caches', '2')
-    .option('--http', 'let the director name public objects by http addresses')
-    .option('--like <servers>', `behave as real servers do: ${likes.join(' or ')}`)
-    .option('--trouble <rule>', 'start with this trouble (repeatable)', collect)
-    .option('--detach', 'leave it running in the background')
-    .addHelpText('after', `\nA rule of trouble:\n  ${troubleLanguage}`)
+  common(command)
+    .option('--publish <prefix=folder>', 'serve a folder (repeatable)', collect)
+    .option('--token-for <prefix>', 'need a token to read it (repeatable)', collect)
+    .option('--writable <prefix>', 'allow uploads with a token (repeatable)', collect)
+    .option('--caches <number>', 'number of caches', '2')
+    .option('--http', 'serve public objects over http')
+    .option('--like <servers>', `behave like real servers: ${likes.join(', ')}`)
+    .option('--trouble <rule>', 'start with this trouble rule (repeatable)', collect)
+    .option('--detach', 'run in the background')
     .action((options: UpOptions) => federationUp(cli, options));
 }
 
 function common(command: Command): Command {
-  return command
-    .option('--state <folder>', 'folder for its state ($XDG_STATE_HOME/updraft/mini-federation if left out)')
-    .option('--json', 'print JSON');
+  return command.option('--state <folder>', 'where it keeps its state').option('--json', 'print JSON');
 }
-
-const example = `
-Examples:
-  $ updraft mini federation up --publish /demo=data --detach
-  $ updraft mini federation up --publish /demo=data --like xrootd --detach
-  $ updraft mini federation trouble 'cache-1: stall after 1MB on *.tar first 2'
-  $ updraft mini federation down
-
-Exit codes: 0 done, 2 wrong usage, 92 no federation is running.`;

@@ -12,19 +12,7 @@ import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
-    .option('--json', 'print the whole plan as JSON, every job included')
-    .addHelpText(
-      'after',
-      `
-Shows what would be sent and run, and why: jobs, files, data and how it moves, disk, the rule of success.
-Nothing is sent and nothing is written.
-
-Examples:
-  updraft plan
-  updraft plan experiments/resnet --json
-
-Exit codes: 0 planned, 3 the job file or something it names is wrong.`,
-    )
+    .option('--json', 'print the whole plan as JSON, with every job')
     .action(async (where: string, options: JobFileOptions & { json?: true }) => {
       const plan = await loadPlan(where, loadOptions(cli, options));
       if (options.json) {

@@ -19,8 +19,7 @@ interface Options extends JobFileOptions {
 
 export function configure(command: Command, cli: Cli): void {
   jobFileOptions(command)
-    .option('--json', 'print the proofs as JSON')
-    .addHelpText('after', help)
+    .option('--json', 'print JSON')
     .action((where: string, options: Options) => run(cli, where, options));
 }
 
@@ -76,17 +75,3 @@ function notProven(failed: readonly Proof[]): Fault {
     ...(first?.fix === undefined ? {} : { fix: first.fix }),
   });
 }
-
-const help = `
-Runs one job of the file for real, in a run of its own, and takes its slot away twice: once while data moves, once while
-it trains. Shows whether it comes back, goes on from its checkpoint, leaves nothing behind, and gives a valid result.
-So that a short transfer can be met, the first attempt waits at the end of it, up to a minute.
-
-✓ shown   ✗ not so, with what helps   – could not be met or seen
-
-Examples:
-  $ updraft rehearse
-  $ updraft rehearse --pool local --set resources.gpus=0
-
-Exit codes: 0 nothing failed, 1 something did, 2 wrong usage, 3 something wrong in the job file, 4 the pool cannot take
-it, 5 left before the end.`;

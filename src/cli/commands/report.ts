@@ -29,32 +29,25 @@ export function configure(command: Command, cli: Cli): void {
   command
     .argument(
       '[run | log...]',
-      'folder, id or name of a run (default: the latest), or HTCondor event logs (- reads one from stdin)',
+      'folder, id or name of a run (default: the latest), or HTCondor event logs (- for stdin)',
     )
-    .option('--json', 'the same figures as one object with stable keys')
-    .addOption(new Option('--markdown', 'tables for a page or an issue').conflicts('json'))
+    .option('--json', 'print JSON')
+    .addOption(new Option('--markdown', 'print Markdown tables').conflicts('json'))
     .addOption(
-      new Option('--csv', 'a row per attempt, seconds per column; with --jobs a row per job').conflicts([
-        'json',
-        'markdown',
-      ]),
+      new Option('--csv', 'print a row per attempt; with --jobs, per job').conflicts(['json', 'markdown']),
     )
     .addOption(
-      new Option('--html <file>', 'write one page with tables and charts').conflicts([
+      new Option('--html <file>', 'write a page with tables and charts').conflicts([
         'json',
         'markdown',
         'csv',
       ]),
     )
-    .addOption(new Option('--compare', 'two runs or logs side by side').conflicts(['csv', 'html']))
-    .option('--jobs', 'a row for every job, however many: times, stalls, holds, evictions, outcome')
-    .option('--all', 'also the slowest jobs, every site and every machine')
-    .option('--valid <rule>', "what makes a job's result valid, as in 'bytes>1M && seconds>600'")
-    .option(
-      '--invalid <list>',
-      'jobs or nodes whose results are wrong, with commas between, or a file of them',
-    )
-    .addHelpText('after', help)
+    .addOption(new Option('--compare', 'compare two runs or logs').conflicts(['csv', 'html']))
+    .option('--jobs', 'add a row for every job')
+    .option('--all', 'add slowest jobs, all sites and machines')
+    .option('--valid <rule>', "when a result is valid: 'bytes>1M && seconds>600'")
+    .option('--invalid <list>', 'jobs or DAG nodes with wrong results: a,b,c or a file')
     .action(async (words: string[], flags: Flags) => {
       if (flags.compare === true) return compare(cli, words, flags);
       const source = await reportSource(cli, words);
@@ -74,22 +67,6 @@ export function configure(command: Command, cli: Cli): void {
 }
 
 const plainFlags = new Set(['json', 'all', 'jobs']);
-
-const help = `
-Works on a run's folder alone, also on a copy of it, and on any HTCondor event log, also of jobs Updraft never saw.
-Every second of every attempt is in one column; what no event says is in a column of its own.
-Compute is useful if it led to a result, or to a checkpoint that a later attempt used.
-
-Examples:
-  $ updraft report                                       the latest run
-  $ updraft report runs/cifar10-a1b2c3 --json | jq .usefulShare
-  $ updraft report my.log --html report.html             the log of your jobs, with charts
-  $ updraft report my.log --csv --jobs > jobs.csv        a row per job for a spreadsheet
-  $ updraft report my.log --valid 'bytes>1M'             exit code 0 is not enough
-  $ updraft report --compare before.log after.log
-  $ zcat old.log.gz | updraft report -
-
-Exit codes: 0 shown, 2 no such run, 3 no event log.`;
 
 async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void> {
   const state = await currentState(cli, run.folder);

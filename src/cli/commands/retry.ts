@@ -28,16 +28,15 @@ interface Options {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[run]', 'folder, id or name of the run (default: the latest)')
-    .argument('[job...]', 'jobs to try again; all without a valid result when they are left out')
-    .option('--memory <size>', 'ask for so much from now on, as in "16 GB"', sizeOption)
-    .option('--disk <size>', 'ask for so much from now on', sizeOption)
-    .option('--time <time>', 'the longest an attempt may take from now on, as in 10h', durationOption)
-    .option('--with-new-files', 'use the files as they are now instead of the copies of the run')
-    .option('--dry-run', 'only say what would be tried again, and what must change')
-    .option('-y, --yes', 'do not ask')
-    .option('--json', 'print what is tried again, and why, as JSON')
-    .addHelpText('after', help)
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .argument('[job...]', 'jobs to retry (default: all without a valid result)')
+    .option('--memory <size>', 'new memory request, as in "16 GB"', sizeOption)
+    .option('--disk <size>', 'new disk request', sizeOption)
+    .option('--time <time>', 'new time limit of an attempt, as in 10h', durationOption)
+    .option('--with-new-files', "use your current files, not the run's copies")
+    .option('--dry-run', 'show what would be retried and what must change')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--json', 'print JSON')
     .action((run: string | undefined, jobs: string[], options: Options) => retry(cli, run, jobs, options));
 }
 
@@ -112,17 +111,3 @@ function tell(
 function asJson({ job, lack, what, isMet, explanation: { cause, title, because } }: PlannedRetry): object {
   return { job, lack, cause, title, because, mustChange: what, changeIsMade: isMet };
 }
-
-const help = `
-Only jobs without a valid result are tried again: failed, removed, held for good, or successful ones whose results are
-gone. They go on in the same run: attempts are counted on, checkpoints are used, and jobs that run now are left alone.
-On HTCondor a held job is changed and released; one that has left the queue is submitted in a further cluster, once.
-What a retry changes (memory, disk, time, files) holds for all later rounds of the run.
-
-Examples:
-  $ updraft retry --dry-run                 what would be tried again, and what must change
-  $ updraft retry cifar10 3 7               two jobs of the latest run called cifar10
-  $ updraft retry --memory "32 GB"
-  $ updraft retry --with-new-files          after you have mended the script
-
-Exit codes: 0 queued, or nothing to retry, 2 wrong usage, 3 a file is gone, 4 the pool cannot take it.`;

@@ -42,12 +42,11 @@ const atOnce = 4;
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('<url...>', 'objects of a federation')
-    .option('-r, --recursive', 'the URLs may be folders, and all in them goes')
-    .option('-y, --yes', 'do not ask before a folder is deleted')
-    .option('--dry-run', 'say what would be deleted')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'one line of JSON for each object')
-    .addHelpText('after', example)
+    .option('-r, --recursive', 'delete folders with all they hold')
+    .option('-y, --yes', 'delete folders without confirmation')
+    .option('--dry-run', 'show what would be deleted')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print a line of JSON for each object')
     .action((urls: string[], options: Options) => rm(cli, urls, options));
 }
 
@@ -55,11 +54,7 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   const { tokenFile, json } = options;
   const federation = openFederation(cli);
   await offerLogins(cli, federation, json ? [] : urls, { verb: 'DELETE', tokenFile });
-  const how: ObjectOptions = {
-    federation,
-    signal: cli.signal,
-    ...defined({ tokenFile }),
-  };
+  const how: ObjectOptions = { federation, signal: cli.signal, ...defined({ tokenFile }) };
   // All are looked at before the first one goes: a mistake in the last must not cost the first.
   const targets: Target[] = [];
   for (const url of urls) targets.push(await targetOf(cli, url, how, options.recursive === true));
@@ -153,16 +148,3 @@ function report(cli: Cli, { url, fault }: RmResult, { json }: Options): void {
   else if (fault === undefined) cli.out(`${printable(url)}: deleted\n`);
   else tellFault({ say: (line) => cli.err(`${line}\n`) }, url, fault);
 }
-
-const example = `
-Deletes at the origin, which asks for a token with the scope storage.modify. A folder goes only with --recursive, after
-a question (--yes in scripts); a namespace's root never. Caches may hand out their copies until they drop them: a name
-that was deleted should not be used again for other bytes.
-
-Examples:
-  $ updraft rm osdf:///inbox/me/model.pt
-  $ updraft rm --recursive --dry-run osdf:///inbox/me/old
-  $ updraft rm --recursive --yes osdf:///inbox/me/old
-
-Exit codes: 0 all is deleted; 2 wrong usage, or not agreed to; 92 no server; 93 to 95 token; 96 no such object; 97 the
-namespace allows no deletes; 98 something new is in the folder.`;

@@ -16,9 +16,8 @@ interface Options extends SubmitOptions {
 
 export function configure(command: Command, cli: Cli): void {
   submitOptions(command)
-    .option('--detach', 'do not watch, as `updraft submit` does')
-    .option('--json', 'print each change as a line of JSON')
-    .addHelpText('after', example)
+    .option('--detach', 'do not watch, like `updraft submit`')
+    .option('--json', 'print a line of JSON for each change')
     .action((where: string, options: Options) => run(cli, where, options));
 }
 
@@ -41,13 +40,3 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
   ]);
   assertSucceeded(state, argument);
 }
-
-const example = `
-Ctrl-C leaves the run going; the same command again goes on watching it.
-
-Examples:
-  $ updraft run examples/cifar10
-  $ updraft run --canary 1,10       one job, then ten more, then the rest; a failure is the end of it
-
-Exit codes: 0 every job has a valid result, 1 some have none, 2 wrong usage, 3 something wrong in the job file,
-4 the pool cannot take it, 5 left before the end.`;

@@ -31,17 +31,16 @@ interface DataSet {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('<dataset>', 'a folder, or one file')
-    .argument('<url>', 'folder of a federation to upload to')
-    .option('--shard-size <size>', 'size of the tars a folder is packed into', '1GB')
-    .option('--no-shard', 'pack a folder into one tar')
-    .option('--shuffle', 'mix the files of all folders, for trainings that begin before all data is there')
-    .option('--dry-run', 'say what would be made, and upload nothing')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--manifests <folder>', 'keep manifests here too, with a key, to be sent with the jobs')
-    .option('--json', 'one line of JSON for each object')
-    .option('-q, --quiet', 'no progress')
-    .addHelpText('after', example)
+    .argument('<dataset>', 'a folder or a file')
+    .argument('<url>', 'the folder to upload to')
+    .option('--shard-size <size>', 'size of the tar files a folder is packed into', '1GB')
+    .option('--no-shard', 'pack a folder into one tar file')
+    .option('--shuffle', 'mix files of all folders, for training that starts early')
+    .option('--dry-run', 'show what would be made')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--manifests <folder>', 'keep manifests here too, to send with the jobs')
+    .option('--json', 'print a line of JSON for each object')
+    .option('-q, --quiet', 'show no progress')
     .action((dataset: string, url: string, options: Options) => stage(cli, dataset, url, options));
 }
 
@@ -152,26 +151,6 @@ function tomlTable({ shape, names }: DataSet, { object, url, manifest }: Staged)
     '',
   ].join('\n');
 }
-
-const example = `
-A folder becomes tars of about the shard size: sorted, the same for the same files wherever it is made, files that
-differ only behind the first dot of their names (WebDataset's samples) in one tar. A file is uploaded as it is. Names
-hold a hash of the content, so no cache can hand out an older version. Beside each object goes a manifest with the
-SHA-256 of each chunk: \`updraft get --staged\` and the agent prove every byte by it. The same command again goes on
-where it stopped. With --manifests, manifests are also kept in a folder of yours and sent with the jobs: then the proof does
-not come the way the data comes, and a key in it that no cache sees makes it ten times cheaper to compute.
-With --shuffle files go into the tars in the order of a hash of their names instead: a training that takes data as it
-arrives sees all classes from the first second on. The list of all files is then held in memory.
-
-Examples:
-  $ updraft stage imagenet/train osdf:///my-project/imagenet --dry-run
-  $ updraft stage imagenet/train osdf:///my-project/imagenet >> updraft.toml
-  $ updraft stage imagenet/train osdf:///my-project/imagenet --manifests manifests >> updraft.toml
-  $ updraft stage imagenet/train osdf:///my-project/imagenet --shuffle >> updraft.toml
-  $ updraft stage labels.csv osdf:///my-project
-
-Exit codes: 0 all is there and proven; 2 wrong usage; 3 a file cannot be read; 5 stopped by the user; 93 to 95 token;
-107 no room for a shard in TMPDIR; else those of docs/exit-codes.md.`;
 
 /** How the objects of a data set are called, and the data in the job file. */
 interface StageNames {

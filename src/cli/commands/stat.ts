@@ -18,25 +18,23 @@ interface Options extends CacheOptions {
 export function configure(command: Command, cli: Cli): void {
   cacheOptions(command)
     .argument('<url>', 'an object or a folder')
-    .option('--digest', 'ask for its digests too: a server may have to read all of it')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'as JSON')
-    .addHelpText('after', example)
+    .option('--digest', 'ask for digests (a server may have to read it all)')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print JSON')
     .action((url: string, options: Options) => stat(cli, url, options));
 }
 
 async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches }: Options): Promise<void> {
   const federation = openFederation(cli, caches);
-  const how: ObjectOptions = {
-    federation,
-    signal: cli.signal,
-    ...defined({ tokenFile }),
-  };
-  const info = await statObject(url, { ...how, digest: digest === true });
-  const located = await federation.locate(url, how);
-  const servers = info.isCollection
-    ? []
-    : await Promise.all(located.servers.map((server) => viewServer(located, server, how)));
+  const enough = new AbortController();
+  const signal = AbortSignal.any([cli.signal, enough.signal]);
+  const how: ObjectOptions = { federation, signal, ...defined({ tokenFile }) };
+  // Side by side: each is a connection of its own.
+  const [info, { located, views }] = await Promise.all([
+    statObject(url, { ...how, digest: digest === true }),
+    viewServers(url, how),
+  ]).finally(() => enough.abort());
+  const servers = info.isCollection ? [] : views;
   const { namespace, requireToken, leftOut } = located;
   if (json) {
     const age = info.age ?? servers.find((view) => view.age !== undefined)?.age;
@@ -59,6 +57,14 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches 
     ...(leftOut ?? []).map(leftOutLine),
   ];
   cli.out(lines.map(([name, value]) => `${name.padEnd(10)} ${value}\n`).join(''));
+}
+
+async function viewServers(
+  url: string,
+  how: ObjectOptions,
+): Promise<{ located: Located; views: ServerView[] }> {
+  const located = await how.federation.locate(url, how);
+  return { located, views: await Promise.all(located.servers.map((one) => viewServer(located, one, how))) };
 }
 
 type Line = [name: string, value: string];
@@ -96,10 +102,3 @@ function holding({ status, holds, bytes, age = 0 }: Omit<ServerView, 'server'>):
 }
 
 const leftOutLine = (one: LeftOut): Line => ['not asked', `${one.server}  ${leftOutWords(one)}`];
-
-const example = `
-Examples:
-  $ updraft stat osdf:///demo/train.tar
-  $ updraft stat --digest --json osdf:///demo/train.tar
-
-Exit codes: 0 it is there; 92 no server answers; 93 to 95 token; 96 it is not there.`;

@@ -21,18 +21,7 @@ import { nextCommands, wrap } from '../text/words.ts';
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
-    .option('--json', 'everything the journals tell, as one object')
-    .addHelpText(
-      'after',
-      `
-On a terminal, neighbours that stand alike are one line in a run of many jobs; in a file or a pipe each has its own.
-
-Examples:
-  $ updraft status                                  the latest run
-  $ updraft status cifar10 --json | jq .tally       counts of the latest run called cifar10
-
-Exit codes: 0 shown, 2 no such run.`,
-    )
+    .option('--json', 'print everything in the journals as JSON')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
       const state = await currentState(cli, run.folder);

@@ -17,11 +17,10 @@ interface Options {
 
 export function configure(command: Command, cli: Cli): void {
   command
-    .argument('[run]', 'folder, name or id of the run; the latest when it is left out')
-    .argument('[job...]', 'jobs to stop; all when they are left out')
-    .option('-y, --yes', 'do not ask')
-    .option('--json', 'print what was stopped as JSON')
-    .addHelpText('after', example)
+    .argument('[run]', 'folder, id or name of a run (default: the latest)')
+    .argument('[job...]', 'jobs to stop (default: all)')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--json', 'print JSON')
     .action((run: string | undefined, jobs: string[], options: Options) =>
       stop(cli, runAndJobs([run, ...jobs]), options),
     );
@@ -118,17 +117,3 @@ function tell(cli: Cli, folder: string, state: RunState, asked: readonly string[
     cli.out(`stopped ${counted(stopped.length + cleaning, 'job')} of ${run}${also.join('')}\n`);
   }
 }
-
-const example = `
-Each attempt is asked to end, saves its checkpoint and cleans up; jobs that wait or are held leave the queue. One that
-has not saved within half a minute is ended by force; a clean-up that takes long goes on without this command. Stopping
-again changes nothing.
-
-HTCondor deletes what it had saved of a job that is removed, its checkpoint too. To stop for a while and go on from there:
-condor_hold ID, and later condor_release ID.
-
-Examples:
-  $ updraft stop                 the latest run
-  $ updraft stop cifar10 0003    one job of the latest run of that name
-
-Exit codes: 0 stopped, 2 wrong usage, 4 the pool does not answer.`;

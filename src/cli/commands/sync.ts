@@ -42,17 +42,16 @@ interface SyncResult {
 
 export function configure(command: Command, cli: Cli): void {
   cacheOptions(command)
-    .argument('<source>', 'a folder or file here, or a collection or object')
-    .argument('<target>', 'the other: what is to be made the same')
-    .option('--delete', 'also delete what the source does not have, after a question')
-    .option('-y, --yes', 'do not ask before anything is deleted')
-    .option('--dry-run', 'say what would be done, and change nothing')
-    .option('-c, --checksum', 'compare digests, whatever sizes and times say')
-    .option('-p, --parallel <number>', 'files at once', wholeNumber(99), 4)
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'one line of JSON for each object')
-    .option('-q, --quiet', 'no progress')
-    .addHelpText('after', example)
+    .argument('<source>', 'a local folder or file, or a URL')
+    .argument('<target>', 'a URL, or a local folder or file')
+    .option('--delete', 'delete what the source does not have, after confirmation')
+    .option('-y, --yes', 'delete without confirmation')
+    .option('--dry-run', 'show what would be done')
+    .option('-c, --checksum', 'compare digests, not sizes and times')
+    .option('-p, --parallel <number>', 'number of parallel transfers', wholeNumber(99), 4)
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print a line of JSON for each object')
+    .option('-q, --quiet', 'show no progress')
     .action((source: string, target: string, options: Options) => sync(cli, { source, target }, options));
 }
 
@@ -61,7 +60,8 @@ async function sync(cli: Cli, ends: { source: string; target: string }, options:
   const federation = openFederation(cli, options);
   const isUp = hasScheme(ends.target);
   const url = isUp ? ends.target : ends.source;
-  await offerLogins(cli, federation, options.json ? [] : [url], { verb: isUp ? 'PUT' : 'GET', tokenFile });
+  const how = { verb: isUp ? 'PUT' : 'GET', tokenFile, overwrite: true } as const;
+  await offerLogins(cli, federation, options.json ? [] : [url], how);
   const sides = await readSides(cli, ends, { federation, signal: cli.signal, ...defined({ tokenFile }) });
   const extras = options.delete ? sides.extras : [];
   if (extras.length > 0) await agreeTo(cli, ends, sides, options);
@@ -167,10 +167,7 @@ async function removeExtra(
   { cli, board, options, direction }: Syncing,
   { name, remove }: Sides['extras'][number],
 ): Promise<SyncResult> {
-  const result: SyncResult = {
-    action: 'delete',
-    ...(direction === 'down' ? { file: name } : { url: name }),
-  };
+  const result: SyncResult = { action: 'delete', ...(direction === 'down' ? { file: name } : { url: name }) };
   const said = direction === 'down' ? shown(cli, name) : name;
   try {
     cli.signal.throwIfAborted();
@@ -199,23 +196,3 @@ function summary(results: readonly SyncResult[], { extras }: Sides, options: Opt
       : `; the target has ${counted(extras.length, 'file')} more: --delete deletes ${extras.length === 1 ? 'it' : 'them'}`;
   return `${done}${left}${options.dryRun ? '; nothing was changed' : ''}`;
 }
-
-const example = `
-One of the two is of this machine, the other of a federation; the target is made the same as the source, and its other
-files stay unless --delete is said. What is the same is left alone:
-
-  another size                       it is copied again
-  fetching, same size and same time  the same: a fetched file gets its object's time
-  uploading, same size, object newer the same: an object has the time of its upload
-  same size otherwise, or --checksum the file's digest is compared with the origin's; without one it is copied again
-
-Deleting comes last, only if all was copied, and only in the target: a list and a question first (--yes in scripts). What
-changed is fetched from the origin: caches hand out what they had under that name for a while, to jobs too.
-
-Examples:
-  $ updraft sync osdf:///demo/images images
-  $ updraft sync results osdf:///inbox/me/results --dry-run
-  $ updraft sync results osdf:///inbox/me/results --delete
-
-Exit codes: 0 both are the same; 2 wrong usage, or not agreed to; 3 a file cannot be read; else those of
-docs/exit-codes.md, of the first one that failed.`;

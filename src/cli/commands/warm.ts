@@ -36,21 +36,20 @@ interface Options extends CacheOptions {
 const usualCaches = 3;
 
 export function configure(command: Command, cli: Cli): void {
-  cacheOptions(command, 'fill this cache, and not the first that the director names')
-    .argument('[url...]', 'objects of a federation; without any, the data of the job file here')
-    .option('-r, --recursive', 'the URLs are folders, and all in them is wanted')
+  cacheOptions(command, 'fill this cache instead of those the director names')
+    .argument('[url...]', 'objects (default: the data of the job file here)')
+    .option('-r, --recursive', 'the URLs are folders; take everything in them')
     .option(
       '-n, --caches <number>',
-      'how many caches, the first that the director names',
+      'how many of the caches that the director names',
       wholeNumber(6),
       usualCaches,
     )
-    .option('-p, --parallel <number>', 'caches filled at once', wholeNumber(16), 2)
-    .option('--dry-run', 'say who has what and what filling the others would cost')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'one line of JSON for each object and cache')
-    .option('-q, --quiet', 'no progress')
-    .addHelpText('after', example)
+    .option('-p, --parallel <number>', 'number of caches filled in parallel', wholeNumber(16), 2)
+    .option('--dry-run', 'show which caches have it and what filling costs')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print a line of JSON for each object and cache')
+    .option('-q, --quiet', 'show no progress')
     .action((words: string[], options: Options) => warm(cli, words, options));
 }
 
@@ -172,20 +171,3 @@ function report(board: TransferBoard, result: WarmResult, { json }: Options): vo
     board.print(`${at}: ${outcome === 'had' ? 'had it' : 'does not have all of it'}${size}`);
   }
 }
-
-const example = `
-Fetches objects into caches before a hundred jobs ask for them at once. The director names caches near THIS machine:
-where jobs run elsewhere, name the caches of their sites with --cache. A cache that has the object is left alone. One
-that can be asked to fetch by itself (Pelican's prestage) does so; through any other the object is read once, as a
-whole, and its bytes are compared and thrown away. What it costs is said first: each cache pulls the whole object from
-the origin. Caches drop what nobody asks for: warm them on the day of the run.
-
-Examples:
-  $ updraft warm osdf:///demo/train.tar
-  $ updraft warm                              the data of the job file in this folder
-  $ updraft warm --recursive osdf:///demo/shards --caches 2
-  $ updraft warm --dry-run osdf:///demo/train.tar
-  $ updraft warm --cache osdf-uw-cache.svc.osg-htc.org osdf:///demo/train.tar
-
-Exit codes: 0 every cache has it; 2 wrong usage; 5 stopped by the user; 92 no cache or server; 93 to 95 token; 96 no
-such object; 97 it is a folder; 99 stalled; 101 damaged; 102 a cache has another version.`;

@@ -11,18 +11,7 @@ import { nextCommands } from '../text/words.ts';
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run]', 'folder, id or name of a run (default: the latest)')
-    .option('--json', 'an object per change, a line each')
-    .addHelpText(
-      'after',
-      `
-Ends when the run ends. Leaving the view (q, Ctrl-C) does not stop the run; the same command shows it again.
-
-Examples:
-  $ updraft watch                     the latest run
-  $ updraft watch cifar10 --json      the latest run called cifar10, for a program
-
-Exit codes: 0 every job has a valid result (or you left with q), 1 some have none, 2 no such run, 5 interrupted.`,
-    )
+    .option('--json', 'print a line of JSON for each change')
     .action(async (word: string | undefined, { json = false }: { json?: boolean }) => {
       const run = await findRun(cli.cwd, word);
       await tellUnsupervised(cli, run.folder, await readRunState(run.folder));

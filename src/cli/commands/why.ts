@@ -17,12 +17,8 @@ import { explainRun } from '../why/explain-run.ts';
 export function configure(command: Command, cli: Cli): void {
   command
     .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
-    .argument(
-      '[job]',
-      'a job of the run, such as 0003 or 3; of a log, such as 12.3, or a DAG’s node (default: all)',
-    )
-    .option('--json', 'the explanations as one object with stable keys')
-    .addHelpText('after', help)
+    .argument('[job]', 'a job: 0003 or 3 of a run; 12.3 or a DAG node of a log (default: all)')
+    .option('--json', 'print JSON')
     .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
       const kind = first === undefined ? undefined : await pathKind(path.resolve(cli.cwd, first));
       if (first !== undefined && kind === 'file') return whyLog(cli, first, second, json === true);
@@ -34,21 +30,6 @@ export function configure(command: Command, cli: Cli): void {
       return whyRun(cli, first, second, json === true);
     });
 }
-
-const help = `
-Says why a job stands as it does, in plain words, with the lines of the log or journal that show it, what is being
-done about it, and what you could do. Works for jobs of any run, and for any HTCondor event log.
-
-Evidence is named FILE:BYTE for event logs and FILE#ENTRY for journals.
-
-Examples:
-  $ updraft why                        all jobs of the latest run, by cause
-  $ updraft why cifar10 3              job 0003 of the latest run called cifar10
-  $ updraft why my.log                 the log of any HTCondor jobs
-  $ updraft why my.log 12.3 --json
-  $ updraft why my.log train_epoch3    a node of a DAG, over all the clusters it had
-
-Exit codes: 0 shown, 2 no such run or job, 3 no event log.`;
 
 async function whyLog(cli: Cli, log: string, word: string | undefined, json: boolean): Promise<void> {
   const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);

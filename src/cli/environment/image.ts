@@ -32,12 +32,11 @@ interface Options extends Choice {
 const names = { docker: 'Dockerfile', apptainer: 'apptainer.def' } as const;
 
 export function configureImage(command: Command, cli: Cli): void {
-  withChoice(command.description('write the recipe of an image that holds an environment, and build it'))
-    .option('--write', `write ${names.docker} and ${names.apptainer} beside the manifest`)
+  withChoice(command)
+    .option('--write', `write ${names.docker} and ${names.apptainer}`)
     .option('--force', 'replace recipes that differ')
-    .option('--docker', 'print the Dockerfile instead of the Apptainer definition')
-    .option('--build', 'build the image with Apptainer, named with the hash of its content')
-    .addHelpText('after', example)
+    .option('--docker', 'print a Dockerfile, not an Apptainer definition')
+    .option('--build', 'build the image with Apptainer')
     .action((word: string, options: Options) => image(cli, word, options));
 }
 
@@ -132,18 +131,6 @@ function tellNext(cli: Cli, chosen: string, areWritten: boolean): void {
     ['docker build -t REGISTRY/NAME:TAG .', 'or with Docker, and push it'],
   ]);
 }
-
-const example = `
-Two stages: one installs the locked environment with Pixi, the other keeps only its folder. No CUDA base image is
-needed: the libraries are in the environment, the driver is the worker's. The build machine needs no GPU.
-
-Examples:
-  $ updraft env image -e gpu > apptainer.def
-  $ updraft env image -e gpu --write
-  $ updraft env image -e gpu --build
-
-Exit codes: 0 written; 2 a recipe differs and --force is missing; 3 the manifest or the lock is wrong; 4 apptainer is not
-here; 116 building failed.`;
 
 async function hashFile(file: string, signal: AbortSignal): Promise<string> {
   const hash = createHash('sha256');

@@ -38,12 +38,11 @@ interface Options extends Choice {
 }
 
 export function configurePack(command: Command, cli: Cli): void {
-  withChoice(command.description('make an archive of an environment for workers without Pixi and containers'))
-    .option('-o, --output-folder <folder>', 'where the archive goes', '.')
-    .option('--tar', 'a plain tar, which needs pixi-unpack beside it, instead of a self-extracting script')
-    .option('--pixi-unpack <file>', 'the pixi-unpack to put into the script, instead of a downloaded one')
-    .option('--json', 'print the archive as JSON')
-    .addHelpText('after', example)
+  withChoice(command)
+    .option('-o, --output-folder <folder>', 'where to write the archive', '.')
+    .option('--tar', 'write a tar for pixi-unpack, not a script')
+    .option('--pixi-unpack <file>', 'embed this pixi-unpack in the script')
+    .option('--json', 'print JSON')
     .action((word: string, options: Options) => pack(cli, word, options));
 }
 
@@ -163,13 +162,3 @@ function tell(
     ['updraft check', 'see that the job file is good with the lines above'],
   ]);
 }
-
-const example = `
-The archive is named with the first 8 digits of its SHA-256: caches hand out what they first saw under a name.
-pixi-pack is called in the form of its version (before 0.7: pixi-pack pack).
-
-Examples:
-  $ updraft env pack -e gpu
-  $ updraft env pack -e gpu --tar
-
-Exit codes: 0 packed; 3 the manifest or the lock is wrong; 4 pixi-pack is not here; 116 it failed, or its archive is broken.`;

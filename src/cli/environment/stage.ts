@@ -21,13 +21,11 @@ interface Options {
 
 export function configureStage(command: Command, cli: Cli): void {
   command
-    .description('upload an archive or an image under a name that holds its hash')
-    .argument('<file>', 'an archive of pixi-pack (.sh, .tar), or an image (.sif)')
-    .argument('<url>', 'folder of a federation to upload to')
-    .option('--token-file <file>', 'file with the token, instead of the usual places')
-    .option('--json', 'print the object as JSON')
-    .option('-q, --quiet', 'no progress')
-    .addHelpText('after', example)
+    .argument('<file>', 'a pixi-pack archive (.sh, .tar) or an image (.sif)')
+    .argument('<url>', 'the folder to upload to')
+    .option('--token-file <file>', 'read the token from this file')
+    .option('--json', 'print JSON')
+    .option('-q, --quiet', 'show no progress')
     .action((file: string, url: string, options: Options) => stage(cli, file, url, options));
 }
 
@@ -68,15 +66,3 @@ function packLines(pack: { url: string; sha256: string; bytes: number; manifest:
     '',
   ].join('\n');
 }
-
-const example = `
-An archive is read through first: one that is cut or damaged is not uploaded. The same command again sends nothing that
-is there already.
-
-Examples:
-  $ updraft env stage hello-gpu-1a2b3c4d.sh osdf:///my-project/environments
-  $ updraft env stage hello-gpu.sif osdf:///my-project/images
-
-Exit codes: 0 it is there and proven; 2 wrong usage; 3 the file cannot be read; 93 to 95 token; 104 it is no archive of
-pixi-pack that could be used; 116 the archive is broken;
-else those of docs/exit-codes.md.`;

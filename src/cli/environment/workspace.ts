@@ -15,8 +15,8 @@ export interface Choice {
 
 export function withChoice(command: Command): Command {
   return command
-    .argument('[workspace]', 'a pixi.toml or pyproject.toml, or the folder that holds one', '.')
-    .option('-e, --environment <name>', 'environment of the workspace', 'default')
+    .argument('[workspace]', 'pixi.toml, pyproject.toml, or the folder of one', '.')
+    .option('-e, --environment <name>', 'which environment', 'default')
     .option('-p, --platform <name>', 'platform of the workers', usualPlatform);
 }
 

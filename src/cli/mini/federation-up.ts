@@ -134,7 +134,7 @@ function checkTrouble(rule: string, caches: number): void {
       throw new TroubleSyntaxError(rule, `there is no server ${server}`);
   } catch (error) {
     if (!(error instanceof TroubleSyntaxError)) throw error;
-    const fix = 'updraft mini federation trouble --help shows what a rule can say';
+    const fix = 'docs/mini-federation.md lists what a rule can say';
     throw new Fault('usage', error.message, { fix });
   }
 }

@@ -5,13 +5,13 @@ import { jobFileOptions } from '../job-file-argument.ts';
 /** The argument and the options of commands that submit. */
 export const submitOptions = (command: Command): Command =>
   jobFileOptions(command)
-    .option('--new', 'start another run, even when nothing changed since the last')
+    .option('--new', 'start a new run even if nothing changed')
     .option(
       '--canary <sizes>',
-      'queue so many jobs first, as in 1,10: each rung when all before it have a valid result',
+      'queue in steps, as in 1,10: the next step follows when all jobs before it have valid results',
       rungs,
     )
-    .option('--no-check', 'queue it without looking at the files and the servers of the data first');
+    .option('--no-check', 'queue without the quick check');
 
 function rungs(text: string): number[] {
   const sizes = text.split(',').map((size) => size.trim());

@@ -11,15 +11,22 @@ type NextCommand = readonly [command: string, what: string] | false | undefined;
 /** Ends a command with what the user may want next: talk, so it goes to stderr. */
 export function nextCommands(cli: Cli, mayFit: readonly NextCommand[]): void {
   const next = mayFit.filter((one) => one !== false && one !== undefined);
-  const width = Math.max(...next.map(([command]) => command.length));
-  const isNarrow = next.some(([, what]) => width + what.length + 4 > cli.columns);
-  cli.err('\nnext:\n');
-  for (const [command, what] of next)
-    cli.err(
-      isNarrow && cli.errIsTerminal
-        ? `  ${command}\n      ${what}\n`
-        : `  ${command.padEnd(width)}  ${what}\n`,
-    );
+  const width = cli.errIsTerminal ? cli.columns : Number.POSITIVE_INFINITY;
+  cli.err(`\nnext:\n${commandLines(next, width).join('\n')}\n`);
+}
+
+/** Command lines with what each does: beside it, or below it where one would be too wide. */
+export function commandLines(
+  commands: readonly (readonly [command: string, what: string])[],
+  width: number,
+): string[] {
+  const longest = Math.max(...commands.map(([command]) => command.length));
+  const isNarrow = commands.some(([, what]) => longest + what.length + 4 > width);
+  return commands.flatMap(([command, what]) =>
+    isNarrow
+      ? [`  ${command}`, ...wrap(what, width, '      ', '      ')]
+      : [`  ${command.padEnd(longest)}  ${what}`],
+  );
 }
 
 /** A sentence as lines of at most `width` characters, unless a word is longer; `first` and `rest` begin them. */

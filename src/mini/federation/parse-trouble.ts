@@ -1,31 +1,5 @@
 import type { TroubleAction, TroubleRule, TruncatedEnd } from './trouble-rule.ts';
 
-/**
- * The words of the little language, for help pages:
- * `SERVER: ACTION [on GLOB] [from JOB] [first K] [skip K] [every N] [for TIME] [lasting TIME] [once SIZE sent]`.
- */
-export const troubleLanguage = `SERVER: ACTION [on GLOB] [from JOB] [first K] [skip K] [every N] [for TIME] [lasting TIME] [once SIZE sent]
-  SERVER  director | origin | cache-1, cache-2, ... | caches | all
-  ACTION  stall [after SIZE]            send nothing more, keep the connection
-          reset [after SIZE]            cut the connection
-          truncate [after SIZE] [with trailer | without trailer | with length]
-          slow RATE                     each answer at this rate, as in 200kB/s
-          limit RATE                    all answers of the server together at this rate
-          corrupt [at OFFSET] [length SIZE]
-          404 | 403 | 429 | 503 | any status [retry-after TIME] [by proxy]
-          delay TIME                    wait before answering
-          down                          refuse connections
-          html | nonsense               a web page; an answer that means nothing
-          expire-token [after SIZE]     the token used is refused from then on
-          wrong-size [by BYTES]         lie about the object's size
-          ignore-range                  200 and the whole object for a Range
-          wrong-offset [by BYTES]       206 from another offset
-          changed                       another ETag, other bytes
-          digest-missing | digest-slow TIME | digest-mislabelled
-  for     counts from when the rule is given, lasting from when it first happens
-  SIZE    1000, 64KiB, 1MB; TIME 500ms, 5s, 2m; GLOB *.tar or /demo/**/x
-  JOB     a pattern for the job id that the client tells, as in *#12.7#*`;
-
 /** A trouble rule that cannot be understood; the message says which word and what was expected. */
 export class TroubleSyntaxError extends Error {
   constructor(text: string, problem: string) {
@@ -34,7 +8,7 @@ export class TroubleSyntaxError extends Error {
   }
 }
 
-/** Reads one rule, as in `cache-1: stall after 1MB on *.tar first 2`. */
+/** Reads one rule (docs/mini-federation.md has the grammar), as in `cache-1: stall after 1MB on *.tar first 2`. */
 export function parseTrouble(text: string): TroubleRule {
   const words = new Words(text);
   const server = words.server();

@@ -1,0 +1,111 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { root } from './gate.ts';
+
+/**
+ * Counts words that must not come back in names, messages, comments and pages.
+ *
+ *     node scripts/check-words.ts [--list] [PATHS]
+ *
+ * `--list` prints every place as file:line. Names are read as words: `giveBack` is "give back".
+ */
+
+/** How many banned words the repository may hold. Zero, once they are gone. */
+const budget = Number.POSITIVE_INFINITY;
+
+interface Banned {
+  /** Matched against a line in lower case, with `camelCase` and `snake_case` split into words. */
+  word: RegExp;
+  use: string;
+}
+
+const banned: Record<string, Banned> = {
+  tell: { word: /\b(tell|tells|telling|teller)\b/g, use: 'print, describe, report, record, say' },
+  told: { word: /\b(told|untold)\b/g, use: 'printed, reported, recorded; unknown' },
+  mend: { word: /\b(mend|mends|mended|mending)\b/g, use: 'fix, repair' },
+  anew: { word: /\banew\b/g, use: 'again, start fresh' },
+  'give back': { word: /\b(give|gives|gave|given|giving) back\b/g, use: 'return, publish' },
+  'take up': { word: /\b(take|takes|took|taken|taking) up\b/g, use: 'resume, start' },
+  'look every': { word: /\blook every\b/g, use: 'pollInterval' },
+  patience: { word: /\bpatien(ce|t|tly)\b/g, use: 'timeout' },
+  heed: { word: /\bheed(s|ed|ing)?\b/g, use: 'handle, obey' },
+  deaf: { word: /\bdeaf\b/g, use: 'ignored' },
+  reckon: { word: /\breckon(s|ed|ing)?\b/g, use: 'estimate, compute' },
+  'so many': { word: /\bso (many|much)\b(?! (that|as)\b)/g, use: 'nth, the number itself' },
+  'without a word': { word: /\bwithout a word\b/g, use: 'exited without reporting' },
+  'in this machine': { word: /\bin this machine\b/g, use: 'on this machine' },
+  customs: { word: /\bcustoms\b/g, use: 'limits, rules' },
+  'nobody was named': { word: /\bnobody (is|was|has been) named\b/g, use: 'the director named no server' },
+  truest: { word: /\btruest\b/g, use: 'most informative' },
+  'server words': { word: /\bserver('s)? words\b/g, use: 'error body' },
+  'bring the environment': {
+    word: /\bbring(s|ing)? (the|its|an) environment\b/g,
+    use: 'set up the environment',
+  },
+  'is no folder': { word: /\bis no (folder|file|directory)\b/g, use: 'is not a directory' },
+  'counts instead': { word: /\bcounts? instead\b/g, use: 'override' },
+  'stands as it does': { word: /\bstands? as (it does|they do)\b/g, use: 'current state' },
+  'of what … need': { word: /\bof what \w+ needs?\b/g, use: 'what runs need' },
+  'first wait': { word: /\bfirst wait\b/g, use: 'initial backoff' },
+  'server(s)': { word: /[a-z]\(s\)/g, use: 'counted(): 1 server, 3 servers' },
+  '1 servers': { word: /\b(an?|its|the|only|of) 1 [a-z]+s\b/g, use: 'counted(): 1 server' },
+};
+
+/** Matched against the line as it is written. */
+const bannedNames: Record<string, Banned> = {
+  mostX: { word: /\b(most|least)[A-Z]\w*/g, use: 'max, min' },
+  atOnce: { word: /\batOnce\w*/g, use: 'immediate, concurrent' },
+  World: { word: /\b(world|\w*World)\b(?=\W)/g, use: 'host, context' },
+};
+
+/** Uses that are right: a quoted text of another program, an English idiom, a name of the field. */
+const allowed: readonly RegExp[] = [/hello,? world/gi, /world[-_ ]size/gi, /(pid|file|warning)\(s\)/g];
+
+/** Recorded data and other people's files. */
+const skipped =
+  /^(test\/(eventlogs|histories|replays|archives)\/|package-lock\.json$|LICENSE$|scripts\/check-words\.ts$)/;
+const readable = /\.(ts|mjs|md|toml|yaml|py|css|json|sh|sub|cff)$/;
+
+const args = process.argv.slice(2);
+const isListing = args.includes('--list');
+const paths = args.filter((arg) => !arg.startsWith('--'));
+const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '--', ...paths], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((file) => readable.test(file) && !skipped.test(file));
+
+const asWords = (line: string): string =>
+  line
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replaceAll('_', ' ')
+    .toLowerCase();
+
+const found = new Map<string, string[]>();
+
+function note(rules: Record<string, Banned>, text: string, place: string): void {
+  for (const [name, { word }] of Object.entries(rules))
+    for (const [match] of text.matchAll(word))
+      found.set(name, [...(found.get(name) ?? []), `${place} ${match}`]);
+}
+
+for (const file of files) {
+  const lines = readFileSync(path.join(root, file), 'utf8').split('\n');
+  for (const [index, line] of lines.entries()) {
+    const text = allowed.reduce((rest, use) => rest.replace(use, ''), line);
+    note(banned, asWords(text), `${file}:${index + 1}`);
+    note(bannedNames, text, `${file}:${index + 1}`);
+  }
+}
+
+const counts = [...found].sort(([, a], [, b]) => b.length - a.length);
+for (const [name, places] of counts) {
+  const { use = '' } = banned[name] ?? bannedNames[name] ?? {};
+  console.log(`${String(places.length).padStart(5)}  ${name} (use: ${use})`);
+  if (isListing) for (const place of places) console.log(`         ${place}`);
+}
+const total = counts.reduce((sum, [, places]) => sum + places.length, 0);
+console.log(`${String(total).padStart(5)}  in ${files.length} files`);
+if (total > budget) process.exitCode = 1;

@@ -1,0 +1,382 @@
+interface CommandHelp {
+  what: string;
+  /** The page of `docs/` about it, besides its section in `docs/commands.md`. */
+  page?: string;
+  examples: readonly (readonly [command: string, what: string])[];
+}
+
+/** The commands by heading, in the order of the help page. */
+export const groups: Record<string, readonly string[]> = {
+  'Before a run:': ['init', 'check', 'plan', 'rehearse'],
+  'Runs:': ['submit', 'run', 'status', 'watch', 'logs', 'why', 'retry', 'stop', 'shell'],
+  'Where the time went:': ['report', 'dashboard'],
+  'Your HTCondor submit files:': ['adopt'],
+  'Data and software:': ['get', 'put', 'sync', 'warm', 'ls', 'stat', 'cat', 'rm', 'login', 'stage', 'env'],
+  'This machine:': ['doctor', 'demo', 'mini', 'completion'],
+};
+
+/** What `--help` says of each command and subcommand, besides its arguments and options. */
+export const helpTexts: Readonly<Record<string, CommandHelp>> = {
+  '': {
+    what: 'train PyTorch models on high-throughput pools and lose none of it',
+    examples: [
+      ['updraft init', 'write a job file'],
+      ['updraft check', 'find what would fail'],
+      ['updraft run', 'queue the jobs and watch them'],
+    ],
+  },
+  init: {
+    what: 'write a commented job file to start from',
+    page: 'job-file.md',
+    examples: [
+      ['updraft init', 'choose a template, write updraft.toml here'],
+      ['updraft init --template cifar10 my-experiment', 'CIFAR-10, in a folder of its own'],
+    ],
+  },
+  check: {
+    what: 'find what would fail, before anything is queued',
+    page: 'check.md',
+    examples: [
+      ['updraft check', 'the job file in this folder'],
+      ['updraft check train.sub', 'an HTCondor submit file and its script'],
+    ],
+  },
+  plan: {
+    what: 'show what would be sent and run, and why',
+    page: 'job-file.md',
+    examples: [
+      ['updraft plan', 'jobs, files, data, disk, success rule'],
+      ['updraft plan experiments/resnet --json', 'every job, for a program'],
+    ],
+  },
+  rehearse: {
+    what: 'run one job, evict it twice, and check that nothing is lost',
+    page: 'checkpoints.md',
+    examples: [
+      ['updraft rehearse', 'one job of the job file here'],
+      ['updraft rehearse --pool local --set resources.gpus=0', 'on this machine, without a GPU'],
+    ],
+  },
+  submit: {
+    what: 'queue the jobs and return',
+    page: 'run-folder.md',
+    examples: [
+      ['updraft submit examples/cifar10', 'the same command later resumes the run'],
+      ['updraft submit --canary 1,10', 'one job, then ten, then the rest'],
+    ],
+  },
+  run: {
+    what: 'queue the jobs and watch them',
+    page: 'run-folder.md',
+    examples: [
+      ['updraft run examples/cifar10', 'Ctrl-C leaves the view, not the run'],
+      ['updraft run --pool condor --set run.jobs=2', 'two jobs on HTCondor'],
+    ],
+  },
+  status: {
+    what: 'show the state of each job',
+    page: 'run-folder.md',
+    examples: [
+      ['updraft status', 'the latest run'],
+      ['updraft status cifar10 --json | jq .tally', 'counts of the latest run called cifar10'],
+    ],
+  },
+  watch: {
+    what: 'watch a run live until it ends',
+    page: 'progress.md',
+    examples: [
+      ['updraft watch', 'the latest run; q leaves the view'],
+      ['updraft watch cifar10 --json', 'a line of JSON for each change'],
+    ],
+  },
+  logs: {
+    what: 'show what a job printed',
+    page: 'run-folder.md',
+    examples: [
+      ['updraft logs cifar10 3 -f', 'job 0003, as it prints'],
+      ['updraft logs 0003 --err', 'stderr of a job of the latest run'],
+    ],
+  },
+  why: {
+    what: "explain a job's current state, with the evidence",
+    page: 'why.md',
+    examples: [
+      ['updraft why cifar10 3', 'job 0003 of the latest run called cifar10'],
+      ['updraft why my.log 12.3', 'a job of any HTCondor event log'],
+    ],
+  },
+  retry: {
+    what: 'retry the jobs without a valid result, in the same run',
+    page: 'retry.md',
+    examples: [
+      ['updraft retry --dry-run', 'what would run again, and what must change'],
+      ['updraft retry cifar10 3 7 --memory "32 GB"', 'two jobs, with more memory'],
+    ],
+  },
+  stop: {
+    what: 'stop a run or some of its jobs',
+    page: 'checkpoints.md',
+    examples: [
+      ['updraft stop', 'the latest run'],
+      ['updraft stop cifar10 0003', 'one job of the latest run called cifar10'],
+    ],
+  },
+  shell: {
+    what: 'open a shell on a machine of the pool, as a job would get it',
+    page: 'guides/interactive.md',
+    examples: [
+      ['updraft shell', 'with the files of the job file here'],
+      ['updraft shell --set resources.gpus=1', 'on a machine with a GPU'],
+    ],
+  },
+  report: {
+    what: 'show where the time of a run went',
+    page: 'report.md',
+    examples: [
+      ['updraft report', 'the latest run'],
+      ['updraft report my.log --html report.html', 'any HTCondor event log, with charts'],
+    ],
+  },
+  dashboard: {
+    what: 'show runs live in a browser, or as one file',
+    page: 'dashboard.md',
+    examples: [
+      ['updraft dashboard', 'the latest run'],
+      ['updraft dashboard cifar10 --static cifar10.html', 'a file to keep or send'],
+    ],
+  },
+  adopt: {
+    what: 'check an HTCondor submit file, and submit and watch it as it is',
+    page: 'coming-from-a-submit-file.md',
+    examples: [
+      ['updraft adopt train.sub --pool ospool', 'check it by the rules of the OSPool'],
+      ['updraft adopt train.sub --submit', 'submit it, with a run folder'],
+    ],
+  },
+  get: {
+    what: 'download and verify objects of a federation',
+    page: 'objects.md',
+    examples: [
+      ['updraft get osdf:///demo/a.tar osdf:///demo/b.tar data/', 'two objects, into data/'],
+      ['updraft get --unpack osdf:///demo/set.tar.gz --into data', 'unpack while it arrives'],
+    ],
+  },
+  put: {
+    what: 'upload files as objects',
+    page: 'objects.md',
+    examples: [
+      ['updraft put model.pt osdf:///inbox/me/model.pt', 'one file'],
+      ['updraft put --recursive results osdf:///inbox/me/results', 'a folder'],
+    ],
+  },
+  sync: {
+    what: 'copy what differs between a folder and a collection, either way',
+    page: 'objects.md',
+    examples: [
+      ['updraft sync osdf:///demo/images images', 'download what is new or changed'],
+      ['updraft sync results osdf:///inbox/me/results --dry-run', 'what an upload would change'],
+    ],
+  },
+  warm: {
+    what: 'fill caches with objects before many jobs ask for them',
+    page: 'caches.md',
+    examples: [
+      ['updraft warm', 'the data of the job file here'],
+      ['updraft warm --dry-run osdf:///demo/train.tar', 'which caches have it, and the cost'],
+    ],
+  },
+  ls: {
+    what: 'list a folder of a federation',
+    page: 'objects.md',
+    examples: [
+      ['updraft ls osdf:///demo', 'names only'],
+      ['updraft ls -l --recursive osdf:///demo/images', 'sizes and times, with subfolders'],
+    ],
+  },
+  stat: {
+    what: 'show size, time, digests and servers of an object',
+    page: 'objects.md',
+    examples: [
+      ['updraft stat osdf:///demo/train.tar', 'size, time, and the servers that have it'],
+      ['updraft stat --digest --json osdf:///demo/train.tar', 'with its digests, as JSON'],
+    ],
+  },
+  cat: {
+    what: 'write objects to stdout, one after the other',
+    page: 'objects.md',
+    examples: [
+      ['updraft cat osdf:///demo/labels.csv | head', 'the first lines'],
+      ['updraft cat --staged osdf:///demo/a-1a2b3c4d.tar | tar t', 'verified chunk by chunk'],
+    ],
+  },
+  rm: {
+    what: 'delete objects at their origin',
+    page: 'objects.md',
+    examples: [
+      ['updraft rm osdf:///inbox/me/model.pt', 'one object'],
+      ['updraft rm --recursive --dry-run osdf:///inbox/me/old', 'what deleting a folder removes'],
+    ],
+  },
+  login: {
+    what: 'log in to a namespace that needs a token',
+    page: 'login.md',
+    examples: [
+      ['updraft login osdf:///chtc/staging/me', 'for reading'],
+      ['updraft login --write osdf:///inbox/me', 'for uploads too'],
+    ],
+  },
+  stage: {
+    what: 'upload a data set as verifiable, cache-friendly objects',
+    page: 'objects.md',
+    examples: [
+      ['updraft stage train osdf:///me/imagenet --dry-run', 'what would be made'],
+      ['updraft stage train osdf:///me/imagenet >> updraft.toml', 'upload it, add it to the job file'],
+    ],
+  },
+  env: {
+    what: 'inspect, pack and upload the software of a job (Pixi)',
+    page: 'environments.md',
+    examples: [
+      ['updraft env show', 'packages, size and needs'],
+      ['updraft env pack -e gpu', 'an archive for the workers'],
+    ],
+  },
+  'env show': {
+    what: 'show what an environment holds and needs',
+    page: 'environments.md',
+    examples: [
+      ['updraft env show -e gpu', 'one environment of the workspace here'],
+      ['updraft env show environment-1a2b3c4d.sh', 'an archive made by pixi-pack'],
+    ],
+  },
+  'env lock': {
+    what: 'update the lock file of a workspace, or check it',
+    page: 'environments.md',
+    examples: [
+      ['updraft env lock', 'update pixi.lock'],
+      ['updraft env lock --check', 'compare it with the manifest'],
+    ],
+  },
+  'env pack': {
+    what: 'pack an environment for workers without Pixi or containers',
+    page: 'guides/pixi-pack.md',
+    examples: [
+      ['updraft env pack -e gpu', 'a self-extracting script'],
+      ['updraft env pack -e gpu --tar', 'a tar for pixi-unpack'],
+    ],
+  },
+  'env image': {
+    what: 'write the recipe of an image with an environment, and build it',
+    page: 'guides/pixi-container.md',
+    examples: [
+      ['updraft env image -e gpu > apptainer.def', 'print the recipe'],
+      ['updraft env image -e gpu --build', 'build the image with Apptainer'],
+    ],
+  },
+  'env stage': {
+    what: 'upload an archive or image under a name with its hash',
+    page: 'environments.md',
+    examples: [
+      ['updraft env stage gpu-1a2b3c4d.sh osdf:///me/environments', 'an archive made by pixi-pack'],
+      ['updraft env stage gpu.sif osdf:///me/images', 'an Apptainer image'],
+    ],
+  },
+  doctor: {
+    what: 'check that this machine has what runs need',
+    examples: [
+      ['updraft doctor', 'agent, PyTorch, HTCondor, OSDF, token …'],
+      ['updraft doctor --json', 'the same for a program'],
+    ],
+  },
+  demo: {
+    what: 'train CIFAR-10 end to end on this machine',
+    examples: [['updraft demo', 'makes the folder updraft-demo here']],
+  },
+  mini: {
+    what: 'start a small federation or HTCondor pool on this machine',
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini pool up', 'a real HTCondor pool of three sites'],
+      ['updraft mini federation up --publish /demo=data', 'a Pelican federation'],
+    ],
+  },
+  'mini federation': {
+    what: 'run a small Pelican federation on this machine',
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini federation up --publish /demo=data --detach', 'start it'],
+      ['updraft mini federation down', 'stop it'],
+    ],
+  },
+  'mini federation up': {
+    what: 'start the federation; Ctrl-C stops it',
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini federation up --publish /demo=data --detach', 'leave it in the background'],
+      ['updraft mini federation up --publish /demo=data --like xrootd', 'behave like XRootD servers'],
+    ],
+  },
+  'mini federation status': {
+    what: 'show addresses, what was served, and active trouble',
+    page: 'mini-federation.md',
+    examples: [['updraft mini federation status --json', 'for a program']],
+  },
+  'mini federation token': {
+    what: 'print a new token for a protected namespace',
+    page: 'mini-federation.md',
+    examples: [
+      ['updraft mini federation token > token', 'for the first namespace that needs one'],
+      ['updraft mini federation token /demo --expires 60', 'valid for a minute'],
+    ],
+  },
+  'mini federation approve': {
+    what: 'approve a pending login, as its web page would',
+    page: 'login.md',
+    examples: [
+      ['updraft mini federation approve ABCD-EFGH', 'the code that login shows'],
+      ['updraft mini federation approve ABCD-EFGH --deny', 'refuse it'],
+    ],
+  },
+  'mini federation trouble': {
+    what: 'make servers misbehave; without rules, list active ones',
+    page: 'mini-federation.md',
+    examples: [
+      ["updraft mini federation trouble 'cache-1: stall after 1MB'", 'the first cache stalls'],
+      ['updraft mini federation trouble --clear', 'back to normal'],
+    ],
+  },
+  'mini federation down': {
+    what: 'stop the federation',
+    page: 'mini-federation.md',
+    examples: [['updraft mini federation down', 'the one of `up --detach`']],
+  },
+  'mini pool': {
+    what: 'run a real HTCondor pool of three sites on this machine',
+    examples: [
+      ['updraft mini pool up', 'start it; the first time it is built'],
+      ['updraft mini pool down', 'stop it'],
+    ],
+  },
+  'mini pool up': {
+    what: 'start the pool; the first time it is built',
+    examples: [
+      ['updraft mini pool up', 'then: updraft run --pool condor'],
+      ['eval "$(updraft mini pool up)"', "HTCondor's commands in this shell"],
+    ],
+  },
+  'mini pool status': {
+    what: 'show whether the pool runs, and where',
+    examples: [['updraft mini pool status --json', 'for a program']],
+  },
+  'mini pool down': {
+    what: 'stop every process of the pool',
+    examples: [['updraft mini pool down', 'its files stay']],
+  },
+  completion: {
+    what: 'print the completion script for your shell',
+    examples: [
+      ['eval "$(updraft completion bash)"', 'in ~/.bashrc; zsh: ~/.zshrc'],
+      ['updraft completion fish | source', 'in ~/.config/fish/config.fish'],
+    ],
+  },
+};

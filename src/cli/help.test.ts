@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import type { Command } from 'commander';
+import { runCommand } from '../../test/cli/run-command.ts';
+import { buildProgram } from './commands.ts';
+import { helpTexts } from './help-texts.ts';
+
+/** The program on a terminal of this width. */
+async function programAt(columns: number): Promise<Command> {
+  let program: Promise<Command> | undefined;
+  await runCommand({ configure: (_, cli) => void (program = buildProgram(cli, 'all')) }, [], {
+    cwd: '/',
+    columns,
+  });
+  assert.ok(program !== undefined);
+  return program;
+}
+
+/** Every command that people may type, by its words after `updraft`. */
+function commandsOf(command: Command, at = ''): [string, Command][] {
+  const below = command.createHelp().visibleCommands(command);
+  return [[at, command], ...below.flatMap((one) => commandsOf(one, `${at} ${one.name()}`.trim()))];
+}
+
+const wordsOf = (text: string): string[] => text.split(/\s+/);
+const docs = path.join(import.meta.dirname, '../../docs');
+
+test('help fits the width of the terminal and breaks no word', async () => {
+  const [unwrapped, ...programs] = await Promise.all([100, 60, 80, 120].map(programAt));
+  assert.ok(unwrapped !== undefined);
+  const whole = new Map(commandsOf(unwrapped).map(([at, command]) => [at, command.helpInformation()]));
+  for (const [index, columns] of [60, 80, 120].entries())
+    for (const [at, command] of commandsOf(programs[index] ?? unwrapped)) {
+      const text = command.helpInformation();
+      assert.deepEqual(wordsOf(text), wordsOf(whole.get(at) ?? ''), at);
+      for (const line of text.split('\n'))
+        // A command line is never broken, so that it can be copied.
+        if (!line.startsWith('  updraft '))
+          assert.ok(line.length <= columns, `updraft ${at}, ${columns} columns: ${line}`);
+        else assert.ok(line.length <= Math.max(columns, 80), `updraft ${at}: ${line}`);
+    }
+});
+
+test('every command says in one line what it does, has examples, and a page that exists', async () => {
+  const page = readFileSync(path.join(docs, 'commands.md'), 'utf8');
+  const commands = commandsOf(await programAt(80));
+  assert.deepEqual(commands.map(([at]) => at).sort(), Object.keys(helpTexts).sort());
+  for (const [at, command] of commands) {
+    const text = command.helpInformation();
+    const { page: more, examples = [] } = helpTexts[at] ?? {};
+    assert.match(text, /\n\n[A-Z][^\n]{1,78}\.\n\n/, at);
+    assert.match(text, /\nExamples:\n {2}(eval|updraft) .*\n(.*\n)*\nRead more: docs\//, at);
+    assert.ok(examples.length > 0, at);
+    assert.ok(more === undefined || existsSync(path.join(docs, more)), `docs/${more}`);
+    if (at !== '') assert.ok(page.includes(`\n## ${at}\n`), `docs/commands.md has no section "${at}"`);
+  }
+});
+
+/** The words of the one updraft command in a shell line. */
+function wordsOfExample(line: string): string[] {
+  const [, own = ''] = /updraft (.*?)(?: [|>].*|\)")?$/.exec(line) ?? [];
+  return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([word, a, b]) => a ?? b ?? word);
+}
+
+test('every example is a command line that its command takes', async () => {
+  const root = await programAt(80);
+  const reached: string[] = [];
+  for (const [at, command] of commandsOf(root)) {
+    command.configureOutput({ writeErr: (text) => assert.fail(text) });
+    if (command.commands.length === 0) command.action(() => void reached.push(at));
+  }
+  for (const [at, { examples }] of Object.entries(helpTexts))
+    for (const [line] of examples) {
+      await root.parseAsync(wordsOfExample(line), { from: 'user' });
+      assert.ok(`${reached.pop() ?? 'nothing'} `.startsWith(at === '' ? '' : `${at} `), line);
+    }
+});
