@@ -3,6 +3,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
+import { compileCache } from '../test/compile-cache.ts';
 import { gate, root, type StepResult } from './gate.ts';
 import { setUp } from './set-up.ts';
 
@@ -34,60 +35,92 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
   }
 }
 
-/** Tests that cross rooms are the long ones: they come first, and the short ones fill the gaps at the end. */
-const testFiles = (): string[] =>
-  globSync(
+/** What `slowest` named before: a long test that begins last keeps a core waiting. */
+const longest = [
+  'condor/ways',
+  'docs/guides',
+  'examples/imagenet',
+  'dashboard/page',
+  'examples/cifar10',
+  'examples/pool',
+  'contracts/condor',
+  'examples/pixi',
+  'environment/image',
+  'catalogue/machine',
+  'catalogue/transfer',
+  'servers/contract',
+].map((name) => `test/${name}.test.ts`);
+
+/** Longest first: those named above, others that cross rooms, those of one room. */
+function testFiles(): string[] {
+  const rank = (name: string): number =>
+    longest.includes(name) ? longest.indexOf(name) : longest.length + Number(!name.startsWith('test/'));
+  return globSync(
     patterns.length > 0 ? patterns : ['src/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
     { cwd: root },
   )
-    .sort((a, b) => Number(b.startsWith('test/')) - Number(a.startsWith('test/')) || (a < b ? -1 : 1))
+    .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
     .map((name) => path.join(root, name));
+}
 
-/** Runs test files, so many at a time. */
-async function runFiles(files: string[], concurrency: number): Promise<Map<string, FileResult>> {
+/**
+ * Runs test files, several at a time. The long ones often wait for a scheduler: meanwhile others begin with the shortest,
+ * so that no core is idle.
+ */
+async function runFiles(
+  files: string[],
+  lanes: { longest: number; shortest: number },
+): Promise<Map<string, FileResult>> {
   const results = new Map<string, FileResult>();
-  const of = (file = ''): FileResult => {
-    const result = results.get(file) ?? { seconds: 0, passed: 0, failed: [], skipped: [] };
-    results.set(file, result);
-    return result;
+  const waiting = [...files];
+  const lane = async (next: () => string | undefined): Promise<void> => {
+    for (let file = next(); file !== undefined; file = next()) results.set(file, await runFile(file));
   };
-  const tests = run({ files, concurrency, timeout: 600_000, cwd: root });
-  tests.on('test:pass', ({ name, skip, todo, details, file }) => {
+  await Promise.all([
+    ...Array.from({ length: lanes.longest }, () => lane(() => waiting.shift())),
+    ...Array.from({ length: lanes.shortest }, () => lane(() => waiting.pop())),
+  ]);
+  return results;
+}
+
+async function runFile(file: string): Promise<FileResult> {
+  const result: FileResult = { seconds: 0, passed: 0, failed: [], skipped: [] };
+  const began = performance.now();
+  const tests = run({ files: [file], timeout: 600_000, cwd: root });
+  tests.on('test:pass', ({ name, skip, todo, details }) => {
+    // A file is told as a test, too, beside its own.
     if (details.type === 'suite' || name === file) return;
     if (skip !== undefined && skip !== false)
-      of(file).skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
-    else if (todo === undefined || todo === false) of(file).passed++;
+      result.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
+    else if (todo === undefined || todo === false) result.passed++;
   });
-  tests.on('test:fail', ({ name, details, file }) => {
+  tests.on('test:fail', ({ name, details }) => {
     if (details.type === 'suite') return;
-    of(file).failed.push(name);
+    result.failed.push(name);
     const error: unknown = details.error.cause;
     const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
     console.log(`FAILED ${placed(file, name)}\n${told}`);
   });
-  tests.on('test:complete', ({ name, nesting, details, file }) => {
-    // A file is told as a test, too, beside its own.
-    if (nesting === 0 && name !== file) of(file).seconds += details.duration_ms / 1000;
-  });
   tests.on('test:stderr', ({ message }) => process.stderr.write(message));
   await new Promise((resolve) => tests.on('end', resolve).resume());
-  return results;
+  result.seconds = (performance.now() - began) / 1000;
+  return result;
 }
 
-const placed = (file: string | undefined, name: string): string =>
-  file === undefined || file === '' ? name : `${path.relative(root, file)}: ${name}`;
+const placed = (file: string, name: string): string => `${path.relative(root, file)}: ${name}`;
 
 /**
  * Every test, several files at a time. A file with a failure is run once more when nothing else runs, to say whether
  * the code is broken or the test depends on the machine's load. Either fails the run.
  */
 async function runTests(tally: Tally): Promise<void> {
-  const first = await runFiles(testFiles(), 4);
+  const first = await runFiles(testFiles(), { longest: 4, shortest: 2 });
   tellSlowest(first);
-  const broken = [...first].filter(([file, { failed }]) => file !== '' && failed.length > 0);
+  const broken = [...first].filter(([, { failed }]) => failed.length > 0);
   // Many broken files are no accident, and running them again would only take long.
   const again = broken.length <= 8 ? broken.map(([file]) => file) : [];
-  const second = again.length > 0 ? await runFiles(again, 1) : new Map<string, FileResult>();
+  const second =
+    again.length > 0 ? await runFiles(again, { longest: 1, shortest: 0 }) : new Map<string, FileResult>();
   for (const [file, result] of new Map([...first, ...second])) {
     tally.passed += result.passed;
     tally.failed.push(...result.failed.map((name) => placed(file, name)));
@@ -107,7 +140,7 @@ function tellSlowest(results: Map<string, FileResult>): void {
 }
 
 // Every test file is a process of its own, and so is every command under test: they share what was compiled.
-process.env['NODE_COMPILE_CACHE'] = path.join(root, 'node_modules', '.cache', 'compiled');
+process.env['NODE_COMPILE_CACHE'] = compileCache;
 
 // One pool for all tests; the module reads the variable when it is loaded.
 const poolFolder = path.join(root, 'node_modules', '.cache', `test-pool-${process.pid}`);
@@ -122,8 +155,9 @@ process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
 for (const result of await setUp(console.log)) report(tally, result);
-if (patterns.length === 0) await gate((result) => report(tally, result));
-await runTests(tally);
+// Side by side: the last step of the gate has but one process.
+const gated = patterns.length === 0 ? gate((result) => report(tally, result)) : undefined;
+await Promise.all([gated, runTests(tally)]);
 await stopTestPool(poolFolder);
 await rm(temporary, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 for (const name of tally.failed) console.log(`failed: ${name}`);

@@ -15,6 +15,8 @@ const cache = path.join(process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(),
 /** The folder of the pool that the test files of one `npm test` share; whoever sets it stops the pool. */
 const shared = process.env['UPDRAFT_TEST_POOL'];
 const home = shared ?? path.join(cache, `test-pool-${process.pid}`);
+/** `XDG_CACHE_HOME` of all that runs on the pool: an agent is packed once, which takes seconds. */
+export const poolCache = path.join(home, 'cache');
 const world = {
   clock: systemClock,
   kill: (pid: number, signal: NodeJS.Signals): void => {

@@ -278,8 +278,8 @@ const sentence = (text: string): string =>
 /** A cause in a few words. */
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;
 
-/** What helps against a cause, for those who see many jobs at once. */
-export function remedyOf(cause: Cause): string {
+/** What helps against a cause, for those who see many jobs at once; a run of Updraft's has no submit file of the user's. */
+export function remedyOf(cause: Cause, source: 'log' | 'run' = 'log'): string {
   const { advice, submit } = causeInfo(cause);
-  return submit === undefined ? advice : `${advice} ${submit}`;
+  return submit === undefined || source === 'run' ? advice : `${advice} ${submit}`;
 }

@@ -1,7 +1,7 @@
-import { parse, YAMLParseError } from 'yaml';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { type LockedPackage, lockedPackage } from './locked-package.ts';
+import { yaml } from './yaml.ts';
 
 /** A platform as a lock names it: since version 7 one subdir can be there more than once, with and without CUDA. */
 export interface LockedPlatform {
@@ -141,9 +141,9 @@ function refuseConflict(text: string, file: string): void {
 
 function parseYaml(text: string, file: string, line: number): unknown {
   try {
-    return parse(text, { logLevel: 'error', maxAliasCount: 0 });
+    return yaml().parse(text, { logLevel: 'error', maxAliasCount: 0 });
   } catch (error) {
-    const at = error instanceof YAMLParseError ? error.linePos?.[0].line : undefined;
+    const at = error instanceof yaml().YAMLParseError ? error.linePos?.[0].line : undefined;
     const where = at === undefined ? file : `${file}:${at + line}`;
     const [reason = ''] = (error as Error).message.split('\n');
     throw new Fault('file-invalid', `${where}: this is not valid YAML: ${reason}`, {

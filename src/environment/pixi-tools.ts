@@ -1,11 +1,11 @@
 import path from 'node:path';
-import { parse, stringify } from 'yaml';
 import type { Env } from '../base/env.ts';
 import { findProgram } from '../base/find-program.ts';
 import { Fault } from '../fault/fault.ts';
 import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';
 import type { LockedPlatform, LockedSet } from './pixi-lock.ts';
+import { yaml } from './yaml.ts';
 
 /** How to get a program that is not there. */
 export const programSources = {
@@ -68,9 +68,9 @@ export function onePlatformLock(
   environment: string,
   { name, inLock = name }: LockedPlatform,
 ): string {
-  const lock = parse(text, { logLevel: 'error', maxAliasCount: 0 }) as WholeLock;
+  const lock = yaml().parse(text, { logLevel: 'error', maxAliasCount: 0 }) as WholeLock;
   const { packages = {}, ...rest } = lock.environments[environment] ?? {};
-  return stringify({
+  return yaml().stringify({
     ...lock,
     ...(lock.platforms && { platforms: lock.platforms.filter((one) => one.name === inLock) }),
     environments: { [environment]: { ...rest, packages: { [inLock]: packages[inLock] } } },

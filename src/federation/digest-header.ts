@@ -1,13 +1,7 @@
 /** Digests of a whole object, in lower-case hex. */
 export type Digests = Partial<Record<'md5' | 'crc32c' | 'sha1' | 'sha256' | 'adler32', string>>;
 
-const bytesOf: Record<keyof Digests, number> = {
-  md5: 16,
-  crc32c: 4,
-  sha1: 20,
-  sha256: 32,
-  adler32: 4,
-};
+const bytesOf: Record<keyof Digests, number> = { md5: 16, crc32c: 4, sha1: 20, sha256: 32, adler32: 4 };
 const names: Record<string, keyof Digests> = {
   md5: 'md5',
   crc32c: 'crc32c',
@@ -25,9 +19,10 @@ const names: Record<string, keyof Digests> = {
 export const algorithms = ['crc32c', 'sha-256', 'sha', 'md5', 'adler32'] as const;
 
 /** For `Want-Digest`. Pelican's origin computes each one that has no weight, so only the first has none. */
-export const wantDigest = algorithms
-  .map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`))
-  .join(', ');
+export const wantOf = (names: readonly string[]): string =>
+  names.map((name, place) => (place === 0 ? name : `${name};q=0.${9 - place}`)).join(', ');
+
+export const wantDigest = wantOf(algorithms);
 
 /**
  * Reads a Digest header (RFC 3230). Servers write checksums in hex, with or without leading zeros, and hashes in

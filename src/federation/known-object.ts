@@ -24,12 +24,13 @@ export interface Known {
 export class MissingAtOrigin extends Fault {
   readonly server: string;
 
-  constructor(url: string, server: string) {
-    super('object-missing', `${url} is not there: ${server}, its origin, says so`, {
+  constructor(url: string, { host, kind }: Pick<ObjectServer, 'host' | 'kind'>) {
+    const who = kind === 'plain' ? host : `${host}, its origin,`;
+    super('object-missing', `${url} is not there: ${who} says so`, {
       about: url,
       fix: 'check the spelling of the path; list its folder',
     });
-    this.server = server;
+    this.server = host;
   }
 }
 
@@ -109,7 +110,7 @@ function read(answer: ControlAnswer, { url }: Located, { host, kind }: ObjectSer
   const { status } = answer;
   // How a cache of XRootD says that it is a folder.
   if (status === 409 && kind !== 'plain') return { isCollection: true, server: host, kind };
-  if ((status === 404 || status === 410) && kind === 'origin') throw new MissingAtOrigin(url, host);
+  if ((status === 404 || status === 410) && kind === 'origin') throw new MissingAtOrigin(url, { host, kind });
   const found = status === 207 ? describedBy(answer) : undefined;
   if (found === undefined) return undefined;
   const { size, modified, isCollection, etag } = found;

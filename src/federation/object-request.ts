@@ -36,13 +36,7 @@ export async function requestObject(
   const { server, url = server.url, headers = {}, ...rest } = request;
   const ours = await located.headers({ ...server, url });
   const send = createRequest(options.federation.wire);
-  return await send({
-    redirects,
-    ...rest,
-    url,
-    headers: { ...ours, ...headers },
-    signal: options.signal,
-  });
+  return await send({ redirects, ...rest, url, headers: { ...ours, ...headers }, signal: options.signal });
 }
 
 /** Asks until the server answers for good, for a short while; refusals come back as answers, silence as a Fault. */

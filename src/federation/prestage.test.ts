@@ -2,23 +2,48 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { testFederation } from '../../test/federation/origin-server.ts';
+import type { Clock } from '../base/clock.ts';
+import { ConnectionPool } from '../http/connections.ts';
 import { hasPrestage, prestage } from './prestage.ts';
 
-async function cache(t: TestContext, answer: (response: ServerResponse) => void) {
-  const { federation, asked } = await testFederation(t, [
+async function cache(t: TestContext, answer: (response: ServerResponse) => void, queue?: number) {
+  const { federation, asked, clock } = await testFederation(t, [
     ({ url }, response) => (url.includes('?path=') ? answer(response) : response.writeHead(400).end()),
   ]);
   const located = await federation.locate('osdf:///ns/x');
   const [server] = located.servers;
   assert.ok(server);
   const offsets: number[] = [];
+  const inQueue = Promise.withResolvers<number>();
+  const on = {
+    offset: (bytes: number) => offsets.push(bytes),
+    queued(until: number) {
+      inQueue.resolve(until - clock.now());
+      clock.advance(queue ?? 0);
+    },
+  };
+  // Where a queue is waited for, the limit for a silent cache strikes as soon as it is in the queue.
+  const sleep: Clock['sleep'] = async (ms, signal) =>
+    queue !== undefined && ms === 100_000 ? void (await inQueue.promise) : await clock.sleep(ms, signal);
+  const wire = new ConnectionPool({ clock: { ...clock, sleep }, ca: federation.ca });
+  t.after(() => wire.close());
   return {
     offsets,
+    inQueue: inQueue.promise,
     asked: asked[0] ?? [],
     has: () => hasPrestage(located, server, { federation }),
-    fill: () => prestage(located, server, '/ns/a b', { federation }, (bytes) => offsets.push(bytes)),
+    fill: () => prestage(located, server, '/ns/a b', { federation: { ...federation, wire } }, on),
   };
 }
+
+test('a place in the queue of a cache is said, and waited for a quarter of an hour', async (t) => {
+  const wait = (response: ServerResponse): void => void response.write('status: queued\n'.repeat(3));
+  const { fill, inQueue } = await cache(t, wait, 15 * 60_000);
+  await assert.rejects(fill(), { kind: 'servers-unreachable', message: /in its queue for 15 minutes/ });
+  assert.equal(await inQueue, 15 * 60_000);
+  const silent = await cache(t, wait, 60_000);
+  await assert.rejects(silent.fill(), { message: /fetches nothing within 100 s/ });
+});
 
 test('a cache is asked to fetch, and its lines say how far it is', async (t) => {
   const { has, fill, offsets, asked } = await cache(t, (response) => {

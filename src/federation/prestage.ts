@@ -11,6 +11,8 @@ const probeMs = 6_000;
 const headMs = 20_000;
 /** A cache writes a line every two seconds; one whose origin stands still writes the same line over and over. */
 const stallMs = 100_000;
+/** A cache that has not begun by then is busy with others' objects. */
+const queueMs = 15 * 60_000;
 
 /** Whether a cache fetches objects at our word, so that their bytes need not come here. */
 export async function hasPrestage(
@@ -35,13 +37,19 @@ export async function hasPrestage(
 /** Servers differ in how often they unescape the path: names for which that matters go another way. */
 export const canPrestage = (path: string): boolean => !/[%+]/.test(path);
 
+export interface PrestageEvents {
+  offset(bytes: number): void;
+  /** The cache has put it in its queue; waited for until this time (milliseconds since the epoch). */
+  queued(until: number): void;
+}
+
 /** Has a cache fetch the object at `path`, whole, and returns when it has it. */
 export async function prestage(
   located: Located,
   server: ObjectServer,
   path: string,
   { federation, signal = new AbortController().signal }: ObjectOptions,
-  onOffset: (bytes: number) => void,
+  on: PrestageEvents,
 ): Promise<void> {
   const { wire } = federation;
   const url = new URL(apiPath, server.url);
@@ -53,7 +61,7 @@ export async function prestage(
       answer.connection.destroy();
       throw refusal(located, server, answer, wire.clock.now());
     }
-    await follow(located, server, answer, onOffset, { clock: wire.clock, signal });
+    await follow(located, server, answer, on, { clock: wire.clock, signal });
   } catch (error) {
     signal.throwIfAborted();
     throw error instanceof NoAnswer ? noAnswerFault(located.url, error) : error;
@@ -76,21 +84,29 @@ async function follow(
   { url }: Located,
   { host }: ObjectServer,
   { connection }: Answer,
-  onOffset: (bytes: number) => void,
+  on: PrestageEvents,
   { clock, signal }: { clock: ObjectOptions['federation']['wire']['clock']; signal: AbortSignal },
 ): Promise<void> {
-  let [rest, last, offset, moves] = ['', '', 0, 0];
+  let [rest, last, offset, moves, until] = ['', '', 0, 0, 0];
   const take = (chunk: Buffer): void => {
     const lines = (rest + chunk.toString('utf8')).split('\n');
     rest = (lines.pop() ?? '').slice(-4096);
     for (const line of lines) {
       last = line;
       const reached = Number(/^status: active,offset=(\d+)/.exec(line)?.[1] ?? 0);
-      if (reached > offset || line.startsWith('status: queued')) moves++;
-      if (reached > offset) onOffset((offset = reached));
+      const isQueued = line.startsWith('status: queued');
+      if (isQueued && until === 0) on.queued((until = clock.now() + queueMs));
+      if (reached > offset || (isQueued && clock.now() < until)) moves++;
+      if (reached > offset) on.offset((offset = reached));
     }
   };
-  const late = (): NoAnswer => new NoAnswer('timeout', host, `fetches nothing within ${stallMs / 1000} s`);
+  const late = (): NoAnswer => {
+    const isQueued = last.startsWith('status: queued') && clock.now() >= until;
+    const what = isQueued
+      ? `has kept it in its queue for ${queueMs / 60_000} minutes`
+      : `fetches nothing within ${stallMs / 1000} s`;
+    return new NoAnswer('timeout', host, what);
+  };
   const body = connection.body(take);
   const ended = async (): Promise<void> => {
     const before = moves;

@@ -54,10 +54,7 @@ export async function tokenPlaces(world: PlacesWorld, choice: Choice): Promise<T
 function namedCredential(creds: string, credential: string | undefined): TokenPlace[] {
   if (credential === undefined) return [];
   const names = new Set([credential, credential.replaceAll('.', '_')]);
-  return [...names].map((name) => ({
-    file: path.join(creds, `${path.basename(name)}.use`),
-    isNamed: true,
-  }));
+  return [...names].map((name) => ({ file: path.join(creds, `${path.basename(name)}.use`), isNamed: true }));
 }
 
 function inVariable(env: Env, name: string): TokenPlace[] {

@@ -1,7 +1,7 @@
 import path from 'node:path';
-import { isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
+import { yaml } from '../environment/yaml.ts';
 import { Fault } from '../fault/fault.ts';
 import { checkConsistency } from './check-consistency.ts';
 import { fileSchema } from './file-schema.ts';
@@ -76,7 +76,7 @@ function failed(source: SourceFile, problems: SpecProblem[]): SpecReading {
 
 /** Reads YAML into values and their places; what is not YAML becomes located problems. */
 function readYaml(text: string, file: string): SourceFile {
-  const document = parseDocument(text, { prettyErrors: false, stringKeys: true });
+  const document = yaml().parseDocument(text, { prettyErrors: false, stringKeys: true });
   // Counted here: the parser's own counter knows only the lines it got to.
   const placeOf = (offset: number): TextPosition => {
     const before = text.slice(0, offset).split('\n');
@@ -112,6 +112,7 @@ function notePlaces(
   places: SourceFile['places'],
   placeOf: (offset: number) => TextPosition,
 ): void {
+  const { isMap, isNode, isScalar, isSeq } = yaml();
   if (isMap(node))
     for (const { key, value } of node.items) {
       if (!isScalar(key) || !key.range) continue;

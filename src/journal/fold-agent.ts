@@ -192,14 +192,14 @@ const toldWithinMs = 1000;
  */
 function changeStall(state: AgentState, entry: AgentEntry): StallState | undefined {
   const { stall, phase } = state;
-  const since = (millis: number): StallState => ({ millis, since: entry.t });
+  const since = (millis: number, bytesAt = entry.t): StallState => ({ millis, since: entry.t, bytesAt });
   if (entry.kind === 'phase' && entry.phase === 'fetching') return since(stall?.millis ?? 0);
   if (stall === undefined || phase !== 'fetching') return stall;
   if (entry.kind === 'fetch-progress') return isMore(state, entry) ? since(stall.millis) : stall;
   if (entry.kind === 'fetched') return since(stall.millis);
   if (entry.kind !== 'fetch-setback') return stall;
   const stood = Date.parse(entry.t) - Date.parse(stall.since);
-  return since(stall.millis + (stood > toldWithinMs ? stood : 0));
+  return since(stall.millis + (stood > toldWithinMs ? stood : 0), stall.bytesAt);
 }
 
 function isMore(

@@ -151,6 +151,8 @@ export interface StallState {
   millis: number;
   /** When bytes last came, or a server was last given up. */
   since: string;
+  /** When bytes last came, or fetching began. */
+  bytesAt: string;
 }
 
 export interface FetchState {

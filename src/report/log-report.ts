@@ -122,7 +122,7 @@ export function logReport(jobs: readonly JobHistory[], ledger: Ledger, extras: E
     usefulShare: slotMillis === 0 ? null : sum.usefulCompute / slotMillis,
     completion: completion(rows),
     suspicious: suspects,
-    failures: failureReports(jobs),
+    failures: failureReports(jobs, source),
     setbacks: setbacks(rows),
     sites: siteReports(jobs, rows, facts.hasTransfers),
     machines: groupReports(rows, ({ machine }) => hostOf(machine)),
@@ -155,7 +155,7 @@ function completion(rows: readonly JobRow[]): LogReport['completion'] {
   };
 }
 
-function failureReports(jobs: readonly JobHistory[]): FailureReport[] {
+function failureReports(jobs: readonly JobHistory[], source: Source): FailureReport[] {
   const failed = jobs.filter(isFailed);
   return [...Map.groupBy(failed, ({ cause = 'unknown' }) => cause)]
     .map(([cause, same]): FailureReport => {
@@ -167,7 +167,7 @@ function failureReports(jobs: readonly JobHistory[]): FailureReport[] {
         jobs: same.length,
         share: same.length / failed.length,
         what: causeTitle(cause),
-        remedy: remedyOf(cause),
+        remedy: remedyOf(cause, source),
         example: example ?? null,
       };
     })

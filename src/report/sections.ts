@@ -188,7 +188,7 @@ function failureSection({ failures }: LogReport): Section {
   return table('failures', 'Jobs without a good end, by cause', head, rows, { after });
 }
 
-function setbackSection({ setbacks, failures }: LogReport): Section {
+function setbackSection({ setbacks, failures, source }: LogReport): Section {
   const known = new Set(failures.map(({ cause }) => cause));
   const costly = setbacks.filter(({ cause, lostSeconds }) => lostSeconds > 0 && !known.has(cause));
   const head = 'cause | attempts> | lost> | what';
@@ -198,7 +198,7 @@ function setbackSection({ setbacks, failures }: LogReport): Section {
     showHours(lostSeconds),
     causeTitle(cause),
   ]);
-  const after = costly.map(({ cause }) => `${cause}: ${remedyOf(cause)}`);
+  const after = costly.map(({ cause }) => `${cause}: ${remedyOf(cause, source)}`);
   return table('setbacks', 'Attempts that did not go well, by cause', head, rows, { after });
 }
 

@@ -211,4 +211,12 @@ test('of a run the lines are for its job file', () => {
     'run',
   );
   assert.equal(short.verdict?.line, 'memory = "6 GB"');
+  // Updraft asks for more by itself, and there is no submit file.
+  const unmeasured = (source: 'log' | 'run') =>
+    reportOn(
+      many(6, (id) => job(id, { cause: 'memory-exceeded' }, {})),
+      source,
+    ).verdict?.text ?? '';
+  assert.match(unmeasured('log'), /retry_request_memory/);
+  assert.doesNotMatch(unmeasured('run'), /retry_request_memory/);
 });

@@ -202,7 +202,7 @@ function causeVerdict(tried: readonly Try[], lost: number, { resources, source }
   if (worst === undefined || worst.millis < lost * majority || unexplained.has(worst.cause)) return null;
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
-  const advice = line === null ? remedyOf(cause) : 'Ask for more:';
+  const advice = line === null ? remedyOf(cause, source) : 'Ask for more:';
   const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
   const text =
     cause === 'user'

@@ -140,7 +140,7 @@ test('a last object that is missing is known before the first has been fetched',
     train,
   });
   assert.equal(exit, 96);
-  assert.match(stderr, /missing\.csv is not there: 127\.0\.0\.1:\d+, its origin, says so/);
+  assert.match(stderr, /missing\.csv is not there: 127\.0\.0\.1:\d+ says so/);
   assert.deepEqual(bench.entries('fetched'), []);
 });
 

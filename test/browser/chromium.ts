@@ -4,7 +4,6 @@ import { access, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import type { TestContext } from 'node:test';
 
 /** Every test waits at most this long for what it expects to see: a busy machine needs its time. */
 const patienceMillis = 180_000;
@@ -48,18 +47,6 @@ export async function findChromium(): Promise<string | undefined> {
     timeout: 300_000,
   });
   return search();
-}
-
-/** A browser for the test, ended with it; skips the test by name where there is none. */
-export async function openChromium(t: TestContext): Promise<Chromium | undefined> {
-  const program = await findChromium();
-  if (program === undefined) {
-    t.skip('no Chromium on this machine (Debian package: chromium)');
-    return undefined;
-  }
-  const browser = await startChromium(program);
-  t.after(() => browser[Symbol.asyncDispose]());
-  return browser;
 }
 
 /** A browser without a window, and without a trace once it is disposed of. */
@@ -115,6 +102,7 @@ export class Chromium {
   >();
   readonly #events = new Map<string, ((method: string, params: unknown) => void)[]>();
   readonly #belongings: AsyncDisposable;
+  readonly #contexts: string[] = [];
   #next = 0;
 
   constructor(socket: WebSocket, belongings: AsyncDisposable) {
@@ -143,11 +131,18 @@ export class Chromium {
     });
   }
 
+  /** Closes all tabs, and forgets what they kept. */
+  async closeTabs(): Promise<void> {
+    for (const browserContextId of this.#contexts.splice(0))
+      await this.send('Target.disposeBrowserContext', { browserContextId });
+  }
+
   /** A tab of a width and height, with cookies of its own. */
   async open(width = 1280, height = 900): Promise<Tab> {
     const { browserContextId } = (await this.send('Target.createBrowserContext')) as {
       browserContextId: string;
     };
+    this.#contexts.push(browserContextId);
     const { targetId } = (await this.send('Target.createTarget', {
       url: 'about:blank',
       browserContextId,

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { access, mkdir, readFile } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import type { TestContext } from 'node:test';
@@ -12,7 +12,8 @@ import { condorProfiles } from '../../src/pool/condor/submit/profiles.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
-import { testPool } from '../pool.ts';
+import { compileCache } from '../compile-cache.ts';
+import { poolCache, testPool } from '../pool.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 
@@ -55,11 +56,11 @@ export async function condorBench(
   const env: Env = {
     PATH: `${state.bin}:${process.env['PATH'] ?? ''}`,
     HOME: folder,
-    XDG_CACHE_HOME: path.join(state.home, 'cache'),
+    XDG_CACHE_HOME: poolCache,
+    NODE_COMPILE_CACHE: compileCache,
     UPDRAFT_AGENT: agent,
     ...more,
   };
-  await mkdir(path.join(state.home, 'cache'), { recursive: true });
   const kill = (pid: number, signal: NodeJS.Signals): void => void process.kill(pid, signal);
   const start = { self: [], env, clock: systemClock, pid: process.pid, kill };
   const pool = openPool('condor', start);

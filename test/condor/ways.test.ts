@@ -24,14 +24,12 @@ for number in range(1, 6):
 open("rows.txt", "w").write(f"{rows} {sys.argv[1]}")
 `;
 
-/** What is trained with PyTorch, and what reads the same data in an image: the examples train in one. */
-const commands = {
-  outside: {
-    command: 'python3 train.py --epochs 1 --save-model',
-    outputs: ['cifar10_cnn.pt', 'metrics.json'],
-  },
-  inside: { command: 'python3 read.py all', outputs: ['rows.txt'] },
+const training = {
+  command: 'python3 train.py --epochs 1 --save-model',
+  outputs: ['cifar10_cnn.pt', 'metrics.json'],
 };
+/** Reads all of the same data. */
+const reader = { command: 'python3 read.py all', outputs: ['rows.txt'] };
 
 /** A run of one job that works on CIFAR-10 as that way alone brings it. */
 async function workBy(
@@ -41,7 +39,9 @@ async function workBy(
   image: string | undefined,
 ): Promise<void> {
   const where = image === undefined ? 'outside' : 'inside';
-  const { command, outputs } = commands[where];
+  // One way is enough to show PyTorch; the examples train in an image.
+  const trains = image === undefined && way === 'stream';
+  const { command, outputs } = trains ? training : reader;
   const bench = await condorBench(
     t,
     {
@@ -72,7 +72,7 @@ pool = "condor"
   const run = await bench.submit();
   const job = onlyJob(await bench.finish(run));
   assert.equal(job.outcome, 'success', `${way}: ${JSON.stringify(job.attempts.at(-1)?.fault ?? job.held)}`);
-  if (image === undefined)
+  if (trains)
     assert.ok((JSON.parse(await result(run, 'metrics.json')) as { accuracy: number }).accuracy >= 0);
   else assert.equal(await result(run, 'rows.txt'), '200 all');
   assert.equal(await result(run, 'where.txt'), `${where}\n`);
@@ -80,7 +80,7 @@ pool = "condor"
 
 for (const isBoxed of [false, true])
   test(
-    `CIFAR-10 is ${isBoxed ? 'read in an image' : 'trained on with what the machines have'} by each way of transfer alone`,
+    `CIFAR-10 comes by each way of transfer alone, ${isBoxed ? 'into an image' : 'to what the machines have, and is trained on'}`,
     { timeout: 300_000 },
     async (t) => {
       const pool = await testPool(t);
@@ -92,17 +92,17 @@ for (const isBoxed of [false, true])
   );
 
 test(
-  'fifty jobs of one run, which enter the queue as room comes, read CIFAR-10 through our plugin',
+  'twelve jobs of one run, which enter the queue as room comes, read CIFAR-10 through our plugin',
   { timeout: 400_000 },
   async (t) => {
-    letWait(t, 30);
+    letWait(t, 5);
     const cifar = await publishedCifar(t);
     if (cifar === undefined) return;
     const bench = await condorBench(
       t,
       {
         'updraft.toml': `
-name = "fifty"
+name = "twelve"
 [train]
 command = "python3 read.py {job}"
 files = ["read.py"]
@@ -117,7 +117,7 @@ disk = "1 GB"
 memory = "500 MB"
 [run]
 pool = "condor"
-jobs = 50
+jobs = 12
 `,
         'read.py': reading,
       },
@@ -125,13 +125,13 @@ jobs = 50
     );
     if (bench === undefined) return;
     const run = await bench.submit();
-    assert.match(await readFile(path.join(run, 'condor/job.sub'), 'utf8'), /^max_idle = 30$/m);
+    assert.match(await readFile(path.join(run, 'condor/job.sub'), 'utf8'), /^max_idle = 5$/m);
     const state = await bench.until(run, ({ endedAt, tally: { total, ...parts }, trouble }) => {
       const sum = Object.values(parts).reduce((all, part) => all + part, 0);
-      assert.deepEqual([total, sum, trouble], [50, 50, undefined]);
+      assert.deepEqual([total, sum, trouble], [12, 12, undefined]);
       return endedAt !== undefined;
     });
-    assert.equal(state.tally.success, 50, JSON.stringify(state.tally));
+    assert.equal(state.tally.success, 12, JSON.stringify(state.tally));
     const rows = await Promise.all(state.jobs.map(({ id }) => result(run, 'rows.txt', id)));
     assert.deepEqual(
       rows,

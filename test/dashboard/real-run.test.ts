@@ -9,7 +9,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { runContext } from '../../src/cli/report/report-source.ts';
 import { readRun } from '../../src/report/read-run.ts';
 import { followRunStates, readRunState } from '../../src/run/run-states.ts';
-import { openChromium } from '../browser/chromium.ts';
+import { openChromium } from '../browser/shared-chromium.ts';
 import { condorBench } from '../condor/condor-bench.ts';
 import { projectRoot, RunBench } from '../run/run-bench.ts';
 import { folderRun, served } from './served.ts';

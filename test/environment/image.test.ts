@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { findProgram } from '../../src/base/find-program.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { enterWords } from '../../src/mini/pool/pool.ts';
+import { compileCache } from '../compile-cache.ts';
 import { makeImage } from '../condor/make-image.ts';
 import { testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
@@ -15,6 +16,7 @@ import { writeChannel } from './make-channel.ts';
 import { here, torchPackages } from './torch-packages.ts';
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+const compiled = { NODE_COMPILE_CACHE: compileCache };
 
 interface Ended {
   code: number;
@@ -129,7 +131,7 @@ test(
     await makeImage(path.join(folder, 'base'), undefined, ['bash', 'cp', 'rm', 'ln', 'ls', 'env']);
     await writeFile(path.join(folder, 'base/usr/bin/pixi'), pixi, { mode: 0o755 });
     await buildFromFolder(folder, pool.bin);
-    const env = { PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
+    const env = { ...compiled, PATH: `${folder}/bin:/usr/bin:/bin`, HOME: folder, TMPDIR: folder };
     const built = await run(process.execPath, [main, 'env', 'image', '-e', 'gpu', '--build'], folder, env);
     assert.equal(built.code, 0, built.stderr);
     const [, name = ''] = /^image = "(mnist-gpu-[0-9a-f]{8}\.sif)"$/m.exec(built.stdout) ?? [];
@@ -215,7 +217,7 @@ async function runFromFederation(t: TestContext, folder: string, image: string):
 test('a machine without Apptainer says so instead of running the job outside of its image', async (t) => {
   const folder = await temporaryFolder(t, { 'updraft.toml': jobFile('true') });
   await writeFile(path.join(folder, 'image'), '');
-  const env = { PATH: '/nowhere', HOME: folder };
+  const env = { ...compiled, PATH: '/nowhere', HOME: folder };
   const { code, stderr } = await run(process.execPath, [main, 'submit'], folder, env);
   assert.equal(code, 4);
   assert.match(stderr, /runs in the image image, and there is neither apptainer nor singularity on the PATH/);

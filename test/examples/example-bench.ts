@@ -11,7 +11,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { scriptOf, shellBlocks } from '../docs/shell-blocks.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
-import { testPool } from '../pool.ts';
+import { poolCache, testPool } from '../pool.ts';
 import { runNames } from '../run-names.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
@@ -86,6 +86,7 @@ export class ExampleBench {
     const env = {
       ...process.env,
       HOME: home,
+      XDG_CACHE_HOME: poolCache,
       XDG_STATE_HOME: path.join(home, 'state'),
       PATH: `${path.join(home, 'bin')}:${process.env['PATH'] ?? ''}`,
       // The machine is shared with other tests: threads that wait for each other there take many times as long.

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { livenessOf } from '../../src/base/process-identity.ts';
 import type { PoolState } from '../../src/mini/pool/pool.ts';
 import { testPool } from '../pool.ts';
+import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const run = promisify(execFile);
@@ -22,6 +23,7 @@ async function newUser(t: TestContext) {
     PATH: '/usr/bin:/bin:/usr/sbin:/sbin',
     HOME: home,
     XDG_CACHE_HOME: path.resolve(root, '../..'),
+    NODE_COMPILE_CACHE: compileCache,
   };
   const updraft = async (...words: string[]): Promise<string> =>
     (await run(process.execPath, [main, ...words], { cwd: home, env })).stdout;

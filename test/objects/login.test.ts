@@ -237,6 +237,7 @@ test('get, put and check at a terminal offer the login, and take no for an answe
   assert.equal(yes.exit, 0, yes.err);
   const put = await login.updraft(['put', 'f', 'osdf:///inbox/me/f'], asking(''));
   assert.equal(put.exit, 0, put.err);
+  assert.match(put.err, /logged in; may read \/inbox\/me, create \/inbox\/me\n/);
   assert.equal((await login.updraft(['login', '--forget', 'all'])).exit, 0);
   // The root of a namespace: what is above it is not its issuer's to give.
   const whole = await login.updraft(['get', '--recursive', 'osdf:///private', 'all'], asking('y'));

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { attributeOf, showAd, type Ad, type AdValue } from '../../src/classad/ad.ts';
 import { parseAds } from '../../src/classad/parse.ts';
 import type { MiniFederation } from '../../src/mini/federation/federation.ts';
+import { compileCache } from '../compile-cache.ts';
 
 const root = path.resolve(import.meta.dirname, '..', '..');
 const named = process.env['UPDRAFT_AGENT'];
@@ -64,14 +65,14 @@ interface Run {
   started?: (pid: number) => void;
 }
 
-/** Runs the agent with these words and nothing of our own environment. */
+/** Runs the agent with these words and nothing of our own environment but what Node compiled. */
 export async function runAgent(
   words: string[],
   { cwd, env = {}, started }: Run = {},
 ): Promise<Omit<Result, 'ads'>> {
   const child = spawn(program, [...first, ...words], {
     cwd,
-    env: { PATH: '/usr/bin:/bin', ...env },
+    env: { PATH: '/usr/bin:/bin', NODE_COMPILE_CACHE: compileCache, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

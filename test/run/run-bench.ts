@@ -17,6 +17,7 @@ import { startAgent } from '../../src/pool/local/agent-process.ts';
 import type { SuperviseOptions } from '../../src/pool/local/supervisor.ts';
 import { supervisorState } from '../../src/pool/local/local-pool.ts';
 import { createRun } from '../../src/run/create-run.ts';
+import { compileCache } from '../compile-cache.ts';
 import { runNames } from '../run-names.ts';
 
 export const projectRoot = path.resolve(import.meta.dirname, '..', '..');
@@ -49,8 +50,7 @@ export class RunBench {
       XDG_STATE_HOME: path.join(folder, 'state'),
       UPDRAFT_SCRATCH: this.scratch,
       UPDRAFT_AGENT: path.join(folder, 'agent'),
-      // Most of a short run's time is Node reading our sources.
-      NODE_COMPILE_CACHE: path.join(projectRoot, 'node_modules', '.cache', 'run-bench'),
+      NODE_COMPILE_CACHE: compileCache,
       LOG: this.log,
       GO: path.join(folder, 'go'),
     };

@@ -9,6 +9,7 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import { waitForChange } from '../../src/base/wait-for-change.ts';
+import { compileCache } from '../compile-cache.ts';
 import { sources } from './sources.ts';
 
 interface PartJournal {
@@ -21,6 +22,7 @@ const read = (file: string): PartJournal | undefined =>
   existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as PartJournal) : undefined;
 
 const main = path.resolve(import.meta.dirname, '../../src/cli/main.ts');
+const own = { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compileCache };
 const bytes = randomBytes(24 << 20);
 const [name = ''] = Object.keys(sources).filter((each) => each.startsWith('XRootD of this machine'));
 
@@ -34,7 +36,7 @@ test('XRootD, which gives no validator: killed or stopped, the same command fetc
     const get = () =>
       spawn(process.execPath, [main, 'get', '--json', `${source.url}/data.bin`], {
         cwd,
-        env: { ...source.env, PATH: process.env['PATH'], HOME: cwd, TMPDIR: cwd, NO_COLOR: '1' },
+        env: { ...source.env, ...own, HOME: cwd, TMPDIR: cwd, NO_COLOR: '1' },
         stdio: ['ignore', 'pipe', 'ignore'],
       });
     await source.stallOnce(8 << 20);

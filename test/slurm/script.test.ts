@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { loadPlan } from '../../src/job/load-plan.ts';
 import { readJournal } from '../../src/journal/tail.ts';
 import { renderSbatch, slurmPolicy } from '../../src/pool/slurm/render-sbatch.ts';
+import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { project } from './slurm-bench.ts';
 
@@ -65,7 +66,7 @@ async function taskBench(
       env: {
         PATH: `${path.join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
         TMPDIR: folder,
-        NODE_COMPILE_CACHE: path.resolve(import.meta.dirname, '../../node_modules/.cache/run-bench'),
+        NODE_COMPILE_CACHE: compileCache,
         FAKE: folder,
         FAKE_EXIT: String(exit),
         FAKE_STATE: state,

@@ -10,6 +10,7 @@ import type { RunState } from '../../src/journal/state.ts';
 import { openPool } from '../../src/pool/open-pool.ts';
 import type { Pool } from '../../src/pool/pool.ts';
 import { submitRun } from '../../src/run/submit-run.ts';
+import { compileCache } from '../compile-cache.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { untilState } from '../until-state.ts';
 import { testCluster } from './cluster.ts';
@@ -48,7 +49,7 @@ export async function slurmBench(
     PATH: `${cluster.bin}:${process.env['PATH'] ?? ''}`,
     HOME: folder,
     XDG_CACHE_HOME: path.join(cluster.home, 'cache'),
-    NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/run-bench'),
+    NODE_COMPILE_CACHE: compileCache,
     UPDRAFT_AGENT: await agentScript(cluster.home),
     UPDRAFT_SCRATCH: scratch,
   };

@@ -6,7 +6,7 @@ import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { createLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { putObject } from '../../federation/put-object.ts';
+import { putObject } from '../../transfer/put-object.ts';
 import { statObject } from '../../federation/stat-object.ts';
 import { KeptConnections } from '../../http/connections.ts';
 import { policyFrom } from '../../transfer/policy.ts';

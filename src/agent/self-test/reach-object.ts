@@ -35,7 +35,7 @@ export async function reachObject(url: string, options: ObjectOptions): Promise<
     const gone = answers.find(
       ({ status, server }) => server.kind !== 'cache' && (status === 404 || status === 410),
     );
-    if (gone !== undefined) throw new MissingAtOrigin(located.url, gone.server.host);
+    if (gone !== undefined) throw new MissingAtOrigin(located.url, gone.server);
     if (best !== undefined) return reached(best, await askOrigin(url, located, options));
     if (clock.monotonic() + pauseMs > end) throw unreachable(located, silent);
     await clock.sleep(pauseMs, options.signal);

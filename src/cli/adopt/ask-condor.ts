@@ -60,6 +60,11 @@ export async function askCondor(cli: Cli, file: string, submission: Submission):
 
 function tooMuch({ problems, queues }: Submission): string | undefined {
   const jobs = queues.reduce((sum, { total = 0 }) => sum + total, 0);
+  // It would wait for whoever writes into a pipe.
+  const unread = problems.find(
+    ({ kind, message }) => kind === 'missing' && message.startsWith('the list of items'),
+  );
+  if (unread !== undefined) return unread.message;
   if (jobs > maxJobs) return `${jobs.toLocaleString('en-US')} jobs would keep it busy for too long`;
   return problems.some(({ kind }) => kind === 'not-run')
     ? 'it would run a command that the file names'

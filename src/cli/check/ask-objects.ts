@@ -15,9 +15,7 @@ import { cachesOf, type ObjectCaches } from '../../job/caches.ts';
 import { fetchedBy, packName, type Plan, type PlannedData } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatSize } from '../../job/units.ts';
-import { fetchToStream } from '../../transfer/fetch-to-stream.ts';
 import type { FetchOptions } from '../../transfer/fetch.ts';
-import { inspectHead } from '../../unpack/inspect-head.ts';
 import type { Cli } from '../cli.ts';
 import { readProof } from '../object/access.ts';
 import { askServers, lookedText, type ObjectAnswer, withoutToken } from './ask-servers.ts';
@@ -228,6 +226,7 @@ async function askArchive(
   // What cannot be read is for others to say.
   const head = await read(headBytes).catch(() => undefined);
   if (head === undefined) return {};
+  const { inspectHead } = await import('../../unpack/inspect-head.ts');
   const problem = await inspectHead(head, { name, mode: unpack, whole: head.length < headBytes });
   if (problem === undefined) return {};
   const { message, fix } = problem;
@@ -244,6 +243,7 @@ async function fetchHead(url: string, bytes: number, options: FetchOptions): Pro
     size += chunk.length;
     if (size >= bytes) throw enough;
   };
+  const { fetchToStream } = await import('../../transfer/fetch-to-stream.ts');
   try {
     await fetchToStream(url, take, { ...options, policy: headPolicy });
   } catch (error) {

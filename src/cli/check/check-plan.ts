@@ -11,8 +11,7 @@ import type { Plan } from '../../job/plan.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
-import { openPool } from '../../pool/open-pool.ts';
-import { findEarlier } from '../../run/submit-run.ts';
+import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
 import { counted } from '../text/words.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
@@ -61,7 +60,7 @@ export async function checkPlan(
     quick
       ? nothing()
       : askSoftware(cli, softwareOf(plan, uses, image && path.resolve(cli.cwd, image)), softwareMs),
-    openPool(plan.spec.run.pool, cli).limits(plan),
+    poolOf(cli, plan).then((pool) => pool.limits(plan)),
     sentImage(plan),
   ]);
   const sizes = sizesOf(objects.facts.objects);
@@ -85,6 +84,10 @@ export async function checkPlan(
   const unchecked = gathered.flatMap((one) => one.unchecked);
   return { plan: sized, ...withoutTokens({ findings, looked, unchecked }) };
 }
+
+/** Loaded while the objects' servers are asked. */
+const poolOf = async (cli: Cli, plan: Plan): Promise<Pool> =>
+  (await import('../../pool/open-pool.ts')).openPool(plan.spec.run.pool, cli);
 
 const softwareOf = (
   { spec, folder, environment }: Plan,
@@ -151,7 +154,7 @@ async function sentImage({ spec, folder }: Plan): Promise<PlanFacts['image']> {
 
 async function slotsOf(cli: Cli, plan: Plan, where: Where): Promise<Gathered<SlotFacts | undefined>> {
   try {
-    const facts = await openPool(plan.spec.run.pool, cli).slots(plan, where);
+    const facts = await (await poolOf(cli, plan)).slots(plan, where);
     if (facts === undefined) return await nothing();
     if (facts.isUnreadable === true) return { facts, looked: [], unchecked: [] };
     const { total, matching, free } = analyseSlots(facts);
@@ -185,6 +188,7 @@ export async function checkBeforeSubmit(
   job: { plan: Plan; source: SourceFile },
   isNew: boolean,
 ): Promise<void> {
+  const { findEarlier } = await import('../../run/submit-run.ts');
   const { same } = await findEarlier(job.plan);
   if (same !== undefined && !isNew) return;
   const { findings } = await checkPlan(cli, job, { quick: true });

@@ -4,6 +4,7 @@ import { chmod, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
+import { compileCache } from '../../../test/compile-cache.ts';
 import { temporaryFolder } from '../../../test/temporary-folder.ts';
 import type { Finding } from '../../base/finding.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -30,7 +31,7 @@ function program(cwd: string, ...args: string[]) {
   return spawnSync(process.execPath, [main, 'adopt', ...args], {
     cwd,
     encoding: 'utf8',
-    env: { PATH: '/nowhere', HOME: cwd },
+    env: { PATH: '/nowhere', HOME: cwd, NODE_COMPILE_CACHE: compileCache },
   });
 }
 

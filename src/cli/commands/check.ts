@@ -6,7 +6,6 @@ import { statIfThere } from '../../job/list-files.ts';
 import { loadJobFile } from '../../job/load-plan.ts';
 import { tokenless } from '../check/ask-objects.ts';
 import { type Checked, type CheckOptions, checkPlan } from '../check/check-plan.ts';
-import { checkSubmitFile } from '../check/check-submit-file.ts';
 import { checkText, countFindings } from '../check/check-text.ts';
 import type { Cli } from '../cli.ts';
 import { jobFileOptions, type JobFileOptions, jobFileWord, loadOptions } from '../job-file-argument.ts';
@@ -59,6 +58,7 @@ async function isSubmitFile(file: string): Promise<boolean> {
 }
 
 async function checkFile(cli: Cli, where: string, file: string, options: Options): Promise<void> {
+  const { checkSubmitFile } = await import('../check/check-submit-file.ts');
   const checked = await checkSubmitFile(cli, file, options.image);
   const { findings, jobs } = checked;
   const errors = findings.filter(({ level }) => level === 'error').length;

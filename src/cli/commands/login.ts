@@ -36,7 +36,8 @@ async function login(cli: Cli, url: string | undefined, options: Options): Promi
   else if (options.renew) await renewAll(cli, options);
   else if (url === undefined) await list(cli, options);
   else {
-    const made = await logInAt(cli, url, { write: options.write === true, json: options.json === true });
+    const write = options.write ? (['create', 'modify'] as const) : [];
+    const made = await logInAt(cli, url, { write, json: options.json === true });
     if (options.json) cli.out(`${JSON.stringify(shown(made))}\n`);
     else cli.err(`logged in; may ${permissionWords(made)}; ${untilWords(made, cli.clock.now())}\n`);
   }

@@ -60,6 +60,7 @@ test('a federation is left in the background, asked, troubled and ended', async 
     '--detach',
   );
   assert.equal(up.code, 0, up.err);
+  assert.match(up.err, /^ {2}--like +pelican-go$/m);
   const lines = [...up.out.matchAll(/^export (\w+)=(.*)$/gm)].map(
     ([, name = '', value = '']) => [name, value] as const,
   );

@@ -34,7 +34,7 @@ async function put(cli: Cli, words: string[], options: Options): Promise<void> {
   const items = await listUploads(cli, words, options.recursive === true);
   const federation = openFederation(cli);
   const urls = options.json ? [] : items.map(({ url }) => url);
-  await offerLogins(cli, federation, urls, { verb: 'PUT', tokenFile: options.tokenFile });
+  await offerLogins(cli, federation, urls, { ...options, verb: 'PUT' });
   const board = new TransferBoard(cli, boardMode(cli, options), items.length);
   const results = await mapLimited(items, options.parallel, async (item) => {
     const result = await putItem(cli, board, item, federation, options);

@@ -54,11 +54,7 @@ async function rm(cli: Cli, urls: string[], options: Options): Promise<void> {
   const { tokenFile, json } = options;
   const federation = openFederation(cli);
   await offerLogins(cli, federation, json ? [] : urls, { verb: 'DELETE', tokenFile });
-  const how: ObjectOptions = {
-    federation,
-    signal: cli.signal,
-    ...defined({ tokenFile }),
-  };
+  const how: ObjectOptions = { federation, signal: cli.signal, ...defined({ tokenFile }) };
   // All are looked at before the first one goes: a mistake in the last must not cost the first.
   const targets: Target[] = [];
   for (const url of urls) targets.push(await targetOf(cli, url, how, options.recursive === true));

@@ -26,16 +26,15 @@ export function configure(command: Command, cli: Cli): void {
 
 async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches }: Options): Promise<void> {
   const federation = openFederation(cli, caches);
-  const how: ObjectOptions = {
-    federation,
-    signal: cli.signal,
-    ...defined({ tokenFile }),
-  };
-  const info = await statObject(url, { ...how, digest: digest === true });
-  const located = await federation.locate(url, how);
-  const servers = info.isCollection
-    ? []
-    : await Promise.all(located.servers.map((server) => viewServer(located, server, how)));
+  const enough = new AbortController();
+  const signal = AbortSignal.any([cli.signal, enough.signal]);
+  const how: ObjectOptions = { federation, signal, ...defined({ tokenFile }) };
+  // Side by side: each is a connection of its own.
+  const [info, { located, views }] = await Promise.all([
+    statObject(url, { ...how, digest: digest === true }),
+    viewServers(url, how),
+  ]).finally(() => enough.abort());
+  const servers = info.isCollection ? [] : views;
   const { namespace, requireToken, leftOut } = located;
   if (json) {
     const age = info.age ?? servers.find((view) => view.age !== undefined)?.age;
@@ -58,6 +57,14 @@ async function stat(cli: Cli, url: string, { digest, tokenFile, json, ...caches 
     ...(leftOut ?? []).map(leftOutLine),
   ];
   cli.out(lines.map(([name, value]) => `${name.padEnd(10)} ${value}\n`).join(''));
+}
+
+async function viewServers(
+  url: string,
+  how: ObjectOptions,
+): Promise<{ located: Located; views: ServerView[] }> {
+  const located = await how.federation.locate(url, how);
+  return { located, views: await Promise.all(located.servers.map((one) => viewServer(located, one, how))) };
 }
 
 type Line = [name: string, value: string];

@@ -60,7 +60,8 @@ async function sync(cli: Cli, ends: { source: string; target: string }, options:
   const federation = openFederation(cli, options);
   const isUp = hasScheme(ends.target);
   const url = isUp ? ends.target : ends.source;
-  await offerLogins(cli, federation, options.json ? [] : [url], { verb: isUp ? 'PUT' : 'GET', tokenFile });
+  const how = { verb: isUp ? 'PUT' : 'GET', tokenFile, overwrite: true } as const;
+  await offerLogins(cli, federation, options.json ? [] : [url], how);
   const sides = await readSides(cli, ends, { federation, signal: cli.signal, ...defined({ tokenFile }) });
   const extras = options.delete ? sides.extras : [];
   if (extras.length > 0) await agreeTo(cli, ends, sides, options);
@@ -166,10 +167,7 @@ async function removeExtra(
   { cli, board, options, direction }: Syncing,
   { name, remove }: Sides['extras'][number],
 ): Promise<SyncResult> {
-  const result: SyncResult = {
-    action: 'delete',
-    ...(direction === 'down' ? { file: name } : { url: name }),
-  };
+  const result: SyncResult = { action: 'delete', ...(direction === 'down' ? { file: name } : { url: name }) };
   const said = direction === 'down' ? shown(cli, name) : name;
   try {
     cli.signal.throwIfAborted();

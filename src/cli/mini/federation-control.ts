@@ -136,6 +136,7 @@ export function showFederation(cli: Cli, state: KeptState, { json }: { json?: tr
       `${folder} (${open ? 'public' : 'with a token'}${writable ? ', writable' : ''})`,
     ]),
   ];
+  if (state.like !== undefined) rows.push(['--like', state.like]);
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   for (const [name, what] of rows) cli.err(`  ${name.padEnd(width)}${what}\n`);
   cli.err('\ntry:\n');

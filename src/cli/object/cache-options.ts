@@ -32,5 +32,21 @@ export function withCacheOptions<L extends Locator>(
       fix: 'leave one of them out',
     });
   const names = { caches, avoidCaches, isForObject: true };
-  return preferCaches(locator, names, { caches: '--cache', avoidCaches: '--avoid-cache' });
+  const preferring = preferCaches(locator, names, { caches: '--cache', avoidCaches: '--avoid-cache' });
+  if (caches.length === 0) return preferring;
+  return {
+    ...preferring,
+    async locate(url, options) {
+      const located = await preferring.locate(url, options);
+      if (!located.servers.some(({ kind }) => kind === 'plain')) return located;
+      throw new Fault(
+        'usage',
+        `${url} has no caches: --cache ${caches[0] ?? ''} is for objects of a federation`,
+        {
+          about: url,
+          fix: 'leave out --cache, or name the object by osdf: or pelican:',
+        },
+      );
+    },
+  };
 }

@@ -3,7 +3,7 @@ import { plainHttpRule } from '../../federation/discovery.ts';
 import { isUnder, unescapePath } from '../../federation/escape-path.ts';
 import { createLocator, type FederationLocator } from '../../federation/locator.ts';
 import { createKeptTokens, type KeptWorld, renew } from '../../federation/login/kept-tokens.ts';
-import { logIn, revoke } from '../../federation/login/log-in.ts';
+import { logIn, type LoginWish, revoke } from '../../federation/login/log-in.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
 import { covers, type KeptTokens } from '../../federation/token.ts';
@@ -11,8 +11,7 @@ import { createRequest } from '../../http/request.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 
-interface LoginOptions {
-  write: boolean;
+interface LoginOptions extends Pick<LoginWish, 'write'> {
   /** One line of JSON for the code, on stdout. */
   json?: boolean;
 }

@@ -14,7 +14,7 @@ export async function offerLogins(
   cli: Cli,
   federation: FederationLocator,
   urls: readonly string[],
-  { verb, tokenFile }: { verb: 'GET' | 'PUT' | 'DELETE'; tokenFile?: string | undefined },
+  { verb, tokenFile, overwrite }: { verb: Verb; tokenFile?: string | undefined; overwrite?: boolean },
 ): Promise<boolean> {
   if (cli.ask === undefined || tokenFile !== undefined) return false;
   let isMade = false;
@@ -27,12 +27,19 @@ export async function offerLogins(
     const said = await cli.ask('Log in now? [Y/n] ');
     if (!/^(y(es)?)?$/i.test(said.trim())) continue;
     const { logInAt, permissionWords } = await import('./login.ts');
-    const login = await logInAt(cli, folderOf(cli, url, issuance), { write: verb !== 'GET' });
+    const login = await logInAt(cli, folderOf(cli, url, issuance), {
+      write: verb === 'PUT' && !overwrite ? ['create'] : writes[verb],
+    });
     cli.err(`logged in; may ${permissionWords(login)}\n`);
     isMade = true;
   }
   return isMade;
 }
+
+type Verb = 'GET' | 'PUT' | 'DELETE';
+
+/** As Pelican's own client: the folder of the object, and no more rights there than the command uses. */
+const writes = { GET: [], PUT: ['create', 'modify'], DELETE: ['modify'] } as const;
 
 type TokenProblem = Pick<Located, 'issuance'> & { problem?: Fault };
 
@@ -40,7 +47,7 @@ async function tokenProblem(
   { signal }: Cli,
   federation: FederationLocator,
   url: string,
-  verb: 'GET' | 'PUT' | 'DELETE',
+  verb: Verb,
 ): Promise<TokenProblem> {
   const located = await federation.locate(url, { verb, signal }).catch(() => undefined);
   const [server] = located?.servers ?? [];

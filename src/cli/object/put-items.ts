@@ -3,7 +3,7 @@ import path from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
-import { type Put, putObject } from '../../federation/put-object.ts';
+import { type Put, putObject } from '../../transfer/put-object.ts';
 import { fetchToFile } from '../../transfer/fetch-to-file.ts';
 import type { Cli } from '../cli.ts';
 import { below, hasScheme } from './access.ts';

@@ -7,7 +7,7 @@ import { isThere } from '../../base/error-reason.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { FederationLocator } from '../../federation/locator.ts';
 import { parseObjectUrl } from '../../federation/object-url.ts';
-import { putObject } from '../../federation/put-object.ts';
+import { putObject } from '../../transfer/put-object.ts';
 import { statObject, type ObjectInfo } from '../../federation/stat-object.ts';
 import type { Seal } from '../../stage/manifest-maker.ts';
 import { fingerprint, sealFile, writeShard, type Shard } from '../../stage/shards.ts';

@@ -80,11 +80,7 @@ async function readUp(cli: Cli, source: string, url: string, how: ObjectOptions)
     uploads.map(async (upload): Promise<SyncItem> => {
       const one = isFolder ? undefined : await orMissing(knowAt(upload.url, how));
       const remote = isFolder ? remotes.get(upload.url) : one === 'missing' ? undefined : said(one);
-      return {
-        ...upload,
-        local: (await sideOf(upload.file)) ?? {},
-        ...(remote !== undefined && { remote }),
-      };
+      return { ...upload, local: (await sideOf(upload.file)) ?? {}, ...(remote !== undefined && { remote }) };
     }),
   );
   const sent = new Set(items.map((item) => item.url));

@@ -61,9 +61,12 @@ function setbackWords(event: SetbackEvent, isFederated: boolean): string {
   return `${who}${message}${done}`;
 }
 
+export const untilTime = (until: number): string =>
+  `waiting until ${new Date(until).toTimeString().slice(0, 8)}`;
+
 function remedy(event: SetbackEvent, isFederated: boolean): string {
   const { server, fault } = event;
-  if (event.kind === 'wait') return `waiting until ${new Date(event.until).toTimeString().slice(0, 8)}`;
+  if (event.kind === 'wait') return untilTime(event.until);
   if (server === 'director') return 'going on with the servers it named before';
   if (fault.retryAfterSeconds !== undefined)
     return `it is left alone for ${fault.retryAfterSeconds} s${isFederated ? ', others are asked' : ''}`;

@@ -11,6 +11,7 @@ import type { Verified } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { accessTo } from './access.ts';
 import type { TransferBoard } from './board.ts';
+import { untilTime } from './transfer-words.ts';
 
 /** One object that caches are to have. */
 export interface WarmItem {
@@ -103,7 +104,10 @@ async function stage(cli: Cli, board: TransferBoard, pair: WarmPair): Promise<Fi
   const path = parsed.kind === 'federated' ? unescapePath(parsed.path) : '';
   const how = { federation, signal: cli.signal, ...defined({ tokenFile }) };
   await board.during(nameOf(pair), (done) =>
-    prestage(located, cache, path, how, (bytes) => done(bytes, size)),
+    prestage(located, cache, path, how, {
+      offset: (bytes) => done(bytes, size),
+      queued: (until) => board.news(`${nameOf(pair)}: in the queue of the cache, ${untilTime(until)}`),
+    }),
   );
   const { holds, bytes } = await askCopy(located, cache, how);
   if (bytes !== undefined && size !== undefined && bytes !== size) throw otherSize(pair, bytes);

@@ -63,6 +63,22 @@ test('a total is claimed only when the size of every object is known', () => {
   assert.equal(shareDone(after(fetching, known, unknown)), undefined);
 });
 
+test('a fetch that gets nothing says for how long, whatever servers were given up meanwhile', () => {
+  const fault = { kind: 'transfer-stalled', message: 'no bytes for 8 s' } as const;
+  const setback: AgentBody = { kind: 'fetch-setback', object: 'o', server: 's', fault };
+  const notes = (...bodies: AgentBody[]): string[] => {
+    const attempt = { ...after(...bodies), heardAt: 1000 };
+    return jobNotes({ id: '0', status: 'running', stopRequested: false, attempts: [attempt] }, 4000);
+  };
+  assert.deepEqual(notes(fetching), []);
+  assert.deepEqual(notes(fetching, setback, setback), [
+    'no bytes for 23s',
+    '2 setbacks, last transfer-stalled at s',
+  ]);
+  const some: AgentBody = { kind: 'fetch-progress', object: 'o', bytes: 5, rate: 1, server: 's' };
+  assert.deepEqual(notes(fetching, setback, some), ['s', '1 setback, last transfer-stalled at s']);
+});
+
 test('a job whose machine cannot be reached is disconnected, and its note says until when it is looked for', () => {
   const at = (second: number): string => `2026-11-15T03:00:0${second}.000Z`;
   const of = { v: 1 as const, job: '0', attempt: 1 };

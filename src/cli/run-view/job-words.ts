@@ -47,11 +47,24 @@ export function jobNotes(job: JobState, now: number): string[] {
     ...(quiet === undefined ? [] : [`unknown: nothing heard for ${showMillis(quiet)}`]),
     ...(job.stopRequested ? ['stopping'] : []),
     ...(left === undefined ? [] : [`ETA ${left < 10_000 ? `${Math.ceil(left / 1000)}s` : showMillis(left)}`]),
-    ...(isMovingData(attempt) ? serverNotes(attempt) : resumeNotes(attempt)),
+    ...(isMovingData(attempt)
+      ? [...stallNotes(attempt, now), ...serverNotes(attempt)]
+      : resumeNotes(attempt)),
   ];
 }
 
 const isMovingData = ({ phase }: AttemptState): boolean => phase === 'fetching' || phase === 'unpacking';
+
+/** Bytes that come are noted every second, and nothing is wrong with a server that needs a few to answer. */
+const stallMillis = 5000;
+
+/** By the agent's clock as far as it has spoken, by ours since. */
+function stallNotes({ phase, agent, heardAt = Infinity }: AttemptState, now: number): string[] {
+  if (phase !== 'fetching' || agent?.stall === undefined) return [];
+  const told = Date.parse(agent.lastAt) - Date.parse(agent.stall.bytesAt);
+  const quiet = told + Math.max(0, now - heardAt);
+  return quiet < stallMillis ? [] : [`no bytes for ${showMillis(quiet)}`];
+}
 
 const resumeNotes = ({ agent }: AttemptState): string[] =>
   agent?.resumed === undefined ? [] : [resumeWords(agent.resumed)];

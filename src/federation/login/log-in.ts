@@ -30,7 +30,8 @@ interface LoginWorld {
 }
 
 export interface LoginWish {
-  write: boolean;
+  /** What is asked for besides reading. */
+  write: readonly ('create' | 'modify')[];
   /** Shows the person where to go, with which code, and what is asked for. */
   invite(invitation: Invitation, asked: Issuance & { scopes: string[] }): void;
 }
@@ -39,7 +40,7 @@ export interface LoginWish {
 export async function logIn(world: LoginWorld, url: string, wish: LoginWish): Promise<KeptLogin> {
   const { locator, store, wire, clock } = world;
   const { signal } = wire;
-  const verb = wish.write ? 'PUT' : 'GET';
+  const verb = wish.write.length > 0 ? 'PUT' : 'GET';
   const { issuance } = await locator.locate(url, { verb, ...(signal === undefined ? {} : { signal }) });
   if (issuance === undefined) throw nobodyIssues(url);
   const scopes = scopesFor(pathOf(url, world.env), issuance, wish.write);
@@ -106,14 +107,12 @@ function pathOf(url: string, env: Env): string {
 function scopesFor(
   path: string,
   { namespace, basePath = namespace, maxScopeDepth = 0 }: Issuance,
-  write: boolean,
+  write: LoginWish['write'],
 ): string[] {
   const base = basePath.replace(/\/+$/, '');
   const parts = isUnder(path, base) ? path.slice(base.length).split('/').filter(Boolean) : [];
   const below = `/${(maxScopeDepth > 0 ? parts.slice(0, maxScopeDepth) : parts).join('/')}`;
-  return ['storage.read', ...(write ? ['storage.create', 'storage.modify'] : [])].map(
-    (one) => `${one}:${below}`,
-  );
+  return ['read', ...write].map((one) => `storage.${one}:${below}`);
 }
 
 /** Both, less what another of them covers: a login for one folder leaves that of another as it was. */

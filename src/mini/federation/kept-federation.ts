@@ -11,6 +11,7 @@ import {
   type MiniFederation,
   startFederation,
 } from './federation.ts';
+import type { Like } from './like.ts';
 import { loopback } from './web-server.ts';
 
 /** What a running federation leaves in its state folder for other commands; readable by its user alone. */
@@ -19,6 +20,8 @@ export interface KeptState extends Addresses {
   caFile: string;
   namespaces: { prefix: string; folder: string; public: boolean; writable: boolean; tokenFile?: string }[];
   admin: AdminAccess;
+  /** The servers they behave as. */
+  like?: Like;
 }
 
 /** A federation that other processes can find by its state folder. */
@@ -63,6 +66,7 @@ export async function keepFederation(
     caches,
     namespaces,
     admin: { url: admin.url, key: admin.key },
+    ...(options.like && { like: options.like }),
   };
   const tokens = namespaces.flatMap(({ tokenFile }) => tokenFile ?? []);
   started.defer(() => removeAll([stateFile(folder), caFile, ...tokens]));

@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Fault } from '../fault/fault.ts';
+import { withBackOff, type Try } from '../federation/back-off.ts';
+import { wantOf, type Digests } from '../federation/digest-header.ts';
+import type { Located, ObjectServer } from '../federation/located.ts';
+import { refused, requestObject, silent, type ObjectOptions } from '../federation/object-request.ts';
+import { askDigests } from '../federation/stat-object.ts';
 import type { ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
 import { upload, type ControlAnswer } from '../http/request.ts';
-import { withBackOff, type Try } from './back-off.ts';
-import type { Digests } from './digest-header.ts';
-import type { Located, ObjectServer } from './located.ts';
-import { refused, requestObject, silent, type ObjectOptions } from './object-request.ts';
-import { askDigests } from './stat-object.ts';
+import { hasher } from './proof/digest.ts';
 
 export interface PutOptions extends Omit<ObjectOptions, 'direct' | 'fresh'> {
   /** Replace what is there; otherwise an existing object is left alone. */
@@ -99,22 +99,24 @@ async function send(upload: Upload, server: ObjectServer, isGuarded: boolean): P
   return await sendFile({ ...upload, wire: options.federation.wire, url, headers, ...options });
 }
 
+/** XRootD has the first and the last, Pelican's own origin all; computed while the file is sent. */
+const proofs = ['crc32c', 'md5', 'adler32'] as const;
+
 /** Compares the origin's copy with what was sent. An origin that says nothing proves nothing, and the result says so. */
 async function verify(
   { size, located, options }: Upload,
   server: ObjectServer,
   sent: Digests,
 ): Promise<Put['verified']> {
-  const { md5 } = await askDigests(located, server, options, 'md5');
-  if (md5 !== undefined) {
-    if (md5 === sent.md5) return 'digest';
+  const there = await askDigests(located, server, options, wantOf(proofs));
+  for (const name of proofs) {
+    const [theirs, ours = ''] = [there[name], sent[name]];
+    if (theirs === undefined) continue;
+    if (theirs === ours) return 'digest';
     throw new Fault(
       'data-corrupt',
-      `${located.url}: ${server.host} has md5 ${md5}, the file has ${sent.md5 ?? ''}`,
-      {
-        about: located.url,
-        fix: 'upload it again with overwrite',
-      },
+      `${located.url}: ${server.host} has ${name} ${theirs}, the file has ${ours}`,
+      { about: located.url, fix: 'upload it again with overwrite' },
     );
   }
   const answer = await requestObject(located, { method: 'HEAD', server }, options).catch(() => undefined);
@@ -160,20 +162,20 @@ export async function sendFile(request: FileToSend): Promise<SentFile> {
   const { wire, file, size, url, headers, onProgress, signal } = request;
   let digests: Digests = {};
   async function* body(): AsyncIterable<Buffer> {
-    const md5 = createHash('md5');
+    const hashers = proofs.map((name) => [name, hasher(name)] as const);
     let sent = 0;
     // What is appended to the file meanwhile is not part of what was promised.
     const options = { end: size - 1, highWaterMark: 1 << 20 };
     const chunks = size === 0 ? [] : (createReadStream(file, options) as AsyncIterable<Buffer>);
     for await (const chunk of chunks) {
-      md5.update(chunk);
+      for (const [, one] of hashers) one.update(chunk);
       yield chunk;
       sent += chunk.length;
       onProgress?.(sent, size);
     }
     if (sent < size)
       throw new Fault('file-invalid', `${file} became shorter while it was being sent`, { about: file });
-    digests = { md5: md5.digest('hex') };
+    digests = Object.fromEntries(hashers.map(([name, one]) => [name, one.hex()]));
   }
   const answer = await upload(wire, { url, headers, size, body, stallMs, redirects, signal });
   return { answer, digests };

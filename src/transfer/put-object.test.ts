@@ -15,6 +15,7 @@ import { Fault } from '../fault/fault.ts';
 import type { FaultKind } from '../fault/kinds.ts';
 import { ConnectionPool } from '../http/connections.ts';
 import { NoAnswer } from '../http/no-answer.ts';
+import { crc32cHasher } from './proof/crc32c.ts';
 import { putObject, sendFile } from './put-object.ts';
 
 const isFault = (kind: FaultKind) => (error: unknown) => error instanceof Fault && error.kind === kind;
@@ -24,7 +25,7 @@ interface Habits {
   /** Answers of the first PUTs; after them they are stored. */
   trouble?: ((response: ServerResponse) => void)[];
   existing?: boolean;
-  digest?: 'right' | 'wrong' | 'none';
+  digest?: 'right' | 'wrong' | 'none' | 'crc32c';
   hidden?: boolean;
   shorten?: boolean;
 }
@@ -55,8 +56,11 @@ async function origin(
         const md5 = createHash('md5')
           .update(digest === 'wrong' ? 'other' : stored)
           .digest('base64');
-        const offered =
-          digest === 'none' || headers['want-digest'] === undefined ? {} : { Digest: `md5=${md5}` };
+        const crc = crc32cHasher();
+        crc.update(stored);
+        const digests = digest === 'crc32c' ? `crc32c=${crc.hex()}` : `md5=${md5}`;
+        const isOffered = digest !== 'none' && String(headers['want-digest']).startsWith('crc32c, md5;q=');
+        const offered = isOffered ? { Digest: digests } : {};
         return response.writeHead(200, { 'Content-Length': stored.length, ...offered }).end();
       },
     ],
@@ -153,6 +157,8 @@ test('a copy that differs is a fault, and one that cannot be looked at is not ca
   const short = await origin(t, { digest: 'none', shorten: true });
   await assert.rejects(putObject(short.file, 'osdf:///ns/x', short), isFault('data-corrupt'));
   const bySize = await origin(t, { digest: 'none' });
+  const xrootd = await origin(t, { digest: 'crc32c' });
+  assert.equal((await putObject(xrootd.file, 'osdf:///ns/x', xrootd)).verified, 'digest');
   assert.equal((await putObject(bySize.file, 'osdf:///ns/x', bySize)).verified, 'size');
   const hidden = await origin(t, { hidden: true });
   assert.equal((await putObject(hidden.file, 'osdf:///ns/x', hidden)).verified, 'none');
