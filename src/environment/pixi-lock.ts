@@ -1,7 +1,11 @@
+import { createRequire } from 'node:module';
+import type * as Yaml from 'yaml';
 import { nearest } from '../base/nearest.ts';
 import { Fault } from '../fault/fault.ts';
 import { type LockedPackage, lockedPackage } from './locked-package.ts';
-import { yaml } from './yaml.ts';
+
+/** Loaded only where there is YAML to read: its 72 files take longer than the questions of a small command. */
+export const yaml = (): typeof Yaml => createRequire(import.meta.url)('yaml') as typeof Yaml;
 
 /** A platform as a lock names it: since version 7 one subdir can be there more than once, with and without CUDA. */
 export interface LockedPlatform {

@@ -4,8 +4,7 @@ import { findProgram } from '../base/find-program.ts';
 import { Fault } from '../fault/fault.ts';
 import { compareVersions } from './conda-version.ts';
 import type { LockedPackage } from './locked-package.ts';
-import type { LockedPlatform, LockedSet } from './pixi-lock.ts';
-import { yaml } from './yaml.ts';
+import { type LockedPlatform, type LockedSet, yaml } from './pixi-lock.ts';
 
 /** How to get a program that is not there. */
 export const programSources = {

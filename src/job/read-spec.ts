@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
 import { nearest } from '../base/nearest.ts';
-import { yaml } from '../environment/yaml.ts';
+import { yaml } from '../environment/pixi-lock.ts';
 import { Fault } from '../fault/fault.ts';
 import { checkConsistency } from './check-consistency.ts';
 import { fileSchema } from './file-schema.ts';
