@@ -11,4 +11,4 @@ export const preferredWords = (by: string): string => `preferred by ${by}`;
 export const leftOutWords = ({ by, why }: NotAsked): string =>
   why === 'avoided'
     ? `avoided by ${by}`
-    : `${preferredWords(by)}, but the director does not name it, so it gets no token`;
+    : `${preferredWords(by)}, but the director does not list it, so it gets no token`;

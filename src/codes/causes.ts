@@ -30,38 +30,39 @@ const usualOutlook = (change: Change): Outlook =>
   change === 'retry' ? 'passing' : change === 'staff' || change === 'nothing' ? 'unclear' : 'lasting';
 
 const overrides = (name: string): string =>
-  `A job’s own ${name} overrides the default, where the staff allows it.`;
+  `${name} in the submit file overrides the default, where the staff allows it.`;
 
 /**
- * Why jobs stand as they do by HTCondor's account, and what helps: the only place that says so. Where Updraft has a
+ * Causes by HTCondor's account, and what helps: the only place that says so. Where Updraft has a
  * fault of that kind, it has the same name.
  */
 const causes = {
   none: { title: 'nothing is wrong', advice: 'Nothing is wrong.', change: 'nothing' },
   'waits-for-slot': {
-    title: 'no slot has taken it yet',
-    advice: 'Ask for less, or wait.',
+    title: 'it is waiting for a slot',
+    advice: 'Wait, or request less: fewer CPUs, less memory or disk, a smaller GPU.',
     change: 'nothing',
   },
   'object-missing': {
-    title: 'the input was not found (404)',
-    advice: 'If the URL is right, try again after a pause: caches answer 404 in bursts for what is there.',
+    title: 'an input was not found (404)',
+    advice:
+      'Check the URL. If it is right, try again later: caches sometimes answer 404 for an object that exists.',
     change: 'retry',
     outlook: 'unclear',
   },
   'access-refused': {
-    title: 'the server refuses access',
-    advice: 'Check that the token or proxy is there, not expired, and covers the path.',
+    title: 'the server denied access',
+    advice: 'Check that the token or proxy exists, has not expired, and covers the path.',
     fault: 'token-refused',
   },
   'transfer-stalled': {
     title: 'the transfer stalled',
-    advice: 'Try again from another cache; a fetch that resumes (`updraft get`, `stream`) loses nothing.',
+    advice: 'Try again from another cache; `updraft get` and the agent’s `stream` resume where they stopped.',
     change: 'retry',
   },
   'servers-unreachable': {
-    title: 'the server cannot be reached',
-    advice: 'If the host is right, that machine has no network to it: try another one.',
+    title: 'the server could not be reached',
+    advice: 'Check the host name. If it is right, that machine has no network to it: try another machine.',
     change: 'retry',
   },
   'server-failed': {
@@ -72,170 +73,173 @@ const causes = {
   },
   'plugin-failed': {
     title: 'the file-transfer plugin failed',
-    advice: 'Use machines with a plugin that works, or fetch inside the job as Updraft does.',
-    submit: 'Ask for HasFileTransferPluginMethods, or send a plugin with the job (transfer_plugins).',
+    advice: 'Use machines whose plugin works, or fetch inside the job as Updraft does.',
+    submit: 'Require HasFileTransferPluginMethods, or send a plugin with the job (transfer_plugins).',
     fault: 'transfer-failed',
     outlook: 'unclear',
   },
   'transfer-failed': {
     title: 'the input transfer failed',
-    advice: 'Try again from another cache or machine; if it fails again, its words name what to fix.',
+    advice: 'Try again from another cache or machine. If it fails again, the error message says what to fix.',
     change: 'retry',
     outlook: 'unclear',
   },
   'input-missing': {
-    title: 'an input file is not on the access point',
-    advice: 'Put the file back on the access point, or correct its name.',
-    submit: 'Names in transfer_input_files are relative to initialdir (or to the folder of condor_submit).',
+    title: 'an input file is missing on the access point',
+    advice: 'Put the file back, or correct its name.',
+    submit:
+      'Names in transfer_input_files are relative to initialdir, or else to the directory of condor_submit.',
     fault: 'file-invalid',
   },
   'input-too-big': {
-    title: 'the input is over the access point’s limit',
-    advice: 'Put the data into the federation (`updraft stage`): what is fetched by URL does not count.',
+    title: 'the input exceeds the access point’s limit',
+    advice: 'Put the data into the federation (`updraft stage`): files fetched by URL do not count.',
     submit: overrides('max_transfer_input_mb'),
     fault: 'file-invalid',
   },
   'output-missing': {
-    title: 'a promised output file was not written',
-    advice: 'Read what the program printed: most likely it failed, or writes under another name.',
-    submit: 'Let the wrapper end with the program’s exit code; name only outputs that are always written.',
+    title: 'an expected output file is missing',
+    advice: 'Read what the program printed: it probably failed, or wrote the file under another name.',
+    submit: 'Make the wrapper exit with the program’s exit code; list only outputs that are always written.',
     fault: 'wrong-output',
     change: 'files',
   },
   'output-too-big': {
-    title: 'the output is over the access point’s limit',
+    title: 'the output exceeds the access point’s limit',
     advice: 'Send large results to the federation, or return less.',
     submit: overrides('max_transfer_output_mb'),
     fault: 'wrong-output',
   },
   'output-failed': {
-    title: 'the output could not be brought back',
-    advice: 'Check that the destination of the output exists, is yours to write, and takes the files.',
+    title: 'the output could not be returned',
+    advice: 'Check that the destination exists, that you may write to it, and that it accepts the files.',
     fault: 'transfer-failed',
     outlook: 'unclear',
   },
   'access-point-full': {
-    title: 'the disk of the access point, or your quota there, is full',
-    advice: 'Make room there, or ask the staff for more; then release the job, or submit it again.',
+    title: 'disk full or quota exceeded on the access point',
+    advice: 'Free some space there or ask the staff for more, then release the job or submit it again.',
     fault: 'disk-full',
   },
   'disk-full': {
     title: 'the disk of the machine is full',
-    advice: 'Another machine may have room; ask for more `disk` to get only such machines.',
+    advice: 'Request more `disk`, so that only machines with enough space match.',
     change: 'disk',
     outlook: 'passing',
   },
   'memory-exceeded': {
-    title: 'it needs more memory than it asked for',
-    advice: 'Ask for more `memory` than was measured: it may have wanted more when it was stopped.',
-    submit: 'retry_request_memory (HTCondor 25.2 or newer) asks for more by itself after such an end.',
+    title: 'it used more memory than requested',
+    advice: 'Request more `memory` than was measured: it may have needed more when it was stopped.',
+    submit: 'retry_request_memory (HTCondor 25.2 or newer) raises the request by itself.',
     change: 'memory',
   },
   'disk-exceeded': {
-    title: 'it needs more disk than it asked for',
-    advice: 'Ask for more `disk`: archive, unpacked files, outputs and image lie there together.',
+    title: 'it used more disk than requested',
+    advice: 'Request more `disk`: it must hold the archive, its unpacked files, the outputs and the image.',
     fault: 'disk-full',
     change: 'disk',
   },
   'cpu-exceeded': {
-    title: 'it used more CPU than it asked for',
-    advice: 'Ask for as many CPUs as it keeps busy, or let it start fewer threads (OMP_NUM_THREADS).',
+    title: 'it used more CPUs than requested',
+    advice: 'Request as many CPUs as it keeps busy, or start fewer threads (OMP_NUM_THREADS).',
   },
   'time-limit': {
     title: 'the time limit was reached',
-    advice: 'Save checkpoints and resume from them, or ask for more `time` if the pool allows it.',
+    advice: 'Save checkpoints and resume from them, or request more `time` if the pool allows it.',
     change: 'time',
   },
   'environment-broken': {
-    title: 'the container image cannot be used',
-    advice: 'Check the image’s name, and that it needs no login; try it: apptainer exec IMAGE true',
+    title: 'the software environment cannot be used',
+    advice:
+      'Check the name of the image and that it needs no login (try `apptainer exec IMAGE true`), or the modules that the job file requires.',
     change: 'retry',
     outlook: 'unclear',
   },
   'command-missing': {
     title: 'the program could not be started',
     advice:
-      'Check that it is sent along (`files`), executable, with Unix line ends, and that the machine has its interpreter.',
+      'Check that it is listed in `files`, is executable, has Unix line endings, and that the machine has its interpreter.',
     change: 'files',
   },
   'file-unusable': {
-    title: 'a file of the access point cannot be opened',
-    advice: 'Check that its folder exists on the access point, is yours to write, and has room.',
+    title: 'a file on the access point cannot be opened',
+    advice:
+      'Check that its directory exists on the access point, that you may write to it, and that the disk is not full.',
     fault: 'file-invalid',
   },
   'machine-broken': {
     title: 'the machine could not run it',
-    advice: 'Another machine may do; if one machine or site stands out, keep away from it.',
+    advice: 'Another machine may work. If the same machine or site fails often, exclude it.',
     fault: 'self-test-failed',
     change: 'retry',
   },
   'checkpoint-failed': {
-    title: 'a checkpoint could not be saved, or brought back',
-    advice: 'Check that the files of the checkpoint are written, and that their destination keeps them.',
-    submit: 'They are named by transfer_checkpoint_files, their place by checkpoint_destination.',
+    title: 'a checkpoint could not be saved or restored',
+    advice: 'Check that the program writes the checkpoint files and that their destination keeps them.',
+    submit: 'transfer_checkpoint_files names the files, checkpoint_destination where they go.',
     fault: 'transfer-failed',
     outlook: 'passing',
   },
   'exit-code': {
-    title: 'the program ended with an error',
+    title: 'the program exited with an error',
     advice: 'Read what the program printed on its standard error.',
     fault: 'training-failed',
     change: 'files',
   },
   signal: {
-    title: 'the program was ended by a signal',
-    advice: 'Read what the program printed. Signal 9 is often the machine’s answer to too much memory.',
+    title: 'the program was killed by a signal',
+    advice: 'Read what the program printed. Signal 9 is often sent when a machine runs out of memory.',
     fault: 'training-failed',
     change: 'files',
     outlook: 'unclear',
   },
   'job-policy': {
-    title: 'a rule of the job itself said so',
-    advice: 'The rule is in the submit file, and the reason names it: fix what it tests for.',
+    title: 'a rule in the job’s own submit file',
+    advice: 'The reason names the rule: fix what it tests for.',
     outlook: 'unclear',
   },
   'pool-policy': {
-    title: 'a rule of the access point said so',
-    advice: 'Read the words of the rule; the staff of the access point can say what it wants.',
+    title: 'a rule of the access point',
+    advice: 'Read the reason; the staff of the access point can explain the rule.',
     change: 'staff',
   },
   'site-policy': {
-    title: 'a rule of the execution point said so',
-    advice: 'Read the words of the rule; another site may have no such rule.',
+    title: 'a rule of the execution point',
+    advice: 'Read the reason; another site may have no such rule.',
     outlook: 'unclear',
   },
   user: {
-    title: 'somebody asked for it',
+    title: 'a user asked for it',
     advice:
-      'If it is still wanted: condor_release a held job; submit a removed one again (in a run of Updraft: `updraft retry`).',
+      'If you still want it, release a held job (condor_release) or submit a removed one again (`updraft retry` in an Updraft run).',
     fault: 'interrupted',
     change: 'nothing',
   },
   staging: {
-    title: 'its files are still being brought to the access point',
-    advice: 'Wait. If it lasts, the copying broke off: submit it again.',
+    title: 'its files are still being copied to the access point',
+    advice: 'Wait. If nothing changes, the copy has failed: submit the job again.',
     change: 'retry',
   },
   evicted: {
     title: 'the pool took the slot back',
-    advice: 'Save checkpoints, so that such an end costs minutes and not the whole attempt.',
+    advice: 'Save checkpoints, so that an eviction costs minutes instead of the whole attempt.',
     change: 'retry',
   },
   disconnected: {
     title: 'the connection to the machine was lost',
-    advice: 'Save checkpoints, so that it costs minutes; if one site stands out, keep away from it.',
+    advice: 'Save checkpoints, so that it costs only minutes. If the same site does this often, exclude it.',
     fault: 'evicted',
     change: 'retry',
   },
   'silent-end': {
-    title: 'an attempt ended without a word in the log',
-    advice: 'If it happens often, ask the staff whether the access point was restarted or lacks memory.',
+    title: 'an attempt ended without an event in the log',
+    advice: 'If it happens often, ask the staff whether the access point was restarted or ran out of memory.',
     fault: 'evicted',
     change: 'retry',
   },
   unknown: {
     title: 'HTCondor gives a reason that Updraft does not know',
-    advice: 'Updraft does not guess. Read the words of the reason, or ask the staff of the access point.',
+    advice: 'Read the reason, or ask the staff of the access point.',
     change: 'staff',
   },
 } as const satisfies Record<string, CauseInfo>;
@@ -272,8 +276,11 @@ const ownChanges: Partial<Record<FaultKind, Change>> = {
   interrupted: 'nothing',
 };
 
-const sentence = (text: string): string =>
-  `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
+/** Words as a sentence; a command stays as it is typed. */
+export const sentence = (text: string): string =>
+  text === '' || /^(?:updraft|condor_\w+|ls) /.test(text)
+    ? text
+    : `${text.charAt(0).toUpperCase()}${text.slice(1).replace(/\.$/, '')}.`;
 
 /** A cause in a few words. */
 export const causeTitle = (cause: Cause): string => causeInfo(cause).title;

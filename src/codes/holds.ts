@@ -3,11 +3,11 @@ import { accessPointFull, quotaWords } from './transfers.ts';
 
 const memory = {
   cause: 'memory-exceeded',
-  says: 'It ran out of the memory it asked for{memory}.',
+  says: 'It used more memory than requested{memory}.',
   more: ['The slot had {slotMemory} MB.'],
-  advice: 'Ask for at least {enoughMemory} MB of memory.',
+  advice: 'Request at least {enoughMemory} MB of memory.',
 } as const;
-const disk = { cause: 'disk-exceeded', says: 'It used more disk than it asked for{disk}.' } as const;
+const disk = { cause: 'disk-exceeded', says: 'It used more disk than requested{disk}.' } as const;
 const image = {
   cause: 'environment-broken',
   says: 'The container image{image} could not be used on that machine.',
@@ -24,47 +24,46 @@ const notStarted = (by: Partial<CodeRow>, why: string): CodeRow => ({
   says: `The program{program} could not be started${why}.`,
 });
 const tooBig = (way: string, name: string): Pick<CodeRow, 'says' | 'more'> => ({
-  says: `The ${way} that HTCondor itself is to move is over the limit of the access point or the job (${name}){sizes}.`,
-  more: ['Splitting the files does not help: the limit is on their sum.'],
+  says: `The ${way} files that HTCondor transfers exceed the limit of the access point or the job (${name}){sizes}.`,
+  more: ['Splitting the files does not help: the limit is on the total size.'],
 });
 
 /** Holds whose code is clear, whatever their words mention. */
 export const clearHolds: readonly CodeRow[] = [
   ...rowsWith('user', 'never', [
-    [1, 'Somebody held it by hand{words}.', 'Ask whoever held it what they are waiting for.'],
-    [
-      15,
-      'It was submitted on hold (hold = true){words}.',
-      'Nothing is wrong: it waits until it is released.',
-    ],
+    [1, 'A user held it{words}.', 'Ask whoever held it what they are waiting for.'],
+    [15, 'It was submitted on hold (hold = true){words}.', 'Nothing is wrong: it waits to be released.'],
   ]),
   ...rowsWith('job-policy', 'never', [
-    [3, 'A rule of the job itself (periodic_hold or on_exit_hold) held it{words}.'],
-    [5, 'A rule of the job could not be evaluated{words}.', 'An attribute that it names is not there.'],
-    [20, 'It missed the time at which it was to start (deferral_time){words}.'],
-    [25, 'The times at which it is to start (cron_*) cannot be understood{words}.'],
+    [3, 'A rule of the job (periodic_hold or on_exit_hold) held it{words}.'],
+    [5, 'A rule of the job could not be evaluated{words}.', 'An attribute that it uses is undefined.'],
+    [20, 'It missed its start time (deferral_time){words}.'],
+    [25, 'Its start times (cron_*) are invalid{words}.'],
   ]),
-  ...rowsWith('access-refused', 'never', [[4, 'Its credential is bad{words}.']]),
+  ...rowsWith('access-refused', 'never', [[4, 'Its credential is invalid{words}.']]),
   {
     codes: [6],
     subcodes: [5, 11, 12, 116],
     cause: 'machine-broken',
     answer: 'elsewhere',
-    says: 'The machine could not start the program{program}: no memory, no process, or a disk that fails (error number {subcode|#}).',
+    says: 'The machine could not start the program{program}: out of memory, out of processes, or a disk error (errno {subcode|#}).',
   },
   notStarted(
     { words: 'invalid interpreter' },
-    ': its first line names {interpreter|an interpreter}, which the machine does not have',
+    ': the machine does not have {interpreter|the interpreter} that its first line names',
   ),
   notStarted(
     { subcodes: [2] },
-    ': a file is missing: the program itself, or the interpreter its first line names',
+    ': the program, or the interpreter that its first line names, does not exist',
   ),
   notStarted(
     { subcodes: [8] },
-    ': it is not a program for that machine: another processor, or a script without a first line such as #!/bin/sh',
+    ': it was built for another processor, or is a script without a first line such as #!/bin/sh',
   ),
-  notStarted({ subcodes: [13] }, ': it is not executable, or a folder above it is closed'),
+  notStarted(
+    { subcodes: [13] },
+    ': permission denied. It is not executable, or one of its directories is not accessible',
+  ),
   notStarted({ outlook: 'unclear' }, '{words}'),
   ...rowsWith('staging', 'never', [[16, 'Its input is being copied to the access point{words}.']]),
   { codes: [26], words: 'memory', ...memory },
@@ -72,7 +71,7 @@ export const clearHolds: readonly CodeRow[] = [
     codes: [26],
     words: 'cpu',
     cause: 'cpu-exceeded',
-    says: 'The access point held it for its use of CPUs{words}.',
+    says: 'The access point held it for its CPU usage{words}.',
   },
   { codes: [26], words: 'disk', ...disk },
   {
@@ -95,11 +94,11 @@ export const clearHolds: readonly CodeRow[] = [
   ]),
   { codes: [45], ...image, answer: 'elsewhere' },
   ...rowsWith('time-limit', 'never', [
-    [46, 'It reached its time limit{limit} on a slot, transfers included (allowed_job_duration).'],
+    [46, 'It reached its time limit{limit} on a slot, including transfers (allowed_job_duration).'],
   ]),
   // The agent keeps the time itself: HTCondor's limit is reached only where the agent hangs with its machine.
   ...rowsWith('time-limit', 'elsewhere', [
-    [47, 'It reached its time limit{limit} of running the program (allowed_execute_duration).'],
+    [47, 'Its program reached its time limit{limit} (allowed_execute_duration).'],
   ]),
 ];
 
@@ -117,7 +116,7 @@ export const resources: readonly CodeRow[] = [
   { words: diskWords, ...disk },
 ];
 
-const keepAway = 'Keep away from that machine until its staff has repaired it.';
+const keepAway = 'Exclude that machine until its staff have repaired it.';
 
 /** Words that decide where a code says nothing, and codes that say it all. */
 export const otherHolds: readonly CodeRow[] = [
@@ -127,24 +126,22 @@ export const otherHolds: readonly CodeRow[] = [
   {
     words: 'failed to create a user',
     cause: 'machine-broken',
-    says: 'The machine is broken: it could not make the account that jobs run under{words}.',
+    says: 'The machine is broken: it could not create the account that jobs run under{words}.',
     advice: keepAway,
   },
   {
     words: 'lvm',
     cause: 'machine-broken',
-    says: 'The machine is broken: it could not make the disk that the job was to have (LVM){words}.',
+    says: 'The machine is broken: it could not create the disk for the job (LVM){words}.',
     advice: keepAway,
   },
   ...rowsWith('file-unusable', 'never', [
     [[7, 8, 9, 10], 'Standard input, output or error could not be opened{words}.'],
-    [14, 'The job’s folder on the access point cannot be used{words}.'],
+    [14, 'The job’s directory on the access point cannot be used{words}.'],
     [22, 'The event log cannot be written{words}.'],
   ]),
-  ...rowsWith('transfer-failed', 'later', [[[11, 18], 'The connection that moves its files broke{words}.']]),
-  ...rowsWith('pool-policy', 'never', [
-    [[17, 24], 'The access point has no program for jobs of this kind{words}.'],
-  ]),
+  ...rowsWith('transfer-failed', 'later', [[[11, 18], 'The connection for its file transfer broke{words}.']]),
+  ...rowsWith('pool-policy', 'never', [[[17, 24], 'The access point cannot run jobs of this kind{words}.']]),
   ...rowsWith('machine-broken', 'elsewhere', [
     [19, 'The machine could not prepare the job{words}.'],
     [23, 'The machine has no account for the job{words}.'],
@@ -152,7 +149,7 @@ export const otherHolds: readonly CodeRow[] = [
     [49, 'The machine has no group for the job{words}.'],
   ]),
   ...rowsWith('site-policy', 'never', [
-    [21, 'A rule of the machine’s site held it{words}.'],
-    [34, 'It used more of a resource than it asked for{words}.'],
+    [21, 'A rule of the site held it{words}.'],
+    [34, 'It used more of a resource than requested{words}.'],
   ]),
 ];

@@ -4,7 +4,7 @@ import type { CodeRow } from './row.ts';
 export const quotaWords = 'quota exceeded|no space left';
 export const accessPointFull = {
   cause: 'access-point-full',
-  says: 'Output could not be written on the access point: its disk or your quota there is full.',
+  says: 'The output could not be written on the access point: disk full or quota exceeded.',
 } as const;
 
 const notWritten: Omit<CodeRow, 'codes'> = {
@@ -15,7 +15,7 @@ const notWritten: Omit<CodeRow, 'codes'> = {
 const machineFull = {
   cause: 'disk-full',
   answer: 'elsewhere',
-  says: 'The disk of the machine was full before all of the input had arrived.',
+  says: 'The disk of the machine was full before all input had arrived.',
 } as const;
 
 /** Files of the access point, and disks at both ends. */
@@ -25,8 +25,8 @@ const files: readonly CodeRow[] = [
     words: 'object already exists|upload aborted',
     cause: 'output-failed',
     fault: 'file-invalid',
-    says: 'The destination already has {url|an object of that name}, and objects are never overwritten.',
-    advice: 'Give each run’s output a name of its own, or delete the object that is there.',
+    says: '{url|An object of that name} already exists at the destination, and objects are never overwritten.',
+    advice: 'Give each run’s output its own name, or delete the existing object.',
     outlook: 'lasting',
   },
   { codes: [12], subcodes: [28, 122], ...accessPointFull },
@@ -36,7 +36,7 @@ const files: readonly CodeRow[] = [
     codes: [12],
     subcodes: [2],
     cause: 'output-missing',
-    says: 'The program ended without writing {file|a file}, which it was to bring back.',
+    says: 'The program exited without writing {file|a file}, which it should have returned.',
   },
   { codes: [12], words: 'writing to file…errno|failed to write…errno', answer: 'later', ...notWritten },
   {
@@ -45,28 +45,28 @@ const files: readonly CodeRow[] = [
     words: 'x509up',
     cause: 'access-refused',
     fault: 'token-missing',
-    says: 'The access point was to send your proxy {file|(x509up)}, which is not there.',
-    advice: 'Make a new proxy where x509userproxy names it, before the job is submitted or released.',
+    says: 'Your proxy {file|(x509up)} does not exist on the access point.',
+    advice: 'Create a new proxy at the path in x509userproxy before you submit or release the job.',
   },
   {
     codes: [13],
     subcodes: [2],
     cause: 'input-missing',
-    says: 'The access point was to send {file|an input file}, which is not there.',
+    says: '{file|An input file} does not exist on the access point.',
   },
   {
     codes: [13],
     subcodes: [13],
     words: 'reading from',
     cause: 'file-unusable',
-    says: 'The access point may not read {file|an input file}{errno}.',
+    says: 'The access point cannot read {file|an input file}{errno}.',
   },
   { codes: [13], subcodes: [28, 122], ...machineFull },
   { codes: [13], words: 'no space left', ...machineFull },
 ];
 
 const tryIt =
-  'Try the plugin by hand on one file (`-infile`, `-outfile`), and see that it writes its answer even when it fails.';
+  'Run the plugin by hand on one file (`-infile`, `-outfile`), and check that it writes its result even when it fails.';
 
 /** A plugin of which this became, by its subcode or by words. */
 const plugin = (by: Pick<CodeRow, 'subcodes' | 'words'>, what: string, advice?: string): CodeRow => ({
@@ -78,17 +78,17 @@ const plugin = (by: Pick<CodeRow, 'subcodes' | 'words'>, what: string, advice?: 
   ...(advice === undefined ? {} : { advice }),
 });
 
-const silent = 'ended{exit} without saying what became of the {way|input or output} files';
+const silent = 'exited{exit} without reporting on the {way|input or output} files';
 const plugins: readonly CodeRow[] = [
-  plugin({ words: 'exited (signal #)' }, 'was ended by signal {signal|#} before it could answer', tryIt),
+  plugin({ words: 'exited (signal #)' }, 'was killed by signal {signal|#} before it reported', tryIt),
   { ...plugin({ subcodes: [-1004] }, silent, tryIt), outlook: 'lasting' },
   plugin({ words: 'no valid classads in output' }, silent, tryIt),
   plugin({ subcodes: [-1001] }, 'is not installed on that machine'),
-  plugin({ subcodes: [-1002] }, 'does not work on that machine, or is not allowed there'),
+  plugin({ subcodes: [-1002] }, 'does not work on that machine, or is disabled there'),
   plugin({ subcodes: [-1003] }, 'could not be started', tryIt),
   plugin(
     { subcodes: [62] },
-    'took longer than the pool allows and was ended',
+    'exceeded the pool’s time limit and was killed',
     'Use a cache near the machine, or smaller objects.',
   ),
 ];
@@ -100,9 +100,9 @@ const input = (row: Answered): CodeRow => ({ codes: [13], answer: 'later', ...ro
 const output = (row: Answered): CodeRow => ({ codes: [12], answer: 'later', ...row });
 
 const missingWords = 'not found|no such file|no such object|does not exist';
-const whoHasIt = 'Ask who has it now: updraft stat {federated}';
-const notThere = 'The server says that {url|a file} is not there (404).';
-const ended = ['The plugin ended with exit code {pluginExit}.'];
+const whoHasIt = 'See which servers have it: updraft stat {federated}';
+const notThere = 'The server answered that {url|a file} does not exist (404).';
+const ended = ['The plugin exited with code {pluginExit}.'];
 
 /** What servers answer, and what plugins (curl_plugin, Pelican's) make of it. */
 const servers: readonly CodeRow[] = [
@@ -110,41 +110,41 @@ const servers: readonly CodeRow[] = [
     words:
       'lack of progress|stall|too slow|tooslow|slowtransfer|slow transfer|timed out|time out|timeout|timer expired|no progress',
     cause: 'transfer-stalled',
-    says: 'The transfer of {url|a file} stood still and was given up.',
+    says: 'The transfer of {url|a file} stalled and was ended.',
   }),
   {
     codes: [12, 13],
     words: 'asks for a token',
     cause: 'access-refused',
     fault: 'token-missing',
-    says: 'It needs a token for {url|a file}, and the job has none.',
-    advice: 'Name the file of the token in the job file: `token_file` of that [data] table.',
+    says: '{url|A file} needs a token, and the job has none.',
+    advice: 'Set `token_file` in that [data] table of the job file.',
   },
   both({
     words: 'the token for…expired at',
     cause: 'access-refused',
     fault: 'token-expired',
     says: 'The token for {url|a file} has expired.',
-    advice: 'Renew the file of the token: each attempt is sent what it holds then.',
+    advice: 'Renew the token file: each attempt is sent its current content.',
   }),
   {
     codes: [12, 13],
     words: '401|403|forbidden|unauthorized|permission denied|authorization|token',
     cause: 'access-refused',
-    says: 'The server refuses to {takes|give out} {url|a file} (access denied).',
+    says: 'The server denied access to {url|a file}.',
   },
   input({
     words: `404|${missingWords}`,
     // The names under which HTCondor keeps checkpoints at a checkpoint_destination.
     url: /\/[^/]+_\d+\.\d+_\d+\/\d{4}\//,
     cause: 'checkpoint-failed',
-    says: 'A part of the checkpoint that it had saved is not there any more (404): {url|its URL}.',
+    says: 'A part of its saved checkpoint no longer exists (404): {url|its URL}.',
     outlook: 'lasting',
   }),
   input({
     words: 'no sources found|no caches found|no origins found',
     cause: 'object-missing',
-    says: 'The director of the federation knows no server that has {url|a file}.',
+    says: 'The director named no server for {url|a file}.',
     advice: whoHasIt,
   }),
   input({ words: '404', cause: 'object-missing', says: notThere, advice: whoHasIt }),
@@ -152,7 +152,7 @@ const servers: readonly CodeRow[] = [
   output({
     words: '404',
     cause: 'object-missing',
-    says: 'The server says that the place for {url|a file} is not there (404).',
+    says: 'The server answered that the destination of {url|a file} does not exist (404).',
   }),
   both({
     words:
@@ -163,7 +163,7 @@ const servers: readonly CodeRow[] = [
   both({
     words: 'error 5#|error: 5#|500|501|502|503|504|internal server error|bad gateway|service unavailable',
     cause: 'server-failed',
-    says: 'The server failed while it was asked for {url|a file}.',
+    says: 'The server failed on the request for {url|a file}.',
   }),
   output({ cause: 'output-failed', says: 'The output could not be transferred{details}', more: ended }),
   input({ cause: 'transfer-failed', says: 'The input could not be transferred{details}', more: ended }),

@@ -28,7 +28,7 @@ test('an attempt tells what it saved, what it resumed from, and what its machine
   assert.match(first?.notes[0] ?? '', /^The machine failed the test "gpu": nvidia-smi: no/);
   assert.doesNotMatch(first?.notes[0] ?? '', /\u001b/);
   assert.match(first?.notes[1] ?? '', /^Its last checkpoint \(epoch 2\) was saved at .*98 MB\.$/);
-  assert.match(second?.notes[0] ?? '', /^It resumed from epoch 2 of attempt 1, and has gone past it\.$/);
+  assert.match(second?.notes[0] ?? '', /^It resumed from epoch 2 of attempt 1, and has passed it\.$/);
 });
 
 test('a job is explained as `updraft why` explains it, by the run’s state where nothing else is at hand', async (t) => {

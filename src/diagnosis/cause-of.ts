@@ -42,8 +42,8 @@ export function removalCause(reason: string): [Cause, string] {
     return [
       'unknown',
       said === ''
-        ? 'It was removed; the log does not say by whom.'
-        : `It was removed with these words: ${safeLine(said)}`,
+        ? 'It was removed; the log does not say who did it.'
+        : `It was removed for this reason: ${safeLine(said)}`,
     ];
   const user = /\(by user ([^)]+)\)/.exec(said)?.[1];
   const words = inWords(said.replace(/\s*\(by user [^)]+\)$/, ''));

@@ -34,7 +34,8 @@ export function diagnose(account: Given, seenMb = 0): Diagnosis {
   const facts = factsOf(given, seenMb);
   const sentences = row === undefined ? [unknown(given)] : [row.says, ...(row.more ?? [])];
   const because = row === undefined ? sentences : sentences.flatMap((one) => fill(one, facts) ?? []);
-  const again = own && `It was started ${own.starts} times in vain, so the rules of the run held it.`;
+  const again =
+    own && `It was started ${own.starts} times and never succeeded, so the rules of the run held it.`;
   const advice = row?.advice === undefined ? undefined : fill(row.advice, facts);
   return byCause(row?.cause ?? 'unknown', [...because, ...(again === undefined ? [] : [again])], {
     advice: advice === undefined ? [] : [advice],
@@ -71,7 +72,7 @@ function ownEnd(reason: string, kind: keyof typeof kinds | undefined): Diagnosis
 
 function unknown({ code, subcode, reason }: Given): string {
   if (code !== undefined && code >= 1000)
-    return `It left the slot with code ${code}, for which Updraft has no words${isEmpty(reason) ? '.' : `: ${safeLine(reason)}`}`;
+    return `It left the slot with code ${code}, which Updraft does not know${isEmpty(reason) ? '.' : `: ${safeLine(reason)}`}`;
   const codes = code === undefined ? 'no code' : `code ${code}, subcode ${subcode ?? 0}`;
-  return `HTCondor gives ${codes} and ${isEmpty(reason) ? 'no words' : `these words: ${safeLine(reason)}`}`;
+  return `HTCondor gives ${codes} and ${isEmpty(reason) ? 'no reason.' : `this reason: ${safeLine(reason)}`}`;
 }

@@ -41,6 +41,8 @@ export interface Explanation {
   title: string;
   /** What happened, in sentences; the first says why. */
   because: string[];
+  /** The end of the traceback that the training printed, with its file. */
+  traceback?: { file: string; lines: string[] };
   evidence: Evidence[];
   /** What is being done about it, by whom. */
   doing: string[];

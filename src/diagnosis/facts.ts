@@ -55,7 +55,7 @@ function startFacts(reason: string): Facts {
 /** ` name`, to stand after what it names. */
 const after = (name: string | undefined): string => (name === undefined ? '' : ` ${safeLine(name)}`);
 
-/** How much memory was asked for and used, in MB, where the words say it. */
+/** How much memory was requested and used, in MB, where the words say it. */
 export function memorySaid(reason: string): { asked: number; used: number } | undefined {
   const [, asked, used] =
     /limit of (\d+) megabytes\D+usage: (\d+) megabytes/i.exec(reason) ??
@@ -84,7 +84,7 @@ function memoryFacts(
 
 function figures(asked: number | undefined, used: number): string {
   if (asked === undefined) return used > 0 ? `: ${used} MB used` : '';
-  return used > 0 ? `: ${asked} MB asked for, ${used} MB used` : `: ${asked} MB asked for`;
+  return used > 0 ? `: ${asked} MB requested, ${used} MB used` : `: ${asked} MB requested`;
 }
 
 /** How much HTCondor was to move, and how much it may. */
@@ -92,8 +92,8 @@ function sizesOf(reason: string): string {
   const atSubmit = /\((\d+)\) is greater than \w+ \((\d+)\)/.exec(reason);
   const atRun = /max=(\d+) ?MB, this file=(\d+) ?MB/.exec(reason);
   const [size, limit] = atSubmit ? [atSubmit[1], atSubmit[2]] : [atRun?.[2], atRun?.[1]];
-  const one = atRun === null ? '' : ' (the file that broke it; those before it count too)';
-  return size === undefined || limit === undefined ? '' : `: ${size} MB${one}, and ${limit} MB are allowed`;
+  const one = atRun === null ? '' : ' (the file that exceeded it; those before it count too)';
+  return size === undefined || limit === undefined ? '' : `: ${size} MB${one}, limit ${limit} MB`;
 }
 
 function limitOf(reason: string): string {
@@ -111,7 +111,6 @@ function transferFacts(way: 'input' | 'output', subcode: number | undefined, rea
   const details = /details:\s*(.*)$/is.exec(reason)?.[1] ?? reason;
   return {
     way,
-    takes: way === 'input' ? 'give out' : 'take',
     url: url && short(url),
     federated:
       url !== undefined && /^(?:osdf|pelican|https?|stash):/.test(url) ? shellQuote(short(url)) : undefined,
@@ -119,9 +118,9 @@ function transferFacts(way: 'input' | 'output', subcode: number | undefined, rea
     errno: errno === undefined ? '' : ` (${short(errno)})`,
     plugin: plugin === undefined ? '' : ` ${short(plugin)}`,
     signal: /exited \(signal (\d+)\)/.exec(reason)?.[1],
-    exit: exit === undefined ? '' : ` with exit code ${exit}`,
+    exit: exit === undefined ? '' : ` with code ${exit}`,
     pluginExit: subcode !== undefined && subcode >= 256 && subcode % 256 === 0 ? subcode / 256 : undefined,
-    details: details.trim() === '' ? ', and no reason is given.' : `: ${short(details)}`,
+    details: details.trim() === '' ? '; HTCondor gives no reason.' : `: ${short(details)}`,
   };
 }
 

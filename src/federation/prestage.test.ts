@@ -23,8 +23,10 @@ async function cache(t: TestContext, answer: (response: ServerResponse) => void,
     },
   };
   // Where a queue is waited for, the limit for a silent cache strikes as soon as it is in the queue.
-  const sleep: Clock['sleep'] = async (ms, signal) =>
-    queue !== undefined && ms === 100_000 ? void (await inQueue.promise) : await clock.sleep(ms, signal);
+  const sleep: Clock['sleep'] = async (ms, signal) => {
+    if (queue === undefined || ms !== 100_000) await clock.sleep(ms, signal);
+    else await inQueue.promise;
+  };
   const wire = new ConnectionPool({ clock: { ...clock, sleep }, ca: federation.ca });
   t.after(() => wire.close());
   return {

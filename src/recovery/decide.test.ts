@@ -54,7 +54,7 @@ test('a job that was never tried is tried', () => {
   assert.deepEqual(next([], alone(3), 0), { do: 'start', why: 'first attempt' });
 });
 
-test('a failure that another try can mend is tried again, and the reason names what happened', () => {
+test('a failure that another try can fix is tried again, and the reason names what happened', () => {
   const decision = next([failed('transfer-stalled')], alone(3));
   assert.equal(decision.do, 'start');
   assert.match(decision.why, /attempt 1 ended with transfer-stalled: cache\.example sent nothing/);
@@ -82,10 +82,10 @@ test('trouble that is the same everywhere waits from the first time on, and outl
   assert.ok(longer.reduce((sum, wait) => sum + wait) > 3600);
 });
 
-test('a failure that no other try can mend ends the job at once', () => {
+test('a failure that no other try can fix ends the job at once', () => {
   const decision = next([failed('training-failed')], alone(5));
   assert.equal(decision.do, 'end');
-  assert.match(decision.why, /another attempt cannot help/);
+  assert.match(decision.why, /another attempt would fail the same way/);
   assert.equal(next([ended('wrong-output')], alone(5)).do, 'end');
   assert.equal(next([ended('failed')], alone(5)).do, 'end');
 });
@@ -146,7 +146,7 @@ test('attempts are used up', () => {
   assert.equal(next(repeated(failed('disk-full'), 2), alone(3)).do, 'start');
   const decision = next(repeated(failed('disk-full'), 3), alone(3));
   assert.equal(decision.do, 'end');
-  assert.match(decision.why, /3 of 3 attempts failed; the last one ended with disk-full/);
+  assert.match(decision.why, /^3 of 3 attempts failed$/);
 });
 
 test('attempts that were taken away do not count against the job, but not for ever', () => {
@@ -160,10 +160,7 @@ test('no attempt is begun after the time at which the job is given up', () => {
   assert.equal(decide(history, pool(5, { giveUpSeconds: 301 }), 0).do, 'wait');
   const decision = decide(history, pool(5, { giveUpSeconds: 299 }), 0);
   assert.equal(decision.do, 'end');
-  assert.match(
-    decision.why,
-    /given up 299 s after it was queued; its last attempt ended with object-missing/,
-  );
+  assert.match(decision.why, /gives a job up 299 s after it was queued/);
 });
 
 test('a good result and a stop end the job', () => {

@@ -46,9 +46,7 @@ export function decide({ queuedAt, attempts }: History, policy: Policy, now: num
   const until = last.endedAt + wait * 1000;
   const { giveUpSeconds = Infinity } = policy;
   if (queuedAt !== undefined && Math.max(now, until) > queuedAt + giveUpSeconds * 1000)
-    return end(
-      `it is given up ${giveUpSeconds} s after it was queued; its last attempt ${describeEnd(last)}`,
-    );
+    return end(`the run gives a job up ${giveUpSeconds} s after it was queued (\`give_up_after\`)`);
   const why = `attempt ${attempts.length} ${describeEnd(last)}`;
   if (now < until) return { do: 'wait', until, why: `${why}; waiting ${wait} s before the next` };
   if (last.movedOn === true) return { do: 'start', why: `${why}; its checkpoint is kept, and it moved on` };
@@ -64,16 +62,10 @@ function endReason(
   if (last.outcome === 'stopped') return 'it was stopped';
   const taken = attempts.filter(isTaken).length;
   const failed = attempts.length - taken;
-  if (isTaken(last))
-    return taken < maxTaken
-      ? undefined
-      : `${taken} attempts were taken away, the last one ${describeEnd(last)}`;
-  if (answerTo(last, failed, attempts, policy) === 'never')
-    return `another attempt cannot help: attempt ${attempts.length} ${describeEnd(last)}`;
+  if (isTaken(last)) return taken < maxTaken ? undefined : `${taken} attempts were evicted or lost`;
+  if (answerTo(last, failed, attempts, policy) === 'never') return 'another attempt would fail the same way';
   const { attempts: limit } = policy;
-  return failed < limit
-    ? undefined
-    : `${failed} of ${limit} attempts failed; the last one ${describeEnd(last)}`;
+  return failed < limit ? undefined : `${failed} of ${limit} attempts failed`;
 }
 
 function waitSeconds(attempts: readonly EndedAttempt[], last: EndedAttempt, policy: Policy): number {
@@ -114,7 +106,7 @@ export function allowed({ memory, disk }: Policy, answer: Answer, ranOut: number
 
 function describeEnd({ outcome, fault }: EndedAttempt): string {
   if (fault !== undefined) return `ended with ${fault.kind}: ${fault.message}`;
-  return outcome === 'lost' ? 'was lost: its agent went away without a word' : `ended as ${outcome}`;
+  return outcome === 'lost' ? 'was lost: its agent exited without reporting' : `ended as ${outcome}`;
 }
 
 /** Whether an attempt whose time was up saved something, and went past what it began with: only time was lacking. */

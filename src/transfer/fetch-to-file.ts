@@ -3,7 +3,7 @@ import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
 import { knowObject } from '../federation/known-object.ts';
 import type { Located, LocateOptions } from '../federation/located.ts';
-import { ConnectionPool } from '../http/connections.ts';
+import { ConnectionPool, withDeadline } from '../http/connections.ts';
 import { leavesUnknown } from './engine/check-answer.ts';
 import { Roster, type Source } from './engine/roster.ts';
 import { Transfer } from './engine/transfer.ts';
@@ -57,6 +57,12 @@ async function openFetch(url: string, target: string, settings: Settings): Promi
   }
 }
 
+/** When all bytes are here and there are others to ask: for one that does not answer, then for all. */
+const graceMs = 1_000;
+const lateMs = 5_000;
+
+const isUnproven = (proof: Verified): boolean => proof === 'size' || proof === 'none';
+
 class FileFetch {
   readonly #settings: Settings;
   readonly #file: PartFile;
@@ -64,8 +70,8 @@ class FileFetch {
   readonly #transfer: Transfer;
   #facts: Promise<ObjectFacts | undefined> = Promise.resolve(undefined);
   #asked: Source | undefined;
-  #askLate: (() => Promise<ObjectFacts | undefined>) | undefined;
   readonly #keeper: JournalKeeper;
+  readonly #startedAt: number;
   /** What the bytes were held against. */
   digest: Fetched['digest'];
 
@@ -77,8 +83,9 @@ class FileFetch {
     earlier: EarlierPart | undefined,
   ) {
     this.#settings = settings;
+    this.#startedAt = settings.clock.monotonic();
     this.#file = file;
-    const { manifest, sha256, clock, policy, signal } = settings;
+    const { manifest, sha256, clock, policy } = settings;
     const onBad: BadRange = (range, servers) => this.#transfer.reject(range, servers);
     this.#sink = new FileSink(file, { manifest, onBad });
     if (sha256 !== undefined && manifest === undefined) this.#sink.hashBy('sha-256');
@@ -93,16 +100,14 @@ class FileFetch {
         settings.onEvent(event);
         if (event.kind === 'progress') this.#progressed();
       },
-      onFound: (source, pool) => {
+      onFound: (source) => {
         if (manifest !== undefined || sha256 !== undefined) return;
         this.#sink.hashBy(likely);
-        const waitMs = policy.digestSeconds * 1000;
-        const ask = () => askObject(source, pool, waitMs, signal);
         this.#asked = source;
-        // A cache learns the digest of what it was still fetching once it has all of it.
-        this.#askLate = source.server.kind === 'cache' ? ask : undefined;
-        this.#facts = ask().then((facts) => {
-          this.#sink.hashBy(facts?.digest?.algorithm ?? (this.#askLate && likely));
+        this.#facts = this.#ask(source, policy.digestSeconds * 1000).then((facts) => {
+          this.#sink.hashBy(
+            facts?.digest?.algorithm ?? (source.server.kind === 'cache' ? likely : undefined),
+          );
           return facts;
         });
       },
@@ -119,13 +124,14 @@ class FileFetch {
 
   /** Fetches, proves, and gives the file its name. */
   async run(): Promise<Verified> {
+    const { repair } = this.#transfer;
     await this.#transfer.run();
     let proof = await this.#prove();
-    while (proof instanceof Fault) {
-      await this.#transfer.repair(proof);
+    while (proof instanceof Fault || (isUnproven(proof) && (await repair.fetchDoubtful()))) {
+      if (proof instanceof Fault) await repair.run(proof);
       proof = await this.#prove();
     }
-    this.#transfer.acquit();
+    repair.acquit();
     this.#file.publish(this.size);
     this.#keeper.remove();
     return proof;
@@ -160,13 +166,10 @@ class FileFetch {
   async #prove(): Promise<Verified | Fault> {
     const { manifest, sha256, signal, shownUrl: about } = this.#settings;
     if (manifest !== undefined) return 'manifest';
-    const early = sha256 === undefined ? await this.#firstWord() : undefined;
-    const facts =
-      early !== undefined && early.digest === undefined ? ((await this.#askLate?.()) ?? early) : early;
+    const facts = sha256 === undefined ? await this.#lastWord(this.#asked) : undefined;
+    signal.throwIfAborted();
     if (facts?.size !== undefined && facts.size !== this.size)
-      return new Fault('data-corrupt', `${about}: ${this.size} bytes came, should be ${facts.size}`, {
-        about,
-      });
+      return new Fault('data-corrupt', `${about}: ${this.size} bytes came, not ${facts.size}`, { about });
     const digest =
       sha256 === undefined ? facts?.digest : { algorithm: 'sha-256' as const, hex: sha256, server: '' };
     if (digest === undefined)
@@ -181,10 +184,9 @@ class FileFetch {
 
   /** Before all bytes are fetched again: the digest itself may be wrong, and another server knows the right one. */
   async #isProvenBeside(server: string): Promise<boolean> {
-    const { policy, signal } = this.#settings;
-    const other = this.#transfer.witnesses.beside(server);
-    if (other === undefined) return false;
-    const said = await askObject(other, this.#transfer.pool, policy.digestSeconds * 1000, signal);
+    const { signal } = this.#settings;
+    const [other] = this.#transfer.witnesses.beside(server);
+    const said = other && (await this.#ask(other, lateMs));
     if (said?.digest === undefined) return false;
     const found = await this.#sink.digest(said.digest.algorithm, this.size, signal);
     if (found !== said.digest.hex) return false;
@@ -192,18 +194,34 @@ class FileFetch {
     return true;
   }
 
-  /** A server that has failed since it was asked may never answer: who sends in its place is asked as well. */
-  async #firstWord(): Promise<ObjectFacts | undefined> {
-    const { pool, witnesses } = this.#transfer;
-    const { working } = witnesses;
-    if (this.#asked?.turn.bytes !== 0 || working === undefined) return await this.#facts;
-    const { policy, signal } = this.#settings;
-    const said = [this.#facts, askObject(working, pool, policy.digestSeconds * 1000, signal)];
+  /**
+   * What servers say when all bytes are here. Beside one that does not answer others are asked, if there are any; and a
+   * cache learns the digest of what it was still fetching once it has all of it.
+   */
+  async #lastWord(asked: Source | undefined): Promise<ObjectFacts | undefined> {
+    const { clock, signal } = this.#settings;
+    const others = asked === undefined ? [] : this.#transfer.witnesses.beside(asked.server.host);
+    const within = (ms: number, facts: Promise<ObjectFacts | undefined>) =>
+      others.length === 0
+        ? facts
+        : withDeadline({ clock, signal, ms, late: () => new Error('late') }, () => facts).catch(
+            () => undefined,
+          );
+    const early = await within(graceMs, this.#facts);
+    const again = early === undefined ? others.slice(0, 2) : asked?.server.kind === 'cache' ? [asked] : [];
+    if (early?.digest !== undefined || again.length === 0) return early;
+    const waitMs = Math.max(lateMs, (clock.monotonic() - this.#startedAt) / 4);
+    const said = [this.#facts, ...again.map((source) => this.#ask(source, waitMs))];
     const proofs = said.map(async (facts) => {
       if ((await facts)?.digest === undefined) throw new Error('no digest');
       return await facts;
     });
-    return await Promise.any(proofs).catch(async () => (await said[0]) ?? (await said[1]));
+    const last = Promise.any(proofs).catch(async () => (await said[0]) ?? (await said[1]));
+    return (await within(waitMs, last)) ?? early;
+  }
+
+  #ask(source: Source, waitMs: number): Promise<ObjectFacts | undefined> {
+    return askObject(source, this.#transfer.pool, waitMs, this.#settings.signal);
   }
 
   #progressed(): void {

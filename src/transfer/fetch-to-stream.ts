@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import { Fault } from '../fault/fault.ts';
+import { withDeadline } from '../http/connections.ts';
 import { Transfer } from './engine/transfer.ts';
 import { asStopped, settle, type Fetched, type FetchOptions, type Settings, type Verified } from './fetch.ts';
 import { askObject, hasher, likely, type Algorithm, type ObjectFacts } from './proof/digest.ts';
@@ -72,13 +73,9 @@ class StreamFetch {
     const found = this.#hash.hex();
     this.digest = digest;
     if (found === digest.hex) return 'digest';
-    throw new Fault(
-      'data-corrupt',
-      `${this.#settings.shownUrl}: ${digest.algorithm} is ${found}, should be ${digest.hex}`,
-      {
-        about: this.#settings.shownUrl,
-      },
-    );
+    const { shownUrl: about } = this.#settings;
+    const what = `${about}: ${digest.algorithm} is ${found}, should be ${digest.hex}`;
+    throw new Fault('data-corrupt', what, { about });
   }
 
   #sink(): Sink {
@@ -99,14 +96,9 @@ class StreamFetch {
   }
 
   async #chooseDigest(): Promise<void> {
-    const { clock } = this.#settings;
-    const waiting = new AbortController();
-    const late = clock.sleep(digestGraceMs, waiting.signal).then(
-      () => 'late' as const,
-      () => 'late' as const,
-    );
-    const facts = await Promise.race([this.#facts, late]);
-    waiting.abort();
+    const { clock, signal } = this.#settings;
+    const wait = { clock, signal, ms: digestGraceMs, late: () => new Error('late') };
+    const facts = await withDeadline(wait, () => this.#facts).catch(() => 'late' as const);
     if (facts === 'late') this.#hashWith(likely);
     else if (facts?.digest !== undefined) {
       this.#hashWith(facts.digest.algorithm);

@@ -71,19 +71,14 @@ export interface Settings {
 export function settle(url: string, options: FetchOptions): Settings {
   const { manifest, bytes } = options;
   const shownUrl = withoutSecrets(url);
+  const invalid = (what: string) => new Fault('file-invalid', `${shownUrl}: ${what}`);
   const sha256 = options.sha256?.toLowerCase();
   if (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(sha256))
-    throw new Fault(
-      'file-invalid',
-      `${shownUrl}: a SHA-256 is 64 hex digits, not ${JSON.stringify(options.sha256)}`,
-    );
+    throw invalid(`a SHA-256 is 64 hex digits, not ${JSON.stringify(options.sha256)}`);
   if (manifest !== undefined && bytes !== undefined && manifest.bytes !== bytes)
-    throw new Fault(
-      'file-invalid',
-      `${shownUrl}: ${bytes} bytes are expected, the manifest says ${manifest.bytes}`,
-    );
+    throw invalid(`${bytes} bytes are expected, the manifest says ${manifest.bytes}`);
   if (manifest !== undefined && sha256 !== undefined && manifest.sha256 !== sha256)
-    throw new Fault('file-invalid', `${shownUrl}: the expected SHA-256 is not the manifest's`);
+    throw invalid("the expected SHA-256 is not the manifest's");
   return {
     shownUrl,
     locator: options.locator,

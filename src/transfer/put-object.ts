@@ -33,6 +33,7 @@ interface Upload {
 }
 
 const patienceMs = 5 * 60_000;
+const sameSecondMs = 1100;
 
 /** Uploads a file as one object: streamed, tried again when the way breaks, then compared with the origin's copy. */
 export async function putObject(file: string, url: string, options: PutOptions): Promise<Put> {
@@ -49,11 +50,20 @@ export async function putObject(file: string, url: string, options: PutOptions):
   const wasAbsent = !mayReplace && (await isAbsent(upload, server));
   const { clock } = options.federation.wire;
   let tries = 0;
-  const digests = await withBackOff({ clock, signal: options.signal }, () =>
-    // What an earlier try left behind must not count as somebody else's, if we know that there was nothing.
-    tryPut(upload, server, !mayReplace && (tries++ === 0 || !wasAbsent)),
-  );
-  return { bytes: size, verified: await verify(upload, server, digests), server: server.host };
+  for (let isSecond = false; ; isSecond = true) {
+    const digests = await withBackOff({ clock, signal: options.signal }, () =>
+      // What an earlier try left behind must not count as somebody else's, if we know that there was nothing.
+      tryPut(upload, server, !mayReplace && (tries++ === 0 || !wasAbsent)),
+    );
+    try {
+      return { bytes: size, verified: await verify(upload, server, digests), server: server.host };
+    } catch (error) {
+      const isWrong = error instanceof Fault && error.kind === 'data-corrupt';
+      if (!isWrong || isSecond || !(mayReplace || wasAbsent)) throw error;
+      // XRootD has the old digest of an object that was replaced within the same second.
+      await clock.sleep(sameSecondMs, options.signal);
+    }
+  }
 }
 
 async function sizeOf(file: string): Promise<number> {

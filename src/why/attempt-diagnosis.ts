@@ -8,7 +8,7 @@ import type { AttemptEnd, AttemptHistory } from '../history/history.ts';
 export function attemptDiagnosis(attempt: AttemptHistory): Diagnosis | undefined {
   const diagnosis = endDiagnosis(attempt);
   if (!attempt.details?.saves || diagnosis?.cause !== 'evicted') return diagnosis;
-  return { ...diagnosis, because: [...diagnosis.because, 'Its files had been saved before.'], advice: [] };
+  return { ...diagnosis, because: [...diagnosis.because, 'Its files were saved first.'], advice: [] };
 }
 
 function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined {
@@ -22,36 +22,36 @@ function endDiagnosis({ details, cause }: AttemptHistory): Diagnosis | undefined
 }
 
 const silentEnd = byCause('silent-end', [
-  'The attempt ended without a word in the log: HTCondor’s process for it on the access point was killed, or the access point was restarted.',
+  'The log has no event for its end: HTCondor’s process for it on the access point was killed, or the access point was restarted.',
 ]);
 
 function accountDiagnosis(end: AttemptEnd, memoryMb: number): Diagnosis {
   if (end.how === 'vacated' && end.code === undefined && end.reason.trim() === '')
-    return byCause('evicted', ['The slot was taken back; the log does not say why.']);
+    return byCause('evicted', ['The pool took the slot back; the log does not say why.']);
   const diagnosis = diagnose(end, memoryMb);
   if (end.how !== 'exception' || diagnosis.cause !== 'unknown') return diagnosis;
   return {
     ...diagnosis,
-    because: [`HTCondor’s process for the job failed with these words: ${safeLine(end.reason)}`],
+    because: [`HTCondor’s process for the job failed with this error: ${safeLine(end.reason)}`],
   };
 }
 
 /** What shells and kernels mean by exit codes, whatever the program. */
 const shellCodes: Partial<Record<number, string[]>> = {
-  126: ['A shell ends so when a command cannot be executed.'],
-  127: ['A shell ends so when a command is not found.'],
-  137: ['A shell ends so when its command was killed (signal 9), often for lack of memory.'],
-  139: ['A shell ends so when its command crashed (signal 11).'],
-  143: ['A shell ends so when its command was asked to end (signal 15).'],
+  126: ['Shells use this code when a command cannot be executed.'],
+  127: ['Shells use this code when a command is not found.'],
+  137: ['Shells use this code when a command was killed (signal 9), often because memory ran out.'],
+  139: ['Shells use this code when a command crashed (signal 11).'],
+  143: ['Shells use this code when a command was terminated (signal 15).'],
 };
 
 /** How a program ended by itself. */
 function exitDiagnosis({ termination, resources }: AttemptEnd, cause: Cause, memoryMb: number): Diagnosis {
   if (termination?.normal === true && termination.returnValue === 0)
-    return { ...byCause('none', ['It ended by itself with exit code 0.']), advice: [] };
+    return { ...byCause('none', ['It exited with code 0.']), advice: [] };
   if (termination?.normal === true)
     return byCause(cause, [
-      `The program ended by itself with exit code ${termination.returnValue}.`,
+      `The program exited with code ${termination.returnValue}.`,
       ...(shellCodes[termination.returnValue] ?? []),
     ]);
   const row = resources.find(({ name }) => name === 'Memory');
@@ -68,15 +68,15 @@ function signalDiagnosis(
   const how =
     signal === undefined
       ? 'The log does not say how the program ended.'
-      : `The program was ended by signal ${signal}.`;
-  const crashed = 'It touched memory that is not its own: a mistake in it or in a library.';
+      : `The program was killed by signal ${signal}.`;
+  const crashed = 'It accessed invalid memory: a bug in it or in a library.';
   if (signal === 11) return byCause('signal', [how, crashed]);
   if (asked === undefined) return byCause('signal', [how]);
-  const seen = `It was seen to use ${used} MB of memory and asked for ${asked} MB.`;
-  const hint =
-    used > asked
-      ? 'Ask for more memory: the machine may have killed it for that.'
-      : 'What was seen of its memory speaks against a lack of it; the log does not show who sent the signal.';
-  const isTelling = signal === 9 && (used > asked || used < asked / 2);
-  return byCause('signal', [how, seen], { advice: isTelling ? [hint] : [] });
+  const seen = `It requested ${asked} MB of memory and used up to ${used} MB, as far as the log shows.`;
+  if (signal === 9 && used > asked)
+    return byCause('signal', [how, seen], {
+      advice: ['Request more memory: the machine may have killed it for that.'],
+    });
+  const other = 'It does not look like a lack of memory; the log does not show who sent the signal.';
+  return byCause('signal', [how, seen, ...(signal === 9 && used < asked / 2 ? [other] : [])]);
 }

@@ -8,28 +8,28 @@ export function checkpointSentences(attempt: AttemptState | undefined): string[]
   const { resumed, refused = [], checkpoint } = attempt?.agent ?? {};
   const sentences = refused.map((reason) => `A checkpoint was not used: ${safeLine(reason)}.`);
   if (resumed !== undefined) {
-    const proof = resumed.movedOn === true ? ', and has gone past it' : '';
+    const proof = resumed.movedOn === true ? ', and has passed it' : '';
     sentences.push(`It ${resumeWords(resumed)}${proof}.`);
     if (resumed.otherCode === true)
-      sentences.push('That checkpoint was saved by another command, or with other files.');
+      sentences.push('That checkpoint was saved by a different command or with different files.');
   }
   if (checkpoint !== undefined) {
     const where = positionWords(checkpoint);
     const size = formatSize(checkpoint.bytes);
     sentences.push(
-      `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${timeWords(checkpoint.savedAt)}, ${size}.`,
+      `Its last checkpoint${where === '' ? '' : ` (${where})`} was saved at ${timeText(checkpoint.savedAt)}, ${size}.`,
     );
   }
   return sentences;
 }
 
 /** A time of a journal, to the second. */
-const timeWords = (at: string): string => at.replace(/^(.{10})T(.{8})(?:\.\d+)?Z$/, '$1 $2 UTC');
+export const timeText = (at: string): string => at.replace(/^(.{10})T(.{8})(?:\.\d+)?Z$/, '$1 $2 UTC');
 
 /** What to do about a training that does not use what it is given. */
 export function checkpointAdvice(attempt: AttemptState | undefined): string[] {
   if (attempt?.agent?.resumed?.movedOn !== false) return [];
   return [
-    'Let the training look for its checkpoint in the folder that UPDRAFT_CHECKPOINT names, and go on from it: it did not, and what was trained before is lost.',
+    'The training started fresh although a checkpoint was there: make it load the checkpoint from the folder that UPDRAFT_CHECKPOINT names.',
   ];
 }

@@ -10,7 +10,7 @@ import type { RunRules } from './what-is-done.ts';
 
 type Removal = NonNullable<JobDetails['removal']>;
 
-/** Why a job was removed, and what had become of it before: that is often the true cause. */
+/** Why a job was removed, and what happened to it before: that is often the true cause. */
 export function explainRemoval(
   story: JobHistory,
   { reason, evidence, wasHeld }: Removal,
@@ -31,7 +31,7 @@ export function explainRemoval(
       ...(before.diagnosis === undefined
         ? []
         : [...before.diagnosis.advice, ...(rules ? [] : (before.diagnosis.submitAdvice ?? []))]),
-      rules === undefined ? 'Submit it again if it is still wanted.' : 'If it is still wanted: updraft retry',
+      rules === undefined ? 'Submit it again if you still want it.' : 'If you still want it: updraft retry',
     ],
   };
 }
@@ -46,11 +46,11 @@ function sufferedFrom({ diagnosis }: Before): string {
 const isNoTrouble = new Set<Cause>(['none', 'user']);
 
 const removalTitles: Partial<Record<Cause, string>> = {
-  user: 'somebody removed it',
+  user: 'a user removed it',
   'job-policy': 'a rule of the job removed it',
   'pool-policy': 'a rule of the access point removed it',
   'time-limit': 'a rule of the access point removed it: the time limit was reached',
-  unknown: 'it was removed, for a reason that Updraft does not know',
+  unknown: 'it was removed for a reason that Updraft does not know',
 };
 
 const whileDoing: Record<Doing, string> = {
@@ -89,10 +89,10 @@ function beforeRemoval(story: JobHistory, wasHeld: boolean): Before {
   const last = story.attempts.at(-1);
   const waited = showSpan(story.from, story.to);
   if (last === undefined && first === latest)
-    return { because: ['The log has nothing of it but its removal.'], evidence: [] };
+    return { because: ['The log has only its removal.'], evidence: [] };
   if (last === undefined)
     return {
-      because: [`No slot had taken it${waited === '' ? '' : ` in ${waited}`}.`],
+      because: [`It had not started${waited === '' ? '' : ` in ${waited}`}.`],
       evidence: [first],
     };
   const streaks = streaksOf(story.attempts);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { explanationText } from '../cli/commands/why.ts';
 import { causeInfo } from '../codes/causes.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
@@ -38,9 +39,9 @@ const fromLog = (changes: Partial<Explanation>): Explanation => ({
   job: '1.0',
   standing: 'failed',
   cause: 'object-missing',
-  title: 'the input was not found (404)',
+  title: 'an input was not found (404)',
   because: [
-    'The program ended by itself with exit code 96.',
+    'The program exited with code 96.',
     'Attempt 1 at Site-1: The attempt ended with exit code 96 (object-missing): The object is not there.',
     'It was reconnected once.',
   ],
@@ -50,7 +51,7 @@ const fromLog = (changes: Partial<Explanation>): Explanation => ({
   ...changes,
 });
 
-test('an attempt that the agent and HTCondor both tell of is told once, and the agent’s own exit code not at all', () => {
+test('an attempt that the agent and HTCondor both describe is described once, without the agent’s own exit code', () => {
   const both = explainRunJob({
     job: job([attempt(1, 'd.bin is gone'), attempt(2, 'd.bin is gone')]),
     entries: [],
@@ -59,10 +60,10 @@ test('an attempt that the agent and HTCondor both tell of is told once, and the 
   assert.deepEqual(both.because, [
     'Attempt 2 at Site-2: d.bin is gone',
     'Its last checkpoint was saved at 2026-03-04 10:00:00 UTC, 5 B.',
-    'Attempt 1 at Site-1 had ended as failed, object-missing: d.bin is gone',
+    'Attempt 1 ended the same way.',
     'It was reconnected once.',
   ]);
-  assert.deepEqual(both.advice, ['list its folder', causeInfo('object-missing').advice]);
+  assert.deepEqual(both.advice, ['List its folder.', causeInfo('object-missing').advice]);
   const silent = explainRunJob({
     job: job([attempt(1, undefined), attempt(2, 'd.bin is gone')]),
     entries: [],
@@ -82,10 +83,40 @@ test('a job that was removed says once who did it, and what to do if it is still
       standing: 'removed',
       cause: 'user',
       because: ['ann removed it with condor_rm.'],
-      advice: ['If it is still wanted: updraft retry'],
+      advice: ['If you still want it: updraft retry'],
     }),
   });
   assert.ok(because.includes('ann removed it with condor_rm.'));
-  assert.ok(!because.includes('Somebody stopped it.'));
-  assert.deepEqual(advice, ['If it is still wanted: updraft retry']);
+  assert.ok(!because.includes('A user stopped it.'));
+  assert.deepEqual(advice, ['If you still want it: updraft retry']);
+});
+
+test('an expired token is explained in ten lines, and no sentence comes twice', () => {
+  const message = 'the token for osdf:///lab/images.tar.gz (token.txt) expired at 2026-03-04 09:00 UTC';
+  const attempts = [1, 2, 3].map((number) => {
+    const one = attempt(number, message);
+    const fault = { kind: 'token-expired' as const, message };
+    return { ...one, fault, agent: { ...one.agent, faults: [fault], checkpoint: undefined } } as unknown as AttemptState;
+  });
+  const decision = { do: 'end' as const, outcome: 'failed' as const, why: '3 of 3 attempts failed' };
+  const text = explanationText(explainRunJob({ job: job(attempts), entries: [], decision }), 80);
+  assert.ok(text.split('\n').length <= 10, text);
+  assert.equal(text.split('expired at').length, 2, text);
+});
+
+test('a failed training shows the end of its traceback, and its exception once', () => {
+  const lines = [
+    '  File "train.py", line 7, in load',
+    '    raise ValueError(name)',
+    'ValueError: no classes',
+  ];
+  const message = `the training failed with exit status 1 in train.py, line 7: ${lines[2] ?? ''}`;
+  const explained = explainRunJob({ job: job([attempt(1, message)]), entries: [] });
+  const traceback = { file: 'jobs/0000/attempt-1/err.log', lines };
+  const text = explanationText({ ...explained, traceback }, 80);
+  assert.match(
+    text,
+    /in train\.py,\s+line 7\n(?:.*\n)* {5}jobs\/0000\/attempt-1\/err\.log:\n {7}File "train\.py", line 7/,
+  );
+  assert.equal(text.split('ValueError: no classes').length, 2, text);
 });

@@ -1,9 +1,9 @@
-import { causeInfo, causeTitle, type Cause } from '../codes/causes.ts';
-import { kinds } from '../fault/kinds.ts';
+import { causeInfo, causeTitle, sentence, type Cause } from '../codes/causes.ts';
 import { causeOfJob, faultOf } from '../history/run-jobs.ts';
 import type { Entry, FaultRecord } from '../journal/entry.ts';
 import type { AttemptState, JobState } from '../journal/state.ts';
-import { checkpointAdvice, checkpointSentences } from './checkpoint-sentences.ts';
+import { checkpointAdvice, checkpointSentences, timeText } from './checkpoint-sentences.ts';
+import { goodTitle } from './explained.ts';
 import type { Decision } from '../recovery/decide.ts';
 import type { Evidence, Explanation, Standing } from '../diagnosis/explanation.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
@@ -77,7 +77,7 @@ const isOwnEnd = (log: Explanation | undefined, own: Own): boolean =>
   log?.cause === 'exit-code' || log?.cause === own.cause;
 
 const isOfPast = (sentence: string): boolean => /^Attempts? \d/.test(sentence);
-const isExitCode = (sentence: string): boolean => /^The program ended by itself/.test(sentence);
+const isExitCode = (sentence: string): boolean => /^The program exited with code/.test(sentence);
 
 /**
  * What became of earlier attempts, and what HTCondor's log adds, each thing once: an earlier attempt is the agent's to
@@ -106,14 +106,14 @@ function goodAccount({ status, attempts }: JobState, last: AttemptState | undefi
   if (status === 'ended')
     return {
       cause: 'none',
-      title: attempts.length > 1 ? 'it ended well, though not at its first attempt' : 'it ended well',
-      because: [`Attempt ${last?.attempt ?? 1} gave a valid result.`],
+      title: goodTitle(attempts.length),
+      because: [`Attempt ${last?.attempt ?? 1} produced a valid result.`],
       advice: [],
     };
-  const why = last === undefined || last.why === '' ? '' : ` It was made because: ${safeLine(last.why)}.`;
+  const why = last === undefined || last.why === '' ? '' : ` Why it was started: ${safeLine(last.why)}.`;
   return {
     cause: 'none',
-    title: 'an attempt is under way',
+    title: causeTitle('none'),
     because: [
       `Attempt ${last?.attempt ?? 1}${placeOf(last)} is ${last?.phase ?? 'queued'}.${why}`,
       ...heardOf(last),
@@ -123,7 +123,9 @@ function goodAccount({ status, attempts }: JobState, last: AttemptState | undefi
 }
 
 const heardOf = (last: AttemptState | undefined): string[] =>
-  last?.agent === undefined ? [] : [`Its agent last spoke at ${last.agent.lastAt}, by its own clock.`];
+  last?.agent === undefined
+    ? []
+    : [`Its agent last reported at ${timeText(last.agent.lastAt)}, by its own clock.`];
 
 function badAccount(
   { job, entries, fromLog }: RunJobAccount,
@@ -136,18 +138,20 @@ function badAccount(
   if (last === undefined)
     return {
       cause: 'waits-for-slot',
-      title: 'no attempt has been made yet',
-      because: ['It waits for its first attempt.'],
+      title: 'it has not started yet',
+      because: ['It is waiting for its first attempt.'],
       advice: [],
     };
   if (fault !== undefined) return faultAccount(last, fault);
   const heard =
-    last.agent === undefined ? 'It never spoke.' : `It was last heard of while ${last.agent.phase}.`;
+    last.agent === undefined
+      ? 'Its agent never reported.'
+      : `Its agent last reported while ${last.agent.phase}.`;
   return {
     cause: 'silent-end',
-    title: 'its last attempt ended without an account of why',
-    because: [`Attempt ${last.attempt}${placeOf(last)} ended as ${last.outcome ?? 'lost'}. ${heard}`],
-    advice: ['See what it printed before.'],
+    title: 'its last attempt exited without reporting why',
+    because: [`Attempt ${last.attempt}${placeOf(last)}: ${last.outcome ?? 'lost'}. ${heard}`],
+    advice: ['Read what the training printed before: `updraft logs`.'],
   };
 }
 
@@ -164,13 +168,13 @@ function stopAccount(entries: readonly FiledEntry[], fromLog: Explanation | unde
   if (why !== undefined)
     return {
       cause: 'user',
-      title: 'the run was given up',
-      because: [`The run was given up: ${safeLine(why)}.`],
+      title: 'the run was stopped by its own rules',
+      because: [`The run was stopped: ${safeLine(why)}.`],
       advice: [],
     };
   // HTCondor's log says who it was.
-  const because = fromLog?.standing === 'removed' ? [] : ['Somebody stopped it.'];
-  const advice = fromLog === undefined ? ['If it is still wanted: updraft retry'] : [];
+  const because = fromLog?.standing === 'removed' ? [] : ['A user stopped it.'];
+  const advice = fromLog === undefined ? ['If you still want it: updraft retry'] : [];
   return { cause: 'user', title: 'it was stopped', because, advice };
 }
 
@@ -184,35 +188,53 @@ function faultAccount(last: AttemptState, fault: FaultRecord): Own {
       `Attempt ${last.attempt}${placeOf(last)}: ${safeLine(message)}${object}`,
       ...setbackSentences(last),
     ],
-    advice: [
-      ...adviceOf(cause, fix),
-      ...(kinds[kind].retry === 'never' ? ['Another attempt without a change would end the same way.'] : []),
-    ],
+    advice: [...adviceOf(cause, fix)],
   };
 }
 
 /** What the fault itself says first, then what the table says of its cause. */
 const adviceOf = (cause: Cause, fix: string | undefined): string[] =>
-  [...new Set([safeLine(fix ?? ''), causeInfo(cause).advice])].filter((one) => one !== '');
+  [...new Set([sentence(safeLine(fix ?? '')), causeInfo(cause).advice])].filter((one) => one !== '');
 
 function setbackSentences({ agent }: AttemptState): string[] {
   return (agent?.fetches ?? [])
     .filter(({ setbacks }) => setbacks.length > 0)
     .map(({ object, setbacks }) => {
       const servers = new Set(setbacks.map(({ server }) => server));
-      return `${safeLine(object)}: ${setbacks.length} setback${setbacks.length === 1 ? '' : 's'} at ${[...servers].map(safeLine).join(', ')}.`;
+      return `${safeLine(object)}: ${setbacks.length} failed ${setbacks.length === 1 ? 'try' : 'tries'} at ${[...servers].map(safeLine).join(', ')}.`;
     });
 }
 
-/** What became of the attempts before the last. */
+/** How the attempts before the last ended; those that ended as the last did, or as each other, in one sentence. */
 function pastSentences({ attempts }: JobState): string[] {
-  return attempts.slice(0, -1).map((attempt) => {
-    const { outcome = 'lost' } = attempt;
-    const fault = faultOf(attempt);
-    const kind = fault?.kind === outcome ? '' : `, ${fault?.kind ?? ''}`;
-    const said = fault === undefined ? '' : `${kind}: ${safeLine(fault.message)}`;
-    return `Attempt ${attempt.attempt}${placeOf(attempt)} had ended as ${outcome}${said}`;
+  const last = attempts.at(-1);
+  const groups = Map.groupBy(attempts.slice(0, -1), endWords);
+  return [...groups].map(([words, alike]) => {
+    const [first] = alike;
+    const numbers = alike
+      .map(({ attempt }) => attempt)
+      .join(', ')
+      .replace(/, (\d+)$/, ' and $1');
+    if (last?.outcome !== undefined && words === endWords(last))
+      return `${alike.length === 1 ? 'Attempt' : 'Attempts'} ${numbers} ended the same way.`;
+    const said = first === undefined ? '' : endedAs(first);
+    return alike.length === 1
+      ? `Attempt ${numbers}${placeOf(first)} ${said}`
+      : `Attempts ${numbers} ended alike; the first${placeOf(first)} ${said}`;
   });
+}
+
+/** The same for ends that differ in their figures and folders alone. */
+const endWords = (attempt: AttemptState): string =>
+  endedAs(attempt)
+    .replaceAll(/\/\S+/g, '/')
+    .replaceAll(/[\d.]+ ?[kMGT]?B?\b/g, '0');
+
+function endedAs(attempt: AttemptState): string {
+  const { outcome = 'lost' } = attempt;
+  const fault = faultOf(attempt);
+  if (fault === undefined) return `ended: ${outcome}`;
+  return `ended: ${outcome}${fault.kind === outcome ? '' : `, ${fault.kind}`}: ${safeLine(fault.message)}`;
 }
 
 function placeOf(attempt: AttemptState | undefined): string {
@@ -220,12 +242,12 @@ function placeOf(attempt: AttemptState | undefined): string {
   return place === undefined || place === '' ? '' : ` at ${safeLine(place)}`;
 }
 
-const mostSetbacks = 2;
+const maxSetbacks = 2;
 
-/** The entries that tell of trouble and of ends, attempt by attempt, with the latest few setbacks. */
+/** The entries about trouble and of ends, attempt by attempt, with the latest few setbacks. */
 function evidenceOf({ entries }: RunJobAccount): Evidence[] {
   const setbacks = entries.filter(({ entry }) => entry.kind === 'fetch-setback');
-  const left = new Set(setbacks.slice(0, -mostSetbacks));
+  const left = new Set(setbacks.slice(0, -maxSetbacks));
   const shown = entries.filter((one) => isTelling(one.entry) && !left.has(one));
   const attemptOf = ({ entry }: FiledEntry): number => ('attempt' in entry ? entry.attempt : Infinity);
   return shown.toSorted((a, b) => Math.sign(attemptOf(a) - attemptOf(b)) || 0).map(quoteEntry);
@@ -250,27 +272,22 @@ function quoteEntry({ file, entry }: FiledEntry): Evidence {
 
 function doing({ job, decision, isSupervised, queue }: RunJobAccount): string[] {
   const { status, outcome, attempts, held } = job;
-  if (held !== undefined) return ['Nothing: it waits until somebody releases it.'];
+  if (held !== undefined) return ['Nothing: it stays held until somebody releases it.'];
   if (queue !== undefined && status === 'waiting')
     return [
-      `${queue} has it in its queue${attempts.length > 0 ? ' again' : ''}, and starts it when its turn comes.`,
+      `It is ${attempts.length > 0 ? 'back ' : ''}in the queue of ${queue}, which starts it when its turn comes.`,
     ];
   if (status !== 'ended' && isSupervised === false)
-    return ['Nothing: the supervisor of the run is gone. `updraft submit` with its folder starts another.'];
-  if (status === 'running') return ['The attempt is under way.'];
-  if (outcome === 'success') return ['Nothing is left to do.'];
-  if (status === 'ended')
     return [
-      decision?.do === 'end'
-        ? `Nothing more: ${safeLine(decision.why).replace(/\.$/, '')}.`
-        : 'Nothing: the job has ended.',
+      'Nothing: the supervisor of the run is gone. `updraft submit` with the folder of the run starts another.',
     ];
-  if (attempts.length === 0) return ['The supervisor of the run starts it when there is room.'];
-  if (decision?.do === 'wait')
-    return [
-      `The supervisor of the run tries again at ${new Date(decision.until).toISOString()}: ${safeLine(decision.why)}`,
-    ];
-  return decision?.do === 'end'
-    ? [`Nothing more: ${safeLine(decision.why).replace(/\.$/, '')}.`]
-    : ['The supervisor of the run tries again as soon as there is room.'];
+  if (status === 'running' || outcome === 'success') return [];
+  if (decision?.do === 'end') return [`Nothing more: ${decision.why}.`];
+  if (status === 'ended') return ['Nothing: the job has ended.'];
+  if (attempts.length === 0) return ['The supervisor of the run starts it when a slot is free.'];
+  const when =
+    decision?.do === 'wait'
+      ? `at ${timeText(new Date(decision.until).toISOString())}`
+      : 'as soon as a slot is free';
+  return [`The supervisor of the run tries again ${when}.`];
 }

@@ -6,7 +6,7 @@ import { diagnose, type Diagnosis } from '../diagnosis/diagnose.ts';
 import { safeLine } from '../diagnosis/quote-event.ts';
 import { explainRemoval } from './explain-removal.ts';
 import { explainLoop, explainRunning, explainWaiting, loopOf } from './explain-under-way.ts';
-import { adviceOf, explained, holdCount, nothingWrong, reconnects } from './explained.ts';
+import { adviceOf, explained, goodTitle, holdCount, nothingWrong, reconnects } from './explained.ts';
 import type { Explanation } from '../diagnosis/explanation.ts';
 import type { AttemptHistory, JobHistory } from '../history/history.ts';
 import { placeOf } from '../history/place.ts';
@@ -14,7 +14,7 @@ import { detailsOf, streaksOf, describeStreaks, type Streak } from './past-attem
 import { showSpan } from './show-span.ts';
 import { doneAboutExit, doneAboutHold, type RunRules } from './what-is-done.ts';
 
-/** Why a job stands as it does, from its events alone; `rules` where the job is one of a run of ours. Pure. */
+/** A job's current state explained, from its events alone; `rules` where the job is one of a run of ours. Pure. */
 export function explainStory(job: JobHistory, rules?: RunRules): Explanation {
   return { ...explain(job, rules), ...defined({ node: job.node }) };
 }
@@ -39,7 +39,7 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
   const diagnosis = lastDiagnosis(job, last);
   const isGood = diagnosis.cause === 'none';
   const streaks = streaksOf(job.attempts.slice(0, -1));
-  const past = describeStreaks(streaks);
+  const past = describeStreaks(streaks, isGood ? undefined : diagnosis);
   const count = job.attempts.length;
   const { end } = last.details ?? {};
   return {
@@ -49,12 +49,12 @@ function explainExit(job: JobHistory, last: AttemptHistory, rules: RunRules | un
     title: isGood ? goodTitle(last.number) : causeTitle(diagnosis.cause),
     because: [...diagnosis.because, ...past.because, ...reconnects(job)],
     evidence: [...past.evidence, end?.evidence ?? detailsOf(job).last],
-    doing: isGood ? ['Nothing is left to do.'] : doneAboutExit(count, exitOf(end?.termination), rules),
+    doing: isGood ? [] : doneAboutExit(count, exitOf(end?.termination), rules),
     advice: [
       ...adviceOf(diagnosis, rules),
       ...(isGood ? adviceOnLosses(streaks) : []),
       ...(isGood && rules === undefined
-        ? ['HTCondor goes by the exit code alone: check that the output is what you expect.']
+        ? ['HTCondor sees only the exit code: check that the output is what you expect.']
         : []),
     ],
   };
@@ -72,9 +72,6 @@ function lastDiagnosis({ outcome, reason }: JobHistory, last: AttemptHistory): D
     advice: ['Read what the POST script of the node checks.'],
   };
 }
-
-const goodTitle = (count: number): string =>
-  count > 1 ? 'it ended well, though not at its first attempt' : 'it ended well';
 
 const exitOf = (termination: Termination | undefined): number | undefined =>
   termination?.normal === true ? termination.returnValue : undefined;
@@ -112,8 +109,8 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
   // What is queued already does not change when the job file does: only a retry sends the repair along.
   const again =
     isLasting && rules !== undefined
-      ? '`updraft retry` (to give it up: `updraft stop`)'
-      : `condor_release ${id} (to give it up: condor_rm ${id})`;
+      ? '`updraft retry` (or give it up: `updraft stop`)'
+      : `condor_release ${id} (or give it up: condor_rm ${id})`;
   return explained(job, 'held', diagnosis, {
     because: [...diagnosis.because, attemptLine(attempts.length, held), ...holdCount(job), ...past.because],
     evidence: [
@@ -123,7 +120,7 @@ function explainHold(job: JobHistory, rules: RunRules | undefined): Explanation 
       hold.evidence,
     ],
     doing: doneAboutHold(job, hold, rules),
-    advice: [...adviceOf(diagnosis, rules), `${isLasting ? 'When that is fixed' : 'To try again'}: ${again}`],
+    advice: [...adviceOf(diagnosis, rules), `${isLasting ? 'Once that is fixed' : 'To try again'}: ${again}`],
   });
 }
 
@@ -132,9 +129,11 @@ const isAboutResources = ({ cause }: Diagnosis): boolean =>
 
 function attemptLine(count: number, held: AttemptHistory | undefined): string {
   if (held === undefined)
-    return count === 0 ? 'No attempt had been made.' : `No attempt was under way; ${count} had ended before.`;
+    return count === 0
+      ? 'It was held before its first attempt.'
+      : `It was not running; ${count} ${count === 1 ? 'attempt' : 'attempts'} had ended before.`;
   const place = placeOf(held);
   const took = showSpan(held.details?.from, held.details?.to);
   const where = place === '' ? '' : ` at ${place}`;
-  return `It was attempt ${held.number}${where}${took === '' ? '' : `, which had lasted ${took}`}.`;
+  return `This happened in attempt ${held.number}${where}${took === '' ? '' : `, after ${took}`}.`;
 }

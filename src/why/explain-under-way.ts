@@ -37,7 +37,7 @@ export function explainLoop(
   return explained(job, 'looping', diagnosis, {
     because: [
       ...diagnosis.because,
-      `It has ended so ${count} times in a row${span === '' ? '' : ` within ${span}`}, the last time at ${placeOf(last) || 'an unnamed machine'}.`,
+      `It has ended this way ${count} times in a row${span === '' ? '' : ` within ${span}`}, most recently at ${placeOf(last) || 'an unnamed machine'}.`,
       ...past.because,
     ],
     evidence: [first, last].flatMap(({ details }) => details?.end?.evidence ?? []),
@@ -47,17 +47,17 @@ export function explainLoop(
 }
 
 const whileDoing: Record<Doing, string> = {
-  queue: 'waits for its turn to receive its input',
-  input: 'receives its input',
-  stalled: 'receives its input, which stands still',
-  unpacking: 'unpacks its input',
-  starting: 'has its input and starts',
-  starved: 'runs its program, which waits for data',
-  executing: 'runs its program',
-  silent: 'runs its program',
-  output: 'brings its output back',
+  queue: 'is waiting to receive its input',
+  input: 'is receiving its input',
+  stalled: 'is receiving its input, but the transfer has stalled',
+  unpacking: 'is unpacking its input',
+  starting: 'has its input and is starting',
+  starved: 'is running its program, which waits for data',
+  executing: 'is running its program',
+  silent: 'is running its program',
+  output: 'is returning its output',
   suspended: 'is suspended on its machine',
-  'cut-off': 'has lost the connection to its machine, and HTCondor tries to find it again',
+  'cut-off': 'has lost the connection to its machine, and HTCondor is trying to reconnect',
 };
 
 /** A job on a slot, as far as the log goes. */
@@ -72,13 +72,13 @@ export function explainRunning(
   const past = describeStreaks(streaks);
   const place = placeOf(last);
   const cause = doing === 'cut-off' ? 'disconnected' : 'none';
-  const explanation = explained(
+  return explained(
     job,
     'running',
     { ...nothingWrong, cause },
     {
       because: [
-        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} ${whileDoing[doing]}, as far as the log goes (${details.last.at}).`,
+        `Attempt ${last.number}${place === '' ? '' : ` at ${place}`} ${whileDoing[doing]} according to the log (last event ${details.last.at}).`,
         ...past.because,
         ...reconnects(job),
       ],
@@ -87,22 +87,22 @@ export function explainRunning(
         ...(began === undefined || began === details.last ? [] : [began]),
         details.last,
       ],
-      doing: [
+      doing:
         doing === 'cut-off'
-          ? `${lostSentence(to, rules)} If HTCondor does not reach it by then, the job goes back into the queue.`
-          : 'The attempt is under way.',
-      ],
+          ? [
+              `${lostSentence(to, rules)} If HTCondor does not reach it by then, the job goes back to the queue.`,
+            ]
+          : [],
       advice: doing === 'executing' ? [`See the latest that it printed: condor_tail ${job.id}`] : [],
     },
   );
-  return cause === 'none' ? { ...explanation, title: 'an attempt is under way' } : explanation;
 }
 
 function lostSentence(since: number, rules: RunRules | undefined): string {
   const lease = rules?.policy.leaseSeconds ?? usualLeaseSeconds;
   const [from, until] = [since, since + lease * 1000].map((time) => new Date(time).toISOString());
   const words = connectionWords({ since: from ?? '', until: until ?? '' });
-  const usual = rules === undefined ? ', where its submit file sets no other job_lease_duration' : '';
+  const usual = rules === undefined ? ', unless its submit file sets another job_lease_duration' : '';
   return `D${words.slice(1)}${usual}.`;
 }
 
@@ -116,26 +116,21 @@ export function explainWaiting(
   const last = streaks.at(-1);
   const { first, releases } = detailsOf(job);
   const release = releases.at(-1);
-  const analyze = `Ask the scheduler what it waits for: condor_q -better-analyze ${job.id}`;
+  const analyze = `See what it is waiting for: condor_q -better-analyze ${job.id}`;
   if (last === undefined)
     return explained(
       job,
       'waiting',
       { ...nothingWrong, cause: 'waits-for-slot' },
       {
-        because: [
-          'No slot has taken it yet. The log says no more: why no machine matches, only the scheduler knows.',
-        ],
+        because: ['No machine has matched it yet. The log does not say why; the scheduler knows.'],
         evidence: [first, ...(release === undefined ? [] : [release.evidence])],
-        doing: ['HTCondor looks for a slot by itself.'],
-        advice: [
-          analyze,
-          'A URL of a kind that no machine has a plugin for keeps a job waiting for ever, without a word.',
-        ],
+        doing: ['HTCondor keeps looking for a slot.'],
+        advice: [analyze, 'A URL scheme for which no machine has a plugin keeps a job waiting for ever.'],
       },
     );
   return explained(job, 'waiting', last.diagnosis, {
-    because: ['It waits for a slot again.', ...past.because],
+    because: ['It is waiting for a slot again.', ...past.because],
     evidence: [...past.evidence, ...(release === undefined ? [] : [release.evidence])],
     doing: doneAboutWaiting(job, rules),
     advice: [...adviceOf(last.diagnosis, rules), analyze],

@@ -32,6 +32,10 @@ export const adviceOf = ({ advice, submitAdvice = [] }: Diagnosis, rules: RunRul
 
 export const nothingWrong: Diagnosis = { cause: 'none', because: [], outlook: 'lasting', advice: [] };
 
+/** The title of a job that ended well, or runs, in its nth attempt. */
+export const goodTitle = (attempt: number): string =>
+  attempt > 1 ? `${causeTitle('none')}, but it took more than one attempt` : causeTitle('none');
+
 /** How often it was held, if more than once. */
 export function holdCount(job: JobHistory): string[] {
   const { holds, releases } = detailsOf(job);
@@ -45,6 +49,6 @@ export function holdCount(job: JobHistory): string[] {
 /** Lost connections that did no harm. */
 export function reconnects({ attempts }: JobHistory): string[] {
   const count = attempts.reduce((sum, { details }) => sum + (details?.reconnects ?? 0), 0);
-  const lost = `The connection to its machine was lost and found again ${times(count)}, without harm.`;
+  const lost = `The connection to its machine was lost and restored ${times(count)}, without harm.`;
   return count === 0 ? [] : [lost];
 }

@@ -51,7 +51,13 @@ export function describeStreaks(
   const left = streaks.slice(0, -maxStreaks).reduce((sum, { from, to }) => sum + to - from + 1, 0);
   return {
     because: [
-      ...(left === 0 ? [] : [`The first ${left} attempts ended for other reasons.`]),
+      ...(left === 0
+        ? []
+        : [
+            left === 1
+              ? 'The first attempt ended for another reason.'
+              : `The first ${left} attempts ended for other reasons.`,
+          ]),
       ...shown.map((streak) => sentence(streak, now)),
     ],
     evidence: shown.flatMap(({ last }) => evidenceOfEnd(last)),

@@ -23,8 +23,7 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
   if (rules === undefined) return doneByOthers(job, hold);
   const { policy, file } = rules;
   const { code = 0, subcode = 0, reason } = hold;
-  if (code === userHold)
-    return ['Nothing: a hold by hand waits for a person, whatever the rules of the run say.'];
+  if (code === userHold) return ['Nothing: a job that a user held stays held until a user releases it.'];
   const history = historyOf(job);
   const outlook = simulate(policy, history, job.to);
   const rule = `periodic_release in ${file}`;
@@ -37,36 +36,35 @@ export function doneAboutHold(job: JobHistory, hold: Hold, rules: RunRules | und
       `Nothing more: ${failures} attempts failed, and the rules of the run allow ${policy.attempts} (${rule}).`,
     ];
   if (willRelease(policy, held, { failures: 0, ranOut: 0 }) && ranOut > 0)
-    return [`Nothing more: it had all the memory that the rules of the run may ask for (${rule}).`];
+    return [`Nothing more: it had all the memory that the rules of the run may request (${rule}).`];
   if (willRelease(policy, held, { failures, ranOut }))
     return [`Nothing more: ${outlook.next.why.replace(/;.*$/s, '')} (${rule}).`];
   return [
-    `Nothing: the rules of the run release only what another try can fix, and this is not of that kind (${rule}).`,
+    `Nothing: the rules of the run release only jobs that another try can fix, which is not the case here (${rule}).`,
   ];
 }
 
 function doneByOthers(job: JobHistory, hold: Hold): string[] {
   if (causeOf(hold.code, hold.subcode, hold.reason) === 'staging')
-    return ['The files are being copied; the job is released by itself when they are there.'];
+    return ['The files are being copied; the job is released when they have arrived.'];
   const byRule = releasesByRule(job);
   return byRule === 0
-    ? ['Nothing that the log shows: it stays held until somebody, or a rule of its submit file, releases it.']
+    ? ['Nothing that the log shows: it stays held until a user or a rule of its submit file releases it.']
     : [
-        `A rule of its own has released it ${times(byRule)} before and may do so again; the log does not show its limit.`,
+        `A rule of the job has released it ${times(byRule)} before and may do so again; the log does not show its limit.`,
       ];
 }
 
 function releaseWords({ failures, attempts, next, waits }: Outlook, rule: string): string[] {
   const [wait = 0, ...further] = waits;
   const at = next.do === 'wait' ? ` at ${clock(next.until)}` : '';
-  const waited =
-    wait === 0 ? 'as soon as the schedd looks at it' : `${formatDuration(wait)} after it was held`;
+  const waited = wait === 0 ? 'at its next check' : `${formatDuration(wait)} after it was held`;
   const rest = further.map((seconds) => (seconds === 0 ? 'at once' : `after ${formatDuration(seconds)}`));
   return [
-    `The schedd releases it by itself${at}, ${waited}: this is failure ${failures}, and ${attempts} are the end (${rule}).`,
+    `The schedd releases it${at}, ${waited}: this is failure ${failures} of at most ${attempts} (${rule}).`,
     ...(rest.length === 0
       ? ['If the next attempt fails too, it is given up.']
-      : [`If it fails like this again: tried again ${rest.join(', then ')}; then it is given up.`]),
+      : [`If it fails like this again, it is tried again ${rest.join(', then ')}, then given up.`]),
   ];
 }
 
@@ -89,12 +87,12 @@ function historyOf(job: JobHistory): { queuedAt: number | undefined; attempts: E
 
 /** What is done about a job that waits for a slot again: it is kept away from where it failed, while there are others. */
 export function doneAboutWaiting(job: JobHistory, rules: RunRules | undefined): string[] {
-  const plain = 'HTCondor looks for another slot by itself.';
+  const plain = 'HTCondor is looking for another slot.';
   if (rules === undefined || rules.policy.avoid === 'none' || !hasBlame(job)) return [plain];
   const places = [...new Set(job.attempts.map(placeOf))].filter((place) => place !== '');
   const { avoid, pace } = rules.policy;
   return [
-    `HTCondor looks for a slot at another ${avoid} than ${places.join(', ')}; if it finds none for ${formatDuration(pace.letGo)}, it takes one of them again (requirements in ${rules.file}).`,
+    `HTCondor is looking for a slot at a ${avoid} other than ${places.join(', ')}; after ${formatDuration(pace.letGo)} without one, these may be used again (requirements in ${rules.file}).`,
   ];
 }
 
@@ -114,11 +112,9 @@ const hasBlame = (job: JobHistory): boolean =>
 /** What is done about a job that starts over and over. */
 export function doneAboutLoop(count: number, rules: RunRules | undefined): string[] {
   if (rules === undefined)
-    return [
-      'HTCondor puts it back into the queue each time and will not hold it by itself: it may go on for ever.',
-    ];
+    return ['HTCondor puts it back in the queue each time and never holds it: this may go on for ever.'];
   return [
-    `It is put back into the queue each time; the rules of the run hold it after ${rules.policy.attempts} such starts (periodic_hold in ${rules.file}), and it had ${count}.`,
+    `It is put back in the queue each time; the rules of the run hold it after ${rules.policy.attempts} such starts (periodic_hold in ${rules.file}), and it has had ${count}.`,
   ];
 }
 
@@ -139,7 +135,7 @@ export function doneAboutExit(
   return [
     kind !== undefined && answerToKind(kind, 1) !== 'never'
       ? `Nothing more: it was tried ${times(count)}, and the rules of the run allow ${rules.policy.attempts} attempts (${rule}).`
-      : `Nothing: the rules of the run try again only what another try can fix (${rule}).`,
+      : `Nothing: the rules of the run retry only what another try can fix (${rule}).`,
   ];
 }
 

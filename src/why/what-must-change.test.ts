@@ -27,7 +27,7 @@ test('a training that failed needs another script, and is told whether there is 
   assert.equal(need({ changed: [], used: false }).isMet, false);
   assert.match(need({ changed: ['train.py'], used: false }).what, /train\.py has changed.*--with-new-files/);
   assert.equal(need({ changed: ['train.py'], used: true }).isMet, true);
-  assert.match(need({ areSent: false }).what, /command of the job file .* new run/);
+  assert.match(need({ areSent: false }).what, /command in the job file .* new run/);
 });
 
 test('memory, disk and time are asked for by name', () => {
@@ -48,6 +48,6 @@ test('trouble that passes needs nothing; what lasts needs what its advice says; 
 
 test('a GPU that is too small is no matter of --memory', () => {
   const { what, isMet } = whatMustChange(of('gpu-memory'), { ...none, memory: true });
-  assert.match(what, /memory of the GPU .*smaller batch.*--with-new-files.*gpu = \{ memory/);
+  assert.match(what, /GPU memory.*smaller batch.*--with-new-files.*gpu = \{ memory/);
   assert.equal(isMet, false);
 });

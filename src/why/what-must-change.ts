@@ -20,7 +20,7 @@ export interface Need {
 
 /** What must change before a job that stands so is tried again. Pure. */
 export function whatMustChange({ cause, advice }: Explanation, changes: Changes): Need {
-  const { change, advice: usual } = causeInfo(cause);
+  const { change, advice: usual, outlook } = causeInfo(cause);
   switch (change) {
     case 'memory':
       return resource('memory', '--memory', changes.memory);
@@ -31,9 +31,12 @@ export function whatMustChange({ cause, advice }: Explanation, changes: Changes)
     case 'files':
       return fileNeed(changes.files, cause === 'gpu-memory');
     case 'nothing':
-      return { what: 'Nothing: nothing was wrong with it.', isMet: true };
+      return { what: 'Nothing: the job was fine.', isMet: true };
     case 'retry':
-      return { what: 'Nothing: such trouble passes, or is not met on another machine.', isMet: true };
+      return {
+        what: `Nothing: another try, or another machine, may succeed.${outlook === 'unclear' ? ` If not: ${usual}` : ''}`,
+        isMet: true,
+      };
     case 'you':
     case 'staff':
       return { what: advice[0] ?? usual, isMet: undefined };
@@ -41,25 +44,25 @@ export function whatMustChange({ cause, advice }: Explanation, changes: Changes)
 }
 
 const resource = (what: string, option: string, given: boolean): Need => ({
-  what: `It needs more ${what} than it was given: ${given ? `${option} says how much` : `say how much with ${option}`}.`,
+  what: `It needs more ${what} than it had: ${given ? `${option} provides it` : `set ${option}`}.`,
   isMet: given,
 });
 
 function fileNeed({ changed, used, areSent }: Changes['files'], isGpuMemory: boolean): Need {
   const names = firstFew(changed, 4);
   const verb = changed.length === 1 ? 'has' : 'have';
-  const failed = isGpuMemory ? 'The memory of the GPU was too small for it' : 'The training itself failed';
+  const failed = isGpuMemory ? 'It ran out of GPU memory' : 'The training failed';
   const fix = isGpuMemory ? 'use a smaller batch' : 'fix the script';
   if (changed.length > 0 && used)
     return { what: `${failed}: ${names} ${verb} changed and will be used.`, isMet: true };
   if (changed.length > 0)
     return {
-      what: `${failed}: ${names} ${verb} changed since the run was made; --with-new-files uses that.`,
+      what: `${failed}: ${names} ${verb} changed since the run was created; --with-new-files uses the new version.`,
       isMet: false,
     };
   const then = areSent
     ? `${fix}, then try again with --with-new-files`
-    : 'it is the command of the job file that must change, and that makes a new run (updraft run)';
-  const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) is for a new run' : '';
+    : 'the command in the job file must change, which needs a new run (`updraft run`)';
+  const gpu = isGpuMemory ? '; a larger GPU (gpu = { memory = "…" } in [resources]) needs a new run' : '';
   return { what: `${failed}: ${then}${gpu}.`, isMet: false };
 }

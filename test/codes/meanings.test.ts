@@ -77,7 +77,7 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     0,
     `${from} StreamHandler: stdout: couldn't write to 3/7.out: Disk quota exceeded (-1!=48)`,
     'access-point-full',
-    /quota there is full/,
+    /quota exceeded/,
   ],
   [
     7,
@@ -86,9 +86,9 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     'access-point-full',
     /quota/,
   ],
-  [26, 103, 'Memory usage exceeded request_memory', 'memory-exceeded', /ran out of the memory/],
+  [26, 103, 'Memory usage exceeded request_memory', 'memory-exceeded', /used more memory/],
   [26, 0, 'The job attribute SYSTEM_PERIODIC_HOLD is true: excessive memory', 'memory-exceeded', /memory/],
-  [26, 102, 'Excessive CPU usage: 8 used, 1 requested', 'cpu-exceeded', /use of CPUs/],
+  [26, 102, 'Excessive CPU usage: 8 used, 1 requested', 'cpu-exceeded', /CPU usage/],
   [26, 0, 'Job used more disk space than requested.', 'disk-exceeded', /more disk/],
   [26, 0, 'Job has been running for over 72 hours', 'time-limit', /running time/],
   [
@@ -126,7 +126,7 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     256,
     `${at} Attempt #1: from cache.example:8443: timer expired (1m1.4s elapsed) ( URL file = osdf:///a/x )`,
     'transfer-stalled',
-    /stood still/,
+    /stalled/,
   ],
   [
     13,
@@ -140,7 +140,7 @@ const worded: [code: number | undefined, subcode: number, reason: string, cause:
     2,
     'Transfer input files failure at access point ap. Details: reading from file /tmp/x509up_u501: (errno 2) No such file or directory',
     'access-refused',
-    /your proxy/,
+    /Your proxy/,
   ],
   [
     21,
@@ -170,11 +170,11 @@ test('what is already there is never tried again; what a site says of memory is 
 const removed: [reason: string, cause: Cause, says: RegExp][] = [
   ['via condor_rm (by user alice)', 'user', /^alice removed it with condor_rm\.$/],
   ['no longer needed (by user alice)', 'user', /^alice removed it: no longer needed\.$/],
-  ['via condor_rm', 'user', /^Somebody removed it/],
+  ['via condor_rm', 'user', /^A user removed it/],
   [
     "The job attribute OtherJobRemoveRequirements expression 'DAGManJobId == 7' evaluated to TRUE",
     'user',
-    /workflow \(DAG\)/,
+    /such as a DAG/,
   ],
   ['The system macro SYSTEM_PERIODIC_REMOVE is true: wall time over 72 h', 'time-limit', /running time/],
   [
@@ -184,8 +184,8 @@ const removed: [reason: string, cause: Cause, says: RegExp][] = [
   ],
   ['The system macro SYSTEM_PERIODIC_REMOVE is true', 'pool-policy', /rule of the access point/],
   ["The job attribute PeriodicRemove expression 'x' evaluated to TRUE", 'job-policy', /rule of the job/],
-  ['the flux is out of phase', 'unknown', /these words/],
-  ['', 'unknown', /does not say by whom/],
+  ['the flux is out of phase', 'unknown', /this reason/],
+  ['', 'unknown', /does not say who did it/],
 ];
 
 test('who removed a job is known by HTCondor’s words', () => {

@@ -93,8 +93,8 @@ const needs = {
   disk: /--disk/,
   time: /--time/,
   files: /script|command of the job file/,
-  nothing: /nothing was wrong/,
-  retry: /such trouble passes/,
+  nothing: /the job was fine/,
+  retry: /another try, or another machine, may succeed/,
   you: /./,
   staff: /./,
 };

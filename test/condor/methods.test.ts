@@ -130,8 +130,8 @@ suite('on one pool', { concurrency: true }, () => {
     });
 
   for (const [what, more, kind, words] of [
-    ['no token', '', 'token-missing', /needs a token for osdf:\S+, and the job has none[\s\S]*`token_file`/],
-    ['a token that is refused', 'token_file = "token"', 'token-refused', /refuses to give out osdf:/],
+    ['no token', '', 'token-missing', /osdf:\S+ needs a token,\s+and the\s+job has none[\s\S]*`token_file`/],
+    ['a token that is refused', 'token_file = "token"', 'token-refused', /denied\s+access\s+to\s+osdf:/],
   ] as const)
     test(`private data by osdf with ${what} is one hold, and the end`, async (t) => {
       const all = await published(t);

@@ -104,7 +104,7 @@ test('a job that is held for good is changed and released, and stays where it is
   const told = await runCommand(why, ['0'], inBench(bench));
   assert.ok(told.out.replaceAll(/\s+/g, ' ').includes(`was to send ${data}, which is not there`), told.out);
   const dry = await runCommand(retry, ['--dry-run'], inBench(bench));
-  assert.match(dry.out, /0000 held: an input file is not on the access point/);
+  assert.match(dry.out, /0000 held: an input file is missing on the access point/);
   await rename(`${data}.away`, data);
   const retried = await runCommand(retry, ['--memory', '300 MB', '--json'], inBench(bench));
   assert.deepEqual((JSON.parse(retried.out) as { released: string[] }).released, ['0000']);

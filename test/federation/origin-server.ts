@@ -12,6 +12,8 @@ type Answer = (request: Received, response: ServerResponse, count: number) => vo
 
 interface TestFederation {
   federation: FederationLocator;
+  /** By which others find it, too. */
+  env: Record<string, string>;
   clock: ReturnType<typeof jumpingClock>;
   /** A folder of its own, gone when the test ends. */
   folder: string;
@@ -54,5 +56,5 @@ export async function testFederation(
   const clock = jumpingClock([2_500, 6_000, 10_000, 20_000, 30_000, 100_000, 900_000]);
   const env = { SSL_CERT_FILE: testAuthority, UPDRAFT_OSDF_HOST: director.host, ...shape.env };
   const federation = createLocator({ env, cwd: folder, uid: 4_000_000_003, clock, version: '0' });
-  return { federation, clock, folder, asked: servers.map(({ requests }) => requests) };
+  return { federation, env, clock, folder, asked: servers.map(({ requests }) => requests) };
 }

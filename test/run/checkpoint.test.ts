@@ -47,7 +47,7 @@ test('a training whose agent is killed goes on from its last checkpoint, and sta
   await bench.until(run, ({ jobs }) => jobs[0]?.attempts[1]?.agent?.resumed?.movedOn === true);
   assert.match((await bench.updraft('status')).out, new RegExp(`resumed from step ${step} of attempt 1`));
   const why = (await bench.updraft('why')).out.replace(/\s+/g, ' ');
-  assert.match(why, new RegExp(`It resumed from step ${step} of attempt 1, and has gone past it`));
+  assert.match(why, new RegExp(`It resumed from step ${step} of attempt 1, and has passed it`));
   await writeFile(bench.env['GO'] ?? '', '');
   const { tally } = await bench.until(run, ({ endedAt }) => endedAt !== undefined);
   assert.equal(tally.success, 1);

@@ -30,7 +30,7 @@ test('only the failed job is tried again, in the same run, with the mended scrip
   const dry = await bench.updraft('retry', '--dry-run');
   assert.deepEqual([dry.code, (await loadRun(run!)).rounds], [0, 1]);
   assert.match(dry.out, /1 of 3 jobs to try again\n\n0001 failed.*\n.*status 3/);
-  assert.match(dry.out, /what must change: The training itself failed: fix the script/);
+  assert.match(dry.out, /what must change: The training failed: fix the script/);
   await writeFile(path.join(bench.folder, 'train.sh'), 'echo again >> "$LOG"; cp ckpt/mark model.pt');
   const told = JSON.parse((await bench.updraft('retry', '--json', '--dry-run')).out) as Told;
   assert.deepEqual([told.changedFiles, told.jobs[0]?.changeIsMade], [['train.sh'], false]);

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../src/base/clock.ts';
 import type { FaultKind } from '../../src/fault/kinds.ts';
+import { deleteObject } from '../../src/federation/delete-object.ts';
+import { walkCollection } from '../../src/federation/list-collection.ts';
 import { createLocator } from '../../src/federation/locator.ts';
+import { statObject } from '../../src/federation/stat-object.ts';
 import { startFederation } from '../../src/mini/federation/federation.ts';
 import { fetchToFile } from '../../src/transfer/fetch-to-file.ts';
+import { putObject } from '../../src/transfer/put-object.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { cuttingProxy } from './cutting-proxy.ts';
 import { startOrigin, startSite, type XrootdServer, type XrootdSite, xrootdVersions } from './xrootd.ts';
@@ -67,6 +71,32 @@ const promises: Record<string, (t: TestContext, site: Site) => Promise<void>> = 
     assert.equal((await around.fetched).bytes, bytes.length);
     assert.ok(named.heard.every((authorization) => authorization === 'Bearer secret-token'));
     assert.doesNotMatch(beyond.heard(), /secret-token/);
+  },
+
+  async 'what is uploaded is proven by digest, replaced, listed, and deleted at the origin'(t, site) {
+    await chmod(site.folder, 0o777);
+    await using servers = await startFederation({
+      namespaces: [{ prefix: '/demo', folder: site.folder, public: true, writable: true }],
+      servers: { origin: site.origin.url, caches: [site.cache.url] },
+      caches: 0,
+    });
+    const { discoveryHost, caFile } = servers;
+    const env = { UPDRAFT_OSDF_HOST: discoveryHost, SSL_CERT_FILE: await site.trust(caFile) };
+    const cwd = await temporaryFolder(t, { one: 'one', two: 'another' });
+    const federation = createLocator({ env, cwd, uid: 4_000_000_005, clock: systemClock, version: '0' });
+    const url = 'osdf:///demo/new/deep/o%20ne.txt';
+    const put = (name: string, overwrite: boolean) =>
+      putObject(path.join(cwd, name), url, { federation, overwrite });
+    assert.equal((await put('one', false)).verified, 'digest');
+    await assert.rejects(put('two', false), { kind: 'usage' });
+    assert.equal((await put('two', true)).verified, 'digest');
+    const listed = await Array.fromAsync(walkCollection('osdf:///demo/new', { federation }));
+    assert.deepEqual(
+      listed.map(({ name, size }) => [name, size]),
+      [['deep/o ne.txt', 7]],
+    );
+    for (const gone of [url, 'osdf:///demo/new/deep']) await deleteObject(gone, { federation });
+    await assert.rejects(statObject(url, { federation }), { kind: 'object-missing' });
   },
 };
 

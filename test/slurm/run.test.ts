@@ -140,7 +140,7 @@ test('a job that Slurm kills for its memory is told so, and what to ask for', as
   const status = await bench.updraft('status', name);
   assert.match(status.out, /1 job, 1 failed/);
   const why = await bench.updraft('why', name, '0');
-  assert.match(why.out, /more memory than it asked for[\s\S]*retry --memory/);
+  assert.match(why.out, /more memory than requested[\s\S]*retry --memory/);
 });
 
 test('what no node can run is told before it is queued, with the figures of the partitions', async (t) => {

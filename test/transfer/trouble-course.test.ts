@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { renameSync, writeFileSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -48,7 +49,9 @@ async function pass(t: TestContext, like: Like, { rules, token }: Obstacle, inde
     ...(token === true && { tokenFile }),
     onEvent: (event) => {
       // The access point renews a token that has expired.
-      if (token === true && event.kind === 'setback') void writeFile(tokenFile, federation.issueToken());
+      if (token !== true || event.kind !== 'setback') return;
+      writeFileSync(`${tokenFile}.new`, federation.issueToken());
+      renameSync(`${tokenFile}.new`, tokenFile);
     },
   });
   assert.ok((await readFile(target)).equals(bytes));

@@ -15,14 +15,14 @@ const failsAs = (kind: string, words: RegExp) => (error: unknown) =>
 
 test('a log with one job is explained in full, and the next commands are named', async () => {
   const { out, err } = await runCommand(why, ['hold404.log'], { cwd: eventLogs });
-  assert.match(out, /^7\.0 held: the input was not found \(404\)\n/);
-  assert.match(out, /shown by\n {2}hold404\.log, byte 1782 {2}2026-11-15 00:13:43\n {6}012 Job was held\./);
+  assert.match(out, /^7\.0 held: an input was not found \(404\)\n/);
+  assert.match(out, /\nlog {2}hold404\.log, byte 1782 {2}2026-11-15 00:13:43\n {7}012 Job was held\./);
   assert.match(err, /updraft report hold404\.log/);
 });
 
 test('a log with many jobs is explained by cause, and one of them in full', async () => {
   const all = await runCommand(why, ['transfer_queue.log'], { cwd: eventLogs });
-  assert.match(all.out, /1 running: an attempt is under way\n {2}job 69\.2\n\n2 succeeded/);
+  assert.match(all.out, /1 running: nothing is wrong\n {2}job 69\.2\n\n2 succeeded/);
   assert.match(all.err, /updraft why transfer_queue\.log 69\.2/);
   const one = await runCommand(why, ['transfer_queue.log', '069.002.000'], { cwd: eventLogs });
   assert.match(one.out, /^69\.2 running/);
@@ -49,8 +49,8 @@ test('a node of a DAG is one job, by its name or by the number of any of its clu
   const cwd = await temporaryFolder(t, { 'dag.log': log.join('') });
   for (const word of ['train', '7', '8.0']) {
     const { out } = await runCommand(why, ['dag.log', word], { cwd });
-    assert.match(out, /^8\.0 \(train\) succeeded: it ended well, though not at its first attempt\n/);
-    assert.match(out, /Attempt 1 at ep: The program ended by itself with exit code 1/);
+    assert.match(out, /^8\.0 \(train\) succeeded: nothing is wrong, but it took more than one attempt\n/);
+    assert.match(out, /Attempt 1 at ep: The program exited with code 1/);
   }
   const all = await runCommand(why, ['dag.log'], { cwd });
   assert.match(all.out, /1 waiting: .*\n {2}job eval\n/);
@@ -72,7 +72,7 @@ test('--json gives the same as data, with the evidence by byte', async () => {
   assert.equal(log, path.join(eventLogs, 'p_memhold.log'));
   assert.equal(jobs.length, 1);
   assert.equal(jobs[0]?.cause, 'memory-exceeded');
-  assert.match(jobs[0].because[0] ?? '', /64 MB asked for, 129 MB used/);
+  assert.match(jobs[0].because[0] ?? '', /64 MB requested, 129 MB used/);
   assert.deepEqual(
     jobs[0].evidence.map(({ offset }) => offset),
     [1327, 2015],
@@ -98,12 +98,15 @@ test('what is no log, or not in it, is said plainly', async (t) => {
   await assert.rejects(runCommand(why, ['hold404.log', 'first'], log), failsAs('usage', /"first" is no job/));
 });
 
-test('a job of a run is explained by its journals, with the number of each entry', async () => {
-  const { out, err } = await runCommand(why, ['.', '1'], { cwd: path.join(journals, 'retry-then-failure') });
-  assert.match(out, /^0001 failed: the training ended with an error\n/);
-  assert.match(out, /Attempt 1 at node-b had ended as failed, transfer-stalled/);
-  assert.match(out, /journal\.jsonl#7 .*\n {6}attempt-ended .*"exit":110/);
-  assert.match(out, /jobs\/0001\/attempt-2\/agent\.jsonl#10 .*\n {6}fault /);
+test('a job of a run is explained by its journals, whose entries --verbose shows', async () => {
+  const cwd = path.join(journals, 'retry-then-failure');
+  const { out, err } = await runCommand(why, ['.', '1'], { cwd });
+  assert.match(out, /^0001 failed: the training failed with an error\n/);
+  assert.match(out, /Attempt 1 at node-b ended: failed, transfer-stalled/);
+  assert.doesNotMatch(out, /[{}]/);
+  const all = await runCommand(why, ['.', '1', '--verbose'], { cwd });
+  assert.match(all.out, /journal\.jsonl#7 .*\n {7}attempt-ended .*"exit":110/);
+  assert.match(all.out, /jobs\/0001\/attempt-2\/agent\.jsonl#10 .*\n {7}fault /);
   assert.match(err, /updraft logs \. 0001 --err/);
   await assert.rejects(
     runCommand(why, ['.', '9'], { cwd: path.join(journals, 'retry-then-failure') }),
@@ -113,11 +116,11 @@ test('a job of a run is explained by its journals, with the number of each entry
 
 test('a run without a supervisor says that nothing is being done', async () => {
   const { out } = await runCommand(why, ['.'], { cwd: path.join(journals, 'lost-agent') });
-  assert.match(out, /what is being done\n {2}Nothing: the supervisor of the run is gone/);
+  assert.match(out, /\nnow {2}Nothing: the supervisor of the run is gone/);
 });
 
 test('a stopped run says who ended it, and by which entry', async () => {
-  const { out } = await runCommand(why, ['.', '0000'], { cwd: path.join(journals, 'stopped') });
+  const { out } = await runCommand(why, ['.', '0000', '--verbose'], { cwd: path.join(journals, 'stopped') });
   assert.match(out, /^0000 removed: it was stopped\n/);
-  assert.match(out, /journal\.jsonl#2 .*\n {6}stop-requested/);
+  assert.match(out, /journal\.jsonl#2 .*\n {7}stop-requested/);
 });

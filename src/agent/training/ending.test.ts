@@ -39,15 +39,16 @@ test('each fault has its outcome', () => {
   assert.equal(outcomes['disk-full'], 'failed');
 });
 
-test("the last line of the training's errors is in the message", () => {
-  const fault = trainingFault(
-    { status: 1 },
-    'python3 main.py',
-    ['Traceback', 'ValueError: no classes'],
-    asked,
-  );
+test("the last line of the training's errors is in the message, with the line of the script", () => {
+  const lines = ['Traceback', 'File "/s/updraft-1/work/train.py", line 7, in load', 'ValueError: no classes'];
+  const fault = trainingFault({ status: 1 }, 'python3 main.py', lines, asked);
   assert.equal(fault?.kind, 'training-failed');
-  assert.match(fault.message, /with status 1: ValueError/);
+  assert.match(fault.message, /failed with exit status 1 in train\.py, line 7: ValueError: no classes$/);
+});
+
+test('a script that may not be executed is not to be sent again', () => {
+  const denied = trainingFault({ status: 126 }, './run.sh', ['sh: 1: ./run.sh: Permission denied'], asked);
+  assert.match(denied?.fix ?? '', /chmod \+x \.\/run\.sh/);
 });
 
 test('of a line of several commands the one that is missing is named', () => {

@@ -1,4 +1,5 @@
 import os from 'node:os';
+import { raisedAt } from '../../base/traceback.ts';
 import { Fault } from '../../fault/fault.ts';
 import { kinds, ownExits } from '../../fault/kinds.ts';
 import type { Outcome } from '../../journal/entry.ts';
@@ -25,7 +26,7 @@ export function outcomeOf(fault: Fault | undefined): Outcome {
   return fault.kind === 'interrupted' ? 'stopped' : 'failed';
 }
 
-/** How shells tell of a command: `sh: 1: pytohn: not found`, `bash: line 1: pytohn: command not found`. */
+/** How shells report a command: `sh: 1: pytohn: not found`, `bash: line 1: pytohn: command not found`. */
 const missingWord = /^\S*sh: (?:line )?\d+: (.+?): (?:command )?(?:not found|Permission denied)$/;
 
 /** What to say of a training that did not end with status 0; undefined for one that did. */
@@ -41,16 +42,24 @@ export function trainingFault(
   if (ended.status === 127 || ended.status === 126) {
     // A line of several commands may have lacked any of them: the shell names the one.
     const word = missingWord.exec(lastLine)?.[1] ?? firstWord(command);
-    const what = ended.status === 127 ? 'cannot be found' : 'cannot be run';
+    const isMissing = ended.status === 127;
+    const what = isMissing ? 'was not found' : 'could not be run';
     return new Fault('command-missing', `the training command \`${word}\` ${what}${said}`, {
-      fix: `send ${word} along in \`files\`, name its path, or use an environment that has it`,
+      fix: isMissing
+        ? `list ${word} in \`files\`, use its full path, or choose an environment that has it`
+        : `make it executable (\`chmod +x ${word}\`), or start it with its interpreter, as in \`bash ${word}\``,
       about: word,
     });
   }
   const death = ended.evidence && deathFault(ended, lines, asked, ended.evidence);
   if (death !== undefined) return death;
-  const how = ended.signal === undefined ? `with status ${ended.status ?? 0}` : `by ${ended.signal}`;
-  return new Fault('training-failed', `the training ended ${how}${said}`, {
+  const how =
+    ended.signal === undefined
+      ? `failed with exit status ${ended.status ?? 0}`
+      : `was ended by ${ended.signal}`;
+  const place = raisedAt(lines);
+  const where = place === undefined ? '' : ` in ${place}`;
+  return new Fault('training-failed', `the training ${how}${where}${said}`, {
     ...(ended.status === checkpointExit && {
       fix: `${checkpointExit} says that it saved a checkpoint: name its folder with \`checkpoint\` in [train]`,
     }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { chmod, readdir } from 'node:fs/promises';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { runCommand } from '../../../test/cli/run-command.ts';
@@ -176,4 +176,9 @@ test('a script in place of condor_submit is asked without confinement, and that 
   const env = { PATH: `${path.join(cwd, 'bin')}:/usr/bin:/bin`, HOME: cwd };
   const { out } = await runCommand(adopt, ['job.sub'], { cwd, env });
   assert.match(out, /HTCondor of unknown version accepts the file\n {2}\(the kernel did not confine it/);
+  // It would wait for whoever writes into the pipe.
+  assert.equal(spawnSync('mkfifo', [path.join(cwd, 'list')]).status, 0);
+  await writeFile(path.join(cwd, 'job.sub'), good.replace('queue', 'queue x from list'));
+  const piped = await runCommand(adopt, ['job.sub', '--json'], { cwd, env }).catch(() => ({ out: '' }));
+  assert.doesNotMatch(piped.out, /"asked":true/);
 });

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { clip, textTable } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
@@ -114,8 +115,8 @@ function totals({ jobs, tally, garbled }: RunState): string {
   }
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
-  const lost = garbled === 0 ? '' : ` (${garbled} garbled line(s) in the journals)`;
-  return `${total} job${total === 1 ? '' : 's'}${words === '' ? '' : `, ${words}`}${lost}`;
+  const lost = garbled === 0 ? '' : ` (${counted(garbled, 'garbled line')} in the journals)`;
+  return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}${lost}`;
 }
 
 /** Rows of a table whose first cell is a name; those in a row that differ in it alone become one, from first to last. */

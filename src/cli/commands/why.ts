@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
+import { clip } from '../../base/text-table.ts';
 import type { Evidence, Explanation } from '../../diagnosis/explanation.ts';
 import { Fault } from '../../fault/fault.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
@@ -19,27 +20,29 @@ export function configure(command: Command, cli: Cli): void {
     .argument('[run | log]', 'folder, id or name of a run (default: the latest), or an HTCondor event log')
     .argument('[job]', 'a job: 0003 or 3 of a run; 12.3 or a DAG node of a log (default: all)')
     .option('--json', 'print JSON')
-    .action(async (first: string | undefined, second: string | undefined, { json }: { json?: true }) => {
+    .option('--verbose', 'also print the journal entries of the run')
+    .action(async (first: string | undefined, second: string | undefined, options: Partial<View>) => {
+      const view = { json: options.json ?? false, verbose: options.verbose ?? false };
       const kind = first === undefined ? undefined : await pathKind(path.resolve(cli.cwd, first));
-      if (first !== undefined && kind === 'file') return whyLog(cli, first, second, json === true);
+      if (first !== undefined && kind === 'file') return whyLog(cli, first, second, view);
       if (first !== undefined && kind === undefined && /[./]/.test(first))
         throw new Fault('file-invalid', `there is no log or run ${printable(first)}`, {
           about: first,
           fix: 'name the event log of the jobs, as `log` in their submit file says, or a run',
         });
-      return whyRun(cli, first, second, json === true);
+      return whyRun(cli, first, second, view);
     });
 }
 
-async function whyLog(cli: Cli, log: string, word: string | undefined, json: boolean): Promise<void> {
+async function whyLog(cli: Cli, log: string, word: string | undefined, view: View): Promise<void> {
   const explanations = await explainLog(path.resolve(cli.cwd, log), log, word, cli.signal);
   const name = shellQuote(log);
-  tell(cli, explanations, json, { log: path.resolve(cli.cwd, log) });
-  if (json) return;
+  show(cli, explanations, view, { log: path.resolve(cli.cwd, log) });
+  if (view.json) return;
   const example = shellQuote(printable(groupExplanations(explanations)[0]?.jobs[0] ?? ''));
   nextCommands(cli, [
-    explanations.length > 1 && [`updraft why ${name} ${example}`, 'one job, with its evidence'],
-    [`updraft report ${name}`, 'where the time of all its jobs went'],
+    explanations.length > 1 && [`updraft why ${name} ${example}`, 'one job in full'],
+    [`updraft report ${name}`, 'where the time of its jobs went'],
   ]);
 }
 
@@ -47,7 +50,7 @@ async function whyRun(
   cli: Cli,
   first: string | undefined,
   second: string | undefined,
-  json: boolean,
+  view: View,
 ): Promise<void> {
   const words = runAndJobs([first, second]);
   const [word] = words.jobs;
@@ -55,85 +58,133 @@ async function whyRun(
   const state = await currentState(cli, run.folder);
   const jobs = word === undefined ? state.jobs : [findJob(state, word)];
   const explanations = await explainRun(run.folder, state, jobs, cli.clock.now());
-  tell(cli, explanations, json, { run: state.run, folder: run.folder });
-  if (json) return;
+  show(cli, explanations, view, { run: state.run, folder: run.folder });
+  if (view.json) return;
   await tellUnsupervised(cli, run.folder, state);
   const [only] = explanations;
   const isOne = explanations.length === 1 && only !== undefined;
   const job = isOne ? only.job : (groupExplanations(explanations)[0]?.jobs[0] ?? '');
   nextCommands(cli, [
-    !isOne && [`updraft why ${run.argument} ${job}`, 'one job, with its evidence'],
+    !isOne && [`updraft why ${run.argument} ${job}`, 'one job in full'],
     jobs.some(({ outcome }) => outcome !== undefined && outcome !== 'success') &&
       !(await isAdopted(run.folder)) && [
         `updraft retry ${run.argument}${isOne ? ` ${job}` : ''} --dry-run`,
         'what a retry would do',
       ],
     jobs.find(({ id }) => id === job)?.status === 'running'
-      ? [`updraft logs ${run.argument} ${job} -f`, 'what it prints, as it does']
+      ? [`updraft logs ${run.argument} ${job} -f`, 'follow what it prints']
       : [`updraft logs ${run.argument} ${job} --err`, 'what it printed on stderr'],
-    [`updraft status ${run.argument}`, 'how each job stands'],
+    [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
 }
 
-function tell(
+interface View {
+  json: boolean;
+  verbose: boolean;
+}
+
+function show(
   cli: Cli,
   explanations: readonly Explanation[],
-  json: boolean,
+  { json, verbose }: View,
   source: Record<string, string>,
 ): void {
   const [only] = explanations;
   if (json) cli.out(`${JSON.stringify({ ...source, jobs: explanations })}\n`);
   else if (only !== undefined && explanations.length === 1)
-    cli.out(`${explanationText(only, cli.columns)}\n`);
+    cli.out(`${explanationText(only, cli.columns, verbose)}\n`);
   else cli.out(`${groupText(groupExplanations(explanations), cli.columns)}\n`);
 }
 
-/** Groups of jobs, each with its cause and an example's account. */
+/** Wide enough for a sentence, narrow enough for the eye. */
+const widthIn = (columns: number): number => Math.max(40, Math.min(columns, 100));
+
+/** Groups of jobs, each with its cause and an example. */
 function groupText(groups: readonly ExplainedGroup[], columns: number): string {
-  const width = Math.max(40, Math.min(columns, 100));
+  const width = widthIn(columns);
   return groups
-    .map(({ standing, title, jobs, example }) =>
-      [
-        `${jobs.length} ${standing}: ${title}`,
+    .map(({ standing, title, jobs, example: { job, cause, because, advice } }) => {
+      const account = cause === 'none' ? [] : because.slice(0, 2).map((sentence) => `${job}: ${sentence}`);
+      return [
+        ...wrap(`${jobs.length} ${standing}: ${title}`, width, '', '  '),
         ...wrap(`${jobs.length === 1 ? 'job' : 'jobs'} ${jobList(jobs.map(printable))}`, width, '  ', '    '),
-        ...(example.cause === 'none' ? [] : example.because.slice(0, 2)).flatMap((sentence) =>
-          wrap(`${example.job}: ${sentence}`, width, '  ', '    '),
-        ),
-      ].join('\n'),
-    )
+        ...section('why', account, width, '  '),
+        ...section('fix', cause === 'none' ? [] : advice.slice(0, 1), width, '  '),
+      ].join('\n');
+    })
     .join('\n\n');
 }
 
-/** Wide enough for a sentence, narrow enough for the eye. */
-const widest = 100;
-
-/** One job explained: cause, evidence, what is being done, what the user could do. */
-export function explanationText(explanation: Explanation, columns: number): string {
-  const width = Math.max(40, Math.min(columns, widest));
-  const { job, node, standing, title, because, evidence, doing, advice } = explanation;
+/**
+ * One job explained: why, the traceback or the lines of the log that show it, what happens now, and what helps. Nothing
+ * is said twice; entries of journals, which are JSON, are shown to those who ask for them.
+ */
+export function explanationText(explanation: Explanation, columns: number, verbose = false): string {
+  const width = widthIn(columns);
+  const { job, node, standing, title, because, traceback, evidence, doing, advice } = explanation;
+  const raised = traceback?.lines.find((line) => !line.startsWith(' ')) ?? '';
+  const account = because.map((sentence) => (raised === '' ? sentence : sentence.replace(`: ${raised}`, '')));
   return [
-    `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
-    ...section('why', because, width),
-    ...evidenceLines(evidence),
-    ...section('what is being done', doing, width),
-    ...section('what you could do', advice, width),
+    ...wrap(
+      `${job}${node === undefined ? '' : ` (${printable(node)})`} ${standing}: ${title}`,
+      width,
+      '',
+      '  ',
+    ),
+    '',
+    ...section('why', account, width),
+    ...(traceback === undefined ? [] : tracebackLines(traceback, width)),
+    ...evidenceLines(verbose ? evidence : notSaid(evidence, because)),
+    ...section('now', doing, width),
+    ...section('fix', advice, width),
   ].join('\n');
 }
 
-function section(title: string, sentences: readonly string[], width: number): string[] {
-  if (sentences.length === 0) return [];
-  return ['', title, ...sentences.flatMap((sentence) => wrap(sentence, width, '  ', '    '))];
+const margin = '     ';
+
+/** Sentences beside a label of three letters. */
+function section(label: string, sentences: readonly string[], width: number, before = ''): string[] {
+  return sentences.flatMap((sentence, index) =>
+    wrap(sentence, width, `${before}${index === 0 ? `${label}  ` : margin}`, `${before}${margin}  `),
+  );
 }
+
+/** The code that it quotes is cut at the window's edge; the exception is not. */
+const tracebackLines = ({ file, lines }: NonNullable<Explanation['traceback']>, width: number): string[] => [
+  `${margin}${file}:`,
+  ...lines.flatMap((line) =>
+    line.startsWith(' ')
+      ? clip(`${margin}${line}`, width)
+      : wrap(line, width, `${margin}  `, `${margin}    `),
+  ),
+];
+
+/** What neither the sentences nor the lines before it say already. */
+function notSaid(evidence: readonly Evidence[], because: readonly string[]): Evidence[] {
+  const said = [...because];
+  return evidence
+    .filter(({ entry }) => entry === undefined)
+    .map((one) => {
+      const lines = one.lines.filter((line) => isTitle(line) || !said.some((other) => says(other, line)));
+      said.push(...lines);
+      return { ...one, lines };
+    });
+}
+
+/** `012 Job was held.` */
+const isTitle = (line: string): boolean => /^\d{3} /.test(line);
+
+/** The same words of another slot say no more. */
+const says = (said: string, line: string): boolean => withoutSlots(said).includes(withoutSlots(line));
+const withoutSlots = (line: string): string => line.replaceAll(/\bslot\d+(?:_\d+)?@/g, '');
 
 /** As they are written: not wrapped, so that they can be searched for. */
 function evidenceLines(evidence: readonly Evidence[]): string[] {
   const shown = evidence.filter((one, index) => evidence.findIndex((other) => sameAs(one, other)) === index);
-  if (shown.length === 0) return [];
-  return [
-    '',
-    'shown by',
-    ...shown.flatMap((one) => [`  ${placeOf(one)}  ${one.at}`, ...one.lines.map((line) => `      ${line}`)]),
-  ];
+  return shown.flatMap((one, index) => [
+    `${index === 0 ? 'log  ' : margin}${placeOf(one)}  ${one.at}`,
+    ...one.lines.map((line) => `${margin}  ${line}`),
+  ]);
 }
 
 const sameAs = (a: Evidence, b: Evidence): boolean =>

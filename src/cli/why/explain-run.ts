@@ -1,7 +1,12 @@
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { mapLimited } from '../../base/map-limited.ts';
+import { printableLines, withoutSecrets } from '../../base/printable.ts';
+import { clip } from '../../base/text-table.ts';
+import { lastTraceback } from '../../base/traceback.ts';
 import { causeTitle } from '../../codes/causes.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
+import { readEnd } from '../../dashboard/run-source.ts';
 import { attemptFiles, attemptFolder, runFiles } from '../../job/layout.ts';
 import { readJournal } from '../../journal/tail.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
@@ -31,23 +36,51 @@ export async function explainRun(
   const isSupervised = await hasSupervisor(folder, state, pool);
   const policy = plan && pool?.supervisedBy?.(plan);
   const run = journal.map((entry) => ({ file: runFiles.journal, entry }));
-  return mapLimited(jobs, readAtOnce, async (job) =>
-    job.isKeptBack
-      ? explainKeptBack(state, job.id, pool)
-      : explainRunJob({
-          job,
-          entries: [
-            ...(await agentEntries(folder, job)),
-            ...(await entriesIn(folder, pool?.jobJournal?.(job.id))),
-            ...run.filter((one) => isAbout(one, job.id)),
-          ],
-          decision: policy && decisionOn(job, policy, now),
-          queue: pool?.traits.runsHere === false ? pool.traits.title : undefined,
-          fromLog: account && explainLogged(account, job),
-          isSupervised,
-        }),
-  );
+  return mapLimited(jobs, readAtOnce, async (job) => {
+    if (job.isKeptBack) return explainKeptBack(state, job.id, pool);
+    const entries = await agentEntries(folder, job);
+    return {
+      ...explainRunJob({
+        job,
+        entries: [
+          ...entries,
+          ...(await entriesIn(folder, pool?.jobJournal?.(job.id))),
+          ...run.filter((one) => isAbout(one, job.id)),
+        ],
+        decision: policy && decisionOn(job, policy, now),
+        queue: pool?.traits.runsHere === false ? pool.traits.title : undefined,
+        fromLog: account && explainLogged(account, job),
+        isSupervised,
+      }),
+      ...(await printedTraceback(folder, job, entries)),
+    };
+  });
 }
+
+/** Enough for any traceback. */
+const tailBytes = 64 * 1024;
+
+/** The end of the traceback of a training that failed in the job's last attempt. */
+async function printedTraceback(
+  folder: string,
+  { id, attempts }: JobState,
+  entries: readonly FiledEntry[],
+): Promise<Pick<Explanation, 'traceback'>> {
+  const last = attempts.at(-1)?.attempt;
+  const hasFailed = entries.some(
+    ({ entry }) => entry.kind === 'training-ended' && entry.status !== 0 && entry.attempt === last,
+  );
+  if (last === undefined || !hasFailed) return {};
+  const file = path.join(attemptFolder(folder, id, last), attemptFiles.err);
+  const printed = await readEnd(file, tailBytes).catch(() => undefined);
+  const lines = lastTraceback(withoutSecrets(printed?.text ?? '').split(/\r?\n/)).map(tracedLine);
+  return lines.length === 0 ? {} : { traceback: { file: path.relative(folder, file), lines } };
+}
+
+const longestLine = 400;
+
+/** With its indentation. */
+const tracedLine = (line: string): string => clip(printableLines(line).trimEnd(), longestLine);
 
 async function hasSupervisor(
   folder: string,
@@ -150,8 +183,8 @@ function explainKeptBack(
         : 'it is kept back until those before it are done',
     because: [
       bad.length > 0
-        ? `It was not queued, because ${named} of the ${ahead.length} jobs that went ahead ended without a valid result.`
-        : `It is queued when all ${ahead.length} jobs that went ahead have a valid result.`,
+        ? `It was not queued, because ${named} of the ${counted(ahead.length, 'job')} that went ahead ended without a valid result.`
+        : `It is queued when ${ahead.length === 1 ? 'the job that went ahead has' : `all ${ahead.length} jobs that went ahead have`} a valid result.`,
     ],
     evidence: [],
     doing: [

@@ -59,7 +59,7 @@ test('a job that was killed whole is explained by what Slurm printed into its lo
     'error: StepId=16.batch exceeded memory limit',
   );
   assert.ok(end?.kind === 'attempt-ended');
-  assert.match(end.fault?.message ?? '', /more memory than it asked for/);
+  assert.match(end.fault?.message ?? '', /more memory than requested/);
   const [other] = judgeTask(job(), row('FAILED'), 'cannot chdir to /scratch/run');
   assert.ok(other?.kind === 'attempt-ended');
   assert.match(other.fault?.message ?? '', /as FAILED, after these words: cannot chdir/);

@@ -47,7 +47,7 @@ const ends: Record<string, { outcome: Outcome; fault: FaultRecord }> = {
     outcome: 'failed',
     fault: {
       kind: 'training-failed',
-      message: 'Slurm ended it for taking more memory than it asked for',
+      message: 'Slurm ended it: it used more memory than requested',
       fix: 'ask for more `memory` in [resources]: updraft retry --memory SIZE',
     },
   },

@@ -84,6 +84,13 @@ export class Assignment {
     return this.#widen();
   }
 
+  /** Nobody can send parts: one sends all that is left. */
+  narrow(): void {
+    this.#hot = false;
+    this.#width = 1;
+    this.#floor.segments.unshare();
+  }
+
   /** The object is fetched from its first byte again. */
   restart(): void {
     this.#hot = this.#askedCopies = false;
@@ -107,7 +114,9 @@ export class Assignment {
     // Without a size, a second server would be asked for bytes that may lie behind the end.
     if (this.#width > 1 || width === 1 || known.size === undefined) return false;
     this.#width = width;
-    segments.share(Math.min(sink.largestPiece, pieceBytes(0)), sink.grain);
+    // To cut an answer off costs what is on its way: the first server keeps its share of the rest.
+    const share = Math.max(pieceBytes(0), segments.missingBytes / width);
+    segments.share(Math.min(sink.largestPiece, share), sink.grain);
     return true;
   }
 

@@ -22,10 +22,16 @@ export function leavesUnknown(known: Identity): boolean {
   return known.size === undefined || !hasValidator(known);
 }
 
-/** With what the origin says where the servers leave it open; those that say another size have another version. */
-export function completed(known: Identity, { size, modified }: Known): Identity {
-  if (size === undefined || (known.size ?? size) !== size) return known;
+/** With what the origin says where the servers leave it open. */
+export function completed(known: Identity, origin: Known): Identity {
+  const { size, modified } = origin;
+  if (size === undefined || contradicts(origin, known)) return known;
   return { ...known, size, modified: known.modified ?? modified };
+}
+
+/** Whether the origin itself says that the object has another size. */
+export function contradicts({ size, kind }: Known, known: Identity): boolean {
+  return kind !== 'cache' && (size ?? known.size) !== (known.size ?? size);
 }
 
 export interface Asked {
@@ -71,12 +77,7 @@ export function checkAnswer(head: ResponseHead, asked: Asked, known: Identity): 
   checkContent(head, asked, accepted);
   checkIdentity(accepted, asked, known);
   if (head.status === 200 && asked.offset > 0 && !asked.maySkip)
-    throw setback(
-      'no-ranges',
-      'transfer-failed',
-      asked,
-      'sends the whole object when asked for a part of it',
-    );
+    throw setback('no-ranges', 'transfer-failed', asked, 'sends the whole object instead of a part');
   return accepted;
 }
 
@@ -91,6 +92,8 @@ export function leavesOpen(head: ResponseHead, asked: Asked, known: Identity): b
   const { etag, modified } = identityOf(head, undefined);
   const isBare = etag === undefined && modified === undefined;
   if (isPage(headers, asked) || (status === 200 && isBare && !headers.has('content-type'))) return true;
+  const total = Number(headers.get('content-range')?.split('/')[1] ?? headers.get('content-length'));
+  if (known.size !== undefined && total >= 0 && total !== known.size) return true;
   return (asked.confirm || isOther(etag, known.etag)) && !isSame({ etag, modified }, known);
 }
 
@@ -110,11 +113,8 @@ function partial(head: ResponseHead, asked: Asked): Accepted {
     throw wrong(asked, `answers 206 with Content-Range ${JSON.stringify(range.slice(0, 60))}`);
   const from = Number(match[1]);
   if (from !== asked.offset) throw wrong(asked, `was asked for byte ${asked.offset} and sends byte ${from}`);
-  return {
-    from,
-    to: Number(match[2]) + 1,
-    ...identityOf(head, match[3] === '*' ? undefined : Number(match[3])),
-  };
+  const size = match[3] === '*' ? undefined : Number(match[3]);
+  return { from, to: Number(match[2]) + 1, ...identityOf(head, size) };
 }
 
 function whole(head: ResponseHead): Accepted {
@@ -147,8 +147,17 @@ function checkEmpty(head: ResponseHead, asked: Asked, known: Identity): Accepted
     return accepted;
   }
   const has = total === undefined ? 'has no such range' : `has only ${total} bytes`;
-  throw setback('changed', 'object-changed', asked, `was asked for byte ${asked.offset} and ${has}`);
+  throw otherSize(asked, known, `was asked for byte ${asked.offset} and ${has}`);
 }
+
+/** Where the origin has what we have, this server alone is wrong. */
+function otherSize(asked: Asked, { size }: Identity, what: string): Setback {
+  const { origin, host } = asked;
+  const isAlone = origin?.size === size && origin?.kind === 'origin' && origin.server !== host;
+  return isAlone ? wrong(asked, what) : changed(asked, what);
+}
+
+const changed = (asked: Asked, what: string): Setback => setback('changed', 'object-changed', asked, what);
 
 function checkContent({ headers }: ResponseHead, asked: Asked, { size }: Accepted): void {
   const { origin, name } = asked;
@@ -158,10 +167,7 @@ function checkContent({ headers }: ResponseHead, asked: Asked, { size }: Accepte
   if (isPage(headers, asked) && !isKnown) throw wrong(asked, `sends an HTML page instead of ${name}`);
   const encoding = headers.get('content-encoding');
   if (encoding !== undefined && encoding !== 'identity')
-    throw wrong(
-      asked,
-      `sends ${name} encoded as ${JSON.stringify(encoding.slice(0, 40))}, which changes its bytes`,
-    );
+    throw wrong(asked, `sends ${name} encoded as ${JSON.stringify(encoding.slice(0, 40))}`);
 }
 
 function isPage(headers: ResponseHead['headers'], { name }: Asked): boolean {
@@ -171,22 +177,11 @@ function isPage(headers: ResponseHead['headers'], { name }: Asked): boolean {
 
 function checkIdentity(accepted: Accepted, asked: Asked, known: Identity): void {
   if (known.size !== undefined && accepted.size !== undefined && accepted.size !== known.size)
-    throw setback('changed', 'object-changed', asked, `has ${accepted.size} bytes, expected ${known.size}`);
+    throw otherSize(asked, known, `has ${accepted.size} bytes, expected ${known.size}`);
   if (isSame(accepted, known) || isSameAtOrigin(accepted, asked, known)) return;
-  if (asked.confirm)
-    throw setback(
-      'changed',
-      'object-changed',
-      asked,
-      'does not show that the object is the one of the earlier attempt',
-    );
+  if (asked.confirm) throw changed(asked, 'does not show that the object is the one of the earlier attempt');
   if (isOther(accepted.etag, known.etag))
-    throw setback(
-      'changed',
-      'object-changed',
-      asked,
-      `has another version (ETag ${accepted.etag ?? ''}, was ${known.etag ?? ''})`,
-    );
+    throw changed(asked, `has another version (ETag ${accepted.etag ?? ''}, was ${known.etag ?? ''})`);
 }
 
 type Version = Pick<Identity, 'etag' | 'modified'>;
@@ -234,9 +229,7 @@ function retryAfter({ headers }: ResponseHead, { now }: Asked): { retryAfterSeco
   return ms === undefined ? {} : { retryAfterSeconds: Math.ceil(ms / 1000) };
 }
 
-function wrong(asked: Asked, what: string): Setback {
-  return setback('wrong', 'data-wrong', asked, what);
-}
+const wrong = (asked: Asked, what: string): Setback => setback('wrong', 'data-wrong', asked, what);
 
 function setback(
   trouble: Setback['trouble'],

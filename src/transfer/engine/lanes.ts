@@ -21,6 +21,8 @@ export interface Lane {
 
 /** A lane silent for this long is free to be taken over. */
 const silentMs = 1_000;
+/** All its bytes are there: its end is waited for no longer than this. */
+const lingerMs = 2_000;
 /** Watched less often than this: something held up the event loop. */
 const standstillMs = 2_000;
 const stopped = new Error('stopped');
@@ -80,6 +82,10 @@ export class Lanes {
         runningMs: now - lane.startedAt,
         rate: source.meter.rate(now),
       };
+      if (piece.position >= piece.end && watched.quietMs > lingerMs) {
+        lane.controller.abort(stopped);
+        continue;
+      }
       const judgement = judge(watched, lane);
       slow ||= judgement === 'slow';
       if (judgement === 'drop') end(lane, `sends ${Math.round(watched.rate)} bytes/s, others far more`);

@@ -33,6 +33,12 @@ export class OriginWord {
     this.#answer = this.known = undefined;
   }
 
+  /** What it sends is not what it says: nothing that it says counts any more. */
+  distrust(): void {
+    this.forget();
+    this.#located = undefined;
+  }
+
   /** What it says; undefined where it cannot be asked, or has no such object. */
   answer(): Promise<Known | undefined> {
     this.#answer ??= this.#located === undefined ? Promise.resolve(undefined) : this.#know(this.#located);

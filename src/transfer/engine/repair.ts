@@ -1,6 +1,8 @@
-import type { Fault } from '../../fault/fault.ts';
-import type { Sink } from '../sinks/sink.ts';
+import { Fault } from '../../fault/fault.ts';
+import type { PieceContext } from './deliver.ts';
 import type { Range, Segments } from './segments.ts';
+
+type Repaired = Pick<PieceContext, 'segments' | 'sink' | 'shownUrl'>;
 
 interface Means {
   /** Hosts that are asked only when there is nobody else. */
@@ -8,21 +10,23 @@ interface Means {
   /** Who took part so far. */
   servers(): readonly { server: string }[];
   /** Somebody is suspected from now on. */
-  accused(server: string): void;
+  accused(server: string, fault: Fault): void;
   /** Fetches what is missing. */
   run(): Promise<void>;
   /** Everything is missing again: false where that cannot be. */
   restart(): Promise<boolean>;
+  /** The size that the object has by those who know; nothing else counts from now on. */
+  agreedSize(here: number): Promise<number>;
 }
 
 /** Finds the bytes that make the whole wrong, where nothing but the whole can be proven. */
 export class Repair {
-  readonly #transfer: { readonly segments: Segments; readonly sink: Sink };
+  readonly #transfer: Repaired;
   readonly #means: Means;
   readonly #accused = new Set<string>();
   #doubts: Doubts | undefined;
 
-  constructor(transfer: { readonly segments: Segments; readonly sink: Sink }, means: Means) {
+  constructor(transfer: Repaired, means: Means) {
     this.#transfer = transfer;
     this.#means = means;
   }
@@ -30,7 +34,7 @@ export class Repair {
   /** Fetches again until some byte is another one; throws the Fault where all of it came, and from the start, too. */
   async run(fault: Fault): Promise<void> {
     // Others sent the same, and there is nobody else: what the bytes are held against is wrong.
-    const isHopeless = this.#doubts === undefined && !this.#accuse();
+    const isHopeless = this.#doubts === undefined && !this.#accuse(fault);
     const doubts = (this.#doubts ??= new Doubts(this.#transfer.segments));
     if (!isHopeless && (await this.#replace(doubts))) return;
     this.#doubts = undefined;
@@ -38,6 +42,20 @@ export class Repair {
       await this.run(fault);
     else if (isHopeless || !(await this.#means.restart())) throw fault;
     else await this.#means.run();
+  }
+
+  /** Nothing proves the bytes: true if some came again, taken back by their servers or of another size than it has. */
+  async fetchDoubtful(): Promise<boolean> {
+    const { segments } = this.#transfer;
+    if (!segments.dropDoubted()) {
+      const size = await this.#means.agreedSize(segments.size);
+      if (size === segments.size) return false;
+      const about = this.#transfer.shownUrl;
+      const what = `${about}: ${segments.size} bytes came, should be ${size}`;
+      if (!(await this.#means.restart())) throw new Fault('object-changed', what, { about });
+    }
+    await this.#means.run();
+    return true;
   }
 
   /** The bytes are proven: of those suspected for a while, only who sent wrong ones stays so. */
@@ -68,13 +86,13 @@ export class Repair {
   }
 
   /** Suspects whoever took part: true if some of them were not suspected before. */
-  #accuse(): boolean {
+  #accuse(fault: Fault): boolean {
     const { suspects } = this.#means;
     const added = this.#means.servers().filter(({ server }) => !suspects.has(server));
     for (const { server } of added) {
       suspects.add(server);
       this.#accused.add(server);
-      this.#means.accused(server);
+      this.#means.accused(server, fault);
     }
     return added.length > 0;
   }

@@ -136,10 +136,11 @@ export class Roster {
     return this.nextUp()?.breaker.restsUntil;
   }
 
-  /** Caches that said they have no such object may be asked again: only the origin knows. */
-  revive(): void {
+  /** Caches that said they have no such object may be asked again: only the origin knows; if it lists it, itself too. */
+  revive(isListed: boolean): void {
     for (const source of this.sources)
-      if (source.server.kind === 'cache' && source.last?.trouble === 'missing') source.dead = false;
+      if ((source.server.kind === 'cache' || isListed) && source.last?.trouble === 'missing')
+        source.dead = false;
   }
 
   /** Every server that could be asked has failed once more since the last progress. */
@@ -207,17 +208,24 @@ export class Roster {
     return this.sources.length > 0 && this.sources.every(({ server }) => this.#suspects.has(server.host));
   }
 
-  /** Who sent most since its last failure, if anybody did. */
-  get working(): Source | undefined {
+  /** Others that may know the object: first those at work, then an origin. */
+  beside(host: string): Source[] {
+    const rank = ({ turn, server }: Source) => (turn.bytes > 0 ? 2 : 0) + (server.kind === 'origin' ? 1 : 0);
     return this.sources
-      .filter(({ turn }) => turn.bytes > 0)
-      .toSorted((one, other) => other.turn.bytes - one.turn.bytes)[0];
+      .filter(({ server, dead }) => server.host !== host && !dead)
+      .sort((one, other) => rank(other) - rank(one));
   }
 
-  /** Another server that may know the object, the origin if it is among them. */
-  beside(host: string): Source | undefined {
-    const others = this.sources.filter(({ server, dead }) => server.host !== host && !dead);
-    return others.find(({ server }) => server.kind === 'origin') ?? others[0];
+  /** Whether anybody has the version that is being fetched. */
+  get hasOthers(): boolean {
+    return this.sources.some(({ dead, disagrees }) => !dead && !disagrees);
+  }
+
+  /** Whether nobody can send parts but those at work. */
+  narrowed(atWork: readonly string[]): boolean {
+    return this.sources.every(
+      ({ server, noRanges, dead }) => noRanges || dead || atWork.includes(server.host),
+    );
   }
 
   /** Whether it is the origin, and all others sent bytes that were proven wrong. */

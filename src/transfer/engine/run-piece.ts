@@ -33,6 +33,7 @@ export async function runPiece(context: PieceContext, lane: Lane): Promise<void>
       : undefined;
     const accepted = checkAnswer(head, { ...asked, origin }, context.known);
     await context.accepted(accepted, lane);
+    piece.promised = accepted.to ?? context.segments.size;
     const body = connection.body(takeInto(context, lane, accepted, () => connection.destroy()));
     const end = await orAborted(body, signal);
     context.pool.give(url, connection);
@@ -77,13 +78,9 @@ async function askRange(
     // The cache answers 504 a little before we would hang up, and goes on fetching.
     headers['X-Pelican-Timeout'] = `${policy.headSeconds - 0.5}s`;
   }
-  const request = {
-    method: 'GET' as const,
-    url: source.server.url,
-    headers,
-    headMs: policy.headSeconds * 1000,
-    signal: controller.signal,
-  };
+  const headMs = policy.headSeconds * 1000;
+  const { url } = source.server;
+  const request = { method: 'GET' as const, url, headers, headMs, signal: controller.signal };
   const tokenSent = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
   return { ...(await ask(pool, request)), tokenSent };
 }
@@ -99,14 +96,8 @@ function askedOf({ piece, source }: Lane) {
   const name = new URL(source.server.url).pathname.split('/').at(-1) ?? '';
   const { server, located, noRanges: maySkip } = source;
   const isFederated = server.kind !== 'plain';
-  return {
-    host: server.host,
-    isFederated,
-    name,
-    offset: piece.position,
-    maySkip,
-    tokenFix: located.tokenFix,
-  };
+  const { tokenFix } = located;
+  return { host: server.host, isFederated, name, offset: piece.position, maySkip, tokenFix };
 }
 
 function takeInto(
@@ -137,8 +128,10 @@ function takeInto(
 /** It did not say how long its answer would be, so that only now it is seen to be another version. */
 function tooLong({ segments }: PieceContext, { source }: Lane): Setback {
   const what = `${source.server.host} sends more than the ${segments.size} bytes of the object`;
-  return new Setback('changed', new Fault('object-changed', what));
+  return changed(what);
 }
+
+const changed = (what: string): Setback => new Setback('changed', new Fault('object-changed', what));
 
 function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Accepted, end: BodyEnd): void {
   const { host } = source.server;
@@ -146,6 +139,8 @@ function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Acce
   const failed = status !== undefined && !status.startsWith('200');
   if (piece.end === Infinity && !failed) context.segments.settle(piece.position);
   const isWhole = piece.position >= piece.end;
+  // Pelican's caches give up their own work in this way once nobody reads any more.
+  if (failed && isWhole && /timeout|cancel/i.test(status)) return;
   if (failed && isWhole) withdraw(context, piece, host, status);
   if (failed)
     throw new Setback(
@@ -155,23 +150,19 @@ function checkEnd(context: PieceContext, { piece, source }: Lane, accepted: Acce
   if (piece.position < piece.end) throw cutOff(host, piece, accepted, 'ended the answer');
 }
 
-/** All bytes came, yet the server says they are not good: none of this answer can be trusted. */
+/** All bytes came, yet the server says they are not good: only a proof of the whole can say otherwise. */
 function withdraw({ sink, segments }: PieceContext, piece: Piece, host: string, status: string): void {
   const fate = sink.discard();
-  if (fate === 'gone')
-    throw new SinkFailure(
-      new Fault('data-corrupt', `${host} withdraws what it sent: ${status.slice(0, 200)}`),
-    );
-  if (fate === 'dropped') segments.putBack({ start: piece.start, end: piece.position }, host);
+  const what = `${host} withdraws what it sent: ${status.slice(0, 200)}`;
+  if (fate === 'gone') throw new SinkFailure(new Fault('data-corrupt', what));
+  if (fate === 'dropped') segments.doubt(piece);
 }
 
 function cutOff(host: string, piece: Piece, { to }: { to: number | undefined }, how: string): Setback {
   const wanted = (to ?? piece.end) - piece.start;
   const got = piece.position - piece.start;
-  return new Setback(
-    'broken',
-    new Fault('transfer-failed', `${host}: ${how} after ${got} of ${wanted} bytes`),
-  );
+  const what = `${host}: ${how} after ${got} of ${wanted} bytes`;
+  return new Setback('broken', new Fault('transfer-failed', what));
 }
 
 function asSetback(error: unknown, source: Source, piece: Piece): Error {
@@ -182,24 +173,14 @@ function asSetback(error: unknown, source: Source, piece: Piece): Error {
     if (error.info.retry === 'never') return error;
     return new Setback(error.kind === 'token-expired' ? 'expired' : 'broken', error);
   }
-  const fault = new Fault(
-    'transfer-failed',
-    `${host}: ${(error as Error).message} after ${piece.position - piece.start} bytes`,
-    { cause: error },
-  );
-  return new Setback('broken', fault);
+  const what = `${host}: ${(error as Error).message} after ${piece.position - piece.start} bytes`;
+  return new Setback('broken', new Fault('transfer-failed', what, { cause: error }));
 }
 
 function noAnswerFault(error: NoAnswer): Fault {
   const { reason, host: about, message, isConnected } = error;
-  const kind =
-    reason === 'downgrade'
-      ? 'data-wrong'
-      : !isConnected
-        ? 'servers-unreachable'
-        : reason === 'timeout'
-          ? 'transfer-stalled'
-          : 'transfer-failed';
+  const late = reason === 'timeout' ? 'transfer-stalled' : 'transfer-failed';
+  const kind = reason === 'downgrade' ? 'data-wrong' : isConnected ? late : 'servers-unreachable';
   const fix = 'If the authority is a private one, name its certificate in SSL_CERT_FILE.';
   return new Fault(kind, message, { about, cause: error, ...(reason === 'certificate' && { fix }) });
 }
@@ -226,16 +207,10 @@ async function acceptFile(context: PieceContext, lane: Lane, file: FileHandle, p
   if (!stat.isFile()) throw new Fault('data-wrong', `${path} is not a file`);
   const { known, mustConfirm } = context;
   if (known.size !== undefined && known.size !== stat.size)
-    throw new Setback(
-      'changed',
-      new Fault('object-changed', `${path} has ${stat.size} bytes, expected ${known.size}`),
-    );
+    throw changed(`${path} has ${stat.size} bytes, expected ${known.size}`);
   const modified = stat.mtimeMs;
   if (mustConfirm && known.modified !== modified)
-    throw new Setback(
-      'changed',
-      new Fault('object-changed', `${path} was written at ${stat.mtime.toISOString()}`),
-    );
+    throw changed(`${path} was written at ${stat.mtime.toISOString()}`);
   const from = lane.piece.position;
   await context.accepted({ from, to: stat.size, size: stat.size, etag: undefined, modified, age: 0 }, lane);
 }
@@ -255,8 +230,7 @@ async function copy(context: PieceContext, lane: Lane, file: FileHandle): Promis
 function fileSetback(path: string, error: Error): Setback {
   if (error instanceof Fault) return new Setback('broken', error);
   const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-  const fault = new Fault(missing ? 'object-missing' : 'transfer-failed', `${path}: ${error.message}`, {
-    cause: error,
-  });
+  const kind = missing ? 'object-missing' : 'transfer-failed';
+  const fault = new Fault(kind, `${path}: ${error.message}`, { cause: error });
   return new Setback(missing ? 'missing' : 'broken', fault);
 }

@@ -12,6 +12,8 @@ export interface Piece extends Range {
   position: number;
   /** May shrink while the piece runs: another server has taken over the rest. */
   end: number;
+  /** One past the last byte of the answer that brings it. */
+  promised: number;
 }
 
 interface Gap extends Range {
@@ -54,6 +56,7 @@ export class Segments {
   readonly #running = new Set<Piece>();
   /** Who sent which bytes, in the order of their arrival; '' is an earlier attempt. */
   #sent: (Range & { server: string })[];
+  #withdrawn: (Range & { server: string })[] = [];
 
   /** `size` may be Infinity as long as nobody has said it. */
   constructor(size: number, done: readonly Range[] = []) {
@@ -179,13 +182,36 @@ export class Segments {
     this.#insert({ ...range, avoid: new Set([server]) });
   }
 
+  /** The server takes back what it sent here: it is missing again unless the whole proves itself. */
+  doubt({ server, start, position }: Piece): void {
+    this.#withdrawn.push({ server, start, end: position });
+  }
+
+  /** Nothing proves the whole: true if something is missing because of that. */
+  dropDoubted(): boolean {
+    const withdrawn = this.#withdrawn;
+    this.#withdrawn = [];
+    for (const { server, ...range } of withdrawn) this.putBack(range, server);
+    return withdrawn.length > 0;
+  }
+
+  /** Nobody else can help: what was cut off from an answer that goes on comes with that answer. */
+  unshare(): void {
+    for (const piece of this.#running)
+      for (const gap of this.#gaps)
+        if (gap.start === piece.end && gap.end <= piece.promised) {
+          piece.end = gap.end;
+          this.#gaps = this.#gaps.filter((each) => each !== gap);
+        }
+  }
+
   /** Any server may be asked for anything again. */
   forgive(): void {
     this.#gaps = this.#gaps.map((gap) => ({ ...gap, avoid: nobody }));
   }
 
   #start(server: string, start: number, end: number): Piece {
-    const piece: Piece = { server, start, position: start, end };
+    const piece: Piece = { server, start, position: start, end, promised: 0 };
     this.#running.add(piece);
     return piece;
   }

@@ -7,7 +7,8 @@ import type { Policy } from '../policy.ts';
 import { askObject } from '../proof/digest.ts';
 import type { Sink } from '../sinks/sink.ts';
 import { Assignment } from './assignment.ts';
-import { completed, hasValidator, type Accepted, type Identity } from './check-answer.ts';
+import { agreedSize } from './agreed-size.ts';
+import { completed, contradicts, hasValidator, type Accepted, type Identity } from './check-answer.ts';
 import { beginSink, SinkFailure, type PieceContext } from './deliver.ts';
 import { judge, Lanes, type Lane } from './lanes.ts';
 import { Nap } from './nap.ts';
@@ -28,7 +29,7 @@ const progressBytes = 256 * 1024;
 const maximumRestarts = 2;
 
 /**
- * One object, from as many servers as help, into one sink.
+ * One object, from as many servers as help, into one sink:
  *
  *     locate --> assign pieces to servers <-----------------------------------.
  *                  |            |                                             |
@@ -53,6 +54,7 @@ export class Transfer implements PieceContext {
   readonly sink: Sink;
   readonly origin: OriginWord;
   readonly shownUrl: string;
+  readonly repair: Repair;
   segments: Segments;
   readonly #options: TransferOptions;
   readonly #roster: Roster;
@@ -71,8 +73,9 @@ export class Transfer implements PieceContext {
   #shownAt = -Infinity;
   /** How often the range that begins here came damaged. */
   readonly #rejections = new Map<number, number>();
-  #repair: Repair | undefined;
   #changed = false;
+  /** The size that the origin, or most servers, say the object has. */
+  #believed: number | undefined;
   #waitsForToken = false;
   #fatal: Error | undefined;
 
@@ -97,9 +100,19 @@ export class Transfer implements PieceContext {
     this.pool = new ConnectionPool({ clock, ca: locator.ca, connectMs, kept });
     const asking = { wire: this.pool, locate: (how: LocateOptions) => this.#search.locate(how) };
     this.origin = new OriginWord(asking, (known) => this.#heard(known));
+    this.repair = new Repair(this, {
+      ...options,
+      servers: () => this.record.servers,
+      accused: (server, fault) =>
+        options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) }),
+      run: () => this.run(),
+      restart: () => this.#tryRestart(),
+      agreedSize: async (here) =>
+        (this.#believed =
+          options.size ?? (await agreedSize(here, this, this.#roster.sources, options.signal))),
+    });
   }
 
-  /** What every answer must agree with. */
   get known(): Identity {
     return this.#identity;
   }
@@ -108,17 +121,15 @@ export class Transfer implements PieceContext {
     return !this.#found && !this.#options.proven && this.#resumes && hasValidator(this.#identity);
   }
 
-  /** What the user or a manifest says of the object. */
+  /** What the user or a manifest says of the object; else those who know better than a cache. */
   get #required(): Identity {
-    return { size: this.#options.size, etag: undefined, modified: undefined };
+    return { size: this.#options.size ?? this.#believed, etag: undefined, modified: undefined };
   }
 
-  /** Who can be asked about the object. */
-  get witnesses(): Pick<Roster, 'working' | 'beside'> {
+  get witnesses(): Pick<Roster, 'beside'> {
     return this.#roster;
   }
 
-  /** Who sent what, and who was not asked. */
   get record(): Roster['record'] {
     return this.#roster.record;
   }
@@ -145,7 +156,6 @@ export class Transfer implements PieceContext {
     }
   }
 
-  /** Ends all connections. */
   close(): void {
     this.origin.close();
     this.pool.close();
@@ -164,24 +174,6 @@ export class Transfer implements PieceContext {
     if (rejections > 2 * this.#roster.sources.length) this.#fatal ??= this.#mostInformative();
   }
 
-  /** All bytes together are proven wrong: some are fetched again, from others, or the Fault is thrown. */
-  async repair(fault: Fault): Promise<void> {
-    this.#repair ??= new Repair(this, {
-      suspects: this.#options.suspects,
-      servers: () => this.record.servers,
-      accused: (server) =>
-        this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) }),
-      run: () => this.run(),
-      restart: () => this.#tryRestart(),
-    });
-    await this.#repair.run(fault);
-  }
-
-  /** The bytes are proven. */
-  acquit(): void {
-    this.#repair?.acquit();
-  }
-
   async accepted(answer: Accepted, lane: Lane): Promise<void> {
     lane.source.answerSeconds = (this.clock.monotonic() - lane.startedAt) / 1000;
     lane.source.turn.age ??= answer.age;
@@ -190,7 +182,8 @@ export class Transfer implements PieceContext {
     this.#assignment.found(lane.source, answer.age);
     const etag = this.#options.proven ? undefined : answer.etag;
     this.#identity = { size: this.#identity.size ?? answer.size, etag, modified: answer.modified };
-    this.#complete(this.origin.known);
+    this.#complete(undefined);
+    if (this.origin.known !== undefined) this.#heard(this.origin.known);
     if (!this.#options.proven && !hasValidator(this.#identity)) void this.origin.answer();
     else if (this.#identity.size === undefined) await this.#askSize(lane.source);
     await beginSink(this.sink, this.#identity.size);
@@ -207,6 +200,10 @@ export class Transfer implements PieceContext {
 
   #heard(known: Known): void {
     if (known.isCollection) this.#fatal ??= folderFault(this.shownUrl);
+    if (this.#found && this.#options.size === undefined && contradicts(known, this.#identity)) {
+      this.#believed = known.size;
+      this.#changed = true;
+    }
     const isNew = this.#found && this.#identity.size === undefined;
     if (this.#found) this.#complete(known);
     if (isNew)
@@ -246,14 +243,10 @@ export class Transfer implements PieceContext {
     const run = (lane: Lane) => read(this, lane);
     this.#lanes.start(work, run, (error) => {
       this.segments.release(piece);
-      if (error !== undefined) this.#laneFailed(source, error);
+      if (error instanceof Setback) this.#setBack(source, error);
+      else if (error !== undefined) this.#endWith(error);
       this.#nap.wake();
     });
-  }
-
-  #laneFailed(source: Source, error: Error): void {
-    if (error instanceof Setback) this.#setBack(source, error);
-    else this.#endWith(error);
   }
 
   #endWith(error: Error): void {
@@ -270,14 +263,22 @@ export class Transfer implements PieceContext {
     if (trouble === 'cold') return;
     const server = source.server.host;
     this.#options.onEvent({ kind: 'setback', server, fault, ...this.#roster.endTurn(server) });
-    // A cache may be wrong about what exists; the origin is not.
-    if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found)
-      this.#fatal ??= this.#mostInformative();
-    // It contradicts itself, or the first server asked contradicts an earlier attempt, or the origin those who were all
-    // proven wrong: no need to ask the others.
+    if (trouble === 'missing' && source.server.kind !== 'cache' && !this.#found) void this.#missing(source);
+    // It contradicts itself and is alone, or the first server asked contradicts an earlier attempt, or the origin those
+    // who were all proven wrong: no need to ask the others.
     const isAlone =
-      source.bytes > 0 || (!this.#found && this.#resumes) || this.#roster.isBelievedAlone(source);
+      (source.bytes > 0 && !this.#roster.hasOthers) ||
+      (!this.#found && this.#resumes) ||
+      this.#roster.isBelievedAlone(source);
     if (trouble === 'changed' && isAlone) this.#changed = true;
+    if (trouble === 'no-ranges' && this.#roster.narrowed(this.#lanes.servers)) this.#assignment.narrow();
+  }
+
+  /** A cache may be wrong about what exists; the origin is not, unless it lists the object. */
+  async #missing({ server }: Source): Promise<void> {
+    const known = server.kind === 'origin' ? await this.origin.answer() : undefined;
+    if (known?.kind !== 'origin') this.#fatal ??= this.#mostInformative();
+    this.#nap.wake();
   }
 
   /** A transfer under way waits for a new token, and says so once; at its beginning there is nothing to lose. */
@@ -305,7 +306,7 @@ export class Transfer implements PieceContext {
     this.#assignment.restart();
     this.#resumes = false;
     this.#identity = this.#required;
-    this.origin.forget();
+    if (this.#believed === undefined) this.origin.forget();
     this.segments = new Segments(Infinity);
     this.#roster.restart();
     return true;
@@ -326,11 +327,17 @@ export class Transfer implements PieceContext {
     if (this.#isQuiet(now)) await this.#search.forOrigin();
     else await this.#search.again(this.#roster.lap > 1 || nextAt === undefined);
     this.segments.forgive();
-    // All that say no are caches: the origin is asked whether they are right.
-    if (this.#roster.nextAt() === undefined && !(await this.origin.deniesIt())) this.#roster.revive();
+    // All say no: the origin is asked whether they are right.
+    if (this.#roster.nextAt() === undefined && !(await this.origin.deniesIt()))
+      this.#roster.revive(this.origin.known?.kind === 'origin');
     const others = this.#roster.sources.filter(({ disagrees }) => disagrees);
     const isOver = !this.#roster.hasLapsLeft(this.policy);
     const isOriginOther = others.some(({ server }) => server.kind === 'origin');
+    // Its own answer is not what it said of the object.
+    if (isOriginOther) {
+      this.#believed = undefined;
+      this.origin.distrust();
+    }
     if (others.length > 0 && (isOver || isOriginOther) && (await this.#tryRestart())) return;
     if (isOver) throw this.#mostInformative();
   }
@@ -376,10 +383,7 @@ export class Transfer implements PieceContext {
     const now = this.clock.monotonic();
     const { budgetSeconds, quietSeconds } = this.policy;
     if (budgetSeconds !== undefined && now - this.#startedAt > budgetSeconds * 1000)
-      throw new Fault(
-        'transfer-stalled',
-        `${this.shownUrl}: ${this.#state()} in the ${budgetSeconds} s allowed`,
-      );
+      throw new Fault('transfer-stalled', `${this.shownUrl}: ${this.#state()} in ${budgetSeconds} s`);
     if (!this.#lanes.waitForSink && now - this.#progressAt > quietSeconds * 1000)
       throw this.#mostInformative();
   }

@@ -88,7 +88,7 @@ const crcOf = ({ before, hash, hashedFrom, end }: Piece): string =>
 /** Hashes what comes next and reads back the rest. */
 class OrderedHash implements FileHash {
   readonly algorithm: Algorithm;
-  readonly #hash: Hasher;
+  #hash: Hasher;
   #position = 0;
 
   constructor(algorithm: Algorithm) {
@@ -97,6 +97,10 @@ class OrderedHash implements FileHash {
   }
 
   wrote(offset: number, chunk: Buffer): void {
+    if (offset < this.#position) {
+      this.#hash = hasher(this.algorithm);
+      this.#position = 0;
+    }
     if (offset !== this.#position) return;
     this.#hash.update(chunk);
     this.#position += chunk.length;

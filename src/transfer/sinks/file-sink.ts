@@ -51,9 +51,7 @@ export class FileSink implements Sink {
   }
 
   discard(): 'kept' | 'dropped' {
-    if (this.#check !== undefined) return 'kept';
-    this.#beginProof();
-    return 'dropped';
+    return this.#check === undefined ? 'dropped' : 'kept';
   }
 
   rewrite(): () => boolean {

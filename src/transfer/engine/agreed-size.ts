@@ -1,0 +1,36 @@
+import { Fault } from '../../fault/fault.ts';
+import { askObject } from '../proof/digest.ts';
+import type { PieceContext } from './deliver.ts';
+import type { Source } from './roster.ts';
+
+const patienceMs = 3_000;
+
+/**
+ * The size of an object whose bytes are here and not proven: the origin's word, where caches sent them. Where it says
+ * nothing and servers were seen to differ, what most of them say.
+ */
+export async function agreedSize(
+  here: number,
+  { origin, pool, shownUrl: about }: Pick<PieceContext, 'origin' | 'pool' | 'shownUrl'>,
+  sources: readonly Source[],
+  signal: AbortSignal,
+): Promise<number> {
+  if (!sources.some(({ server, bytes }) => server.kind === 'cache' && bytes > 0)) return here;
+  const known = await origin.answer();
+  if (known?.size !== undefined && known.kind !== 'cache') return known.size;
+  if (!sources.some(({ disagrees }) => disagrees)) return here;
+  const sizes = new Map<number, string[]>();
+  const ask = async (source: Source): Promise<void> => {
+    const size = source.bytes > 0 ? here : (await askObject(source, pool, patienceMs, signal, false))?.size;
+    if (size !== undefined) sizes.set(size, [...(sizes.get(size) ?? []), source.server.host]);
+  };
+  await Promise.all(sources.map(ask));
+  signal.throwIfAborted();
+  const [first, second] = [...sizes].sort(([, one], [, other]) => other.length - one.length);
+  if (first === undefined || first[1].length > (second?.[1].length ?? 0)) return first?.[0] ?? here;
+  const said = [...sizes].map(([size, hosts]) => `${hosts.join(', ')}: ${size} bytes`).join('; ');
+  throw new Fault('object-changed', `${about}: servers have different sizes of it (${said})`, {
+    about,
+    fix: 'try again when its origin answers, or leave out the cache that is wrong (--avoid-cache)',
+  });
+}
