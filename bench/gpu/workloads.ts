@@ -54,7 +54,7 @@ export const workloads: Workload[] = [
     tiny: [
       withoutGpu,
       'train.command=python3 torch_mnist.py --epochs 1 --device cpu --save-model',
-      'train.check=python3 check_model.py --least-accuracy 0.3',
+      'train.check=python3 check_model.py --min-accuracy 0.3',
     ],
   },
   { name: 'cifar10', example: 'cifar10', dataset: 'cifar10', set: [], inMemory: 2, tiny: [withoutGpu] },
@@ -67,7 +67,7 @@ export const workloads: Workload[] = [
     tiny: [
       withoutGpu,
       'train.command=python3 cifar10_resnet.py --epochs 1 --device cpu --width 4 --batch-size 20 --log-interval 1 --save-model',
-      'train.check=python3 check_model.py --least-accuracy 0',
+      'train.check=python3 check_model.py --min-accuracy 0',
     ],
   },
   imageNet('imagenet', 'small', { inMemory: 2, set: ['data.train.arriving=false'] }),

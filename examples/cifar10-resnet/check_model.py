@@ -9,7 +9,7 @@ import torch
 from cifar10_resnet import ResNet18
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--least-accuracy", type=float, default=0.2)
+parser.add_argument("--min-accuracy", type=float, default=0.2)
 args = parser.parse_args()
 
 saved = torch.load("cifar10_resnet18.pt", map_location="cpu", weights_only=True)
@@ -22,6 +22,6 @@ if not torch.isfinite(scores).all():
     sys.exit("the model's output is not finite")
 with open("metrics.json") as file:
     accuracy = json.load(file)["accuracy"]
-if accuracy < args.least_accuracy:
-    sys.exit(f"accuracy {accuracy:.3f} is below {args.least_accuracy} (chance is 0.1)")
+if accuracy < args.min_accuracy:
+    sys.exit(f"accuracy {accuracy:.3f} is below {args.min_accuracy} (chance is 0.1)")
 print(f"the model loads; accuracy {accuracy:.3f}")

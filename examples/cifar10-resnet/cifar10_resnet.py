@@ -70,18 +70,18 @@ class Shards:
 
     def wait_for_any(self, names, is_stopping):
         """The first of the batches that is there, and its images; none when asked to stop."""
-        told = time.monotonic()
+        last_message = time.monotonic()
         while not is_stopping():
-            # Looked at first: a batch that comes in between is seen the next time.
+            # Checked first: a batch that arrives in between is seen the next time.
             more = os.path.exists(os.path.join(self.root, ".arriving"))
             for name in names:
                 if name in self.read or os.path.exists(self.path(name)):
-                    tell(waited=self.waited)
+                    write_progress(waited=self.waited)
                     return name, self.load(name)
             if not more:
                 sys.exit(f"{self.path(names[0])} is not there, and no more data is to come")
-            if time.monotonic() - told > 30:
-                told = time.monotonic()
+            if time.monotonic() - last_message > 30:
+                last_message = time.monotonic()
                 print(f"Waiting for {', '.join(names)}", flush=True)
             began = time.monotonic()
             time.sleep(0.05)
@@ -146,7 +146,7 @@ class Training:
             self.steps, self.history = state["steps"], state["history"]
         except Exception as error:
             why = str(error).splitlines()[0]
-            sys.exit(f"{path} is no checkpoint of this training, remove it to begin anew: {why}")
+            sys.exit(f"{path} is not a checkpoint of this training; remove it to start over: {why}")
         print(f"Resuming in epoch {self.epoch} with {len(self.left)} batches to go", flush=True)
 
 
@@ -160,7 +160,7 @@ def write(state, path):
     os.replace(path + ".part", path)
 
 
-def tell(**fields):
+def write_progress(**fields):
     """One line of the file in which Updraft looks for progress; without Updraft there is none."""
     if "UPDRAFT_PROGRESS" in os.environ:
         with open(os.environ["UPDRAFT_PROGRESS"], "a") as file:
@@ -186,7 +186,7 @@ def train(training, shard):
     model.train()
     pixels, labels = shard
     done, number = len(BATCHES) - len(training.left), BATCHES.index(training.left[0])
-    # The same order whoever trains it, so that it can be taken up in its middle.
+    # The same order in every attempt, so that training can resume in the middle of an epoch.
     generator = torch.Generator().manual_seed(1000 * args.seed + 10 * training.epoch + number)
     batches = torch.randperm(len(labels), generator=generator).split(args.batch_size)
     for step, picked in enumerate(batches[training.steps :], start=training.steps):
@@ -203,7 +203,7 @@ def train(training, shard):
                 f"\tLoss: {loss.item():.6f}",
                 flush=True,
             )
-            tell(epoch=training.epoch, epochs=args.epochs, step=seen, steps=total, loss=loss.item())
+            write_progress(epoch=training.epoch, epochs=args.epochs, step=seen, steps=total, loss=loss.item())
         training.steps = step + 1
         if training.stopping and training.steps < len(batches):
             return
@@ -227,7 +227,7 @@ def test(training, shard):
         f"Accuracy: {correct}/{len(labels)} ({100 * accuracy:.0f}%)",
         flush=True,
     )
-    tell(epoch=training.epoch, accuracy=accuracy)
+    write_progress(epoch=training.epoch, accuracy=accuracy)
     return accuracy
 
 

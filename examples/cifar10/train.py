@@ -58,7 +58,7 @@ signal.signal(signal.SIGTERM, lambda *_: asked_to_end.append(True))  # the slot 
 def train(args, model, device, data, optimizer, epoch, first):
     model.train()
     images, labels = data
-    # The same order whoever trains this epoch, so that it can be taken up in its middle.
+    # The same order in every attempt, so that training can resume in the middle of an epoch.
     order = torch.randperm(len(labels), generator=torch.Generator().manual_seed(args.seed + epoch))
     batches = order.split(args.batch_size)
     for step, picked in enumerate(batches):
@@ -104,7 +104,7 @@ def test(args, model, device, data):
 
 
 def save_checkpoint(folder, epoch, step, model, optimizer):
-    """Where training goes on. Written beside and renamed: a checkpoint is whole or it is not there."""
+    """Where training resumes. Written under another name, then renamed: a checkpoint is whole or absent."""
     os.makedirs(folder, exist_ok=True)
     target = os.path.join(folder, "checkpoint.pt")
     state = {"epoch": epoch, "step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
@@ -113,7 +113,7 @@ def save_checkpoint(folder, epoch, step, model, optimizer):
 
 
 def load_checkpoint(folder, model, optimizer, device):
-    """The epoch and the batch with which training goes on."""
+    """The epoch and the batch with which training resumes."""
     path = os.path.join(folder, "checkpoint.pt")
     if not os.path.exists(path):
         return 1, 0
@@ -123,7 +123,7 @@ def load_checkpoint(folder, model, optimizer, device):
         optimizer.load_state_dict(state["optimizer"])
     except Exception as error:
         why = str(error).splitlines()[0]
-        sys.exit(f"{path} is no checkpoint of this training, remove it to begin anew: {why}")
+        sys.exit(f"{path} is not a checkpoint of this training; remove it to start over: {why}")
     print(f"Resuming in epoch {state['epoch']}", flush=True)
     return state["epoch"], state["step"]
 

@@ -29,7 +29,7 @@ def describe():
 
 
 def fit(device, steps, folder, asked):
-    """Finds the line y = 3x + 1 by gradient descent; goes on from a checkpoint where there is one."""
+    """Finds the line y = 3x + 1 by gradient descent; resumes from a checkpoint if there is one."""
     target = os.path.join(folder, "checkpoint.pt")
     line = torch.zeros(2, device=device, requires_grad=True)
     first = 0
@@ -39,7 +39,7 @@ def fit(device, steps, folder, asked):
             first, line = state["step"], state["line"].requires_grad_()
         except Exception as error:
             why = str(error).splitlines()[0]
-            sys.exit(f"{target} is no checkpoint of this program, remove it to begin anew: {why}")
+            sys.exit(f"{target} is not a checkpoint of this program; remove it to start over: {why}")
         print(f"Resuming after step {first}", flush=True)
     x = torch.linspace(-1, 1, 1 << 16, device=device)
     for step in range(first + 1, steps + 1):

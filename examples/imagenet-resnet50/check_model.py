@@ -10,7 +10,7 @@ import torch
 from resnet50 import ResNet50
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--least-accuracy", type=float, default=0.0)
+parser.add_argument("--min-accuracy", type=float, default=0.0)
 parser.add_argument("--epochs", type=int, required=True)
 args = parser.parse_args()
 
@@ -25,13 +25,13 @@ with open("metrics.json") as file:
     metrics = json.load(file)
 epochs = metrics["epochs"]
 if [entry["epoch"] for entry in epochs] != list(range(1, args.epochs + 1)):
-    sys.exit(f"{args.epochs} epochs were asked for, and {len(epochs)} are told of")
+    sys.exit(f"{args.epochs} epochs were requested, and {len(epochs)} are reported")
 if not all(math.isfinite(entry["loss"]) and math.isfinite(entry["validation_loss"]) for entry in epochs):
     sys.exit("the loss is not finite")
 with open("classes.txt") as file:
     names = file.read().split()
 if names != sorted(names):
     sys.exit("the classes are not numbered in the order of their names")
-if metrics["accuracy"] < args.least_accuracy:
-    sys.exit(f"accuracy {metrics['accuracy']:.4f} is below {args.least_accuracy}")
+if metrics["accuracy"] < args.min_accuracy:
+    sys.exit(f"accuracy {metrics['accuracy']:.4f} is below {args.min_accuracy}")
 print(f"the model loads; {len(names)} classes; accuracy {metrics['accuracy']:.4f}")

@@ -34,8 +34,8 @@ class ClassFolders(Dataset):
         self.waited = 0.0
 
     def scan(self):
-        """Takes in the images that have come since the last time; tells whether more are to come."""
-        # Looked at first: what comes in between is seen the next time.
+        """Adds the images that have arrived since the last time; returns whether more are to come."""
+        # Checked first: what arrives in between is seen the next time.
         more = os.path.exists(os.path.join(self.root, ".arriving"))
         folders = {entry.name: entry for entry in os.scandir(self.root) if entry.is_dir() and entry.name[0] != "."}
         # Sorted: a directory lists its entries in another order on every machine.
@@ -64,7 +64,7 @@ class ClassFolders(Dataset):
             (self.validation if held else self.training).append((os.path.join(self.root, name, image), label))
 
     def finish(self, expected):
-        """All has come: numbers the classes in the order of their names, and tells the old number of each."""
+        """Everything has arrived: numbers the classes in the order of their names, and returns the old number of each."""
         missing = sorted(set(self.classes) - set(self.present))
         if missing:
             raise BadData(f"{self.root} lacks {len(missing)} classes of the checkpoint, such as {missing[0]}")
@@ -145,7 +145,7 @@ def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
     Where few of those that came wait, half of a batch is drawn again from the others: else the last classes would
     displace the first.
     """
-    waiting, used, known, told = [], [], 0, time.monotonic()
+    waiting, used, known, last_message = [], [], 0, time.monotonic()
     while not is_stopping():
         more = dataset.scan()
         waiting.extend(dataset.training[known:])
@@ -160,16 +160,16 @@ def arriving_batches(dataset, batch_size, mix, skip, is_stopping):
             used.extend(batch)
             if len(batch) + len(again) > 1:
                 yield [(*item, True, True) for item in batch] + [(*item, True, False) for item in again]
-            told = time.monotonic()
+            last_message = time.monotonic()
         if not more and (not waiting or skip + len(used) >= known):
             return
         if more and len(waiting) < max(mix, batch_size):
             began = time.monotonic()
             time.sleep(0.1)
             dataset.waited += time.monotonic() - began
-            if time.monotonic() - told > 30:
+            if time.monotonic() - last_message > 30:
                 print(f"{len(dataset.present)} classes are there, waited={dataset.waited:.0f}", flush=True)
-                told = time.monotonic()
+                last_message = time.monotonic()
 
 
 def draw(items):

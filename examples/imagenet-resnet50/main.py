@@ -1,7 +1,7 @@
 """Train ResNet-50 on ImageNet, on a GPU if there is one, and validate after each epoch.
 
-The first epoch may begin while the dataset still arrives. A checkpoint is written after each epoch, every so many
-minutes and on SIGTERM; the training goes on from it where it finds one.
+The first epoch may begin while the data set still arrives. A checkpoint is written after each epoch, every few
+minutes and on SIGTERM; training resumes from it if there is one.
 """
 
 import argparse
@@ -27,7 +27,7 @@ RUN_ME_AGAIN = 85
 CLASSES = 1000
 
 
-def tell(**fields):
+def write_progress(**fields):
     """One line of the file in which Updraft looks for progress; without Updraft there is none."""
     if "UPDRAFT_PROGRESS" in os.environ:
         with open(os.environ["UPDRAFT_PROGRESS"], "a") as file:
@@ -81,11 +81,11 @@ class Training:
             self.history, self.dataset.classes = state["history"], list(state["classes"])
         except Exception as error:
             why = str(error).splitlines()[0]
-            sys.exit(f"{self.checkpoint} is no checkpoint of this training, remove it to begin anew: {why}")
+            sys.exit(f"{self.checkpoint} is not a checkpoint of this training; remove it to start over: {why}")
         print(f"Resuming in epoch {self.epoch} after {self.seen} images", flush=True)
 
     def start_from(self, path):
-        """Takes published weights. While data arrives, the number of a class is not yet known: the last layer begins anew."""
+        """Takes published weights. While data arrives, the number of a class is not yet known: the last layer starts fresh."""
         try:
             weights = torch.load(path, map_location=self.device, weights_only=True)
             if os.path.exists(os.path.join(self.args.data_dir, ".arriving")):
@@ -170,7 +170,7 @@ def report(training, loss, rate):
         f"Train Epoch: {epoch}/{epochs} [{seen}/{size} ({100 * seen / size:.0f}%)]\tLoss: {loss:.6f}\t{rate:.1f} images/s",
         flush=True,
     )
-    tell(epoch=epoch, epochs=epochs, step=seen, steps=size, loss=loss, waited=training.dataset.waited)
+    write_progress(epoch=epoch, epochs=epochs, step=seen, steps=size, loss=loss, waited=training.dataset.waited)
 
 
 def autocast(device):
@@ -198,7 +198,7 @@ def validate(training):
         f"Accuracy: {correct}/{len(items)} ({100 * accuracy:.1f}%)",
         flush=True,
     )
-    tell(epoch=training.epoch, epochs=training.args.epochs, accuracy=accuracy, waited=training.dataset.waited)
+    write_progress(epoch=training.epoch, epochs=training.args.epochs, accuracy=accuracy, waited=training.dataset.waited)
     return loss / len(items), accuracy
 
 

@@ -9,7 +9,7 @@ import torch
 from torch_mnist import Net
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--least-accuracy", type=float, default=0.9)
+parser.add_argument("--min-accuracy", type=float, default=0.9)
 args = parser.parse_args()
 
 model = Net()
@@ -20,6 +20,6 @@ with torch.no_grad():
         sys.exit("the model's output is not finite")
 with open("metrics.json") as file:
     accuracy = json.load(file)["accuracy"]
-if accuracy < args.least_accuracy:
-    sys.exit(f"accuracy {accuracy:.3f} is below {args.least_accuracy}")
+if accuracy < args.min_accuracy:
+    sys.exit(f"accuracy {accuracy:.3f} is below {args.min_accuracy}")
 print(f"the model loads; accuracy {accuracy:.3f}")

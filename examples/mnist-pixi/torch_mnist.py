@@ -48,7 +48,7 @@ def read_idx(folder, name, dimensions):
     except (OSError, EOFError) as error:
         sys.exit(f"{place} cannot be read: {error}")
     if len(data) < 4 or data[:4] != bytes([0, 0, 8, dimensions]):
-        sys.exit(f"{place} is no file of MNIST: it begins with {data[:4].hex(' ')}")
+        sys.exit(f"{place} is not an MNIST file: it begins with {data[:4].hex(' ')}")
     shape = [int.from_bytes(data[4 + 4 * n : 8 + 4 * n], "big") for n in range(dimensions)]
     values = numpy.frombuffer(data, dtype=numpy.uint8, offset=4 + 4 * dimensions)
     if values.size != numpy.prod(shape):
@@ -144,7 +144,7 @@ def main():
                 part.load_state_dict(state[name])
         except Exception as error:
             why = str(error).splitlines()[0]
-            sys.exit(f"{checkpoint} is no checkpoint of this training, remove it to begin anew: {why}")
+            sys.exit(f"{checkpoint} is not a checkpoint of this training; remove it to start over: {why}")
         first = state["epoch"] + 1
         print(f"Resuming after epoch {state['epoch']}", flush=True)
     accuracy = test(args, model, device, testing)

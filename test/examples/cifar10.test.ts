@@ -117,7 +117,7 @@ test('CIFAR-10: a checkpoint that cannot be read is told by name in one line', a
   assert.equal(run.code, 1, run.out);
   assert.match(
     run.err,
-    /^checkpoints\/checkpoint\.pt is no checkpoint of this training, remove it to begin anew: .+\n$/,
+    /^checkpoints\/checkpoint\.pt is not a checkpoint of this training; remove it to start over: .+\n$/,
   );
 });
 

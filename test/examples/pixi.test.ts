@@ -33,7 +33,7 @@ test('MNIST with Pixi: a file that is missing, cut or something else is told by 
   await writeFile(images, whole.subarray(0, 2000));
   assert.match(await train(), /train-images-idx3-ubyte\.gz cannot be read/);
   await writeFile(images, await readFile(path.join(bench.folder, 'published/train-labels-idx1-ubyte.gz')));
-  assert.match(await train(), /is no file of MNIST: it begins with 00 00 08 01/);
+  assert.match(await train(), /is not an MNIST file: it begins with 00 00 08 01/);
   await rm(images);
   assert.match(await train(), /train-images-idx3-ubyte\.gz is not in published/);
 });
