@@ -16,7 +16,7 @@ import {
   showEpoch,
   showLoss,
 } from '../run-view/job-words.ts';
-import { nextCommands, wrap } from '../text/words.ts';
+import { counted, nextCommands, wrap } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -114,7 +114,7 @@ function totals({ jobs, tally, garbled }: RunState): string {
   }
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
-  const lost = garbled === 0 ? '' : ` (${garbled} garbled line(s) in the journals)`;
+  const lost = garbled === 0 ? '' : ` (${counted(garbled, 'garbled line')} in the journals)`;
   return `${total} job${total === 1 ? '' : 's'}${words === '' ? '' : `, ${words}`}${lost}`;
 }
 
