@@ -35,7 +35,7 @@ function report(tally: Tally, { name, passed, output }: StepResult): void {
   }
 }
 
-/** What `slowest` named before: a long test that begins last keeps a core waiting. */
+/** As `tellSlowest` names them: a long file that begins last leaves the other core idle. */
 const longest = [
   'condor/ways',
   'docs/guides',
@@ -88,7 +88,7 @@ async function runFile(file: string): Promise<FileResult> {
   const began = performance.now();
   const tests = run({ files: [file], timeout: 600_000, cwd: root });
   tests.on('test:pass', ({ name, skip, todo, details }) => {
-    // A file is told as a test, too, beside its own.
+    // A file is reported as a test, too, beside its own.
     if (details.type === 'suite' || name === file) return;
     if (skip !== undefined && skip !== false)
       result.skipped.push(`${name}: ${typeof skip === 'string' ? skip : 'no reason given'}`);
@@ -155,7 +155,7 @@ process.env['TMPDIR'] = temporary;
 
 const tally: Tally = { passed: 0, failed: [], skipped: [], unsteady: [] };
 for (const result of await setUp(console.log)) report(tally, result);
-// Side by side: the last step of the gate has but one process.
+// Side by side: lint is the longest step of the gate, and uses one core.
 const gated = patterns.length === 0 ? gate((result) => report(tally, result)) : undefined;
 await Promise.all([gated, runTests(tally)]);
 await stopTestPool(poolFolder);

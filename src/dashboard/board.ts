@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import type { FetchState, RunState } from '../journal/state.ts';
 import { showMillis } from '../report/show.ts';
 import { ledgerRowsOf } from './job-row.ts';
@@ -56,25 +57,25 @@ function verdictOf(state: RunState, wrong: Problem[], now: number): Board['verdi
     wrong.filter(({ needsYou }) => needsYou === isYours).reduce((sum, { jobs }) => sum + jobs, 0);
   const [needing, handled] = [jobsWith(true), jobsWith(false)];
   const have = success === 1 || total === 1 ? 'has' : 'have';
-  const detail = `${success} of ${count(total)} ${have} a valid result${pace(state, now)}`;
+  const detail = `${success} of ${counted(total, 'job')} ${have} a valid result${pace(state, now)}`;
   const say = (tone: Tone, headline: string) => ({ tone, headline, detail });
   if (state.endedAt !== undefined) {
     if (success === total) return say('good', 'It went well: every job has a valid result.');
-    if (success + stopped === total) return say('idle', `It was stopped: ${count(stopped)} ended early.`);
+    if (success + stopped === total)
+      return say('idle', `It was stopped: ${counted(stopped, 'job')} ended early.`);
     const lack = needing === 1 ? 'has' : 'have';
-    return say('bad', `It has ended, and ${count(needing)} ${lack} no valid result.`);
+    return say('bad', `It has ended, and ${counted(needing, 'job')} ${lack} no valid result.`);
   }
   if (state.stopRequested) return say('idle', 'It is being stopped.');
-  if (needing > total / 10) return say('bad', `No: ${count(needing)} of ${total} need you.`);
-  if (needing > 0)
-    return say('warn', `Mostly: ${count(needing)} of ${total} ${needing === 1 ? 'needs' : 'need'} you.`);
-  if (handled > 0) return say('busy', `Yes: ${count(handled)} met trouble that is being dealt with.`);
+  const needy = `${counted(needing, 'job')} of ${total} ${needing === 1 ? 'needs' : 'need'}`;
+  if (needing > total / 10) return say('bad', `No: ${needy} you.`);
+  if (needing > 0) return say('warn', `Mostly: ${needy} you.`);
+  if (handled > 0)
+    return say('busy', `Yes: ${counted(handled, 'job')} met trouble that is being dealt with.`);
   if (state.tally.running === 0)
     return say('idle', 'It waits: no job has started yet, or all are between attempts.');
   return say('good', 'Yes: nothing is wrong.');
 }
-
-const count = (jobs: number): string => `${jobs} job${jobs === 1 ? '' : 's'}`;
 
 function pace(state: RunState, now: number): string {
   const from = millisOf(state.createdAt);

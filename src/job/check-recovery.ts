@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import { problemAt, problemAtKey, type SourceFile, type SpecProblem, valueAt } from './source-file.ts';
 import type { Scalar } from './spec.ts';
 import { parseDuration, parseSize } from './units.ts';
@@ -55,7 +56,7 @@ function checkFailedJobs(source: SourceFile, matrix: Record<string, Scalar[]>): 
   if (typeof most !== 'number' || typeof each !== 'number') return [];
   const jobs = Object.values(matrix).reduce((product, values) => product * values.length, each);
   if (most <= jobs) return [];
-  const message = `${most} can never be reached: the run has ${jobs} ${jobs === 1 ? 'job' : 'jobs'}; expected ${jobs} or less, or leave it out`;
+  const message = `${most} can never be reached: the run has ${counted(jobs, 'job')}; expected ${jobs} or less, or leave it out`;
   return [problemAt(source, at, message)];
 }
 

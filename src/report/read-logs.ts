@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import { Fault } from '../fault/fault.ts';
 import { ledgerOf, type Ledger } from './ledger.ts';
 import type { JobHistory } from '../history/history.ts';
@@ -40,12 +41,12 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
   const notes: [unless: boolean, text: string][] = [
     [events > 0, 'The log has no events: no job of it has been submitted yet.'],
     [garbledBytes === 0, `${garbledBytes} bytes are no events and are left out.`],
-    [cut === 0, `${many(cut)} without an end: the log was cut, or is being written.`],
+    [cut === 0, `${counted(cut, 'event')} without an end: the log was cut, or is being written.`],
     [
       backwards === 0,
-      `${many(backwards)} with a time before the one ahead; such count as of the same moment.`,
+      `${counted(backwards, 'event')} with a time before the one ahead; such count as of the same moment.`,
     ],
-    [repeated === 0, `${many(repeated)} in more than one log; such count once.`],
+    [repeated === 0, `${counted(repeated, 'event')} in more than one log; such count once.`],
     [!guessedYear, 'The dates have no year, and nothing in the log says which: this one is a guess.'],
     [
       hasTransfers || slotMillis === 0,
@@ -62,5 +63,3 @@ function notesOn({ facts, sum, slotMillis }: Ledger, garbledBytes: number): stri
   ];
   return notes.flatMap(([unless, text]) => (unless ? [] : [text]));
 }
-
-const many = (events: number): string => `${events} event${events === 1 ? '' : 's'}`;

@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import type { RunState } from '../journal/state.ts';
 import { noFacts } from '../history/log-facts.ts';
 import { columns, inSeconds, sumOver, type Amounts } from './columns.ts';
@@ -43,7 +44,7 @@ function notesOn({ trouble, garbled }: RunState): string[] {
     ...(trouble === undefined ? [] : [`${trouble.message} ${trouble.fix}`]),
     ...(garbled === 0
       ? []
-      : [`${garbled} line${garbled === 1 ? '' : 's'} of the journals could not be read and are left out.`]),
+      : [`Left out: ${counted(garbled, 'line')} of the journals that could not be read.`]),
   ];
 }
 

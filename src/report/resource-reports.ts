@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import type { Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import { ascending, quantile } from './statistics.ts';
@@ -84,7 +85,7 @@ function resourceReport(name: string, { unit, used, requested }: Seen, exceeded:
 function advise(used: number, requested: number, exceeded: Exceeded, least: number): [number | null, string] {
   const fitting = Math.max(1, Math.ceil(used * margin));
   if (exceeded.attempts > 0) {
-    const who = `${exceeded.attempts} attempt${exceeded.attempts === 1 ? '' : 's'}`;
+    const who = counted(exceeded.attempts, 'attempt');
     if (used <= requested && exceeded.requested < requested)
       return [requested, `fits; ${who} that asked for less ended for want of it`];
     // What was used up to the limit does not say how much would have been enough.

@@ -1,3 +1,4 @@
+import { counted } from '../base/counted.ts';
 import { causeTitle, remedyOf, type Cause } from '../codes/causes.ts';
 import type { JobHistory } from '../history/history.ts';
 import type { JobRow } from './ledger.ts';
@@ -125,7 +126,7 @@ function worstPlace(tried: readonly Try[], lost: number, nameOf: (one: Try) => s
   if (cause !== undefined && (measured.has(cause) || (healed === 0 && isEverywhere(cause)))) return null;
   const elsewhere =
     healed > 0
-      ? `${healed} of its ${failed.size} jobs succeeded elsewhere`
+      ? `${healed} of its ${counted(failed.size, 'job')} succeeded elsewhere`
       : `elsewhere ${showShare(shareElsewhere)} of the attempts are good`;
   return {
     name,
@@ -167,7 +168,7 @@ function placeVerdict(kind: 'site' | 'machine', place: Place, { source, broken }
   const inARow = kind === 'machine' ? broken.find((machine) => machine.name === name)?.inARow : undefined;
   const where = source === 'run' ? 'in `[run]` of the job file' : 'before `queue` in the submit file';
   const text = [
-    `${percent(share)} of the loss is ${name}: ${attempts} attempts, ${good === 0 ? 'none' : good} good`,
+    `${percent(share)} of the loss is ${name}: ${counted(attempts, 'attempt')}, ${good === 0 ? 'none' : good} good`,
     cause === undefined ? '' : `, mostly because ${causeTitle(cause)}`,
     `; ${elsewhere}.`,
     inARow === undefined ? '' : ` The machine seems broken: ${inARow} failed in a row.`,
@@ -203,7 +204,7 @@ function causeVerdict(tried: readonly Try[], lost: number, { resources, source }
   const { cause, here, millis } = worst;
   const line = cause === 'memory-exceeded' ? memoryLine(resources, source) : null;
   const advice = line === null ? remedyOf(cause, source) : 'Ask for more:';
-  const attempts = `(${here.length} attempt${here.length === 1 ? '' : 's'})`;
+  const attempts = `(${counted(here.length, 'attempt')})`;
   const text =
     cause === 'user'
       ? `${percent(millis / lost)} of the loss is work that was removed or held by hand ${attempts}.`

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
+import { counted } from '../base/counted.ts';
 import type { Clock } from '../base/clock.ts';
 import { isGone } from '../base/error-reason.ts';
 import { firstFew } from '../base/printable.ts';
@@ -93,7 +94,7 @@ async function howEnded(folder: string, unchanged: string): Promise<string> {
     return `${firstFew(
       bad.map(({ id }) => id),
       8,
-    )} went ahead and failed, so ${kept} jobs were never queued; \`updraft retry\` tries again, and they follow when that is good`;
+    )} went ahead and failed, so ${counted(kept, 'job')} ${kept === 1 ? 'was' : 'were'} never queued; \`updraft retry\` tries again, and they follow when that is good`;
   const again = bad.length > 0 ? ', `updraft retry` tries the failed jobs again' : '';
   return `${unchanged}; --new starts another${again}`;
 }

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Attempt } from '../attempt.ts';
 import { askProgram, type ProgramAnswer } from '../machine/machine.ts';
@@ -75,7 +76,8 @@ export function judgeTorch(asked: number, answer: ProgramAnswer): Finding[] {
   if (built === 'ROCm') return [{ name: 'torch', ok: true, said: `PyTorch ${version} for ROCm` }];
   if (Number(driver) < Number.parseInt(built, 10))
     return [bad(`${what} needs a newer driver: the one here knows CUDA ${driver}`)];
-  if (Number(count) < asked) return [bad(`${what} finds ${count} GPUs, and the job asks for ${asked}`)];
+  if (Number(count) < asked)
+    return [bad(`${what} finds ${counted(Number(count), 'GPU')}, and the job asks for ${asked}`)];
   return [{ name: 'torch', ok: true, said: `${what}; ${count} answered, driver for CUDA ${driver}` }];
 }
 

@@ -62,7 +62,7 @@ test('the GPUs must answer Python as many as the job asks for; without PyTorch n
   assert.equal(judgeTorch(1, ended('2.5.1+rocm6|ROCm|0|0\n'))[0]?.ok, true);
   assert.match(
     judgeTorch(2, ended('2.5.1|12.1|1|13\n'))[0]?.said ?? '',
-    /finds 1 GPUs, and the job asks for 2/,
+    /finds 1 GPU, and the job asks for 2/,
   );
   assert.match(
     judgeTorch(1, ended('2.11|13.0|1|12\n'))[0]?.said ?? '',

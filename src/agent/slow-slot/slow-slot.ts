@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { counted } from '../../base/counted.ts';
 import { stableJson } from '../../base/stable-json.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { Order } from '../../job/job.ts';
@@ -167,7 +168,7 @@ export class SlowSlot {
     const fault = slow(this.#attempt, missed);
     const leavings = await this.#norms.leavings();
     if (leavings >= maxLeavings) {
-      const said = `${fault.message}; the job stays, as it has left ${leavings} machines for that already`;
+      const said = `${fault.message}; the job stays, as it has left ${counted(leavings, 'machine')} for that already`;
       this.#attempt.note({ kind: 'first-epoch', seconds: rounded(seconds), said });
     } else if (await this.#norms.leave(seconds)) this.#fault = fault;
   }

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import type { Found, Rule } from '../../base/finding.ts';
 import { poolTraits } from '../../job/pool-traits.ts';
 import { formatDuration, formatSize } from '../../job/units.ts';
@@ -212,7 +213,7 @@ export const warmRules: Rule<Pick<Facts, 'objects' | 'plan'>>[] = [
         const isCold = caches.length > 0 && caches.every(({ copy }) => copy !== 'whole');
         if (!isCold || jobs < manyJobs || bytes < muchBytes) return [];
         return {
-          message: `${label}: ${jobs} jobs will ask for ${formatSize(bytes)} each, and none of ${caches.length === 1 ? 'the 1 cache' : `${caches.length} caches`} asked has it`,
+          message: `${label}: ${jobs} jobs will ask for ${formatSize(bytes)} each, and none of the ${counted(caches.length, 'cache')} asked has it`,
           fix: 'fill them first with `updraft warm`; for sites far from here name their caches with --cache',
           place,
         };

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Facts, SlotFacts } from '../facts.ts';
 import type { Found, Rule } from '../../base/finding.ts';
@@ -73,7 +74,7 @@ export const slotRules: Rule<SlotRuleFacts>[] = [
       if (matching === 0 || matching * 4 > total || worst === undefined) return [];
       const place = slots.conditions[worst.index]?.place;
       return {
-        message: `${matching} of ${total} machines match; \`${worst.words}\` costs most: without it ${worst.without} would`,
+        message: `${matching} of ${counted(total, 'machine')} ${matching === 1 ? 'matches' : 'match'}; \`${worst.words}\` costs most: without it ${worst.without} would`,
         fix: 'ask for less there, if the training allows it',
         place,
       };
@@ -99,7 +100,7 @@ function nothingMatches(slots: SlotFacts, total: number, where: SlotRuleFacts['w
       ? 'no single condition is to blame: relax those that few meet'
       : `without \`${worst.words}\` ${worst.without} would match`;
   return {
-    message: `none of the ${total} machines that are in the pool now matches; how many meet each: ${each}${largestOf(slots, each)}`,
+    message: `none of the ${counted(total, 'machine')} in the pool now matches; how many meet each: ${each}${largestOf(slots, each)}`,
     fix,
     place: cause === undefined ? where('resources') : slots.conditions[cause.index]?.place,
   };

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import type { Answer, Found, Rule } from '../../base/finding.ts';
 import type { Use } from '../code/uses.ts';
 import type { Facts, PlanFacts, SoftwareFacts } from '../facts.ts';
@@ -118,7 +119,7 @@ export const cudaRules: Rule<CudaFacts>[] = [
       const build = buildOf(facts);
       if (gpus === 0 || build?.cuda !== 'none') return [];
       return {
-        message: `PyTorch in ${build.where} has no CUDA, and the job asks for ${gpus} GPU${gpus === 1 ? '' : 's'}, which would idle`,
+        message: `PyTorch in ${build.where} has no CUDA, and the job asks for ${counted(gpus, 'GPU')}, which would idle`,
         fix: 'use an image or environment with a CUDA build of PyTorch, or set gpus = 0',
         place: facts.where('resources', 'gpus'),
       };

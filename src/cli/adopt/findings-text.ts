@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import type { SubmitFacts } from '../../adopt/submit-facts.ts';
 import type { Finding, Level } from '../../base/finding.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
@@ -43,9 +44,9 @@ function headline(
   const jobs = queues.reduce((sum, { total }) => sum + (total ?? 0), 0);
   const counts = titles.map(([level]) => {
     const count = findings.filter((finding) => finding.level === level).length;
-    return `${count} ${level}${count === 1 ? '' : 's'}`;
+    return counted(count, level);
   });
-  return `${printable(path.basename(file))}: ${known ? jobs : `at least ${jobs}`} job${jobs === 1 ? '' : 's'}; ${counts.join(', ')}`;
+  return `${printable(path.basename(file))}: ${known ? '' : 'at least '}${counted(jobs, 'job')}; ${counts.join(', ')}`;
 }
 
 function findingLines({ file = '', line = 1, rule, message, fix }: Finding, source: string): string[] {

@@ -151,7 +151,16 @@ async function askOne(
       declared: { ...proof.declared, ...declared },
     };
     if (servers.every(({ status }) => status === undefined))
-      return { ...told, unchecked: { what: label, why: `none of its ${servers.length} servers answers` } };
+      return {
+        ...told,
+        unchecked: {
+          what: label,
+          why:
+            servers.length === 1
+              ? 'its server does not answer'
+              : `none of its ${servers.length} servers answers`,
+        },
+      };
     return { ...told, object, looked: { what: label, said: lookedText(object) + choice } };
   } catch (error) {
     cli.signal.throwIfAborted();

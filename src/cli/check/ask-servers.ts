@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import type { ObjectFact, ServerFact, TokenFact } from '../../check/facts.ts';
 import { leftOutWords, preferredWords } from '../../codes/cache-words.ts';
@@ -142,12 +143,13 @@ function cacheWords(caches: readonly ServerFact[]): string {
   if (caches.length === 0) return '';
   const having = caches.filter(({ copy }) => copy === 'whole').map(({ host }) => host);
   const unknown = caches.filter(({ copy }) => copy === 'unknown').length;
-  const of = `of ${caches.length} ${caches.length === 1 ? 'cache' : 'caches'}`;
+  const of = `of ${counted(caches.length, 'cache')}`;
   const has =
     having.length === 0
       ? `none ${of} has it`
       : `${having.length} ${of} ${having.length === 1 ? 'has' : 'have'} it (${having.join(', ')})`;
-  if (unknown === caches.length) return `; ${caches.length} caches do not say whether they have it`;
+  if (unknown === caches.length)
+    return `; ${caches.length === 1 ? '1 cache does' : `${caches.length} caches do`} not say whether it is there`;
   return `; ${has}${unknown === 0 ? '' : `, ${unknown} ${unknown === 1 ? 'does' : 'do'} not say`}`;
 }
 

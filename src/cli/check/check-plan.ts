@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { checkFacts } from '../../check/check-facts.ts';
 import type { JobCode, SentText } from '../../check/code/code.ts';
 import { readCode } from '../../check/code/read-code.ts';
@@ -13,7 +14,6 @@ import { findSecrets } from '../../job/secrets.ts';
 import { problemAt, type SourceFile } from '../../job/source-file.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../text/words.ts';
 import { askObjects, imageLabel, objectsOf } from './ask-objects.ts';
 import { askSoftware, type SoftwareQuestion } from './ask-software.ts';
 import { countFindings, findingLines } from './check-text.ts';

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { levels, type Finding, type Level } from '../../base/finding.ts';
 import { wrap } from '../text/words.ts';
@@ -13,7 +14,7 @@ const titles: Record<Level, string> = {
 export function countFindings(findings: readonly Finding[]): string {
   const counts = levels.flatMap((level) => {
     const count = findings.filter((finding) => finding.level === level).length;
-    return count === 0 ? [] : [`${count} ${level}${count === 1 ? '' : 's'}`];
+    return count === 0 ? [] : [counted(count, level)];
   });
   return counts.join(', ');
 }

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
 import { statIfThere } from '../../job/list-files.ts';
@@ -13,7 +14,7 @@ import { openFederation } from '../object/access.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { ToldFault } from '../show-fault.ts';
 import { headline, sentBytes } from '../submit/plan-text.ts';
-import { counted, nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options extends JobFileOptions, CheckOptions {
   json?: true;

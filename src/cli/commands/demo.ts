@@ -3,6 +3,7 @@ import { copyFile, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { isThere } from '../../base/error-reason.ts';
 import { findPython, type PythonTried } from '../../environment/find-python.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -39,7 +40,7 @@ async function demo(cli: Cli): Promise<void> {
     namespaces: [{ prefix, folder: published, public: false }],
   });
   const { director, caches } = federation;
-  say(`federation: director ${director.url}, ${caches.length} caches, ${prefix} behind a token\n`);
+  say(`federation: director ${director.url}, ${counted(caches.length, 'cache')}, ${prefix} behind a token\n`);
   const inside: Cli = {
     ...cli,
     cwd: project,

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { textTable } from '../../base/text-table.ts';
@@ -16,7 +17,7 @@ import { configureImage } from '../environment/image.ts';
 import { configurePack } from '../environment/pack.ts';
 import { configureStage } from '../environment/stage.ts';
 import { chosenWords, manifestOf, openWorkspace, runTool } from '../environment/workspace.ts';
-import { counted, nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   configureShow(command.command('show'), cli);

@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { textTable } from '../../base/text-table.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
 import { type KeptLogin, LoginStore } from '../../federation/login/login-store.ts';
 import { formatDuration } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
 import { forgetLogin, logInAt, loginsOf, permissionWords, renewLogin } from '../object/login.ts';
-import { counted } from '../text/words.ts';
 
 interface Options {
   write?: true;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import type { Cli } from '../cli.ts';
 import { openFederation } from '../object/access.ts';
@@ -7,7 +8,6 @@ import { offerLogins } from '../object/offer-login.ts';
 import { listUploads, putItem, tellPut } from '../object/put-items.ts';
 import { endWith } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
-import { counted } from '../text/words.ts';
 
 interface Options {
   recursive?: true;

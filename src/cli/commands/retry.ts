@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import type { RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
@@ -14,7 +15,7 @@ import {
 } from '../retry/plan-retry.ts';
 import { currentState } from '../run-view/current-state.ts';
 import { durationOption, sizeOption } from '../submit/options.ts';
-import { counted, isAgreed, nextCommands } from '../text/words.ts';
+import { isAgreed, nextCommands } from '../text/words.ts';
 
 interface Options {
   memory?: number;

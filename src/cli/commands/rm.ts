@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { printable } from '../../base/printable.ts';
@@ -15,7 +16,6 @@ import { hasScheme, knowAt, openFederation } from '../object/access.ts';
 import { confirmDeletion } from '../object/confirm-deletion.ts';
 import { offerLogins } from '../object/offer-login.ts';
 import { endWith, faultJson, tellFault } from '../object/tell-results.ts';
-import { counted } from '../text/words.ts';
 
 interface Options {
   recursive?: true;

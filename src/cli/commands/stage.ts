@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { Fault } from '../../fault/fault.ts';
 import { formatSize, parseSize } from '../../job/units.ts';
 import { describe, listSamples } from '../../stage/data-files.ts';
@@ -9,7 +10,7 @@ import type { StagedObject } from '../../stage/staged-record.ts';
 import type { Cli } from '../cli.ts';
 import { below, manifestSuffix } from '../object/access.ts';
 import { checkFederated, stageAll } from '../object/stage-object.ts';
-import { counted, nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/words.ts';
 
 interface Options {
   shardSize: string;

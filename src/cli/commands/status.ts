@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { clip, textTable } from '../../base/text-table.ts';
 import { formatSize } from '../../job/units.ts';
@@ -16,7 +17,7 @@ import {
   showEpoch,
   showLoss,
 } from '../run-view/job-words.ts';
-import { counted, nextCommands, wrap } from '../text/words.ts';
+import { nextCommands, wrap } from '../text/words.ts';
 
 export function configure(command: Command, cli: Cli): void {
   command
@@ -115,7 +116,7 @@ function totals({ jobs, tally, garbled }: RunState): string {
   const counts = Object.entries(parts).filter(([, count]) => count > 0);
   const words = counts.map(([part, count]) => `${count} ${part}`).join(', ');
   const lost = garbled === 0 ? '' : ` (${counted(garbled, 'garbled line')} in the journals)`;
-  return `${total} job${total === 1 ? '' : 's'}${words === '' ? '' : `, ${words}`}${lost}`;
+  return `${counted(total, 'job')}${words === '' ? '' : `, ${words}`}${lost}`;
 }
 
 /** Rows of a table whose first cell is a name; those in a row that differ in it alone become one, from first to last. */

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { isOpen, type JobState, type RunState } from '../../journal/state.ts';
 import { openPool } from '../../pool/open-pool.ts';
 import { findJob, followRunStates, readRunState } from '../../run/run-states.ts';
@@ -8,7 +9,7 @@ import { jobWord } from '../run-view/job-words.ts';
 import type { Cli } from '../cli.ts';
 import { findRun, runAndJobs } from '../find-run.ts';
 import { currentState, tellTrouble, whileRefreshing } from '../run-view/current-state.ts';
-import { counted, isAgreed, nextCommands } from '../text/words.ts';
+import { isAgreed, nextCommands } from '../text/words.ts';
 
 interface Options {
   yes?: true;

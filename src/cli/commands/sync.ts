@@ -1,5 +1,6 @@
 import { utimes } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { defined } from '../../base/defined.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { asFault, Fault } from '../../fault/fault.ts';
@@ -16,7 +17,6 @@ import { type Direction, type SyncItem, type Verdict, verdictOf } from '../objec
 import { readSides, type Sides } from '../object/sync-sides.ts';
 import { endWith, faultJson, shown, tellFault, tellResult } from '../object/tell-results.ts';
 import { wholeNumber } from '../submit/options.ts';
-import { counted } from '../text/words.ts';
 
 interface Options extends CacheOptions {
   delete?: true;

@@ -1,8 +1,8 @@
+import { counted } from '../../base/counted.ts';
 import type { EnvironmentFacts } from '../../environment/describe-environment.ts';
 import type { InspectedPack } from '../../environment/pack-inspector.ts';
 import { deliveries, type Delivery, sizeEnvironment } from '../../environment/size-environment.ts';
 import { formatSize } from '../../job/units.ts';
-import { counted } from '../text/words.ts';
 
 /** `PyTorch 2.7.1, GPU build for CUDA 12.9`, or that there is none. */
 export function torchWords({ torch }: EnvironmentFacts): string {

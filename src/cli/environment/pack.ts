@@ -1,6 +1,7 @@
 import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
+import { counted } from '../../base/counted.ts';
 import { findProgram } from '../../base/find-program.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { describeLocked, type Workspace } from '../../environment/load-workspace.ts';
@@ -18,7 +19,7 @@ import {
 import { Fault } from '../../fault/fault.ts';
 import { formatSize } from '../../job/units.ts';
 import type { Cli } from '../cli.ts';
-import { counted, nextCommands } from '../text/words.ts';
+import { nextCommands } from '../text/words.ts';
 import { sizeWords } from './facts-text.ts';
 import {
   type Choice,

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { livenessOf } from '../../base/process-identity.ts';
 import { shellQuote } from '../../base/shell-quote.ts';
 import { Fault } from '../../fault/fault.ts';
@@ -5,7 +6,6 @@ import type { ServerCounters } from '../../mini/federation/exchange.ts';
 import { askAdmin, findKept, type KeptState } from '../../mini/federation/kept-federation.ts';
 import type { TroubleStatus } from '../../mini/federation/trouble.ts';
 import type { Cli } from '../cli.ts';
-import { counted } from '../text/words.ts';
 import { miniFolder } from './state-folder.ts';
 
 interface Options {
@@ -31,7 +31,7 @@ export async function federationStatus(cli: Cli, options: Options): Promise<void
     const { requests = 0, bytes = 0, outcomes = {} } = counters[name] ?? {};
     const kinds = Object.entries(outcomes).map(([outcome, count]) => `${count} x ${outcome}`);
     cli.err(
-      `  ${name.padEnd(10)}${requests} requests, ${bytes} bytes${kinds.length > 0 ? `: ${kinds.join(', ')}` : ''}\n`,
+      `  ${name.padEnd(10)}${counted(requests, 'request')}, ${counted(bytes, 'byte')}${kinds.length > 0 ? `: ${kinds.join(', ')}` : ''}\n`,
     );
   }
   showTrouble(cli, trouble);

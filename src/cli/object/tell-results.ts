@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { printable, withoutSecrets } from '../../base/printable.ts';
 import type { Fault } from '../../fault/fault.ts';
 import type { FaultKind } from '../../fault/kinds.ts';
@@ -6,7 +7,6 @@ import { formatSize } from '../../job/units.ts';
 import type { Fetched } from '../../transfer/fetch.ts';
 import type { Cli } from '../cli.ts';
 import { ToldFault } from '../show-fault.ts';
-import { counted } from '../text/words.ts';
 import type { TransferBoard } from './board.ts';
 import type { GetResult } from './fetch-item.ts';
 import { amountWords, serverWords, verifiedWords } from './transfer-words.ts';

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import type { Explanation } from '../../diagnosis/explanation.ts';
 import type { PlannedFile } from '../../job/plan.ts';
@@ -8,7 +9,7 @@ import { changedFiles, filesNow, type Lack, lackingJobs } from '../../run/retry-
 import { findJob } from '../../run/run-states.ts';
 import { type Need, whatMustChange } from '../../why/what-must-change.ts';
 import { explainRun } from '../why/explain-run.ts';
-import { counted, jobList, wrap } from '../text/words.ts';
+import { jobList, wrap } from '../text/words.ts';
 
 export interface RetryWish {
   /** As the user names them; all when empty. */

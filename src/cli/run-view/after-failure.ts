@@ -1,9 +1,9 @@
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { Fault } from '../../fault/fault.ts';
 import type { JobState, RunState } from '../../journal/state.ts';
 import { isAdopted } from '../../pool/htcondor.ts';
 import type { FoundRun } from '../find-run.ts';
-import { counted } from '../text/words.ts';
 import { latestAttempt } from './job-words.ts';
 
 /** The commands for a run with failed jobs; none where no job has failed. An adopted run is its owner's to retry. */

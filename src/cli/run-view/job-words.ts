@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { formatSize } from '../../job/units.ts';
 import { connectionWords } from '../../journal/connection-words.ts';
@@ -23,7 +24,7 @@ export function jobFigures(job: JobState): string[] {
   if (job.status !== 'running' && job.outcome !== 'success') return [];
   const { removed } = attempt.agent;
   if (job.status === 'running' && attempt.phase === 'cleaning' && removed !== undefined)
-    return [`${removed.files.toLocaleString('en')} files removed`];
+    return [`${counted(removed.files, 'file')} removed`];
   if (!isMovingData(attempt)) return trainingFigures(attempt.agent.training);
   if (attempt.agent.fetches.length === 0) return [];
   const { bytes, total, rate } = bytesOf(attempt.agent.fetches);
@@ -90,7 +91,7 @@ function serverNotes({ agent }: AttemptState): string[] {
   const current = fetches.find(({ done }) => !done) ?? fetches.at(-1);
   const setbacks = fetches.flatMap((fetch) => fetch.setbacks);
   const last = setbacks.at(-1);
-  const count = `${setbacks.length} setback${setbacks.length === 1 ? '' : 's'}`;
+  const count = counted(setbacks.length, 'setback');
   return [
     ...(current === undefined || current.server === '' ? [] : [printable(current.server)]),
     ...(last === undefined ? [] : [`${count}, last ${last.fault.kind} at ${printable(last.server)}`]),

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { printable } from '../../base/printable.ts';
 import { runFiles, runsFolder } from '../../job/layout.ts';
 import type { Fallback, Plan } from '../../job/plan.ts';
@@ -7,7 +8,6 @@ import { formatDuration, formatSize } from '../../job/units.ts';
 import { policyWords } from '../../recovery/policy-words.ts';
 import type { Policy } from '../../recovery/policy.ts';
 import { needWords, sizeWords, torchWords } from '../environment/facts-text.ts';
-import { counted } from '../text/words.ts';
 
 const shownJobs = 5;
 const shownFiles = 10;

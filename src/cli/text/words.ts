@@ -1,10 +1,5 @@
 import type { Cli } from '../cli.ts';
 
-/** A count with its word: `1 job`, `10,000 jobs`. */
-export function counted(count: number, word: string): string {
-  return `${count.toLocaleString('en-US')} ${word}${count === 1 ? '' : 's'}`;
-}
-
 /** A command that may come next and what it does; false or undefined where it does not fit. */
 type NextCommand = readonly [command: string, what: string] | false | undefined;
 

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { counted } from '../../base/counted.ts';
 import { mapLimited } from '../../base/map-limited.ts';
 import { printableLines, withoutSecrets } from '../../base/printable.ts';
 import { clip } from '../../base/text-table.ts';
@@ -182,8 +183,8 @@ function explainKeptBack(
         : 'it is kept back until those before it are done',
     because: [
       bad.length > 0
-        ? `It was not queued, because ${named} of the ${ahead.length} jobs that went ahead ended without a valid result.`
-        : `It is queued when all ${ahead.length} jobs that went ahead have a valid result.`,
+        ? `It was not queued, because ${named} of the ${counted(ahead.length, 'job')} that went ahead ended without a valid result.`
+        : `It is queued when ${ahead.length === 1 ? 'the job that went ahead has' : `all ${ahead.length} jobs that went ahead have`} a valid result.`,
     ],
     evidence: [],
     doing: [

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { clip } from '../../base/text-table.ts';
 import { countJob, type Counted } from '../account.ts';
 import { columns, columnWords } from '../columns.ts';
@@ -49,7 +50,9 @@ export function attemptTimeline(jobs: readonly JobHistory[]): string {
     );
   });
   const description = jobs
-    .map(({ id, node = id, attempts, outcome }) => `${node}: ${attempts.length} attempts, ${outcome}`)
+    .map(
+      ({ id, node = id, attempts, outcome }) => `${node}: ${counted(attempts.length, 'attempt')}, ${outcome}`,
+    )
     .join('; ');
   return picture(
     { id: 'timeline', title: 'Attempts over time', description, width, height: edges.bottom + 44 },

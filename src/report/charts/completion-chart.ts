@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import { showMillis } from '../show.ts';
 import { scaleTo, timeUnit, verticalAxis } from './axis.ts';
 import { badColour, markColour } from './palette.ts';
@@ -23,7 +24,7 @@ export function completionChart(jobs: readonly Completion[], medianSeconds: numb
   const name = (index: number) =>
     `${jobs[index]?.job ?? ''}: ${showMillis((jobs[index]?.seconds ?? 0) * 1000)}`;
   const y = edges.bottom - scale.place(medianSeconds);
-  const description = `${jobs.length} jobs; median ${showMillis(medianSeconds * 1000)}, longest ${showMillis(most * 1000)}.`;
+  const description = `${counted(jobs.length, 'job')}; median ${showMillis(medianSeconds * 1000)}, longest ${showMillis(most * 1000)}.`;
   return picture(
     { id: 'completion', title: 'Time from first match to completion, per job', description, width, height },
     verticalAxis(scale, edges, 'from first match to completion'),

@@ -1,3 +1,4 @@
+import { counted } from '../../base/counted.ts';
 import type { AgentEntry } from '../../journal/entry.ts';
 import type { JobState } from '../../journal/state.ts';
 import { compare, type Eviction } from './eviction.ts';
@@ -100,7 +101,7 @@ function kept({ journals, checkpoint, showSize }: Evidence, { attempt }: Evictio
       `have the training save into ${checkpoint} at every epoch`,
     );
   const { files, bytes } = saved;
-  return shown(name, `${files} file${files === 1 ? '' : 's'}, ${showSize(bytes)}${placeOf(saved)}`);
+  return shown(name, `${counted(files, 'file')}, ${showSize(bytes)}${placeOf(saved)}`);
 }
 
 type Progress = Extract<AgentEntry, { kind: 'progress' }>;
@@ -142,7 +143,7 @@ function cleaned({ job, journals, left }: Evidence): Proof {
     (journals.get(attempt) ?? []).some((entry) => entry.kind === 'cleaned' && entry.by === 'pool');
   if (silent.length === 0 && job.attempts.some(isPools))
     return { name, result: 'shown', said: 'left to the pool, which removes the sandbox of each attempt' };
-  if (silent.length === 0) return shown(name, `after each of ${count} attempt${count === 1 ? '' : 's'}`);
+  if (silent.length === 0) return shown(name, `after each of ${counted(count, 'attempt')}`);
   const which = silent.map(({ attempt }) => attempt).join(', ');
   return notShown(name, `nothing was heard of it from attempt ${which}`);
 }
