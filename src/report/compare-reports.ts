@@ -41,7 +41,7 @@ export function compareReports(a: LogReport, b: LogReport, names: [string, strin
     },
     {
       id: 'failures',
-      title: 'Jobs without a good end, by cause',
+      title: 'Jobs without a valid result, by cause',
       head,
       rows: found.map((cause) => row(cause, (report) => failed(report, cause), String)),
     },

@@ -52,7 +52,7 @@ export interface LogReport {
   suspicious: Suspect[];
   /** Jobs that are over or held without a good end, by cause; the shares add up to 1. */
   failures: FailureReport[];
-  /** Attempts that did not go well, also of jobs that did in the end, by cause. */
+  /** Attempts without a valid result, also of jobs that did in the end, by cause. */
   setbacks: { cause: Cause; attempts: number; lostSeconds: number }[];
   sites: SiteReport[];
   /** The time on slots by machine, and by the models of its GPUs; the ones that lost most first. */

@@ -126,7 +126,7 @@ function losses(wasteful: readonly JobRow[]): Chart[] {
 
 function failures({ failures: found }: LogReport): Chart[] {
   if (found.length === 0) return [];
-  const title = 'Jobs without a good end, by cause';
+  const title = 'Jobs without a valid result, by cause';
   const bars = found.map(({ what, jobs, share }) => ({ name: what, count: jobs, share }));
   return [{ section: 'failures', title, svg: countBars(bars, { id: 'causes', title, axis: 'how many' }) }];
 }

@@ -82,7 +82,7 @@ function sectionLines({ title, head, rows, bars, after: notes = [] }: Section, p
   const hidden = head.flatMap((column, index) =>
     index >= shown && rows.some((row) => (row[index] ?? '') !== '') ? [column.title] : [],
   );
-  const after = hidden.length === 0 ? notes : [...notes, `In a wider window also: ${hidden.join(', ')}.`];
+  const after = hidden.length === 0 ? notes : [...notes, `Not shown at this width: ${hidden.join(', ')}.`];
   const titled = head.some((column) => column.title !== '');
   return [
     title,

@@ -185,7 +185,7 @@ function failureSection({ failures }: LogReport): Section {
       : [`  ${example.node === null ? 'job' : 'node'} ${labelOf(example)}: ${example.reason}`]),
   ]);
   const head = 'cause | jobs> | share> | what';
-  return table('failures', 'Jobs without a good end, by cause', head, rows, { after });
+  return table('failures', 'Jobs without a valid result, by cause', head, rows, { after });
 }
 
 function setbackSection({ setbacks, failures, source }: LogReport): Section {
@@ -199,7 +199,7 @@ function setbackSection({ setbacks, failures, source }: LogReport): Section {
     causeTitle(cause),
   ]);
   const after = costly.map(({ cause }) => `${cause}: ${remedyOf(cause, source)}`);
-  return table('setbacks', 'Attempts that did not go well, by cause', head, rows, { after });
+  return table('setbacks', 'Attempts without a valid result, by cause', head, rows, { after });
 }
 
 function siteSection({ sites }: LogReport, all: boolean, hasSites: boolean): Section {

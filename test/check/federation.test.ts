@@ -233,7 +233,7 @@ test('for people the report has places, fixes and what was looked at; a run goes
     out,
     /^x: 1 job on the pool "local"; 1 note\n\nworth knowing\n {2}job\/updraft\.toml:6 {2}unproven\n/,
   );
-  assert.match(out, /\nlooked at\n {2}data\.d {2}9 B at the origin; none of 2 caches has it\n$/);
+  assert.match(out, /\nchecked\n {2}data\.d {2}9 B at the origin; none of 2 caches has it\n$/);
   assert.match(err, /next:\n {2}updraft plan job/);
 });
 

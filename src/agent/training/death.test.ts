@@ -28,7 +28,7 @@ const failed = { status: 1 };
 test('a training that the kernel killed for memory needs more; one that others starved goes elsewhere', () => {
   const byCgroup = death(killed, '', { cgroupKills: 1, limitBytes: 4 * GB });
   assert.deepEqual([byCgroup.kind, byCgroup.exit], ['memory-exceeded', 86]);
-  assert.match(byCgroup.said, /cgroup \(limit 4 GB\).*taken 1 GB of 4 GB; the machine had 20 GB left/);
+  assert.match(byCgroup.said, /cgroup \(limit 4 GB\).*used 1 GB of 4 GB; the machine had 20 GB left/);
   assert.equal(death({ status: 137 }, '', { peakBytes: 3.9 * GB }).kind, 'memory-exceeded');
   const others = death(killed, '', { machineKills: 1, availableBytes: 0.2 * GB });
   assert.deepEqual([others.kind, others.exit], ['training-killed', 87]);
@@ -50,7 +50,7 @@ test('a kill that nothing explains is said to be one, with the figures', () => {
   for (const ended of [killed, { status: 137 }]) {
     const { kind, said } = death(ended, 'epoch 3');
     assert.equal(kind, 'training-killed');
-    assert.match(said, /nothing says that it was for memory .*1 GB of 4 GB.*its last line: epoch 3/);
+    assert.match(said, /not for memory as far as can be seen .*1 GB of 4 GB.*its last line: epoch 3/);
   }
   assert.match(death({ status: 143 }).said, /ended by SIGTERM, which neither/);
   assert.equal(death({ status: 139 }).kind, undefined, 'a crash is the program’s own');

@@ -88,7 +88,7 @@ export function deathFault(
   const said = (text: string | undefined): string => (text === undefined ? '' : `: ${text}`);
   const gpu = line(words.gpu);
   if (gpu !== undefined)
-    return new Fault('gpu-memory', `the training found too little memory on its GPU: ${gpu}`);
+    return new Fault('gpu-memory', `the training ran out of GPU memory: ${gpu}`);
   const full = rooms.filter(({ freeBytes }) => freeBytes < noRoom).map(({ folder }) => folder);
   const isBus = ended.signal === 'SIGBUS' || ended.status === 135;
   const shared = line(words.shared);
@@ -130,7 +130,7 @@ function killFault(memory: MemoryEvidence, asked: AskedFor, said: string): Fault
       said.slice(2),
     );
   return killed(
-    `the training was killed (SIGKILL), and nothing says that it was for memory${figures}`,
+    `the training was killed (SIGKILL), and not for memory as far as can be seen${figures}`,
     said.slice(2),
   );
 }
@@ -142,7 +142,7 @@ const nearlyNone = 0.03;
 
 function usage({ peakBytes, availableBytes }: MemoryEvidence, { memoryBytes }: AskedFor): string {
   const left = availableBytes === undefined ? '' : `; the machine had ${formatSize(availableBytes)} left`;
-  const took = peakBytes === 0 ? 'it asked for' : `it had taken ${formatSize(peakBytes)} of`;
+  const took = peakBytes === 0 ? 'it requested' : `it used ${formatSize(peakBytes)} of`;
   return ` (${took} ${formatSize(memoryBytes)}${left})`;
 }
 
@@ -155,7 +155,7 @@ function noDisk(rooms: readonly Room[], folder: string | undefined, said: string
   const free = rooms
     .filter((room) => room.folder !== sharedMemory)
     .map((room) => `${formatSize(room.freeBytes)} left in ${room.folder}`);
-  const found = folder === undefined ? 'said that a disk is full' : `found the disk of ${folder} full`;
+  const found = folder === undefined ? 'reported a full disk' : `found the disk of ${folder} full`;
   return new Fault('disk-full', `the training ${found} (${free.join(', ')})${said}`, {
     about: folder,
   });

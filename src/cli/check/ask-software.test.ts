@@ -37,7 +37,7 @@ async function ask(t: TestContext, script: string, more: Partial<SoftwareQuestio
 test('what an image says of itself is believed, whatever else it prints', async (t) => {
   const { facts, looked } = await ask(t, 'echo welcome; exec /bin/sh -s');
   assert.deepEqual([...(facts?.tools ?? [])], ['cat']);
-  assert.deepEqual(looked, [{ what: 'the image x.sif', said: '1 of 2 commands are there' }]);
+  assert.deepEqual(looked, [{ what: 'the image x.sif', said: '1 of 2 commands found' }]);
 });
 
 test('a runner that hangs is ended, and the check goes on', async (t) => {

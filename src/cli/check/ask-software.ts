@@ -84,7 +84,7 @@ async function probe(
   const used = parts
     .filter(([, asked]) => asked > 0)
     .map(([has, asked, word]) => `${has} of ${asked} ${word}`);
-  const said = `${used.join(' and ')} are there`;
+  const said = `${used.join(' and ')} found`;
   return { facts, looked: [{ what: where, said }], unchecked: [] };
 }
 

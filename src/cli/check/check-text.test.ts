@@ -48,7 +48,7 @@ test('long sentences are broken at the width of the terminal, and nothing drives
 test('what could not be checked is told with its reason', () => {
   const unchecked = [{ what: 'data.d', why: 'no answer in time' }];
   const text = checkText('ok', { findings: [], looked: [{ what: 'pool', said: '3 of 3' }], unchecked }, 80);
-  assert.equal(text, 'ok\n\nlooked at\n  pool  3 of 3\ncould not be checked\n  data.d: no answer in time\n');
+  assert.equal(text, 'ok\n\nchecked\n  pool  3 of 3\ncould not be checked\n  data.d: no answer in time\n');
 });
 
 test('findings are counted by level', () => {

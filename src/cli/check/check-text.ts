@@ -68,7 +68,7 @@ function lookedLines({ looked, unchecked }: Told, width: number): string[] {
   const seen = looked.map(({ what, said }) => `  ${printable(what).padEnd(column)}  ${printable(said)}`);
   const reasons = Map.groupBy(unchecked, ({ why }) => why);
   return [
-    ...(looked.length === 0 ? [] : ['looked at', ...cut(seen, '  ')]),
+    ...(looked.length === 0 ? [] : ['checked', ...cut(seen, '  ')]),
     ...(unchecked.length === 0 ? [] : ['could not be checked']),
     ...[...reasons].flatMap(([why, all]) => {
       const names = cut(

@@ -105,7 +105,7 @@ function tellNext(cli: Cli, { run, cluster }: AdoptedRun): void {
   cli.err(`\nsubmitted as cluster ${cluster}, run ${run}\n`);
   nextCommands(cli, [
     [`updraft watch ${run}`, 'see it live'],
-    [`updraft status ${run}`, 'how each job stands'],
+    [`updraft status ${run}`, 'the state of each job'],
     [`updraft report ${run}`, 'where the time went'],
   ]);
 }

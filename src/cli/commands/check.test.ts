@@ -15,7 +15,7 @@ test('a good file is ok, with a summary and what comes next', async (t) => {
   const { out, err } = await runCommand(check, ['job'], { cwd });
   assert.equal(
     out,
-    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nlooked at\n  this machine  1 of 1 commands are there\n',
+    'ok: x: 1 job on the pool "local"; 1 file (4 B), 0 data sets\n\nchecked\n  this machine  1 of 1 commands found\n',
   );
   assert.match(err, /next:\n {2}updraft plan job {2}/);
 });

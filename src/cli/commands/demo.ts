@@ -81,7 +81,7 @@ async function runAndTell(inside: Cli, cli: Cli): Promise<void> {
   const where = path.relative(cli.cwd, inside.cwd);
   nextCommands(cli, [
     [`cd ${where}`, 'the job file, its run and the model are there'],
-    ['npx updraft status', 'how each job stands'],
+    ['npx updraft status', 'the state of each job'],
     ['npx updraft logs', 'what the training printed'],
     [
       'eval "$(npx updraft mini federation up --publish /updraft/demo=published --detach)"',

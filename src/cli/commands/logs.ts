@@ -57,7 +57,7 @@ async function logs(
   else await showLogs(cli, choice);
   nextCommands(cli, [
     !err && [`updraft logs ${run.argument} ${job.id} --err`, 'its stderr'],
-    [`updraft status ${run.argument}`, 'how each job stands'],
+    [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
 }
 

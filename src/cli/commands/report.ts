@@ -79,7 +79,7 @@ async function printRun(cli: Cli, run: FoundRun, form: ReportForm): Promise<void
   cli.out(`${runText(report, sections(report, sectionChoice(form, report.jobRows)), textPage(cli))}\n`);
   nextCommands(cli, [
     ...(await failureCommands(state, run)),
-    [`updraft status ${run.argument}`, 'how each job stands'],
+    [`updraft status ${run.argument}`, 'the state of each job'],
     [`updraft report ${run.argument} --html report.html`, 'where the time went, with charts'],
     [`updraft report ${run.argument} --json`, 'the figures for a program'],
   ]);

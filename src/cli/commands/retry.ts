@@ -70,7 +70,7 @@ async function retry(cli: Cli, first: string | undefined, more: string[], option
   say(await retryRun(run.folder, pool, { jobs: ids, change: wish.change, newFiles: plan.newFiles }, cli));
   nextCommands(cli, [
     [`updraft watch ${run.argument}`, 'see it live'],
-    [`updraft status ${run.argument}`, 'how each job stands'],
+    [`updraft status ${run.argument}`, 'the state of each job'],
   ]);
 }
 

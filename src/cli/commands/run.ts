@@ -35,7 +35,7 @@ async function run(cli: Cli, where: string, options: Options): Promise<void> {
       `ls ${path.join(path.relative(cli.cwd, folder), runFiles.results)}`,
       'the results, a folder for each job',
     ],
-    [`updraft report ${argument}`, 'see where the time went'],
+    [`updraft report ${argument}`, 'where the time went'],
     [newRun('run', jobFileWord(where, options)), 'do it all again'],
   ]);
   assertSucceeded(state, argument);

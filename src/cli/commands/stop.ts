@@ -48,7 +48,7 @@ async function stop(cli: Cli, words: ReturnType<typeof runAndJobs>, options: Opt
   tellTrouble(cli, after);
   nextCommands(cli, [
     [`updraft status ${argument}`, 'see how it stands'],
-    [`updraft report ${argument}`, 'see where the time went'],
+    [`updraft report ${argument}`, 'where the time went'],
   ]);
 }
 

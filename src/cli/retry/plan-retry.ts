@@ -69,7 +69,7 @@ export async function planRetry(
   return { retries, left, changed, newFiles: wish.withNewFiles ? files : undefined };
 }
 
-const goneNeed: Need = { what: 'Nothing: it had a valid result, which is gone or not whole.', isMet: true };
+const goneNeed: Need = { what: 'Nothing: it had a valid result, which is gone or incomplete.', isMet: true };
 
 function whyLeft({ status, outcome, isKeptBack, held }: JobState): string {
   if (outcome === 'success') return 'has a valid result';
@@ -108,6 +108,6 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
     ),
     ...said.flatMap((sentence) => wrap(printable(sentence), width, '  ', '    ')),
     ...wrap(`what must change: ${printable(what)}`, width, '  ', '    '),
-    ...(isMet === false ? wrap('As it is, it will most likely end the same way.', width, '  ', '    ') : []),
+    ...(isMet === false ? wrap('Without a change it will probably fail the same way.', width, '  ', '    ') : []),
   ];
 }

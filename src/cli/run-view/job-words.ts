@@ -83,7 +83,7 @@ function endNotes(job: JobState, attempt: AttemptState): string[] {
 /** An attempt nobody can tell the end of: how far its agent's own account goes. */
 function lastHeard({ outcome, agent }: AttemptState): string {
   if (agent === undefined || agent.outcome !== undefined) return outcome ?? '';
-  return `unknown since ${agent.lastAt.slice(0, 19)}Z by its own clock, while ${agent.phase}`;
+  return `last report ${agent.lastAt.slice(0, 19)}Z by its own clock, while ${agent.phase}`;
 }
 
 function serverNotes({ agent }: AttemptState): string[] {
