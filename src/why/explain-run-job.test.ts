@@ -96,7 +96,11 @@ test('an expired token is explained in ten lines, and no sentence comes twice', 
   const attempts = [1, 2, 3].map((number) => {
     const one = attempt(number, message);
     const fault = { kind: 'token-expired' as const, message };
-    return { ...one, fault, agent: { ...one.agent, faults: [fault], checkpoint: undefined } } as unknown as AttemptState;
+    return {
+      ...one,
+      fault,
+      agent: { ...one.agent, faults: [fault], checkpoint: undefined },
+    } as unknown as AttemptState;
   });
   const decision = { do: 'end' as const, outcome: 'failed' as const, why: '3 of 3 attempts failed' };
   const text = explanationText(explainRunJob({ job: job(attempts), entries: [], decision }), 80);

@@ -78,10 +78,7 @@ test('a click on a job tells why it stands as it does, its loss over all attempt
   assert.match(await tab.text('#explanation'), /ended as evicted: the slot was taken back/);
   assert.match(await tab.text('#explanation'), /Attempt 2 at UChicago is training/);
   assert.match(await tab.text('.job .attempts'), /Its last checkpoint \(epoch 2\) was saved at/);
-  assert.match(
-    await tab.text('.job .attempts'),
-    /It resumed from epoch 2 of attempt 1, and has passed it/,
-  );
+  assert.match(await tab.text('.job .attempts'), /It resumed from epoch 2 of attempt 1, and has passed it/);
   await tab.untilText('#log', 'loss of job 0002, attempt 2');
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
   assert.match(

@@ -87,8 +87,7 @@ export function deathFault(
   const line = (pattern: RegExp): string | undefined => clues.findLast(has(pattern));
   const said = (text: string | undefined): string => (text === undefined ? '' : `: ${text}`);
   const gpu = line(words.gpu);
-  if (gpu !== undefined)
-    return new Fault('gpu-memory', `the training ran out of GPU memory: ${gpu}`);
+  if (gpu !== undefined) return new Fault('gpu-memory', `the training ran out of GPU memory: ${gpu}`);
   const full = rooms.filter(({ freeBytes }) => freeBytes < noRoom).map(({ folder }) => folder);
   const isBus = ended.signal === 'SIGBUS' || ended.status === 135;
   const shared = line(words.shared);

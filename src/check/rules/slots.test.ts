@@ -58,7 +58,10 @@ test('where two conditions together are to blame, nobody is blamed alone', () =>
 test('a condition that keeps three of four machines away is a warning', () => {
   const [only] = found('mgc', 'gc', 'gc', 'gc', 'gc');
   assert.deepEqual([only?.rule, only?.level, only?.line], ['few-slots', 'warning', 20]);
-  assert.match(only?.message ?? '', /1 of 5 machines matches; `memory = 64 GB` costs most: without it 5 would/);
+  assert.match(
+    only?.message ?? '',
+    /1 of 5 machines matches; `memory = 64 GB` costs most: without it 5 would/,
+  );
 });
 
 test('a job that most machines can run, and a pool that was not asked, are no finding', () => {

@@ -47,7 +47,10 @@ for (const [shell, ask] of Object.entries(asks))
     const { error, stdout, stderr } = spawnSync(shell, words, { encoding: 'utf8' });
     if (error !== undefined) t.skip(`no ${shell} on this machine`);
     else
-      assert.match(`${stdout}${stderr}`, /^pool[\t:]run a real HTCondor pool of three sites on this machine\n$/m);
+      assert.match(
+        `${stdout}${stderr}`,
+        /^pool[\t:]run a real HTCondor pool of three sites on this machine\n$/m,
+      );
   });
 
 test('another shell is refused with the ones that are known', async () => {

@@ -108,6 +108,8 @@ function groupLines(group: readonly PlannedRetry[], width: number): string[] {
     ),
     ...said.flatMap((sentence) => wrap(printable(sentence), width, '  ', '    ')),
     ...wrap(`what must change: ${printable(what)}`, width, '  ', '    '),
-    ...(isMet === false ? wrap('Without a change it will probably fail the same way.', width, '  ', '    ') : []),
+    ...(isMet === false
+      ? wrap('Without a change it will probably fail the same way.', width, '  ', '    ')
+      : []),
   ];
 }
