@@ -63,7 +63,7 @@ test('many jobs and cold caches are worth a note, which costs no cache a byte', 
   assert.deepEqual([cold.exit, rules(cold)], [0, ['note caches-cold']]);
   assert.match(
     cold.findings[0]?.message ?? '',
-    /20 jobs will ask for 11 MB each, and none of 2 caches asked/,
+    /20 jobs will ask for 11 MB each, and none of the 2 caches asked/,
   );
   assert.match(cold.findings[0]?.fix ?? '', /updraft warm/);
   for (const server of ['origin', 'cache-1', 'cache-2'])

@@ -102,7 +102,7 @@ test('a job that is held for good is changed and released, and stays where it is
   const held = (await bench.finish(run)).jobs[0];
   assert.notEqual(held?.held, undefined);
   const told = await runCommand(why, ['0'], inBench(bench));
-  assert.ok(told.out.replaceAll(/\s+/g, ' ').includes(`was to send ${data}, which is not there`), told.out);
+  assert.ok(told.out.replaceAll(/\s+/g, ' ').includes(`${data} does not exist on the access point`), told.out);
   const dry = await runCommand(retry, ['--dry-run'], inBench(bench));
   assert.match(dry.out, /0000 held: an input file is missing on the access point/);
   await rename(`${data}.away`, data);

@@ -84,7 +84,7 @@ test("a protected object's token goes to no cache from the environment that the 
   assert.equal(exit, 0, err);
   assert.match(
     out,
-    /not asked: 127\.0\.0\.1:1 \(preferred by NEAREST_CACHE, but the director does not name it/,
+    /not asked: 127\.0\.0\.1:1 \(preferred by NEAREST_CACHE, but the director does not list it/,
   );
   const alone = await bench.updraft(['get', '--overwrite', 'osdf:///private/x'], {
     env: { ...token, PELICAN_NEAREST_CACHE: '127.0.0.1:1' },

@@ -151,7 +151,7 @@ test('what no node can run is told before it is queued, with the figures of the 
   if (bench === undefined) return;
   const check = await bench.updraft('check');
   assert.equal(check.code, 3);
-  assert.match(check.out, /none of the 2 machines[\s\S]*`cpus = 9` 0, `time = "3h"` 0/);
+  assert.match(check.out, /none of the 2 machines[\s\S]*`cpus\s+= 9` 0, `time = "3h"` 0/);
   const submit = await bench.updraft('submit', '--no-check');
   assert.equal(submit.code, 4);
   assert.match(submit.err, /sbatch refused the run: .*(?:time limit|node configuration)/i);
