@@ -74,8 +74,8 @@ test('a click on a job tells why it stands as it does, its loss over all attempt
   const { tab } = page;
   await tab.until(`document.querySelector('tr[data-job="0002"] button')`);
   await tab.click('tr[data-job="0002"] button');
-  await tab.untilText('#explanation', 'Attempt 1 at UChicago had ended as evicted');
-  assert.match(await tab.text('#explanation'), /ended as evicted: the slot was taken back/);
+  await tab.untilText('#explanation', 'Attempt 1 at UChicago ended: evicted');
+  assert.match(await tab.text('#explanation'), /ended: evicted: the slot was taken back/);
   assert.match(await tab.text('#explanation'), /Attempt 2 at UChicago is training/);
   assert.match(await tab.text('.job .attempts'), /Its last checkpoint \(epoch 2\) was saved at/);
   assert.match(await tab.text('.job .attempts'), /It resumed from epoch 2 of attempt 1, and has passed it/);
