@@ -260,7 +260,7 @@ test('the file shows the same without a server, and asks nobody for anything', a
   await tab.untilText('#verdict', 'No: 3 jobs of 24 need you.');
   await tab.until(`document.querySelector('tr[data-job="0002"] button')`);
   await tab.click('tr[data-job="0002"] button');
-  await tab.untilText('#explanation', 'ended as evicted');
+  await tab.untilText('#explanation', 'ended: evicted');
   assert.equal(await tab.read<number>(`document.querySelectorAll('#curve polyline').length`), 2);
   assert.equal(await tab.read<boolean>(`document.querySelector('header button.danger').hidden`), true);
   assert.equal(tab.requests.length, 1);
